@@ -1,0 +1,120 @@
+"""Every error mqlab raises on purpose, in two families: you did something wrong, or something outside went wrong.
+
+Mirrors: org.apache.rocketmq.client.exception and org.apache.rocketmq.remoting.exception. Lab 00 meets the first of them.
+
+    MqlabError
+    ├── UsageError          the call cannot mean anything: a wrong name, range or combination
+    ├── CorruptionError     bytes that are not what the format says (file, physical offset, expected, found)
+    ├── StoreError          the store refuses or cannot go on
+    ├── RemotingError       a request got no usable answer (not sent, connection lost, timed out)
+    ├── BrokerError         an answer that says no, with its response code
+    ├── ClientError         the client itself refuses (MQClientException)
+    ├── FilterError         a filter expression that does not parse or evaluate
+    └── LimitReached        the world was played to its limit and what was waited for did not happen
+
+Left out: the many Java subclasses that differ only in name.
+"""
+
+from __future__ import annotations
+
+
+class MqlabError(Exception):
+    """The base of all errors: a text, a stable code, and what to do about it.
+
+    ``not_done`` is True when the effect definitely did not happen, ``retry_helps`` when trying again may work.
+    """
+
+    code = "mqlab"
+    not_done = True
+    retry_helps = False
+
+    def __init__(self, text: str, *, hint: str = "") -> None:
+        super().__init__(f"{text}\n  hint: {hint}" if hint else text)
+        self.text = text
+        self.hint = hint
+
+
+class UsageError(MqlabError, ValueError):
+    """A call that cannot mean anything: says what was given, what is allowed, and what to write instead."""
+
+    code = "usage"
+
+
+class CorruptionError(MqlabError):
+    """Bytes that are not what the format says.
+
+    ``where`` names the file, ``offset`` the position in it or in the log, ``expected`` and ``found`` the difference.
+    """
+
+    code = "corruption"
+
+    def __init__(
+        self, text: str, *, where: str = "", offset: int | None = None, expected: object = None, found: object = None,
+        hint: str = "",
+    ) -> None:
+        place = f" in {where}" if where else ""
+        place += f" at offset {offset}" if offset is not None else ""
+        difference = f": expected {expected}, found {found}" if expected is not None or found is not None else ""
+        super().__init__(f"{text}{place}{difference}", hint=hint)
+        self.where = where
+        self.offset = offset
+        self.expected = expected
+        self.found = found
+
+
+class StoreError(MqlabError):
+    """The store refuses or cannot go on (locked, disk full, shut down)."""
+
+    code = "store"
+
+
+class RemotingError(MqlabError):
+    """A request without a usable answer. Mirrors RemotingException and its subclasses, named by ``code``.
+
+    Codes: ``connect`` (nobody listens), ``closed`` (the connection was lost), ``timeout``, ``too_much_request``.
+    Only ``connect`` is sure that nothing happened on the other side.
+    """
+
+    def __init__(self, text: str, *, code: str, hint: str = "") -> None:
+        super().__init__(text, hint=hint)
+        self.code = code
+        self.not_done = code == "connect"
+        self.retry_helps = True
+
+
+class BrokerError(MqlabError):
+    """A broker or name server said no. Mirrors MQBrokerException; ``response_code`` is its ResponseCode."""
+
+    code = "broker"
+
+    def __init__(self, response_code: int, remark: str | None, *, address: str = "", hint: str = "") -> None:
+        super().__init__(f"CODE: {response_code}  DESC: {remark}" + (f"  FROM: {address}" if address else ""), hint=hint)
+        self.response_code = response_code
+        self.remark = remark
+        self.address = address
+
+
+class ClientError(MqlabError):
+    """The client refuses before or instead of asking a broker. Mirrors MQClientException."""
+
+    code = "client"
+
+
+class FilterError(MqlabError, ValueError):
+    """A filter expression that does not parse (``position`` points into it) or does not evaluate."""
+
+    code = "filter"
+
+    def __init__(self, text: str, *, position: int | None = None, hint: str = "") -> None:
+        super().__init__(text, hint=hint)
+        self.position = position
+
+
+class LimitReached(MqlabError):
+    """The world was played forward to its limit and what was waited for did not happen."""
+
+    code = "limit"
+
+
+class NodeDown(BaseException):
+    """Raised inside a listener whose node was killed. Not an Exception, so that ``except Exception`` lets it pass."""
