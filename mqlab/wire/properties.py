@@ -1,0 +1,46 @@
+"""A message's properties as one text: how they travel in a frame and how they stand at the end of a stored unit.
+
+Mirrors: MessageDecoder.messageProperties2String and string2messageProperties. Lab 01.
+
+    KEYS 0x01 k1 k2 0x02 TAGS 0x01 TagA 0x02          the last 0x02 is absent from clients 4.9.1 to 5.1.4: both are read
+
+    ab 0x02            no 0x01: not a property           0x01 v 0x02   no name: vanishes
+    a 0x01 0x02        no value: written, but vanishes   a 0x01 b 0x01 c   the value is "b 0x01 c"
+
+Left out: nothing. Order is kept as given (java_hash.hash_map_order knows Java's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqlab.wire.property_names import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
+
+
+def to_text(properties: Mapping[str, str]) -> str:
+    """The properties as the text of a send request's header, in the order given; None values are left out."""
+    return "".join([f"{name}\x01{value}\x02" for name, value in properties.items() if value is not None])
+
+
+def encode(properties: Mapping[str, str]) -> bytes:
+    """The properties as they are stored, UTF-8.
+
+    >>> encode({"TAGS": "TagA"})
+    b'TAGS\\x01TagA\\x02'
+    """
+    return to_text(properties).encode("utf-8", "replace")
+
+
+def decode(data: bytes | bytearray | memoryview | str) -> dict[str, str]:
+    """The properties in stored order. Never fails: what is not a property is skipped, bad UTF-8 becomes U+FFFD.
+
+    >>> decode(b"TAGS\\x01TagA\\x02KEYS\\x01k1 k2")
+    {'TAGS': 'TagA', 'KEYS': 'k1 k2'}
+    """
+    text = data if isinstance(data, str) else str(data, "utf-8", "replace")
+    properties = {}
+    for segment in text.split(PROPERTY_SEPARATOR):
+        name, _, value = segment.partition(NAME_VALUE_SEPARATOR)
+        if name and value:
+            properties[name] = value
+    return properties
