@@ -1,0 +1,50 @@
+# A few verbs; everything runs in .venv, which `make env` makes. PYTHON= chooses the Python, PORT= the lab's port.
+#   make lab    set up, then open JupyterLab on the labs        make check    ruff and mypy
+#   make test   set up, then run every test                     make long     the tests that take minutes
+#   make env    set up only; a second call is fast              make interop  the tests against a real RocketMQ
+#   make labs   build the notebooks from their sources          make bench    measure
+#   make clean  remove what was made                            make lock     renew requirements.lock (needs uv)
+# More for pytest:  make test ARGS="tests/store -x"
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?=
+PORT ?=
+ARGS ?=
+
+.PHONY: env lab test check long interop labs bench clean lock
+
+env:
+	@sh .ci/setup $(VENV) $(PYTHON)
+
+lab: env
+	@$(BIN)/mqlab lab $(if $(PORT),--port $(PORT))
+
+test: env
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: env
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+long: env
+	@$(BIN)/python -m pytest -m long $(ARGS)
+
+interop: env
+	@$(BIN)/python -m pytest -m interop $(ARGS)
+
+labs: env
+	@$(BIN)/python -m solutions.build $(ARGS)
+
+bench: env
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist
+	find mqlab tests benchmarks solutions -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+lock:
+	@{ echo "# Made by 'make lock' from pyproject.toml: Linux and macOS, Python 3.11 to 3.13. Read by uv and pip alike."; \
+	   uv pip compile pyproject.toml --all-extras --universal --fork-strategy fewest --python-version 3.11 \
+	      --generate-hashes --no-emit-index-url --no-config --no-header --quiet; } > requirements.lock.new
+	@mv requirements.lock.new requirements.lock
