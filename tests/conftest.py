@@ -1,0 +1,78 @@
+"""What every test run shares: repeatable hypothesis, and skips that must be owned up to.
+
+With ``CI=true`` a skipped test fails the run unless allowed_skips.txt names it with the reason why CI cannot run it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ALLOWED_SKIPS = Path(__file__).parent / "allowed_skips.txt"
+
+hypothesis.settings.register_profile("mqlab", deadline=None, derandomize=True, database=None, max_examples=60)
+hypothesis.settings.load_profile("mqlab")
+
+
+def read_allowed_skips(text: str) -> dict[str, str]:
+    """Lines of ``node id pattern  # reason``; a line without a reason is an error."""
+    allowed = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        pattern, _, reason = line.partition("  # ")
+        if not reason.strip():
+            raise ValueError(f"{ALLOWED_SKIPS.name} line {number}: expected 'node id  # reason', found {line!r}")
+        allowed[pattern.strip()] = reason.strip()
+    return allowed
+
+
+def unexplained(skipped: dict[str, str], allowed: dict[str, str]) -> dict[str, str]:
+    """The skipped node ids (with their own reasons) that no allowed pattern names; ``[`` is taken literally."""
+    patterns = [pattern.replace("[", "[[]") for pattern in allowed]
+    return {
+        node: why
+        for node, why in skipped.items()
+        if not any(fnmatch.fnmatchcase(node, pattern) for pattern in patterns)
+    }
+
+
+class SkipsAreNamed:
+    """Fails a CI run in which a test was skipped that allowed_skips.txt does not name."""
+
+    def __init__(self) -> None:
+        self.skipped: dict[str, str] = {}
+        self.unexplained: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self.skipped[report.nodeid] = skip_reason(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self.skipped[report.nodeid] = skip_reason(report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.unexplained = unexplained(self.skipped, read_allowed_skips(ALLOWED_SKIPS.read_text("utf-8")))
+        if self.unexplained and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.unexplained:
+            terminalreporter.section("skipped, and not named in tests/allowed_skips.txt", red=True)
+            for node, why in self.unexplained.items():
+                terminalreporter.line(f"{node}: {why}", red=True)
+
+
+def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("CI") == "true":
+        config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")
