@@ -154,14 +154,16 @@ class Pool(Protocol):
 class Workers(Protocol):
     """Where a learner's code runs, and how a caller waits.
 
-    ``wait`` blocks its caller only: a listener's coroutine or thread, or the notebook (which plays the world forward).
+    ``call`` runs ``start`` on the node (in its mailbox where there are threads) and blocks its caller until the promise
+    that ``start`` returns is settled: a listener's coroutine or thread, or the notebook (which plays the world forward).
+    Every blocking method of a client is one line: ``return self.ports.workers.call(lambda: self.send_async(message))``.
     """
 
     cores: int
 
     def pool(self, name: str, size: int) -> Pool: ...
 
-    def wait(self, promise: Promise[T]) -> T: ...
+    def call(self, start: Callable[[], Promise[T]]) -> T: ...
 
     def sleep(self, ms: int) -> None: ...
 

@@ -1,0 +1,215 @@
+"""One node's end of the remoting protocol: sends requests, matches answers, calls handlers.
+
+Mirrors: NettyRemotingAbstract, NettyRemotingClient and NettyRemotingServer in one; opened by lab 00.
+
+    client.invoke(address, command) ─▶ Promise            pending[opaque] = promise + deadline
+        └ frame ─▶ channel.reader ─▶ handlers[code](channel, command, reply)
+    promise resolves ◀─ frame ◀─ reply(answer)            now or later (a held pull)
+
+Either side may ask: a broker invokes its client over the channel the client opened.
+Left out: a pool of threads per request code (a node has one mailbox), and closing a channel after a timed-out call.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+
+from mqlab.errors import CorruptionError, RemotingError
+from mqlab.ports import Connection, Deadline, Ports
+from mqlab.promises import Promise
+from mqlab.wire import command as wire_command
+from mqlab.wire.codes import ResponseCode, request_name
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.framing import FrameReader
+
+Reply = Callable[[RemotingCommand], None]
+ChannelClosed = Callable[["Channel"], None]
+
+ONEWAY_FLAG = 2  # RemotingCommand.RPC_ONEWAY
+
+
+class Channel:
+    """One open connection as a node sees it: who is there, and what was asked over it and not answered yet.
+
+    Compared and hashed by identity. Mirrors Netty's Channel plus the part of ResponseFuture tables that belongs to it.
+    """
+
+    __slots__ = ("_connection", "_pending", "_reader", "_remoting")
+
+    def __init__(self, remoting: Remoting, connection: Connection) -> None:
+        self._remoting = remoting
+        self._connection = connection
+        self._reader = FrameReader()
+        self._pending: dict[int, tuple[Promise[RemotingCommand], Deadline]] = {}
+
+    @property
+    def remote_address(self) -> str:
+        return self._connection.remote_address
+
+    @property
+    def local_address(self) -> str:
+        return self._connection.local_address
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection.is_open
+
+    def invoke(self, command: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]:
+        """Send a request; the promise gets the answer whatever its code, or a RemotingError (closed, timeout)."""
+        promise: Promise[RemotingCommand] = Promise()
+        if not self._connection.is_open:
+            promise.reject(self._lost(command))
+            return promise
+        opaque = command.opaque = self._remoting.next_opaque()
+
+        def expired() -> None:
+            self._pending.pop(opaque, None)
+            promise.reject(
+                RemotingError(
+                    f"{request_name(command.code)} to {self.remote_address} got no answer within {timeout_ms} ms",
+                    code="timeout",
+                )
+            )
+
+        deadline = self._remoting.ports.clock.call_later(timeout_ms, expired, "remoting.timeout")
+        self._pending[opaque] = (promise, deadline)
+        self._connection.send(wire_command.encode(command))
+        return promise
+
+    def send_oneway(self, command: RemotingCommand) -> None:
+        """Send a request that nobody answers; lost without a word when the channel is closed."""
+        command.flag |= ONEWAY_FLAG
+        command.opaque = self._remoting.next_opaque()
+        self._connection.send(wire_command.encode(command))
+
+    def close(self) -> None:
+        """Close from this side; what is pending fails, the owner is told as if the peer had closed."""
+        if self._connection.is_open:
+            self._connection.close()
+            self._remoting.lose(self._connection, "closed here")
+
+    def _send(self, command: RemotingCommand) -> None:
+        self._connection.send(wire_command.encode(command))
+
+    def _lost(self, command: RemotingCommand) -> RemotingError:
+        return RemotingError(f"{request_name(command.code)}: the channel to {self.remote_address} is closed", code="closed")
+
+    def __repr__(self) -> str:
+        state = "open" if self.is_open else "closed"
+        return f"<Channel {self.local_address} -> {self.remote_address} {state}, {len(self._pending)} pending>"
+
+
+Handler = Callable[[Channel, RemotingCommand, Reply], None]
+
+
+class Remoting:
+    """One node's endpoint: a handler per request code, a channel per connection, one per address it asks.
+
+    An unknown code is answered with 3, a handler's exception with 1 and its text, a broken frame closes its channel.
+    """
+
+    def __init__(
+        self, ports: Ports, handlers: Mapping[int, Handler], *, on_channel_closed: ChannelClosed | None = None
+    ) -> None:
+        self.ports = ports
+        self._handlers = handlers
+        self._on_channel_closed = on_channel_closed
+        self._channels: dict[Connection, Channel] = {}
+        self._by_address: dict[str, Channel] = {}
+        self._opaque = 0
+
+    def listen(self, address: str) -> None:
+        """Accept connections at ``"ip:port"``."""
+        self.ports.network.listen(address, self._accepted, self._on_data, self.lose)
+
+    def invoke(self, address: str, command: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]:
+        """Ask the node at an address, over the one channel to it (opened if need be); see Channel.invoke."""
+        return self.channel_to(address).invoke(command, timeout_ms)
+
+    def invoke_oneway(self, address: str, command: RemotingCommand) -> None:
+        """Tell the node at an address; nobody answers."""
+        self.channel_to(address).send_oneway(command)
+
+    def channel_to(self, address: str) -> Channel:
+        """The open channel to an address, made when there is none."""
+        channel = self._by_address.get(address)
+        if channel is None or not channel.is_open:
+            connection = self.ports.network.connect(address, self._on_data, self.lose)
+            channel = self._channels[connection] = self._by_address[address] = Channel(self, connection)
+        return channel
+
+    def next_opaque(self) -> int:
+        """The next correlation number, from 1: some clients take 0 for missing."""
+        self._opaque = self._opaque % 0x7FFFFFFF + 1
+        return self._opaque
+
+    def close(self) -> None:
+        """Close every channel; requests under way fail with ``closed``."""
+        for channel in list(self._channels.values()):
+            channel.close()
+
+    def _accepted(self, connection: Connection) -> None:
+        self._channels[connection] = Channel(self, connection)
+
+    def _on_data(self, connection: Connection, data: bytes) -> None:
+        channel = self._channels.get(connection)
+        if channel is None:
+            return
+        channel._reader.feed(data)
+        while (command := self._next_command(channel)) is not None:
+            self.ports.annotate(command)
+            if command.flag & 1:
+                self._answered(channel, command)
+            else:
+                self._asked(channel, command)
+
+    def _next_command(self, channel: Channel) -> RemotingCommand | None:
+        try:
+            return channel._reader.next_command()
+        except CorruptionError as error:
+            self.ports.note("channel.broken", remote=channel.remote_address, error=str(error))
+            channel.close()
+            return None
+
+    def _answered(self, channel: Channel, answer: RemotingCommand) -> None:
+        waiting = channel._pending.pop(answer.opaque, None)
+        if waiting is not None:  # else: the answer came after its time-out
+            promise, deadline = waiting
+            deadline.cancel()
+            promise.resolve(answer)
+
+    def _asked(self, channel: Channel, command: RemotingCommand) -> None:
+        oneway = bool(command.flag & ONEWAY_FLAG)
+
+        def reply(answer: RemotingCommand) -> None:
+            if not oneway:
+                channel._send(answer)
+
+        handler = self._handlers.get(command.code)
+        if handler is None:
+            reply(command.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {command.code} not supported"))
+            return
+        try:
+            handler(channel, command, reply)
+        except Exception as error:  # a node answers, whatever its handler met; the journal keeps the traceback
+            self.ports.note("handler.failed", code=command.code, error=traceback.format_exc())
+            reply(command.reply(ResponseCode.SYSTEM_ERROR, f"{type(error).__name__}: {error}"))
+
+    def lose(self, connection: Connection, reason: str) -> None:
+        """A connection is gone: fail what waits on it, tell the owner."""
+        channel = self._channels.pop(connection, None)
+        if channel is None:
+            return
+        if self._by_address.get(connection.remote_address) is channel:
+            del self._by_address[connection.remote_address]
+        pending, channel._pending = channel._pending, {}
+        code = "connect" if reason == "refused" else "closed"
+        for promise, deadline in pending.values():
+            deadline.cancel()
+            promise.reject(RemotingError(f"connection to {connection.remote_address}: {reason}", code=code))
+        if self._on_channel_closed is not None:
+            self._on_channel_closed(channel)
+
+    def __repr__(self) -> str:
+        return f"<Remoting of {self.ports.node}: {len(self._channels)} channels>"

@@ -1,0 +1,210 @@
+"""What happened, one record a step: the single source of timelines, statistics, grading traces and determinism digests.
+
+Mirrors: nothing in RocketMQ (its logs come closest); lab 00 reads it as a timeline.
+
+    StepRecord  step  now_ms         node      kind   cause  about                 changes
+                 17   1767225600012  broker-a  frame     14  SEND_MESSAGE_V2 #3    message.stored topic=orders …
+
+``kind`` says why the node acted (KINDS, first half); ``changes`` what that changed (KINDS, second half).
+``cause`` is the step that armed this one, -1 for the notebook itself.
+Left out: a file format (a journal is rebuilt from its seed and story), and wall-clock time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+from mqlab.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas
+
+NOTEBOOK = -1  # the cause of a step that nobody armed
+
+STEP_KINDS: dict[str, str] = {
+    "call": "the notebook (or a story) called this node",
+    "frame": "bytes of one frame arrived",
+    "net.accept": "a connection arrived",
+    "net.closed": "a connection ended, or was refused",
+    "listener.start": "a pool thread took up a call of the listener",
+    "listener.resume": "what a listener waited for is there",
+    "fault": "the notebook broke or mended something",
+}
+"""Steps that the runtime makes itself; every other step kind is the name of the deadline that was due."""
+
+PERIODIC_KINDS = frozenset(
+    {
+        "remoting.timeout",
+        "broker.register",
+        "nameserver.scan",
+        "broker.scan_channels",
+        "client.heartbeat",
+        "client.route_poll",
+        "client.offset_persist",
+        "rebalance.timer",
+        "consumer.expire_sweep",
+        "orderly.lock_renew",
+        "pull.hold",
+        "pull.recheck",
+        "broker.persist",
+        "offset.persist",
+        "transaction.check",
+        "store.flush",
+        "store.flush_consume_queue",
+        "store.checkpoint",
+        "store.clean",
+    }
+)
+"""Deadlines that come round for ever, or only guard something: a world in which just these are armed is quiet."""
+
+
+class Change(NamedTuple):
+    """One thing that a step changed: a kind and its values."""
+
+    kind: str
+    values: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"{self.kind} " + " ".join(f"{name}={value!r}" for name, value in self.values.items())
+
+
+@dataclass(slots=True, eq=False)
+class StepRecord:
+    """One step of one node. ``about`` is the frame that arrived (a RemotingCommand), else None."""
+
+    step: int
+    now_ms: int
+    node: str
+    kind: str
+    cause: int
+    about: Any = None
+    changes: list[Change] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[Change]:
+        """The changes of one kind in this step."""
+        return [change for change in self.changes if change.kind == kind]
+
+    @property
+    def about_text(self) -> str:
+        """The frame in a few words: name, opaque, code of an answer."""
+        if self.about is None:
+            return ""
+        from mqlab.wire.codes import request_name, response_name
+
+        command = self.about
+        if command.flag & 1:
+            return f"{response_name(command.code)} answer #{command.opaque}"
+        return f"{request_name(command.code)} #{command.opaque}"
+
+    def digest_text(self) -> str:
+        """Everything that must be equal in two runs of one story, as one line."""
+        line = [f"{self.step}|{self.now_ms}|{self.node}|{self.kind}|{self.cause}"]
+        if self.about is not None:
+            command = self.about
+            fields = ",".join(f"{name}={value}" for name, value in sorted(command.ext_fields.items()))
+            body = zlib.crc32(command.body or b"")
+            line.append(f"{command.code}/{command.flag}/{command.opaque}/{command.remark}/{fields}/{body}")
+        line.extend(map(repr, self.changes))
+        return "|".join(line)
+
+    def __repr__(self) -> str:
+        about = f" {self.about_text}" if self.about is not None else ""
+        changes = "".join(f"\n    {change!r}" for change in self.changes)
+        return f"<{self.step} at {self.now_ms} {self.node} {self.kind}{about}>{changes}"
+
+
+class Journal:
+    """The records of one world, in order; indexable by step number.
+
+    ``limit`` bounds how many records stay in memory: the oldest go, ``dropped`` counts them, the digest still covers them.
+
+    >>> journal = Journal(); _ = journal.add(StepRecord(0, 5, "broker-a", "frame", NOTEBOOK)); journal[0].kind
+    'frame'
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self.dropped = 0
+        self._records: list[StepRecord] = []
+        self._hash = hashlib.sha256()
+        self._hashed = 0  # the first step that the running hash does not cover yet
+
+    def add(self, record: StepRecord) -> StepRecord:
+        """Append the record of the step that starts now."""
+        self._records.append(record)
+        if self.limit is not None and len(self._records) > self.limit + self.limit // 4 + 1:
+            surplus = len(self._records) - self.limit  # in batches: cutting a list's head costs its length
+            self._hash_before(self.dropped + surplus)
+            del self._records[:surplus]
+            self.dropped += surplus
+        return record
+
+    @property
+    def next_step(self) -> int:
+        return self.dropped + len(self._records)
+
+    def of(self, kind: str) -> list[StepRecord]:
+        """The steps of one kind, or that changed something of this kind."""
+        return [r for r in self._records if r.kind == kind or any(c.kind == kind for c in r.changes)]
+
+    def changes(self, kind: str) -> list[tuple[StepRecord, dict[str, Any]]]:
+        """Every change of one kind with the step it belongs to, in order."""
+        return [(record, change.values) for record in self._records for change in record.changes if change.kind == kind]
+
+    def digest(self) -> str:
+        """SHA-256 over every step so far, hexadecimal: equal for equal seeds and stories, in any process."""
+        if not self._records:
+            return self._hash.hexdigest()
+        self._hash_before(self.next_step - 1)  # the last step may still change
+        whole = self._hash.copy()
+        whole.update(_hashed_line(self._records[-1]))
+        return whole.hexdigest()
+
+    def _hash_before(self, end: int) -> None:
+        for record in self._records[self._hashed - self.dropped : end - self.dropped]:
+            self._hash.update(_hashed_line(record))
+        self._hashed = max(self._hashed, end)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row a step: step, now_ms, node, kind, cause, about, changes (as text)."""
+        import pandas
+
+        rows = [
+            (r.step, r.now_ms, r.node, r.kind, r.cause, r.about_text, "; ".join(map(repr, r.changes))) for r in self
+        ]
+        return pandas.DataFrame(rows, columns=["step", "now_ms", "node", "kind", "cause", "about", "changes"])
+
+    def __iter__(self) -> Iterator[StepRecord]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return self.next_step
+
+    @overload
+    def __getitem__(self, step: int) -> StepRecord: ...
+    @overload
+    def __getitem__(self, step: slice) -> list[StepRecord]: ...
+    def __getitem__(self, step: int | slice) -> StepRecord | list[StepRecord]:
+        if isinstance(step, slice):
+            return [self[i] for i in range(*step.indices(len(self))) if i >= self.dropped]
+        position = step if step >= 0 else len(self) + step
+        if position >= len(self) or position < 0:
+            raise IndexError(f"step {step} is not in a journal of {len(self)} steps")
+        if position < self.dropped:
+            raise UsageError(
+                f"step {step} was dropped: this journal keeps its last {self.limit} steps, from {self.dropped} on",
+                hint="raise journal_limit, or replay with until_step",
+            )
+        return self._records[position - self.dropped]
+
+    def __repr__(self) -> str:
+        last = f", last at {self._records[-1].now_ms}" if self._records else ""
+        return f"<Journal of {len(self)} steps{last}, {self.dropped} dropped>"
+
+
+def _hashed_line(record: StepRecord) -> bytes:
+    return record.digest_text().encode("utf-8", "backslashreplace") + b"\n"

@@ -1,0 +1,224 @@
+"""In-process links between the nodes of a world: first in first out per direction, with latency, faults, real bytes.
+
+Mirrors: TCP as Netty shows it to RocketMQ. Lab 02 and 03 break it on purpose.
+
+    connect ─▶ net.accept at the listener, or net.closed("refused") back
+    send    ─▶ frame at the peer, never before an earlier one
+    close   ─▶ net.closed at the peer, after what was sent before
+
+A killed process closes its connections: peers learn at once. A powered-off machine is silent: peers learn by time-out,
+and its restarted self answers old connections with "reset". A partition holds frames back until it heals, as TCP's
+retransmission would.
+Both drivers use it: the threads driver calls it from several threads, each link end from its own node's only.
+Left out: bandwidth, partial frames (the codec is tested on them elsewhere), TIME_WAIT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mqlab.errors import UsageError
+from mqlab.ports import Connection, OnClosed, OnData
+
+if TYPE_CHECKING:
+    from mqlab.runtime.sim import SimNode, SimWorld
+    from mqlab.runtime.threads import ThreadWorld
+
+OnAccept = Callable[[Connection], None]
+FIRST_EPHEMERAL_PORT = 50_000
+
+
+class Link:
+    """One end of a link; see mqlab.ports.Connection."""
+
+    __slots__ = (
+        "held", "is_open", "last_due_ms", "life", "local_address", "network", "node", "on_closed", "on_data", "peer",
+        "peer_node", "remote_address",
+    )  # fmt: skip
+
+    def __init__(
+        self, network: Links, node: SimNode, peer_node: SimNode, local: str, remote: str,
+        on_data: OnData, on_closed: OnClosed,
+    ) -> None:  # fmt: skip
+        self.network = network
+        self.node = node
+        self.life = node.incarnation
+        self.peer_node = peer_node
+        self.local_address = local
+        self.remote_address = remote
+        self.on_data = on_data
+        self.on_closed = on_closed
+        self.peer: Link | None = None
+        self.is_open = True
+        self.last_due_ms = 0  # when the last thing sent arrives: nothing may overtake it
+        self.held: list[bytes] = []  # sent into a partition
+
+    def send(self, data: bytes) -> None:
+        if self.is_open:
+            self.network.transmit(self, data)
+
+    def close(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self.network.finish(self, "closed by peer")
+
+    def __repr__(self) -> str:
+        return f"<{self.local_address} -> {self.remote_address} {'open' if self.is_open else 'closed'}>"
+
+
+class Links:
+    """All links of one world, and what is broken about them."""
+
+    def __init__(self, world: SimWorld | ThreadWorld, latency_ms: int) -> None:
+        self.world = world
+        self.latency_ms = latency_ms
+        self._listeners: dict[str, tuple[SimNode, OnAccept, OnData, OnClosed]] = {}
+        self._connections: dict[str, list[Link]] = {}
+        self._ports: dict[str, int] = {}
+        self._partitions: list[frozenset[str]] = []
+        self._drops: dict[tuple[str, str], int] = {}
+
+    def of(self, node: SimNode) -> NodeNetwork:
+        """The Network port of one node."""
+        return NodeNetwork(self, node)
+
+    # what nodes do -----------------------------------------------------------------------------------------------
+
+    def listen(self, node: SimNode, address: str, on_accept: OnAccept, on_data: OnData, on_closed: OnClosed) -> None:
+        taken = self._listeners.get(address)
+        if taken is not None and taken[0].alive and taken[0] is not node:
+            raise UsageError(f"{taken[0].name} listens at {address} already")
+        self._listeners[address] = (node, on_accept, on_data, on_closed)
+
+    def connect(self, node: SimNode, address: str, on_data: OnData, on_closed: OnClosed) -> Link:
+        ip = address.rpartition(":")[0]
+        target = next((other for other in self.world.nodes.values() if other.ip == ip), None)
+        port = self._ports[node.name] = self._ports.get(node.name, FIRST_EPHEMERAL_PORT - 1) + 1
+        connection = Link(self, node, target or node, f"{node.ip}:{port}", address, on_data, on_closed)
+        self._connections.setdefault(node.name, []).append(connection)
+        if target is None:
+            self._close_here(connection, "refused")
+        elif target.alive:
+            self._arm(connection, target, "net.accept", lambda: self._accept(connection, target))
+        elif not target.silent:
+            self._close_here(connection, "refused")
+        return connection
+
+    def transmit(self, sender: Link, data: bytes) -> None:
+        """Put bytes on the link: they arrive as one frame event, are held, dropped, or met by a reset."""
+        source, target = sender.node.name, sender.peer_node.name
+        if self._drops and self._drops.get((source, target), 0) > 0:
+            self._drops[source, target] -= 1
+            self.world.note(sender.node, "frame.dropped", {"to": target, "bytes": len(data)})
+            return
+        if self._partitions and frozenset((source, target)) in self._partitions:
+            sender.held.append(data)
+            return
+        peer = sender.peer
+        if peer is not None and (not sender.peer_node.alive or peer.life != sender.peer_node.incarnation):
+            if sender.peer_node.alive:
+                self._close_here(sender, "reset")  # the machine is back, its old process is not
+            return
+        self._arm(sender, sender.peer_node, "frame", lambda: self._deliver(sender, data))
+
+    def finish(self, closed: Link, reason: str) -> None:
+        """One end was closed: tell the other after everything sent before."""
+        self._forget(closed)
+        target = closed.peer_node
+        if target.alive:
+            self._arm(closed, target, "net.closed", lambda: self._closed_by_peer(closed, reason))
+
+    # what the lab does -------------------------------------------------------------------------------------------
+
+    def drop_node(self, node: SimNode, *, silent: bool) -> None:
+        """A process ends. Not silent: its sockets close, and peers learn. Silent: nobody learns."""
+        for connection in list(self._connections.get(node.name, ())):
+            connection.is_open = False
+            if not silent:
+                self.finish(connection, "closed by peer")
+        self._connections.pop(node.name, None)
+        for address in [address for address, listener in self._listeners.items() if listener[0] is node]:
+            del self._listeners[address]
+
+    def partition(self, one: str, other: str) -> None:
+        pair = frozenset((one, other))
+        if pair not in self._partitions:
+            self._partitions.append(pair)
+
+    def heal(self) -> None:
+        """End all partitions: what was held back arrives now, in order."""
+        self._partitions.clear()
+        for connections in list(self._connections.values()):
+            for connection in list(connections):
+                held, connection.held = connection.held, []
+                for data in held:
+                    connection.send(data)
+
+    def drop(self, sender: str, receiver: str, count: int) -> None:
+        self._drops[sender, receiver] = self._drops.get((sender, receiver), 0) + count
+
+    # inside ------------------------------------------------------------------------------------------------------
+
+    def _arm(self, sender: Link, target: SimNode, kind: str, action: Callable[[], None]) -> None:
+        world = self.world
+        delay_ms = self.latency_ms + sender.node.delay_ms + target.delay_ms
+        due_ms = max(world.now_ms + delay_ms, sender.last_due_ms)
+        sender.last_due_ms = due_ms
+        world.arm(target, due_ms, kind, action, periodic=world.step_is_periodic)
+
+    def _accept(self, client: Link, target: SimNode) -> None:
+        listener = self._listeners.get(client.remote_address)
+        if listener is None:
+            self._close_here(client, "refused")
+            return
+        _, on_accept, on_data, on_closed = listener
+        server = Link(
+            self, target, client.node, client.remote_address, client.local_address, on_data, on_closed
+        )
+        server.peer, client.peer = client, server
+        self._connections.setdefault(target.name, []).append(server)
+        on_accept(server)
+
+    def _deliver(self, sender: Link, data: bytes) -> None:
+        peer = sender.peer
+        if peer is not None and peer.is_open:
+            peer.on_data(peer, data)
+
+    def _closed_by_peer(self, closed: Link, reason: str) -> None:
+        peer = closed.peer
+        if peer is not None and peer.is_open:
+            peer.is_open = False
+            self._forget(peer)
+            peer.on_closed(peer, reason)
+
+    def _close_here(self, connection: Link, reason: str) -> None:
+        """Tell a connection's own node that the link is gone, one latency from now."""
+
+        def closed() -> None:
+            if connection.is_open:
+                connection.is_open = False
+                self._forget(connection)
+                connection.on_closed(connection, reason)
+
+        due_ms = self.world.now_ms + self.latency_ms
+        self.world.arm(connection.node, due_ms, "net.closed", closed, periodic=self.world.step_is_periodic)
+
+    def _forget(self, connection: Link) -> None:
+        mine = self._connections.get(connection.node.name, [])
+        if connection in mine:
+            mine.remove(connection)
+
+
+class NodeNetwork:
+    """The Network port of one node."""
+
+    def __init__(self, network: Links, node: SimNode) -> None:
+        self._network = network
+        self._node = node
+
+    def listen(self, address: str, on_accept: OnAccept, on_data: OnData, on_closed: OnClosed) -> None:
+        self._network.listen(self._node, address, on_accept, on_data, on_closed)
+
+    def connect(self, address: str, on_data: OnData, on_closed: OnClosed) -> Link:
+        return self._network.connect(self._node, address, on_data, on_closed)

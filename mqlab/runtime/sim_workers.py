@@ -1,0 +1,245 @@
+"""Where a learner's code runs in the simulation: each call of a listener is a coroutine of its own.
+
+Mirrors: the consume thread pool (ThreadPoolExecutor ConsumeMessageThread_). Lab 05 and 09 count its threads.
+
+    submit ─▶ listener.start   a free thread takes the call up, else it waits in the queue
+    the call sleeps, computes or asks ─▶ back to the world ─▶ listener.resume when that is over
+    the call returns ─▶ on_done in the same step, the thread is free
+
+greenlet switches plain functions, so a listener is written as for a real thread. It can be interleaved or killed only
+where it waits.
+Left out: preemption, and the cost of node code.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import greenlet
+
+from mqlab.errors import NodeDown, UsageError
+from mqlab.promises import Promise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mqlab.runtime.sim import SimNode, SimWorld
+
+T = TypeVar("T")
+OnDone = Callable[[Any, BaseException | None], None]
+
+
+class SimWorkers:
+    """The Workers port of one simulated node: its pools, its cores, its running calls."""
+
+    def __init__(self, world: SimWorld, node: SimNode, cores: int) -> None:
+        self.world = world
+        self.node = node
+        self.cores = cores
+        self._computing = 0
+        self._core_queue: deque[tuple[int, Promise[None]]] = deque()
+        self._running: list[ListenerCoroutine] = []
+        self._pools: list[SimPool] = []
+
+    def pool(self, name: str, size: int) -> SimPool:
+        pool = SimPool(self, name, size)
+        self._pools.append(pool)
+        return pool
+
+    def call(self, start: Callable[[], Promise[T]]) -> T:
+        """Run ``start`` and block the caller only: a listener's coroutine, or the notebook, which plays the world."""
+        caller = _listener()
+        if caller is not None:
+            caller.must_be_up()
+        if not self.node.alive:
+            raise UsageError(f"{self.node.name} is down", hint=f'lab.start("{self.node.name}") brings it back')
+        if caller is not None:
+            return _wait(caller, start())
+        self.world.open_call(self.node)
+        promise = start()
+        if not promise.done:
+            self.world.play_until_settled(promise)
+        return promise.result()
+
+    def sleep(self, ms: int) -> None:
+        caller = _must_be_listener("sleep")
+        slept: Promise[None] = Promise()
+        due_ms = self.world.now_ms + max(int(ms), 0)
+        self.world.arm(self.node, due_ms, "listener.waited", lambda: slept.resolve(None))
+        _wait(caller, slept)
+
+    def compute(self, ms: int) -> None:
+        caller = _must_be_listener("compute")
+        computed: Promise[None] = Promise()
+        if self._computing < self.cores:
+            self._occupy_core(ms, computed)
+        else:
+            self._core_queue.append((ms, computed))
+        _wait(caller, computed)
+
+    def end(self) -> None:
+        """The process is gone: NodeDown is raised in every running call, pools are emptied."""
+        for pool in self._pools:
+            pool.queue.clear()
+        self._pools.clear()
+        self._computing = 0
+        self._core_queue.clear()
+        running, self._running = self._running, []
+        for coroutine in running:
+            coroutine.throw(NodeDown(f"{self.node.name} is down"))
+
+    # inside ------------------------------------------------------------------------------------------------------
+
+    def run(self, call: Callable[[], Any], on_done: Callable[[Any, BaseException | None], None]) -> None:
+        """Start a call as a coroutine, up to its first wait."""
+        life = self.node.incarnation
+
+        def body() -> None:
+            value, error = None, None
+            try:
+                value = call()
+            except NodeDown:
+                return
+            except Exception as failure:
+                error = failure
+            if self.node.alive and self.node.incarnation == life:
+                self._running.remove(coroutine)
+                on_done(value, error)
+
+        coroutine = ListenerCoroutine(self, body)
+        self._running.append(coroutine)
+        coroutine.go_on()
+
+    def _occupy_core(self, ms: int, promise: Promise[None]) -> None:
+        self._computing += 1
+
+        def finished() -> None:
+            self._computing -= 1
+            promise.resolve(None)
+            if self._core_queue:
+                self._occupy_core(*self._core_queue.popleft())
+
+        self.world.arm(self.node, self.world.now_ms + max(int(ms), 0), "listener.computed", finished)
+
+    def __repr__(self) -> str:
+        return f"<SimWorkers of {self.node.name}: {len(self._running)} running, {self._computing}/{self.cores} cores>"
+
+
+class ListenerCoroutine(greenlet.greenlet):
+    """One call of a listener, as something that can stop at a wait and go on in a later step."""
+
+    def __init__(self, workers: SimWorkers, body: Callable[[], None]) -> None:
+        super().__init__(body)
+        self.workers = workers
+        self.life = workers.node.incarnation
+
+    def must_be_up(self) -> None:
+        """NodeDown when the process this call runs in is gone, whatever the call tries."""
+        node = self.workers.node
+        if not node.alive or node.incarnation != self.life:
+            raise NodeDown(f"{node.name} is down")
+
+    def go_on(self) -> None:
+        """Run to the next wait or to the end, then come back to whoever plays the world now."""
+        self.parent = greenlet.getcurrent()
+        with _sleep_is_watched():
+            self.switch()
+
+
+def _listener() -> ListenerCoroutine | None:
+    current = greenlet.getcurrent()
+    return current if isinstance(current, ListenerCoroutine) else None
+
+
+def _must_be_listener(what: str) -> ListenerCoroutine:
+    caller = _listener()
+    if caller is None:
+        raise UsageError(f"context.{what} belongs into a listener; the notebook passes time with lab.run_for(...)")
+    caller.must_be_up()
+    return caller
+
+
+def _wait(caller: ListenerCoroutine, promise: Promise[T]) -> T:
+    """Leave a call until a promise is settled; it goes on in a step of its own node."""
+    if not promise.done:
+        node, hub = caller.workers.node, caller.parent
+        assert hub is not None
+
+        def resume(_: object) -> None:
+            node.world.arm(node, node.world.now_ms, "listener.resume", caller.go_on)
+
+        promise.then(resume, resume)
+        hub.switch()
+        caller.must_be_up()
+    return promise.result()
+
+
+class SimPool:
+    """A fixed number of simulated threads with an unbounded queue; see mqlab.ports.Pool."""
+
+    def __init__(self, workers: SimWorkers, name: str, size: int) -> None:
+        self.workers = workers
+        self.name = name
+        self.size = size
+        self.running = 0
+        self.queue: deque[tuple[Callable[[], Any], OnDone]] = deque()
+        self._closed = False
+
+    @property
+    def waiting(self) -> int:
+        return len(self.queue)
+
+    def submit(self, call: Callable[[], Any], on_done: OnDone, label: str = "") -> None:
+        if self._closed:
+            return
+        self.queue.append((call, on_done))
+        self._take_up()
+
+    def shutdown(self) -> None:
+        """Take no more calls; running ones go on to their end."""
+        self._closed = True
+        self.queue.clear()
+
+    def _take_up(self) -> None:
+        while self.running < self.size and self.queue:
+            self.running += 1
+            call, on_done = self.queue.popleft()
+            world, node = self.workers.world, self.workers.node
+
+            def start(call: Callable[[], Any] = call, on_done: OnDone = on_done) -> None:
+                self.workers.run(call, lambda value, error: self._done(on_done, value, error))
+
+            world.arm(node, world.now_ms, "listener.start", start)
+
+    def _done(self, on_done: OnDone, value: Any, error: BaseException | None) -> None:
+        self.running -= 1
+        on_done(value, error)
+        self._take_up()
+
+    def __repr__(self) -> str:
+        return f"<pool {self.name} {self.running}/{self.size} running, {self.waiting} waiting>"
+
+
+@contextmanager
+def _sleep_is_watched() -> Iterator[None]:
+    """While a listener runs, a real time.sleep says what to write instead: it would stop the whole world."""
+    real_sleep = time.sleep
+
+    def watched(seconds: float) -> None:
+        warnings.warn(
+            f"time.sleep({seconds!r}) in a listener stops the whole simulation and passes no virtual time: "
+            f'write context.sleep("{round(float(seconds) * 1000)}ms")',
+            stacklevel=2,
+        )
+        real_sleep(seconds)
+
+    time.sleep = watched
+    try:
+        yield
+    finally:
+        time.sleep = real_sleep

@@ -1,0 +1,312 @@
+"""The same nodes in real time: one loop thread a node, real thread pools, the same links.
+
+Mirrors: a JVM a node. It shows that node code needs nothing of the simulation; interop and benchmarks use it.
+
+    other threads ──post──▶ node's heap of events ──its one loop thread──▶ handlers, deadlines, frames
+    listeners run in a ThreadPoolExecutor and come back through the same heap
+
+``speed`` makes the clock run faster than the wall's: 1000 turns a 10 s delay level into 10 ms.
+Left out: determinism; interrupting a listener that never waits.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from mqlab.errors import LimitReached, NodeDown, UsageError
+from mqlab.ports import Files, Ports
+from mqlab.promises import Promise
+from mqlab.runtime.journal import NOTEBOOK, PERIODIC_KINDS, Change, Journal, StepRecord
+from mqlab.runtime.links import Links
+from mqlab.runtime.sim import DEFAULT_START_MS, Action, Event, SimNode, ip_of
+
+T = TypeVar("T")
+
+
+class ThreadWorld:
+    """A world in real time with the same verbs as SimWorld where they make sense.
+
+    There is no ``step``: things happen by themselves; ``run_for`` and ``run_until`` only wait.
+    """
+
+    def __init__(
+        self, *, seed: int = 0, start_ms: int = DEFAULT_START_MS, latency_ms: int = 0, speed: float = 1.0,
+        journal_limit: int | None = None,
+    ) -> None:  # fmt: skip
+        self.seed = seed
+        self.speed = speed
+        self.journal = Journal(journal_limit)
+        self.nodes: dict[str, SimNode] = {}
+        self.network = Links(self, latency_ms)
+        self.workers: dict[str, ThreadWorkers] = {}
+        self.watchers: list[Callable[[StepRecord, Change], None]] = []
+        self.busy = 0
+        self.failures: list[BaseException] = []
+        self._start_ms = start_ms
+        self._began = time.monotonic()
+        self._loops: dict[str, _Loop] = {}
+        self._order = itertools.count()
+        self._lock = threading.Lock()
+        self._local = threading.local()
+
+    @property
+    def now_ms(self) -> int:
+        return self._start_ms + int((time.monotonic() - self._began) * 1000 * self.speed)
+
+    def add_node(self, name: str, files: Files, *, cores: int = 2) -> Ports:
+        """A new node with its loop thread; the ports its process gets."""
+        if name in self.nodes:
+            raise UsageError(f"a node named {name!r} exists already", hint="give the second one another name=")
+        node = SimNode(self, name, ip_of(len(self.nodes)))
+        self.nodes[name] = node
+        self.workers[name] = ThreadWorkers(self, node, cores)
+        return self.ports(node, files)
+
+    def ports(self, node: SimNode, files: Files) -> Ports:
+        """The ports of a node's present life, with a fresh loop thread."""
+        self._loops[node.name] = _Loop(self, node)
+        return Ports(
+            node=node.name,
+            ip=node.ip,
+            clock=node,
+            network=self.network.of(node),
+            files=files,
+            workers=self.workers[node.name],
+            rng=random.Random(f"{self.seed}/{node.name}/{node.incarnation}"),
+            note=lambda kind, /, **values: self.note(node, kind, values),
+            annotate=self.annotate,
+        )
+
+    def arm(self, node: SimNode, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None) -> Event:
+        """Hand an event to a node's loop; callable from any thread."""
+        record: StepRecord | None = getattr(self._local, "record", None)
+        if periodic is None:
+            periodic = kind in PERIODIC_KINDS
+        event = Event(node, due_ms, kind, action, record.step if record else NOTEBOOK, periodic)
+        if not periodic:
+            self.count_busy(1)
+        loop = self._loops[node.name]
+        with loop.wake:
+            heapq.heappush(loop.heap, (due_ms, next(self._order), event))
+            loop.wake.notify()
+        return event
+
+    def count_busy(self, change: int) -> None:
+        """Keep count of armed or running events that are not periodic."""
+        with self._lock:
+            self.busy += change
+
+    @property
+    def step_is_periodic(self) -> bool:
+        return bool(getattr(self._local, "periodic", False))
+
+    def disarm(self, node: SimNode) -> None:
+        """Nothing that a node armed will happen: its process is gone, its loop ends."""
+        loop = self._loops[node.name]
+        with loop.wake:
+            for _, _, event in loop.heap:
+                event.cancel()
+            loop.heap.clear()
+            loop.running = False
+            loop.wake.notify()
+
+    def note(self, node: SimNode, kind: str, values: dict[str, Any]) -> None:
+        """Add a change to the step of the calling thread."""
+        record: StepRecord | None = getattr(self._local, "record", None)
+        change = Change(kind, values)
+        with self._lock:
+            if record is None:
+                record = self._open(node, "call", NOTEBOOK)
+            record.changes.append(change)
+            for watcher in self.watchers:
+                watcher(record, change)
+
+    def annotate(self, about: Any) -> None:
+        record: StepRecord | None = getattr(self._local, "record", None)
+        if record is not None:
+            record.about = about
+
+    def _open(self, node: SimNode, kind: str, cause: int) -> StepRecord:
+        return self.journal.add(StepRecord(self.journal.next_step, self.now_ms, node.name, kind, cause))
+
+    def run_event(self, event: Event) -> None:
+        """One step, on the loop thread of its node."""
+        with self._lock:
+            record = self._open(event.node, event.kind, event.armed_by)
+        self._local.record, self._local.periodic = record, event.periodic
+        try:
+            event.action()
+        except Exception as failure:  # a node's bug must not kill its loop silently: run_until raises it
+            self.failures.append(failure)
+        finally:
+            self._local.record, self._local.periodic = None, False
+
+    def run_for_ms(self, ms: int) -> None:
+        time.sleep(ms / 1000 / self.speed)
+
+    def run_until(self, condition: Callable[[], bool], limit_ms: int, what: str) -> None:
+        """Wait until a condition holds; LimitReached after ``limit_ms`` on this world's clock."""
+        end_ms = self.now_ms + limit_ms
+        while not condition():
+            if self.failures:
+                raise self.failures[0]
+            if self.now_ms > end_ms:
+                raise LimitReached(f"{what} did not come true within {limit_ms} ms")
+            time.sleep(0.001)
+
+    def is_quiet(self) -> bool:
+        return self.busy == 0
+
+    def stop(self) -> None:
+        """End all loops and pools."""
+        for node in self.nodes.values():
+            node.alive = False
+            self.workers[node.name].end()
+            self.disarm(node)
+
+    def __repr__(self) -> str:
+        return f"<ThreadWorld speed={self.speed} nodes={len(self.nodes)} steps={self.journal.next_step}>"
+
+
+class _Loop:
+    """One node's mailbox: a heap of events and the one thread that runs them."""
+
+    def __init__(self, world: ThreadWorld, node: SimNode) -> None:
+        self.world = world
+        self.heap: list[tuple[int, int, Event]] = []
+        self.wake = threading.Condition()
+        self.running = True
+        self.thread = threading.Thread(target=self._run, name=f"mqlab-{node.name}", daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        while (event := self._next()) is not None:
+            self.world.run_event(event)
+            if not event.periodic:
+                self.world.count_busy(-1)
+
+    def _next(self) -> Event | None:
+        with self.wake:
+            while self.running:
+                if not self.heap:
+                    self.wake.wait()
+                    continue
+                due_ms, _, event = self.heap[0]
+                if not event.pending:
+                    heapq.heappop(self.heap)
+                    continue
+                wait_ms = due_ms - self.world.now_ms
+                if wait_ms > 0:
+                    self.wake.wait(wait_ms / 1000 / self.world.speed)
+                    continue
+                heapq.heappop(self.heap)
+                event.pending = False  # stays counted as busy until it has run
+                return event
+            return None
+
+
+class ThreadWorkers:
+    """The Workers port in real time: real pools; ``call`` hands its work to the node's loop and blocks its thread."""
+
+    def __init__(self, world: ThreadWorld, node: SimNode, cores: int) -> None:
+        self.world = world
+        self.node = node
+        self.cores = cores
+        self._core = threading.Semaphore(cores)
+        self._pools: list[ThreadPool] = []
+
+    def pool(self, name: str, size: int) -> ThreadPool:
+        pool = ThreadPool(self, name, size)
+        self._pools.append(pool)
+        return pool
+
+    def call(self, start: Callable[[], Promise[T]]) -> T:
+        if not self.node.alive:
+            raise NodeDown(f"{self.node.name} is down")
+        done = threading.Event()
+        answers: list[Promise[T]] = []
+
+        def on_loop() -> None:
+            try:
+                promise = start()
+            except Exception as error:
+                promise = Promise.failed(error)
+            answers.append(promise)
+            promise.then(lambda _: done.set(), lambda _: done.set())
+
+        self.world.arm(self.node, self.world.now_ms, "call", on_loop)
+        while not done.wait(0.2):
+            if not self.node.alive:
+                raise NodeDown(f"{self.node.name} is down")
+        return answers[0].result()
+
+    def sleep(self, ms: int) -> None:
+        time.sleep(max(ms, 0) / 1000 / self.world.speed)
+        if not self.node.alive:
+            raise NodeDown(f"{self.node.name} is down")
+
+    def compute(self, ms: int) -> None:
+        with self._core:
+            self.sleep(ms)
+
+    def end(self) -> None:
+        for pool in self._pools:
+            pool.shutdown()
+        self._pools.clear()
+
+
+class ThreadPool:
+    """A real thread pool of fixed size; results come back as steps of the node."""
+
+    def __init__(self, workers: ThreadWorkers, name: str, size: int) -> None:
+        self.workers = workers
+        self.name = name
+        self.size = size
+        self.running = 0
+        self._submitted = 0
+        self._executor = ThreadPoolExecutor(size, thread_name_prefix=f"{workers.node.name}-{name}_")
+
+    @property
+    def waiting(self) -> int:
+        return self._submitted - self.running
+
+    def submit(
+        self, call: Callable[[], Any], on_done: Callable[[Any, BaseException | None], None], label: str = ""
+    ) -> None:
+        world, node = self.workers.world, self.workers.node
+        self._submitted += 1
+        world.count_busy(1)
+
+        def finished(value: Any, error: BaseException | None) -> None:
+            self._submitted -= 1
+            self.running -= 1
+            on_done(value, error)
+
+        def work() -> None:
+            self.running += 1
+            value, error = None, None
+            try:
+                value = call()
+            except Exception as failure:
+                error = failure
+            except NodeDown:
+                return
+            finally:
+                if node.alive:
+                    world.arm(node, world.now_ms, "listener.done", lambda: finished(value, error))
+                world.count_busy(-1)
+
+        self._executor.submit(work)
+
+    def shutdown(self) -> None:
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def __repr__(self) -> str:
+        return f"<pool {self.name} {self.running}/{self.size} running, {self.waiting} waiting>"
