@@ -5,21 +5,21 @@ Mirrors: MessageDecoder.createMessageId and decodeMessageId, MessageClientIDSett
     offset id    address 4|16   port i32   physical offset i64                        32 or 56 hex digits
     unique key   ip 4|16   pid i16   loader hash i32   ms since the month began i32   counter i16      the same lengths
 
-Left out: the lazily refreshed local month of Java; here the month is UTC's and exact, so an id depends on its inputs only.
+Left out: Java's lazily refreshed local month; here the month is UTC's and exact, so an id depends on its inputs only.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import struct
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.wire.host import V4_SIZE, V6_SIZE, Host, decode_host, encode_host
 
 _OFFSET = struct.Struct(">q")
 _UNIQUE = struct.Struct(">Hi")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
 

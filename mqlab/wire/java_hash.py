@@ -1,8 +1,8 @@
 """Java's own answers to "what is the hash of this text" and "in which order does a HashMap give its keys".
 
-Mirrors: java.lang.String.hashCode and compareTo, java.util.HashMap, UtilAll.crc32, IndexFile.indexKeyHashMethod. Lab 01.
+Mirrors: String.hashCode and compareTo, HashMap, UtilAll.crc32, IndexFile.indexKeyHashMethod. Lab 01.
 
-    text  "TagA"        ->  UTF-16 units 84 97 103 65  ->  ((84*31 + 97)*31 + 103)*31 + 65 = 2598919, cut to 32 bits, signed
+    text  "TagA"        ->  UTF-16 units 84 97 103 65  ->  ((84*31 + 97)*31 + 103)*31 + 65, cut to 32 bits, signed
     tags  "TagA"        ->  the same number; it stands in a consume queue unit and decides what a tag filter lets pass
     key   "orders#k1"   ->  absolute value (the one number without one gives 0); modulo the slots of an index file
     body  bytes         ->  CRC-32 with its highest bit cleared

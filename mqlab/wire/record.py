@@ -1,0 +1,333 @@
+"""One message as it stands in the commit log: the unit of RocketMQ's store, its layout given once, in ``LAYOUT``.
+
+Mirrors: MessageExtEncoder, MessageDecoder, CommitLog.checkMessageAndReturnSize. Lab 01.
+
+    0 total size | 4 magic | 8 body crc | 12 queue id | 16 flag | 20 queue offset | 28 physical offset | 36 sys flag
+    40 born time | 48 born host | store time | store host | reconsume times | prepared transaction offset
+    body length, body | topic length, topic | properties length, properties             all big-endian, no padding
+
+    magic  DAA320A7 V1: topic length in 1 byte    DAA320AB V2: in 2 bytes    CBD43194: nothing more in this file
+
+Left out: units that hold a batch (INNER_BATCH). Bytes that are not UTF-8 in topic or properties read as U+FFFD.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mqlab.errors import CorruptionError, UsageError
+from mqlab.wire import properties as property_text
+from mqlab.wire import sys_flag as flags
+from mqlab.wire.host import V4_SIZE, V6_SIZE, Host, decode_host, encode_host
+from mqlab.wire.ids import offset_msg_id
+from mqlab.wire.java_hash import crc32
+from mqlab.wire.layout import NUMBERS, Buffer, Field, FieldSpec
+from mqlab.wire.record_layout import (
+    BLANK_SIZE,
+    FIXED_PARTS,
+    LAYOUT,
+    MAGIC_BLANK,
+    MAGIC_NAMES,
+    MAGIC_V1,
+    MAGIC_V2,
+    MAX_PROPERTIES,
+    MAX_TOPIC_V1,
+    QUEUE_OFFSET_AT,
+    STORE_TIMESTAMP_AT,
+    SYS_FLAG_AT,
+    TOPIC_LENGTH,
+    check_body,
+    measure,
+)
+
+__all__ = [
+    "BLANK",
+    "BLANK_SIZE",
+    "INVALID",
+    "LAYOUT",
+    "MAGIC_BLANK",
+    "MAGIC_V1",
+    "MAGIC_V2",
+    "MAX_PROPERTIES",
+    "UNIT",
+    "Check",
+    "Field",
+    "Host",
+    "Record",
+    "blank",
+    "check",
+    "decode",
+    "decode_all",
+    "encode",
+    "field_map",
+    "set_offsets",
+]
+
+UNIT, BLANK, INVALID = "UNIT", "BLANK", "INVALID"
+
+_HOST_BITS = flags.BORN_HOST_V6 | flags.STORE_HOST_V6
+_I8, _I16, _I32, _I64 = struct.Struct(">b"), struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
+_TWO_I32, _TWO_I64 = struct.Struct(">ii"), struct.Struct(">qq")
+
+
+@dataclass(slots=True)
+class Record:
+    """A unit's fields. ``properties`` are the encoded bytes; ``property_map`` reads them.
+
+    ``body_crc`` None: computed; ``magic`` None: V2 for topics of more than 127 characters, else V1, as RocketMQ does.
+    Set both to None when body or topic is replaced. ``total_size`` is set by decode. Hosts decide their sys_flag bits.
+    """
+
+    topic: str
+    body: bytes
+    queue_id: int = 0
+    flag: int = 0
+    sys_flag: int = 0
+    born_timestamp: int = 0
+    born_host: Host = ("127.0.0.1", 0)
+    store_timestamp: int = 0
+    store_host: Host = ("127.0.0.1", 10911)
+    reconsume_times: int = 0
+    prepared_transaction_offset: int = 0
+    properties: bytes = b""
+    queue_offset: int = 0
+    physical_offset: int = 0
+    body_crc: int | None = None
+    magic: int | None = None
+    total_size: int = 0
+    _decoded: tuple[bytes, dict[str, str]] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def property_map(self) -> dict[str, str]:
+        """The properties by name, decoded once; to change them, set ``properties``."""
+        decoded = self._decoded
+        if decoded is None or decoded[0] is not self.properties:
+            self._decoded = decoded = (self.properties, property_text.decode(self.properties))
+        return decoded[1]
+
+    @property
+    def offset_msg_id(self) -> str:
+        return offset_msg_id(self.store_host, self.physical_offset)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Record {self.topic}[{self.queue_id}] queue_offset={self.queue_offset} "
+            f"physical_offset={self.physical_offset} body={len(self.body)} B>"
+        )
+
+
+def encode(record: Record) -> bytes:
+    """The unit's bytes. Raises UsageError for what the layout cannot hold. Mirrors MessageExtEncoder.encode.
+
+    >>> encode(Record("orders", b"hi")).hex()[:16]
+    '00000063daa320a7'
+    """
+    body = record.body
+    encoded_properties = record.properties
+    topic = record.topic.encode("utf-8", "replace")
+    born_host = encode_host(record.born_host)
+    store_host = encode_host(record.store_host)
+    host_kinds = (len(born_host) > V4_SIZE) << 4 | (len(store_host) > V4_SIZE) << 5
+    magic = record.magic
+    if magic is None:
+        magic = MAGIC_V1 if len(topic) <= MAX_TOPIC_V1 else _version_for(record.topic)
+    fixed = FIXED_PARTS[host_kinds >> 4]
+    total_size = (
+        fixed.size + len(body) + (1 if magic == MAGIC_V1 else 2) + len(topic) + _I16.size + len(encoded_properties)
+    )
+    try:
+        start = fixed.pack(
+            total_size,
+            magic,
+            crc32(body) if record.body_crc is None else record.body_crc,
+            record.queue_id,
+            record.flag,
+            record.queue_offset,
+            record.physical_offset,
+            record.sys_flag & ~_HOST_BITS | host_kinds,
+            record.born_timestamp,
+            born_host,
+            record.store_timestamp,
+            store_host,
+            record.reconsume_times,
+            record.prepared_transaction_offset,
+            len(body),
+        )
+        topic_length = _I8.pack(len(topic)) if magic == MAGIC_V1 else _I16.pack(len(topic))
+        return b"".join((start, body, topic_length, topic, _I16.pack(len(encoded_properties)), encoded_properties))
+    except struct.error as error:
+        raise _not_encodable(record, magic, len(topic)) from error
+
+
+def _version_for(topic: str) -> int:
+    return MAGIC_V2 if len(topic.encode("utf-16-le", "surrogatepass")) // 2 > MAX_TOPIC_V1 else MAGIC_V1
+
+
+def _not_encodable(record: Record, magic: int, topic_length: int) -> UsageError:
+    lengths = {"body_length": len(record.body), "properties_length": len(record.properties), "magic": magic}
+    for spec in LAYOUT:
+        if spec.kind not in NUMBERS or spec.name == "total_size":
+            continue
+        kind = TOPIC_LENGTH[magic] if spec.name == "topic_length" and magic in TOPIC_LENGTH else spec.kind
+        value: Any = topic_length if spec.name == "topic_length" else lengths.get(spec.name)
+        if value is None:
+            value = getattr(record, spec.name)
+        try:
+            struct.pack(">" + NUMBERS[kind][0], *([] if value is None else [value]))
+        except struct.error:
+            if value is not None:
+                return UsageError(
+                    f"{record!r}: {spec.name} does not fit: expected a number of kind {kind}, found {value!r}",
+                    hint="a topic holds at most 127 bytes (255 as V2), properties 32,767",
+                )
+    return UsageError(f"{record!r}: the unit is longer than a 32-bit length can say")
+
+
+def decode(buffer: Buffer, offset: int = 0, *, limit: int | None = None, check_crc: bool = False) -> Record:
+    """The unit at ``offset``; nothing at or behind ``limit`` is read. Raises CorruptionError, with positions in buffer.
+
+    >>> decode(encode(Record("orders", "你好".encode(), queue_id=3))).queue_id
+    3
+    """
+    shape = measure(buffer, offset, len(buffer) if limit is None else min(limit, len(buffer)))
+    if check_crc:
+        check_body(buffer, shape, offset)
+    (
+        total_size, magic, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_timestamp, born_host,
+        store_timestamp, store_host, reconsume_times, prepared_transaction_offset, _,
+    ) = shape.fixed  # fmt: skip
+    return Record(
+        str(buffer[shape.topic_at : shape.topic_end], "utf-8", "replace"),
+        bytes(buffer[shape.body_at : shape.body_end]),
+        queue_id,
+        flag,
+        sys_flag,
+        born_timestamp,
+        decode_host(born_host),
+        store_timestamp,
+        decode_host(store_host),
+        reconsume_times,
+        prepared_transaction_offset,
+        bytes(buffer[shape.properties_at : shape.properties_end]),
+        queue_offset,
+        physical_offset,
+        body_crc,
+        magic,
+        total_size,
+    )
+
+
+def decode_all(data: Buffer) -> list[Record]:
+    """The units of a pull answer, one after the other. What cannot be decoded silently ends the list.
+
+    So does RocketMQ's MessageDecoder.decodes: the rest of such an answer is lost for the consumer group.
+
+    >>> [record.topic for record in decode_all(encode(Record("a", b"1")) + encode(Record("b", b"2")) + b"rest")]
+    ['a', 'b']
+    """
+    records: list[Record] = []
+    offset, end = 0, len(data)
+    while offset < end:
+        try:
+            record = decode(data, offset)
+        except CorruptionError:
+            break
+        records.append(record)
+        offset += record.total_size
+    return records
+
+
+class Check(NamedTuple):
+    """What stands at a place of the log: ``kind`` UNIT (of ``size`` bytes), BLANK or INVALID (with a ``reason``)."""
+
+    kind: str
+    size: int = 0
+    reason: str = ""
+
+
+def check(buffer: Buffer, offset: int = 0, limit: int | None = None, *, check_crc: bool = True) -> Check:
+    """Whether a unit stands at ``offset``, as recovery asks; never raises. ``limit`` is the end of the file's bytes.
+
+    Mirrors CommitLog.checkMessageAndReturnSize: lengths must add up and, on demand, the body fit its check sum. All
+    else is believed. The size of a BLANK is what it says; readers go on at the next file whatever it is.
+
+    >>> check(encode(Record("a", b"1"))).kind, check(blank(129) + bytes(121)), check(bytes(100)).kind
+    ('UNIT', Check(kind='BLANK', size=129, reason=''), 'INVALID')
+    """
+    end = len(buffer) if limit is None else min(limit, len(buffer))
+    try:
+        shape = measure(buffer, offset, end)
+        if check_crc:
+            check_body(buffer, shape, offset)
+        return Check(UNIT, shape.total_size)
+    except CorruptionError as error:  # also how a BLANK shows
+        if error.found == MAGIC_NAMES[MAGIC_BLANK]:
+            return Check(BLANK, _I32.unpack_from(buffer, offset)[0])
+        return Check(INVALID, 0, error.text)
+
+
+def blank(remaining: int) -> bytes:
+    """The 8 bytes that say: nothing more in this file. ``remaining`` counts them too.
+
+    >>> blank(129).hex()
+    '00000081cbd43194'
+    """
+    return _TWO_I32.pack(remaining, MAGIC_BLANK)
+
+
+def set_offsets(unit: bytearray | memoryview, queue_offset: int, physical_offset: int, store_timestamp: int) -> None:
+    """Write into an encoded unit what only the append decides, in place."""
+    _TWO_I64.pack_into(unit, QUEUE_OFFSET_AT, queue_offset, physical_offset)
+    (sys_flag,) = _I32.unpack_from(unit, SYS_FLAG_AT)
+    _I64.pack_into(unit, STORE_TIMESTAMP_AT[sys_flag >> 4 & 3], store_timestamp)
+
+
+def field_map(buffer: Buffer, offset: int = 0, *, limit: int | None = None) -> list[Field]:
+    """Every field of the unit at ``offset`` by the table, in order; of a damaged one as many as can be told.
+
+    Hosts are (address, port), the topic is text, body and properties are bytes; a BLANK has two fields.
+
+    >>> [(f.name, f.offset, f.value) for f in field_map(encode(Record("orders", b"hi")))][14:18]
+    [('body_length', 84, 2), ('body', 88, b'hi'), ('topic_length', 90, 6), ('topic', 91, 'orders')]
+    """
+    end = len(buffer) if limit is None else min(limit, len(buffer))
+    fields: list[Field] = []
+    values: dict[str, Any] = {}
+    position = offset
+    for spec in LAYOUT:
+        kind = TOPIC_LENGTH.get(values["magic"], spec.kind) if spec.name == "topic_length" else spec.kind
+        size = _size_of(spec, kind, values)
+        raw = bytes(buffer[position : min(position + size, end)])
+        if len(raw) < size:
+            break
+        value = _value_of(kind, raw)
+        values[spec.name] = value
+        fields.append(Field(spec.name, position - offset, size, raw, value, spec.meaning, _note_of(spec.name, value)))
+        position += size
+        if spec.name == "magic" and value not in TOPIC_LENGTH:
+            break
+    return fields
+
+
+def _size_of(spec: FieldSpec, kind: str, values: dict[str, Any]) -> int:
+    if kind in NUMBERS:
+        return NUMBERS[kind][1]
+    if kind == "host":
+        return V6_SIZE if values["sys_flag"] & spec.v6_bit else V4_SIZE
+    return max(0, int(values[f"{spec.name}_length"]))
+
+
+def _value_of(kind: str, raw: bytes) -> Any:
+    if kind in NUMBERS:
+        return int.from_bytes(raw, "big", signed=True)
+    if kind == "host":
+        return decode_host(raw)
+    return str(raw, "utf-8", "replace") if kind == "text" else raw
+
+
+def _note_of(name: str, value: Any) -> str:
+    if name == "magic":
+        return MAGIC_NAMES.get(value, "unknown")
+    return flags.describe(value) if name == "sys_flag" else ""
