@@ -1,0 +1,53 @@
+"""mqlab: Apache RocketMQ small enough to read, in plain Python that can be stopped, stepped, replayed and broken.
+
+    from mqlab import Lab, Message, MessageQueue, play, CONSUME_SUCCESS, RECONSUME_LATER
+
+The names below are what a notebook needs; each is imported when first used, so that ``import mqlab`` costs nothing.
+Left out: everything a notebook imports from its own room (mqlab.store, mqlab.teach, mqlab.spark, …).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqlab.client.statuses import (
+        COMMIT_MESSAGE,
+        CONSUME_SUCCESS,
+        RECONSUME_LATER,
+        ROLLBACK_MESSAGE,
+        SUCCESS,
+        SUSPEND_CURRENT_QUEUE_A_MOMENT,
+        UNKNOWN,
+    )
+    from mqlab.runtime.lab import Lab, play
+    from mqlab.wire.message import Message, MessageExt, MessageQueue
+
+__all__ = [
+    "COMMIT_MESSAGE",
+    "CONSUME_SUCCESS",
+    "RECONSUME_LATER",
+    "ROLLBACK_MESSAGE",
+    "SUCCESS",
+    "SUSPEND_CURRENT_QUEUE_A_MOMENT",
+    "UNKNOWN",
+    "Lab",
+    "Message",
+    "MessageExt",
+    "MessageQueue",
+    "play",
+]
+
+_HOMES = {"Lab": "runtime.lab", "play": "runtime.lab", "Message": "wire.message", "MessageExt": "wire.message",
+          "MessageQueue": "wire.message"}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'mqlab' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"mqlab.{_HOMES.get(name, 'client.statuses')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

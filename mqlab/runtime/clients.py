@@ -1,0 +1,71 @@
+"""The client half of a Lab: each producer and consumer is a node of its own, named after its group.
+
+Mirrors: one Java process per client. Lab verbs with front_door.md's names.
+
+    lab.push_consumer("billing")                       billing-1, client id 10.0.0.4@billing-1
+    lab.push_consumer("billing", name="billing-2")     the second member of the group
+
+Left out: several clients in one process (they would share one connection; give them one node each and see more).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client import Producer, PushConsumer
+from mqlab.errors import ClientError
+from mqlab.ports import Ports
+from mqlab.runtime.cluster import name_server_addresses
+from mqlab.runtime.files import RealFiles
+from mqlab.runtime.handles import NodeHandle
+
+if TYPE_CHECKING:
+    from mqlab.runtime.lab import Lab
+
+CLIENT_ROLES = ("producer", "consumer")
+
+
+class ClientVerbs:
+    """The verbs of a Lab that make clients."""
+
+    def producer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
+        """A started producer of a group; settings have DefaultMQProducer's names in snake_case."""
+        handle = _client(self, "producer", group, name, 2, lambda ports, servers: Producer(
+            ports, group, servers, **{**self.client_settings, **settings}
+        ))  # fmt: skip
+        handle.start()
+        return handle
+
+    def push_consumer(  # type: ignore[misc]
+        self: Lab, group: str, *, name: str | None = None, cores: int = 2, **settings: Any
+    ) -> Any:
+        """A push consumer of a group, not started; settings have DefaultMQPushConsumer's names in snake_case."""
+        return _client(self, "consumer", group, name, cores, lambda ports, servers: PushConsumer(
+            ports, group, servers, **{**self.client_settings, **settings}
+        ))  # fmt: skip
+
+
+def _client(
+    lab: Lab, kind: str, group: str, name: str | None, cores: int, make: Callable[[Ports, list[str]], Any]
+) -> NodeHandle:
+    name = name or f"{group}-1"
+    if name in lab.handles:
+        raise ClientError(
+            f"The {kind} group[{group}] has been created before, specify another name please.",
+            hint=f'a second instance needs a name: name="{group}-2"; a cell that runs twice needs play(story)',
+        )
+    files = RealFiles()
+    servers = name_server_addresses(lab)
+    lab.handles[name] = NodeHandle(
+        name, kind, files, lab.world.add_node(name, files, cores=cores), lambda ports: make(ports, servers)
+    )
+    return lab.handles[name]
+
+
+def shutdown_all(lab: Lab) -> None:
+    """Shut down what runs: clients first, then brokers, then name servers."""
+    for roles in (CLIENT_ROLES, ("broker",), ("name server",)):
+        for handle in list(lab.handles.values()):
+            if handle.role in roles and handle.is_up:
+                handle.shutdown()

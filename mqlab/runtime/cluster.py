@@ -1,0 +1,161 @@
+"""The server half of a Lab: name servers and brokers on machines of their own, started and registered.
+
+Mirrors: mqnamesrv and mqbroker with their configuration files. Used by Lab only.
+
+    nameserver-1 10.0.0.1:9876      broker-a 10.0.0.2:10911, store in <directory>/broker-a
+
+Left out: slaves.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mqlab.broker import Broker, BrokerConfig
+from mqlab.errors import UsageError
+from mqlab.nameserver import NameServer, NameServerConfig
+from mqlab.ports import Ports
+from mqlab.runtime.files import CrashFiles, RealFiles
+from mqlab.runtime.handles import NodeHandle
+from mqlab.runtime.settings import split_settings
+from mqlab.runtime.sim import SimWorld
+from mqlab.store import StoreConfig
+from mqlab.wire.bodies import TopicConfig
+
+if TYPE_CHECKING:
+    from mqlab.runtime.lab import Lab
+
+NAME_SERVER_PORT = 9876
+BROKER_PORT = 10911
+START_LIMIT_MS = 60_000
+LAB_STORE = StoreConfig(
+    mapped_file_size_commit_log=1 << 20,
+    mapped_file_size_consume_queue=20_000,
+    max_hash_slot_num=1_000,
+    max_index_num=4_000,
+)
+"""Small segments, so that a lab sees files roll; a real broker's are 1 GiB, 6 MB and 420 MB."""
+
+
+def broker_names(brokers: int | Sequence[str], stores: Mapping[str, Any] | None) -> list[str]:
+    """The brokers' names: as given, the names of the stores, or broker-a, broker-b …"""
+    if stores:
+        return list(stores)
+    if isinstance(brokers, int):
+        if not 1 <= brokers <= 26:
+            raise UsageError(f"a Lab has 1 to 26 brokers by number, not {brokers}", hint="give a list of names instead")
+        return [f"broker-{chr(ord('a') + index)}" for index in range(brokers)]
+    return list(brokers)
+
+
+def copy_stores(stores: Mapping[str, str | Path] | None, directory: Path) -> int | None:
+    """Copy existing stores into the Lab's directory; when to start the clock: after their last store timestamp."""
+    from mqlab.store import StoreInspector
+
+    latest_ms = None
+    for name, source in (stores or {}).items():
+        if not (Path(source) / "commitlog").is_dir():
+            raise UsageError(f"{source} is no store: it has no commitlog directory", hint="give the store's root")
+        shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("lock"), copy_function=_copy_writable)
+        last_ms = StoreInspector(directory / name).last_store_timestamp()
+        if last_ms is not None:
+            latest_ms = max(last_ms + 1_000, latest_ms or 0)
+    return latest_ms
+
+
+def _copy_writable(source: str, target: str) -> None:
+    shutil.copyfile(source, target)
+    shutil.copystat(source, target)
+    Path(target).chmod(0o644)
+
+
+def start_name_servers(lab: Lab, count: int, settings: Mapping[str, Any]) -> None:
+    """Start nameserver-1 … nameserver-n."""
+    (config,) = split_settings(settings, NameServerConfig())
+    for index in range(count):
+        name = f"nameserver-{index + 1}"
+        files = RealFiles()
+
+        def build(ports: Ports) -> NameServer:
+            return NameServer(ports, config)
+
+        lab.handles[name] = NodeHandle(name, "name server", files, lab.world.add_node(name, files), build)
+        lab.handles[name].start()
+
+
+def name_server_addresses(lab: Lab) -> list[str]:
+    """Where the Lab's name servers listen."""
+    return [
+        f"{lab.world.nodes[handle.name].ip}:{NAME_SERVER_PORT}"
+        for handle in lab.handles.values()
+        if handle.role == "name server"
+    ]
+
+
+def start_brokers(lab: Lab, names: Sequence[str], settings: Mapping[str, Any], memory: str | int | None) -> None:
+    """Start the brokers on their store directories and play until every name server knows them."""
+    broker_config, store_config = split_settings(settings, BrokerConfig(), LAB_STORE)
+    addresses = name_server_addresses(lab)
+    for name in names:
+        (config,) = split_settings({"broker_name": name}, broker_config)
+        files = CrashFiles() if isinstance(lab.world, SimWorld) else RealFiles()
+        directory = str(lab.directory / name)
+
+        def build(ports: Ports, config: BrokerConfig = config, directory: str = directory) -> Broker:
+            return Broker(
+                ports,
+                config,
+                store_directory=directory,
+                store_config=store_config,
+                name_servers=addresses,
+                memory_bytes=memory_bytes(memory),
+            )
+
+        lab.handles[name] = NodeHandle(name, "broker", files, lab.world.add_node(name, files), build)
+        lab.handles[name].start()
+    lab.world.run_until(lambda: _all_registered(lab, names), START_LIMIT_MS, "registration of all brokers")
+
+
+def _all_registered(lab: Lab, names: Sequence[str]) -> bool:
+    servers = [handle for handle in lab.handles.values() if handle.role == "name server"]
+    return all(name in server.routes.broker_names() for server in servers for name in names)
+
+
+def create_topic(
+    lab: Lab, topic: str, read_queue_nums: int, write_queue_nums: int, perm: int, brokers: Sequence[str] | None
+) -> None:
+    """Create or change a topic and play until every name server has it from every broker concerned."""
+    config = TopicConfig(topic, read_queue_nums=read_queue_nums, write_queue_nums=write_queue_nums, perm=perm)
+    handles = [
+        lab.broker(name)
+        for name in (brokers or [handle.name for handle in lab.handles.values() if handle.role == "broker"])
+    ]
+    for handle in handles:
+        handle.create_topic(config)
+    servers = [handle for handle in lab.handles.values() if handle.role == "name server" and handle.is_up]
+
+    def known() -> bool:
+        return all(
+            server.routes.queue_data(topic, handle.name) == config.queue_data(handle.name)
+            for server in servers
+            for handle in handles
+        )
+
+    lab.world.run_until(known, START_LIMIT_MS, f"registration of topic {topic!r}")
+
+
+def memory_bytes(memory: str | int | None) -> int | None:
+    """How much of a log's end counts as in memory: bytes, or "4MB", "512KB", "1GB".
+
+    >>> memory_bytes("4MB"), memory_bytes(None)
+    (4194304, None)
+    """
+    if memory is None or isinstance(memory, int):
+        return memory
+    for unit, size in (("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30)):
+        if memory.upper().endswith(unit) and memory[: -len(unit)].strip().isdigit():
+            return int(memory[: -len(unit)]) * size
+    raise UsageError(f"{memory!r} is no size", hint='write "512KB", "4MB", "1GB" or a number of bytes')

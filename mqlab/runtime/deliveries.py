@@ -1,0 +1,97 @@
+"""Every delivery to a listener, one row each, written while the world runs and kept when the journal is bounded.
+
+Mirrors: what RocketMQ's message trace (RMQ_SYS_TRACE_TOPIC) tells of a consumer, without its gaps. Lab 00 reads it first.
+
+    msg_id  topic  message_queue  queue_offset  client  started_ms  ended_ms  status  reconsume_times
+    and the absences: FILTERED_BY_BROKER  FILTERED_BY_CLIENT  RESULT_DISCARDED  NOT_PULLED
+
+Left out: deliveries of other worlds (a store opened with ``stores=`` starts with none).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mqlab.runtime.journal import Change, StepRecord
+from mqlab.wire.message import MessageQueue
+
+RUNNING = "RUNNING"
+FILTERED_BY_CLIENT = "FILTERED_BY_CLIENT"
+RESULT_DISCARDED = "RESULT_DISCARDED"
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One message given to one listener once; times in ms, ``ended_ms`` None while it runs (or for ever: the node died)."""
+
+    group: str
+    msg_id: str
+    topic: str
+    message_queue: MessageQueue
+    queue_offset: int
+    client: str
+    started_ms: int
+    ended_ms: int | None
+    status: str
+    reconsume_times: int
+    error: str | None = None
+
+
+class DeliveryBook:
+    """Listens to the journal's changes and keeps the deliveries of every group, in the order they began."""
+
+    def __init__(self) -> None:
+        self._rows: list[Delivery] = []
+        self._open: dict[tuple[str, int], list[Delivery]] = {}
+
+    def watch(self, record: StepRecord, change: Change) -> None:
+        """Called for every change of every step."""
+        if change.kind == "listener.started":
+            self._started(record, change.values)
+        elif change.kind == "listener.returned":
+            self._returned(record, change.values)
+        elif change.kind == "message.filtered":
+            self._absent(record, change.values, FILTERED_BY_CLIENT)
+        elif change.kind == "result.discarded":
+            self._discarded(change.values)
+
+    def of(self, group: str) -> list[Delivery]:
+        """The rows of one group."""
+        return [row for row in self._rows if row.group == group]
+
+    def _started(self, record: StepRecord, values: dict[str, Any]) -> None:
+        rows = [self._row(record, values, message, RUNNING) for message in values["messages"]]
+        self._open[record.node, values["batch"]] = rows
+        self._rows.extend(rows)
+
+    def _returned(self, record: StepRecord, values: dict[str, Any]) -> None:
+        for row in self._open.pop((record.node, values["batch"]), ()):
+            row.ended_ms = record.now_ms
+            row.status = values["status"]
+            row.error = values.get("error")
+
+    def _absent(self, record: StepRecord, values: dict[str, Any], why: str) -> None:
+        for message in values["messages"]:
+            row = self._row(record, values, message, why)
+            row.ended_ms = record.now_ms
+            self._rows.append(row)
+
+    def _discarded(self, values: dict[str, Any]) -> None:
+        for row in reversed(self._rows):
+            if row.client == values["client"] and row.status != RUNNING and values["batch"] == row:
+                row.status = RESULT_DISCARDED
+
+    def _row(self, record: StepRecord, values: dict[str, Any], message: dict[str, Any], status: str) -> Delivery:
+        return Delivery(
+            group=values["group"],
+            msg_id=message["msg_id"],
+            topic=message["topic"],
+            message_queue=message["message_queue"],
+            queue_offset=message["queue_offset"],
+            client=values.get("client", record.node),
+            started_ms=record.now_ms,
+            ended_ms=None,
+            status=status,
+            reconsume_times=message["reconsume_times"],
+        )

@@ -1,0 +1,106 @@
+"""What can go wrong on purpose: processes, machines and links that end, come back, slow down, lose frames or drift.
+
+Mirrors: kill -9, a pulled plug, iptables, tc and a bad NTP server. Each is a step of its own in the journal.
+
+    kill        sockets close, peers learn at once; files keep what was written
+    power_off   silence; files keep only what was synced
+    start       a new life of the same node on what its files kept
+
+Left out: faults inside a frame (the codec's tests flip those bits).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mqlab.durations import milliseconds
+from mqlab.errors import UsageError
+from mqlab.runtime.files import CrashFiles
+from mqlab.runtime.handles import NodeHandle
+
+if TYPE_CHECKING:
+    from mqlab.runtime.lab import Lab
+    from mqlab.runtime.sim import SimNode
+
+Node = NodeHandle | str
+
+
+class Faults:
+    """The verbs of a Lab that break and mend. A node is given as its handle or its name."""
+
+    def kill(self: Lab, node: Node) -> None:  # type: ignore[misc]
+        """End a process at once: its connections close and its listeners die where they wait."""
+        self._end(node, "killed", silent=False)
+
+    def power_off(self: Lab, node: Node) -> None:  # type: ignore[misc]
+        """Cut a machine's power: peers hear nothing, what was not synced to disk is lost."""
+        handle = self._end(node, "powered off", silent=True)
+        if isinstance(handle.files, CrashFiles):
+            handle.files.power_cut()
+
+    def start(self: Lab, node: Node) -> None:  # type: ignore[misc]
+        """Start a node that is down: a new process on the same machine and files."""
+        handle = self.node_handle(node)
+        if handle.is_up:
+            raise UsageError(f"{handle.name} is running", hint="kill(...) or power_off(...) ends it")
+        sim_node = self.world.nodes[handle.name]
+        self._fault(sim_node, "start")
+        sim_node.incarnation += 1
+        sim_node.alive, sim_node.silent = True, False
+        handle.came_back(self.world.ports(sim_node, handle.files))
+
+    def partition(self: Lab, one: Node, other: Node) -> None:  # type: ignore[misc]
+        """Let nothing pass between two nodes until heal(); what they send meanwhile arrives then."""
+        first, second = self.node_handle(one).name, self.node_handle(other).name
+        self._fault(self.world.nodes[first], "partition", other=second)
+        self.world.network.partition(first, second)
+
+    def heal(self: Lab) -> None:  # type: ignore[misc]
+        """End all partitions."""
+        self._fault(next(iter(self.world.nodes.values())), "heal")
+        self.world.network.heal()
+
+    def slow(self: Lab, node: Node, delay: str | int) -> None:  # type: ignore[misc]
+        """Add a delay to every frame that leaves or reaches a node from now on; 0 ends it."""
+        sim_node = self.world.nodes[self.node_handle(node).name]
+        self._fault(sim_node, "slow", delay_ms=milliseconds(delay))
+        sim_node.delay_ms = milliseconds(delay)
+
+    def drop(self: Lab, sender: Node, receiver: Node, count: int = 1) -> None:  # type: ignore[misc]
+        """Lose the next frames from one node to another."""
+        first, second = self.node_handle(sender).name, self.node_handle(receiver).name
+        self._fault(self.world.nodes[first], "drop", receiver=second, count=count)
+        self.world.network.drop(first, second, count)
+
+    def skew_clock(self: Lab, node: Node, skew: str | int) -> None:  # type: ignore[misc]
+        """Set how far a node's clock is ahead (a negative number: behind) of the world's."""
+        sim_node = self.world.nodes[self.node_handle(node).name]
+        skew_ms = skew if isinstance(skew, int) else milliseconds(skew)
+        self._fault(sim_node, "skew_clock", skew_ms=skew_ms)
+        sim_node.skew_ms = skew_ms
+
+    def node_handle(self: Lab, node: Node | Any) -> NodeHandle:  # type: ignore[misc]
+        """The handle of a node given as handle or name; UsageError names those that exist."""
+        name = node if isinstance(node, str) else getattr(node, "name", None)
+        handle = self.handles.get(name) if isinstance(name, str) else None
+        if handle is None:
+            raise UsageError(f"there is no node {node!r}", hint=f"nodes: {', '.join(self.handles)}")
+        return handle
+
+    def _end(self: Lab, node: Node, word: str, *, silent: bool) -> NodeHandle:  # type: ignore[misc]
+        handle = self.node_handle(node)
+        if not handle.is_up:
+            raise UsageError(f"{handle.name} is {handle.status} already")
+        sim_node = self.world.nodes[handle.name]
+        self._fault(sim_node, word.replace(" ", "_"))
+        sim_node.alive, sim_node.silent = False, silent
+        self.world.network.drop_node(sim_node, silent=silent)
+        self.world.disarm(sim_node)
+        self.world.workers[handle.name].end()
+        handle.files.process_ended()
+        handle.went_down(word)
+        return handle
+
+    def _fault(self: Lab, sim_node: SimNode, what: str, **values: Any) -> None:  # type: ignore[misc]
+        self.world.open_call(sim_node, "fault")
+        self.world.note(sim_node, f"fault.{what}", values)

@@ -1,0 +1,94 @@
+"""The notebook's hold on one node: the same object across kill, power-off and start.
+
+Mirrors: what a process name is to an operator. lab.broker(...), lab.push_consumer(...) and their like return one.
+
+    handle.anything ─▶ the node object of the present life
+    handle.subscribe(...), .on_messages(...), .start() ─▶ also remembered, and done again after a restart
+
+Left out: remembering anything else; a restarted process has its files and its settings, as in life.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mqlab.errors import UsageError
+from mqlab.ports import Ports
+from mqlab.runtime.files import RealFiles
+
+Build = Callable[[Ports], Any]
+SET_UP = frozenset({"subscribe", "unsubscribe", "on_messages", "on_messages_orderly", "register_message_listener"})
+
+
+class NodeHandle:
+    """A named node: its role, the files of its machine, and the object that lives there now.
+
+    Attributes of the node object are attributes of the handle. Equal to another handle only if it is the same.
+    """
+
+    def __init__(self, name: str, role: str, files: RealFiles, ports: Ports, build: Build) -> None:
+        self._build = build
+        self._set_up: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+        self._started = False
+        self._down_word = ""
+        self.name = name
+        self.role = role
+        self.files = files
+        self.node = build(ports)
+
+    @property
+    def is_up(self) -> bool:
+        return not self._down_word
+
+    @property
+    def status(self) -> str:
+        """The name, with a word when the node is not running."""
+        return self.name if self.is_up else f"{self.name} ({self._down_word})"
+
+    def start(self) -> Any:
+        """Start the node; remembered, so that a restart starts it again."""
+        self._must_be_up()
+        self._started = True
+        return self.node.start()
+
+    def shutdown(self) -> Any:
+        """Shut the node down cleanly."""
+        self._must_be_up()
+        self._started = False
+        return self.node.shutdown()
+
+    def went_down(self, word: str) -> None:
+        """Its process ended: ``word`` is "killed" or "powered off"."""
+        self._down_word = word
+
+    def came_back(self, ports: Ports) -> None:
+        """A new life on the same machine: built anew, set up as it was, started if it was."""
+        self._down_word = ""
+        self.node = self._build(ports)
+        for verb, args, kwargs in self._set_up:
+            getattr(self.node, verb)(*args, **kwargs)
+        if self._started:
+            self.node.start()
+
+    def _must_be_up(self) -> None:
+        if not self.is_up:
+            raise UsageError(f"{self.name} is {self._down_word}", hint=f'lab.start("{self.name}") brings it back')
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        value = getattr(self.node, attribute)
+        if attribute not in SET_UP:
+            return value
+
+        def remembered(*args: Any, **kwargs: Any) -> Any:
+            self._must_be_up()
+            answer = value(*args, **kwargs)
+            self._set_up.append((attribute, args, kwargs))
+            return answer
+
+        return remembered
+
+    def __repr__(self) -> str:
+        return repr(self.node) if self.is_up else f"<{self.status}>"

@@ -1,0 +1,273 @@
+"""A whole RocketMQ world to hold in one hand: name servers, brokers, clients, a clock, a network, and what happened.
+
+Mirrors: a cluster with its machines; every lab begins with ``Lab()`` or ``play(story)``.
+
+    lab = Lab(seed=7)                                 nameserver-1, broker-a, a virtual clock, a temporary directory
+    producer = lab.producer("shop")                   each client is a node of its own: shop-1
+    lab.run_for("10s"), lab.step(), lab.journal       play it and look
+
+Left out: replicas, traffic, databases and shared resources (they come as verbs of the same class).
+"""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mqlab.durations import milliseconds
+from mqlab.errors import UsageError
+from mqlab.runtime import clients, cluster
+from mqlab.runtime.deliveries import DeliveryBook
+from mqlab.runtime.faults import Faults
+from mqlab.runtime.files import RealFiles
+from mqlab.runtime.handles import NodeHandle
+from mqlab.runtime.journal import Journal, StepRecord
+from mqlab.runtime.progress import progress_rows
+from mqlab.runtime.sim import DEFAULT_START_MS, SimWorld
+from mqlab.runtime.story import Story, StoryTeller
+from mqlab.runtime.threads import ThreadWorld
+
+if TYPE_CHECKING:
+    from mqlab.store import StoreInspector
+    from mqlab.views import Table
+
+Duration = str | int
+
+
+class Lab(clients.ClientVerbs, Faults):
+    """A world of RocketMQ nodes. Raises UsageError for settings that do not exist, naming the nearest one.
+
+    ``brokers`` and ``name_servers`` are counts or lists of names; ``broker`` and ``name_server`` hold settings by their
+    RocketMQ names in snake_case; ``stores`` maps a broker's name to an existing store directory, of which a copy is
+    opened; ``directory`` is kept, without one a temporary directory goes with the Lab. ``driver`` is "sim" or "threads".
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        brokers: int | Sequence[str] = 1,
+        name_servers: int = 1,
+        directory: str | Path | None = None,
+        driver: str = "sim",
+        broker: Mapping[str, Any] | None = None,
+        name_server: Mapping[str, Any] | None = None,
+        client: Mapping[str, Any] | None = None,
+        network: Mapping[str, Duration] | None = None,
+        memory: str | int | None = None,
+        stores: Mapping[str, str | Path] | None = None,
+        journal_limit: int | None = None,
+        speed: float = 1.0,
+    ) -> None:
+        self.seed = seed
+        self.client_settings = dict(client or {})
+        self.directory = self._own_directory(directory)
+        names = cluster.broker_names(brokers, stores)
+        start_ms = cluster.copy_stores(stores, self.directory) or DEFAULT_START_MS
+        latency_ms = milliseconds((network or {}).get("latency", "1ms"))
+        self.world: SimWorld | ThreadWorld
+        if driver == "sim":
+            self.world = SimWorld(seed=seed, start_ms=start_ms, latency_ms=latency_ms, journal_limit=journal_limit)
+        elif driver == "threads":
+            self.world = ThreadWorld(
+                seed=seed, start_ms=start_ms, latency_ms=latency_ms, speed=speed, journal_limit=journal_limit
+            )
+        else:
+            raise UsageError(f"there is no driver {driver!r}", hint='drivers are "sim" and "threads"')
+        self._book = DeliveryBook()
+        self.world.watchers.append(self._book.watch)
+        self.files = RealFiles()
+        self.handles: dict[str, NodeHandle] = {}
+        cluster.start_name_servers(self, name_servers, name_server or {})
+        cluster.start_brokers(self, names, broker or {}, memory)
+
+    def _own_directory(self, directory: str | Path | None) -> Path:
+        if directory is not None:
+            path = Path(directory).absolute()
+            path.mkdir(parents=True, exist_ok=True)
+            return path
+        path = Path(tempfile.mkdtemp(prefix="mqlab-"))
+        weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        return path
+
+    # nodes -----------------------------------------------------------------------------------------------------
+
+    def broker(self, name: str = "broker-a") -> Any:
+        """A broker's handle, through which all of Broker's attributes are seen; it survives kill and start."""
+        return self._handle(name, "broker")
+
+    def name_server(self, name: str = "nameserver-1") -> Any:
+        """A name server's handle."""
+        return self._handle(name, "name server")
+
+    def store(self, broker: str = "broker-a") -> StoreInspector:
+        """A read-only look into a broker's store directory, live or dead."""
+        from mqlab.store import StoreInspector
+
+        return StoreInspector(self._handle(broker, "broker").store_directory)
+
+    def _handle(self, name: str, role: str) -> NodeHandle:
+        handle = self.handles.get(name)
+        if handle is None or handle.role != role:
+            known = [n for n, h in self.handles.items() if h.role == role]
+            raise UsageError(f"there is no {role} named {name!r}", hint=f"there are: {', '.join(known) or 'none'}")
+        return handle
+
+    def create_topic(
+        self, topic: str, *, read_queue_nums: int = 4, write_queue_nums: int = 4, perm: int = 6,
+        brokers: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
+        """Create or change a topic on all brokers, or on those named, and wait until every name server knows."""
+        cluster.create_topic(self, topic, read_queue_nums, write_queue_nums, perm, brokers)
+
+    # time ------------------------------------------------------------------------------------------------------
+
+    @property
+    def now_ms(self) -> int:
+        """The world's time: ms since the epoch."""
+        return self.world.now_ms
+
+    def step(self) -> StepRecord | None:
+        """Let the next thing happen; its record, or None when nothing is left."""
+        return self._sim("step").advance()
+
+    def upcoming(self, count: int = 5) -> Table:
+        """The next deadlines and arrivals in order, to predict from: a row each with due_ms, in_ms, node, kind."""
+        from mqlab.views import Table
+
+        events = self._sim("upcoming").upcoming(count)
+        rows = [
+            {"due_ms": e.due_ms, "in_ms": e.due_ms - self.now_ms, "node": e.node.name, "kind": e.kind} for e in events
+        ]
+        return Table(rows, columns=["due_ms", "in_ms", "node", "kind"], title=f"upcoming at {self.now_ms}")
+
+    def run_for(self, duration: Duration) -> Lab:
+        """Play everything that is due within a duration."""
+        ms = milliseconds(duration)
+        if isinstance(self.world, SimWorld):
+            self.world.run_until_ms(self.world.now_ms + ms)
+        else:
+            self.world.run_for_ms(ms)
+        return self
+
+    def run_until(self, condition: str | Callable[..., Any], limit: Duration = "1h") -> Lab:
+        """Play until a condition (called with this Lab, or with nothing) holds, or a step or change of a kind happens.
+
+        LimitReached after ``limit``.
+        """
+        if isinstance(condition, str):
+            kind, seen = condition, [False]
+
+            def watch(record: StepRecord, change: Any) -> None:
+                seen[0] = seen[0] or change.kind == kind
+
+            first = self.journal.next_step
+            self.world.watchers.append(watch)
+            try:
+                self.world.run_until(
+                    lambda: seen[0] or self._last_step_is(kind, first), milliseconds(limit), f"a step of kind {kind!r}"
+                )
+            finally:
+                self.world.watchers.remove(watch)
+        else:
+            takes_lab = bool(inspect.signature(condition).parameters)
+            holds = (lambda: condition(self)) if takes_lab else condition
+            what = getattr(condition, "__name__", "the condition")
+            self.world.run_until(holds, milliseconds(limit), what)
+        return self
+
+    def _last_step_is(self, kind: str, first: int) -> bool:
+        last = self.journal.next_step - 1
+        return last >= first and self.journal[last].kind == kind
+
+    def run_until_quiet(self, limit: Duration = "1h") -> Lab:
+        """Play until only periodic timers are left; LimitReached after ``limit`` with what is still armed."""
+        self.world.run_until(self.world.is_quiet, milliseconds(limit), "quiet (only periodic timers left)")
+        return self
+
+    def _sim(self, verb: str) -> SimWorld:
+        if not isinstance(self.world, SimWorld):
+            raise UsageError(f"lab.{verb} needs the simulated driver: real threads do not stop for a look")
+        return self.world
+
+    # what happened ---------------------------------------------------------------------------------------------
+
+    @property
+    def journal(self) -> Journal:
+        """One record a step; see mqlab.runtime.journal."""
+        return self.world.journal
+
+    def deliveries(self, group: str) -> Table:
+        """A row per delivery to a listener of a group, in the order they began."""
+        from mqlab.views import Table
+
+        columns = [
+            "msg_id", "topic", "message_queue", "queue_offset", "client", "started_ms", "ended_ms", "status",
+            "reconsume_times",
+        ]  # fmt: skip
+        return Table(self._book.of(group), columns=columns, title=f"deliveries of {group}")
+
+    def progress(self, group: str) -> Table:
+        """A row per queue that a group reads: broker_offset consumer_offset pull_offset lag inflight client last_timestamp."""
+        from mqlab.views import Table
+
+        return Table(progress_rows(self, group), title=f"progress of {group}")
+
+    def timeline(self, message: str | None = None) -> Any:
+        """The journal as a static picture, of one message (its msg_id) or of all; ``.table()`` is its text twin."""
+        from mqlab.views.moments import moments
+        from mqlab.views.timeline import Timeline
+
+        return Timeline(moments(self.journal, message))
+
+    # ends ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Shut every living node down cleanly; a temporary directory goes with the Lab object."""
+        clients.shutdown_all(self)
+        if isinstance(self.world, ThreadWorld):
+            self.world.stop()
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        nodes = ", ".join(handle.status for handle in self.handles.values())
+        return f"<Lab seed={self.seed} now={self.now_ms} step={self.journal.next_step}: {nodes}>"
+
+
+def play(
+    story: Story,
+    *,
+    seed: int = 0,
+    until_step: int | None = None,
+    faults: Mapping[int, Callable[[Lab], Any]] | None = None,
+    **settings: Any,
+) -> Lab:
+    """Tell a story on a fresh Lab and give the Lab back: at its end, or stopped just before ``until_step``.
+
+    ``faults`` maps step numbers to functions of the Lab, each called just before its step. Other keywords are Lab's.
+    An error that leaves the story carries the seed and the step as a note.
+    """
+    lab = Lab(seed=seed, **settings)
+    if not isinstance(lab.world, SimWorld):
+        if until_step is not None or faults:
+            raise UsageError("until_step and faults need the simulated driver")
+        story(lab)
+        return lab
+    teller = StoryTeller(lab.world, faults or {}, until_step)
+    try:
+        teller.tell(story, lab)
+    except Exception as error:
+        error.add_note(f"in {getattr(story, '__name__', 'the story')}, seed={seed}, step {lab.journal.next_step}")
+        raise
+    teller.check_faults_used()
+    return lab
