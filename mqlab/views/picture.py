@@ -1,0 +1,139 @@
+"""Drawing: a small SVG canvas with explicit colours, and the view that shows a drawing with its text twin.
+
+Mirrors: nothing in RocketMQ. Every picture of every lab is drawn on it.
+
+    canvas = Canvas(400, 80); canvas.line(…); canvas.text(…); canvas.mark("square", …)
+    class Timeline(Picture): svg() text() table() alt
+
+A picture is a light card with dark ink, so that it reads the same in a light and in a dark theme and on paper.
+Shapes repeat what colours say. Numbers are whole: the same facts give the same bytes on every machine.
+Left out: layout (each picture knows its own), animation and links.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+from mqlab.views.table import Table
+from mqlab.views.text_width import width
+from mqlab.views.view import View, folded_text, image
+
+if TYPE_CHECKING:
+    import pandas
+
+INK = "#1f2430"
+MUTED = "#5b6472"
+RULE = "#cfd4dc"
+PAPER = "#fcfcfa"
+FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', sans-serif"
+CHARACTER = 7  # an average character of 12 px text, a little generous
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one sort of thing is drawn: a colour and a shape that say the same, and what they mean."""
+
+    colour: str
+    shape: str
+    meaning: str
+
+
+class Canvas:
+    """An SVG under construction. Positions are whole pixels from the top left corner.
+
+    >>> canvas = Canvas(20, 10); canvas.text(1, 9, "<&>"); "&lt;&amp;&gt;" in canvas.svg()
+    True
+    """
+
+    def __init__(self, width: int, height: int) -> None:
+        self.width = width
+        self.height = height
+        self._parts: list[str] = []
+
+    def line(self, x1: int, y1: int, x2: int, y2: int, colour: str = RULE, *, dashed: bool = False) -> None:
+        """A straight line, one pixel and a half wide."""
+        dashes = ' stroke-dasharray="3 4"' if dashed else ""
+        self._parts.append(
+            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colour}" stroke-width="1.5"{dashes}/>'
+        )
+
+    def arrow(self, x1: int, x2: int, y: int, colour: str = MUTED) -> None:
+        """A level arrow from ``x1`` to ``x2``."""
+        back = -7 if x2 > x1 else 7
+        self.line(x1, y, x2, y, colour)
+        self._parts.append(f'<path d="M{x2} {y} L{x2 + back} {y - 4} L{x2 + back} {y + 4} Z" fill="{colour}"/>')
+
+    def box(
+        self, x: int, y: int, width: int, height: int, fill: str, *, border: str = "none", round_by: int = 0
+    ) -> None:
+        """A rectangle; ``round_by`` rounds its corners."""
+        self._parts.append(
+            f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{round_by}" fill="{fill}" stroke="{border}"/>'
+        )
+
+    def mark(self, look: Look, x: int, y: int) -> None:
+        """A small shape, its centre at (x, y)."""
+        shapes = {
+            "square": f"M{x - 5} {y - 5} h10 v10 h-10 Z",
+            "circle": f"M{x - 5} {y} a5 5 0 1 0 10 0 a5 5 0 1 0 -10 0",
+            "diamond": f"M{x} {y - 7} L{x + 7} {y} L{x} {y + 7} L{x - 7} {y} Z",
+            "triangle": f"M{x - 5} {y - 6} L{x + 7} {y} L{x - 5} {y + 6} Z",
+            "dot": f"M{x - 3} {y} a3 3 0 1 0 6 0 a3 3 0 1 0 -6 0",
+        }
+        if look.shape == "cross":
+            d = f"M{x - 5} {y - 5} L{x + 5} {y + 5} M{x - 5} {y + 5} L{x + 5} {y - 5}"
+            self._parts.append(f'<path d="{d}" stroke="{look.colour}" stroke-width="3" fill="none"/>')
+        else:
+            self._parts.append(f'<path d="{shapes[look.shape]}" fill="{look.colour}"/>')
+
+    def text(
+        self, x: int, y: int, text: str, colour: str = INK, *, anchor: str = "start", bold: bool = False, size: int = 12
+    ) -> None:
+        """One line of text, its baseline at ``y``; a halo of paper keeps it readable where lines pass."""
+        weight = ' font-weight="600"' if bold else ""
+        end = f' text-anchor="{anchor}"' if anchor != "start" else ""
+        bigger = f' font-size="{size}"' if size != 12 else ""
+        self._parts.append(f'<text x="{x}" y="{y}" fill="{colour}"{end}{weight}{bigger}>{escape(text)}</text>')
+
+    def svg(self) -> str:
+        """The whole drawing on its card."""
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" '
+            f'viewBox="0 0 {self.width} {self.height}">'
+            f"<style>text{{font:12px {FONT};paint-order:stroke;stroke:{PAPER};stroke-width:4px;stroke-linejoin:round}}"
+            f'[font-weight="600"]{{font-weight:600}}[font-size="11"]{{font-size:11px}}</style>'
+            f'<rect width="{self.width}" height="{self.height}" rx="8" fill="{PAPER}"/>'
+            f"{''.join(self._parts)}</svg>"
+        )
+
+
+def text_pixels(text: str) -> int:
+    """About how wide a 12 px text is drawn; Chinese characters and emoji count double."""
+    return width(text) * CHARACTER
+
+
+class Picture(View):
+    """A drawing, a table of the same facts, a text that says the same: subclasses give ``svg``, ``text``, ``table``.
+
+    ``alt`` is one sentence for those who cannot see the picture.
+    """
+
+    alt = "picture"
+
+    def svg(self) -> str:
+        """The drawing as SVG text."""
+        raise NotImplementedError
+
+    def table(self) -> Table:
+        """What is drawn, a row a thing."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same as a DataFrame."""
+        return self.table().to_pandas()
+
+    def html(self) -> Markup:
+        return Markup("<div>{}{}</div>").format(image(self.svg(), self.alt), folded_text("the same as text", str(self)))

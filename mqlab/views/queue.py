@@ -1,0 +1,121 @@
+"""One queue as a row of entries, and under it what each group will read next.
+
+Mirrors: a consume queue and the offsets of ConsumerOffsetManager. Lab 00 sees here that reading takes nothing away.
+
+    orders, queue 0 of broker-a
+    ┌ 0 ──────┐┌ 1 ──────┐┌ 2 ──────┐┌ 3: next ┐
+    │ order-1 ││ order-2 ││ order-3 │
+       ▲ audit                ▲ billing              the next offset to read, not the last one read
+
+Left out: queues of more than sixteen entries (the newest are drawn, the table has all).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mqlab.views.picture import INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
+from mqlab.views.table import Table, as_row
+from mqlab.views.text_width import cut, pad
+
+DRAWN_ENTRIES = 16
+LABEL_COLUMNS = 12
+CELL_HEIGHT = 44
+MARGIN = 18
+GROUP_LOOK = Look("#7a3e9d", "triangle", "next to read")
+ENTRY_FILL = "#dbe8f6"
+NEXT_FILL = "#ffffff"
+
+
+class QueueView(Picture):
+    """Entries of one queue in order, and the next offset of each group.
+
+    ``entries``: rows with ``queue_offset`` and, where known, ``label`` (a key, a tag); further columns go to the table.
+    ``groups``: group name -> the offset it reads next.
+
+    >>> print(QueueView("orders, queue 0", [{"queue_offset": 0, "label": "订单-1"}], {"audit": 0, "billing": 1}))
+    orders, queue 0
+    0: 订单-1  ◀ audit reads this next
+    1: (next)  ◀ billing reads this next
+    """
+
+    def __init__(self, name: str, entries: Iterable[object], groups: Mapping[str, int] | None = None) -> None:
+        self.name = name
+        self.entries = [as_row(entry) for entry in entries]
+        self.groups = dict(groups or {})
+
+    @property
+    def alt(self) -> str:  # type: ignore[override]
+        where = ", ".join(f"{group} reads {offset} next" for group, offset in self.groups.items())
+        return f"{self.name}: {len(self.entries)} entries{'; ' + where if where else ''}"
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next message will go."""
+        return int(self.entries[-1]["queue_offset"]) + 1 if self.entries else 0
+
+    def table(self) -> Table:
+        """A row an entry, with the groups that have passed it (``read_by``) and those that read it next."""
+        rows = []
+        for entry in self.entries:
+            at = entry["queue_offset"]
+            rows.append(
+                entry.as_dict()
+                | {
+                    "passed_by": [group for group, offset in self.groups.items() if offset > at],
+                    "next_of": [group for group, offset in self.groups.items() if offset == at],
+                }
+            )
+        return Table(rows, title=self.name, empty="an empty queue")
+
+    def _slots(self) -> list[tuple[int, str]]:
+        """What is drawn: (queue offset, label) of the newest entries, and the place of the next one."""
+        shown = [(int(entry["queue_offset"]), self._label(entry)) for entry in self.entries[-DRAWN_ENTRIES:]]
+        return [*shown, (self.next_offset, "(next)")]
+
+    @staticmethod
+    def _label(entry: object) -> str:
+        return cut(str(getattr(entry, "label", "") or ""), LABEL_COLUMNS)
+
+    def text(self) -> str:
+        slots = self._slots()
+        head = [self.name]
+        earlier = len(self.entries) - len(slots) + 1
+        if earlier > 0:
+            head.append(f"… {earlier} earlier entries; .table() has all")
+        behind = {g: o for g, o in self.groups.items() if o < slots[0][0]}
+        head += [f"{group} reads {offset} next, before what is shown" for group, offset in behind.items()]
+        numbers = max(len(str(offset)) for offset, _ in slots)
+        lines = []
+        for offset, label in slots:
+            here = [group for group, position in self.groups.items() if position == offset]
+            mark = f"  ◀ {' and '.join(here)} {'read' if len(here) > 1 else 'reads'} this next" if here else ""
+            padded = pad(label, LABEL_COLUMNS) if mark and any(len(text) > 8 for _, text in slots) else label
+            lines.append(f"{offset:>{numbers}}: {padded}{mark}".rstrip())
+        return "\n".join(head + lines)
+
+    def svg(self) -> str:
+        slots = self._slots()
+        cell = max(64, *(text_pixels(label) + 16 for _, label in slots))
+        groups = list(self.groups.items())
+        width = max(cell * len(slots), text_pixels(self.name)) + 2 * MARGIN
+        names = max((text_pixels(group) + 130 for group, _ in groups), default=0)
+        canvas = Canvas(width + names, 44 + CELL_HEIGHT + 26 * len(groups) + 18)
+        canvas.text(MARGIN, MARGIN + 8, self.name, bold=True)
+        for number, (offset, label) in enumerate(slots):
+            is_next = number == len(slots) - 1
+            x = MARGIN + number * cell
+            canvas.box(x, 40, cell - 4, CELL_HEIGHT, NEXT_FILL if is_next else ENTRY_FILL, border=RULE, round_by=4)
+            canvas.text(x + 8, 57, str(offset), MUTED if is_next else INK, bold=True)
+            canvas.text(x + 8, 75, label, MUTED if is_next else INK, size=11)
+        for number, (group, offset) in enumerate(groups):
+            y = 40 + CELL_HEIGHT + 20 + 26 * number
+            place = min(max(offset - slots[0][0], 0), len(slots) - 1)
+            x = MARGIN + place * cell + 12
+            canvas.line(x, 40 + CELL_HEIGHT + 2, x, y - 6, GROUP_LOOK.colour)
+            canvas.mark(Look(GROUP_LOOK.colour, "diamond", ""), x, y)
+            canvas.text(x + 12, y + 4, f"{group} reads {offset} next")
+        return canvas.svg()
+
+    def __repr__(self) -> str:
+        return f"<QueueView {self.alt}>"

@@ -1,0 +1,270 @@
+"""Rows with named columns: what deliveries, progress and most answers of a lab are.
+
+Mirrors: the tables that mqadmin prints. Lab 00 meets it at its first look.
+
+    Table([Row, Row, …])    row.queue_offset, row["queue_offset"]; len, index, slice, for
+      ├ print(table)        aligned plain text, Chinese and emoji included
+      ├ in a notebook       an HTML table in the notebook's own colours
+      └ .to_pandas()        a DataFrame, for everything else
+
+Left out: sorting, grouping, joining: that is what pandas is for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, overload
+
+from markupsafe import Markup
+
+from mqlab.errors import UsageError
+from mqlab.views.text_width import cut, pad, printable, width
+from mqlab.views.view import View
+
+if TYPE_CHECKING:
+    import pandas
+
+MAX_CELL_COLUMNS = 60
+MAX_HTML_COLUMNS = 200
+MAX_ROWS_SHOWN = 60
+FIRST_CALENDAR_MS = 10**11  # a time above this is a date (1973 or later), below it a duration
+
+
+class Row:
+    """One row: values by name (``row.tags`` or ``row["tags"]``), iterated in column order like a tuple.
+
+    >>> row = Row({"topic": "orders", "keys": "order-1"}); row.keys, row["topic"], tuple(row)
+    ('order-1', 'orders', ('orders', 'order-1'))
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        object.__setattr__(self, "_values", dict(values))
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return object.__getattribute__(self, "_values")[name]
+        except KeyError:
+            raise AttributeError(f"no column {name!r}; there are: {', '.join(self._values)}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a row says what happened and cannot be changed; as_dict() gives a copy")
+
+    def __getitem__(self, name: str | int) -> Any:
+        if isinstance(name, int):
+            return tuple(self._values.values())[name]
+        try:
+            return self._values[name]
+        except KeyError:
+            raise KeyError(f"no column {name!r}; there are: {', '.join(self._values)}") from None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values.values())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return self._values == other._values if isinstance(other, Row) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values))
+
+    def __reduce__(self) -> tuple[type[Row], tuple[dict[str, Any]]]:
+        return Row, (self._values,)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A copy as a dictionary, in column order."""
+        return dict(self._values)
+
+    def __repr__(self) -> str:
+        return "Row(" + ", ".join(f"{name}={value!r}" for name, value in self._values.items()) + ")"
+
+
+def as_row(item: Any) -> Row:
+    """A row of a mapping, a dataclass or a named tuple."""
+    if isinstance(item, Row):
+        return item
+    if isinstance(item, Mapping):
+        return Row(item)
+    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        return Row({field.name: getattr(item, field.name) for field in dataclasses.fields(item)})
+    if hasattr(item, "_asdict"):
+        return Row(item._asdict())
+    raise UsageError(
+        f"a table is made of mappings, dataclasses or named tuples, not of {type(item).__name__}",
+        hint="give a list of dictionaries with the same keys",
+    )
+
+
+class Table(View):
+    """Rows with the same columns, in order.
+
+    ``columns`` chooses and orders them (default: as they first appear). A value that a row lacks is None, shown as "-".
+
+    >>> print(Table([{"topic": "订单", "lag": 12}, {"topic": "orders", "lag": 0}], title="Lag"))
+    Lag
+    topic   lag
+    ------  ---
+    订单     12
+    orders    0
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[Any],
+        *,
+        columns: Sequence[str] | None = None,
+        title: str = "",
+        empty: str = "no rows",
+    ) -> None:
+        given = [as_row(item) for item in rows]
+        if columns is None:
+            columns = list(dict.fromkeys(name for row in given for name in row._values))
+        self.columns: tuple[str, ...] = tuple(columns)
+        self.title = title
+        self.empty = empty
+        self._rows = [Row({name: row._values.get(name) for name in self.columns}) for row in given]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows as a new list."""
+        return list(self._rows)
+
+    def column(self, name: str) -> list[Any]:
+        """All values of one column, in row order; UsageError names the columns when there is none such."""
+        if name not in self.columns:
+            raise UsageError(f"no column {name!r} in this table", hint=f"its columns: {', '.join(self.columns)}")
+        return [row._values[name] for row in self._rows]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A DataFrame with the raw values (times stay ms since the epoch)."""
+        import pandas
+
+        return pandas.DataFrame([tuple(row) for row in self._rows], columns=list(self.columns))
+
+    def table(self) -> Table:
+        """Itself: every view has a table."""
+        return self
+
+    def text(self) -> str:
+        shown = [[shown_value(name, row._values[name]) for name in self.columns] for row in self._rows[:MAX_ROWS_SHOWN]]
+        if not shown:
+            return f"{self.title}: {self.empty}" if self.title else self.empty
+        cells = [[cut(printable(value), MAX_CELL_COLUMNS) for value in line] for line in shown]
+        widths = [max(width(name), *(width(line[i]) for line in cells)) for i, name in enumerate(self.columns)]
+        rights = [self._is_number(name) for name in self.columns]
+
+        def joined(values: Iterable[str]) -> str:
+            parts = [pad(value, w, right=right) for value, w, right in zip(values, widths, rights, strict=True)]
+            return "  ".join(parts).rstrip()
+
+        lines = [self.title] if self.title else []
+        lines += [joined(self.columns), joined("-" * w for w in widths), *map(joined, cells), *self._rest()]
+        return "\n".join(lines)
+
+    def html(self) -> Markup:
+        caption = Markup("<b>{}</b>").format(self.title) if self.title else Markup("")
+        if not self._rows:
+            return Markup("<div>{}<div><i>{}</i></div></div>").format(caption, self.empty)
+        styles = [
+            Markup(' style="text-align:{}"').format("right" if self._is_number(name) else "left")
+            for name in self.columns
+        ]
+        head = Markup("").join(
+            Markup("<th{}>{}</th>").format(style, name) for name, style in zip(self.columns, styles, strict=True)
+        )
+        body = Markup("\n").join(
+            Markup("<tr>{}</tr>").format(
+                Markup("").join(
+                    Markup("<td{}>{}</td>").format(style, cut(shown_value(name, row._values[name]), MAX_HTML_COLUMNS))
+                    for name, style in zip(self.columns, styles, strict=True)
+                )
+            )
+            for row in self._rows[:MAX_ROWS_SHOWN]
+        )
+        rest = Markup("").join(Markup("<div><i>{}</i></div>").format(line) for line in self._rest())
+        return Markup("<div>{}<table><thead><tr>{}</tr></thead><tbody>\n{}\n</tbody></table>{}</div>").format(
+            caption, head, body, rest
+        )
+
+    def _rest(self) -> list[str]:
+        more = len(self._rows) - MAX_ROWS_SHOWN
+        return [f"… {more} more rows; .to_pandas() has all {len(self._rows)}"] if more > 0 else []
+
+    def _is_number(self, name: str) -> bool:
+        values = [row._values[name] for row in self._rows if row._values[name] is not None]
+        return bool(values) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Table: ...
+    def __getitem__(self, index: int | slice) -> Row | Table:
+        if isinstance(index, slice):
+            return Table(self._rows[index], columns=self.columns, title=self.title, empty=self.empty)
+        return self._rows[index]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self.columns == other.columns and self._rows == other._rows
+
+    __hash__ = None  # type: ignore[assignment]  # equal by content, and content may hold unhashable values
+
+    def __repr__(self) -> str:
+        name = f" {self.title!r}" if self.title else ""
+        return f"<Table{name} of {len(self._rows)} rows: {', '.join(self.columns)}>"
+
+
+def shown_value(name: str, value: Any) -> str:
+    """A value as a table shows it: times as UTC dates, bytes as text where they are text, None as "-".
+
+    >>> shown_value("store_timestamp", 1767225600012), shown_value("waited_ms", 12), shown_value("body", b"\\xff\\x00")
+    ('2026-01-01 00:00:00.012', '12', 'ff00')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bytes | bytearray | memoryview):
+        return text_of_bytes(bytes(value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    is_time = name.endswith(("_ms", "_timestamp")) and isinstance(value, int) and not isinstance(value, bool)
+    if is_time and value >= FIRST_CALENDAR_MS:
+        return calendar(value)
+    if isinstance(value, Mapping):
+        return " ".join(f"{key}={shown_value('', item)}" for key, item in value.items())
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return ", ".join(shown_value("", item) for item in value)
+    return str(value)
+
+
+def calendar(time_ms: int) -> str:
+    """A time as a UTC date with its milliseconds; the bare number where the calendar ends.
+
+    >>> calendar(1767225600012)
+    '2026-01-01 00:00:00.012'
+    """
+    try:
+        moment = datetime.fromtimestamp(time_ms // 1000, tz=UTC)
+    except (OverflowError, OSError, ValueError):
+        return str(time_ms)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{time_ms % 1000:03d}"
+
+
+def text_of_bytes(data: bytes) -> str:
+    """Bytes as text when they are printable UTF-8, else as hexadecimal digits."""
+    try:
+        decoded = data.decode()
+    except UnicodeDecodeError:
+        return data.hex()
+    return decoded if printable(decoded) == decoded else data.hex() if "\x00" in decoded else printable(decoded)

@@ -1,0 +1,45 @@
+"""One thing to look at: a text that is always right, and HTML for a notebook.
+
+Mirrors: nothing in RocketMQ. Every lab uses it without seeing it.
+
+    View ── text()   plain, stable, aligned; what print() shows and what tests compare
+         └─ html()   the same facts, escaped, readable in a light and in a dark theme
+
+Left out: state. A view is made from facts and never changes.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from markupsafe import Markup
+
+
+class View:
+    """Base of everything that can be shown: subclasses give ``text()`` and ``html()``."""
+
+    def text(self) -> str:
+        """The whole view as plain text, without a newline at its end."""
+        raise NotImplementedError
+
+    def html(self) -> Markup:
+        """The whole view as HTML that needs no style sheet and no script."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": self.text(), "text/html": str(self.html())}
+
+
+def image(svg: str, alt: str) -> Markup:
+    """An SVG picture as an ``<img>`` that notebooks keep even when they are not trusted (bare SVG is dropped there)."""
+    data = base64.b64encode(svg.encode()).decode()
+    return Markup('<img alt="{}" style="max-width:100%" src="data:image/svg+xml;base64,{}">').format(alt, data)
+
+
+def folded_text(summary: str, text: str) -> Markup:
+    """The text twin of a picture, folded away under a line that opens with Enter or a click."""
+    return Markup("<details><summary>{}</summary><pre>{}</pre></details>").format(summary, text)

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import base64
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from mqlab.views.diagram import HINT, Diagram
+from mqlab.views.offset_strip import OffsetStrip
+from mqlab.views.picture import Picture
+from mqlab.views.queue import QueueView
+from mqlab.views.timeline import LOOKS, MAX_ROWS_DRAWN, Moment, Timeline, after, duration
+
+START = 1767225600000
+DAY = [
+    Moment(START, "shop", "frame", "SEND 订单 <&>", to="broker-a", step=3),
+    Moment(START + 1, "broker-a", "message.stored", "stored at byte 0", "stored", step=4, values=(("queue_id", 2),)),
+    Moment(START + 1, "broker-a", "frame", "SEND_OK", to="shop"),
+    Moment(START + 5001, "billing-1", "listener.started", "готово 🙂", "read"),
+    Moment(START + 5002, "billing-1", "offset.updated", "next is 1", "progress"),
+    Moment(START + 5002, "billing-1", "fault", "killed", "trouble"),
+]
+ENTRIES = [{"queue_offset": n, "label": f"订单-{n}", "physical_offset": n * 200} for n in range(3)]
+PROGRESS = [
+    {"topic": "orders", "queue_id": 0, "broker_offset": 20, "consumer_offset": 7, "pull_offset": 10, "lag": 13},
+    {"topic": "orders", "queue_id": 1, "broker_offset": 0, "consumer_offset": -1, "pull_offset": None, "lag": 0},
+]
+PICTURES = [
+    Timeline(DAY, title="A message's day"),
+    QueueView("orders, queue 0", ENTRIES, {"audit": 1, "billing": 3}),
+    OffsetStrip(PROGRESS, title="billing"),
+    Diagram({"p": "shop", "b": "broker-a"}, [("p", "b", "sends")], title="World"),
+]
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda p: type(p).__name__)
+def test_every_picture_is_an_image_with_a_text_twin_and_a_table(picture: Picture) -> None:
+    bundle = picture._repr_mimebundle_()
+    assert bundle["text/plain"] == str(picture) == picture.text()
+    if picture.svg():
+        found = re.search(
+            r'<img alt="[^"]+" style="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">', bundle["text/html"]
+        )
+        assert found is not None
+        assert base64.b64decode(found[1]).decode() == picture.svg()
+        assert "<summary>the same as text</summary>" in bundle["text/html"]
+    assert len(picture.table()) and len(picture.to_pandas()) == len(picture.table())
+    assert repr(picture).count("\n") == 0
+
+
+@pytest.mark.parametrize("picture", PICTURES[:3], ids=lambda p: type(p).__name__)
+def test_our_drawings_are_well_formed_with_whole_numbers_inside_the_card(picture: Picture) -> None:
+    root = ElementTree.fromstring(picture.svg())
+    width, height = int(root.get("width", "")), int(root.get("height", ""))
+    for node in root.iter("{http://www.w3.org/2000/svg}text"):
+        assert 0 <= int(node.get("x", "")) <= width and 0 <= int(node.get("y", "")) <= height
+        assert node.get("fill", "").startswith("#")  # colours are explicit: the card is light in a dark theme too
+
+
+def test_timeline_text() -> None:
+    assert str(PICTURES[0]).splitlines() == [
+        "A message's day",
+        "      time  shop                  broker-a              billing-1",
+        "     +0 ms  SEND 订单 <&> ─────▶",
+        "     +1 ms                        stored at byte 0",
+        "     +1 ms  ◀─────────── SEND_OK",
+        "         ⋮  5 s later",
+        "  +5.001 s                                              готово 🙂",
+        "  +5.002 s                                              next is 1",
+        "  +5.002 s                                              killed",
+    ]
+
+
+def test_timeline_table_keeps_step_node_kind_and_values() -> None:
+    row = PICTURES[0].table()[1]
+    assert (row.step, row.node, row.kind, row.after_ms, row["values"]) == (
+        4, "broker-a", "message.stored", 1, {"queue_id": 2},
+    )  # fmt: skip
+
+
+def test_timeline_lanes_can_be_chosen_and_long_ones_are_cut_with_a_word() -> None:
+    only = Timeline(DAY, lanes=["billing-1"])
+    assert "broker-a" not in str(only).splitlines()[0] and "… 3 more moments; .table() has all 6" in str(only)
+    long = Timeline([Moment(START + n, "broker-a", "x", str(n)) for n in range(MAX_ROWS_DRAWN + 5)])
+    assert "… 5 more moments" in str(long) and "… 5 more moments" in long.svg()
+    assert str(Timeline([], title="Day")) == "Day: nothing happened"
+    ElementTree.fromstring(Timeline([]).svg())
+
+
+def test_every_look_has_its_own_colour_or_shape() -> None:
+    assert len({look.shape for look in LOOKS.values()}) == len(LOOKS)
+
+
+def test_durations_are_exact() -> None:
+    assert (duration(0), duration(999), duration(1000), duration(59_999)) == ("0 ms", "999 ms", "1 s", "59.999 s")
+    assert after(17_140_001) == "+4:45:40.001" and after(-3) == "-3 ms"
+
+
+def test_queue_text_says_next_and_never_last() -> None:
+    assert str(PICTURES[1]).splitlines() == [
+        "orders, queue 0",
+        "0: 订单-0",
+        "1: 订单-1  ◀ audit reads this next",
+        "2: 订单-2",
+        "3: (next)  ◀ billing reads this next",
+    ]
+
+
+def test_queue_table_says_who_passed_each_entry() -> None:
+    table = PICTURES[1].table()
+    assert table.column("passed_by") == [["audit", "billing"], ["billing"], ["billing"]]
+    assert table.column("next_of") == [[], ["audit"], []]
+
+
+def test_long_and_empty_queues() -> None:
+    long = QueueView("q", [{"queue_offset": n} for n in range(100)], {"slow": 2, "fast": 100})
+    assert "… 84 earlier entries" in str(long) and "slow reads 2 next, before what is shown" in str(long)
+    ElementTree.fromstring(long.svg())
+    empty = QueueView("q", [], {"new": 0})
+    assert str(empty) == "q\n0: (next)  ◀ new reads this next"
+    ElementTree.fromstring(empty.svg())
+
+
+def test_offset_strip_words_and_shares() -> None:
+    lines = str(PICTURES[2]).splitlines()
+    assert lines[1] == "orders 0  ██████████▒▒▒▒▒░░░░░░░░░░░░░░░  next is 7, 3 in flight, 10 waiting of 20"
+    assert lines[2] == "orders 1  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  next is 0, 0 in flight, 0 waiting of 0"
+
+
+def test_one_done_of_very_many_is_still_seen() -> None:
+    strip = OffsetStrip([{"topic": "t", "queue_id": 0, "broker_offset": 10**9, "consumer_offset": 1}])
+    assert "█" in str(strip)
+
+
+def test_a_diagram_without_graphviz_is_text_with_one_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqlab.views.diagram._drawn_by_dot", lambda source: "")
+    monkeypatch.setattr("mqlab.views.diagram._drawn_by_wheel", lambda source: "")
+    html = Diagram(["订单 <shop>", "broker-a"], [("订单 <shop>", "broker-a", "sends")])._repr_mimebundle_()["text/html"]
+    assert "订单 &lt;shop&gt; ── sends ──▶ broker-a" in html and HINT in html and "<img" not in html
+
+
+def test_a_diagram_is_drawn_by_whichever_program_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqlab.views.diagram._drawn_by_dot", lambda source: "")
+    monkeypatch.setattr("mqlab.views.diagram._drawn_by_wheel", lambda source: "<svg/>")
+    assert "<img" in Diagram(["a"], [])._repr_mimebundle_()["text/html"]
