@@ -1,0 +1,18 @@
+"""What a lab's notebook talks with: commit to a prediction, see it beside the run, check an answer, ask for a hint.
+
+Mirrors: nothing in RocketMQ. Every lab uses these four.
+
+    predict("lab00.after_ack", "stays")      locks an answer before the run
+    reveal("lab00.after_ack", "stays")       shows the answer and what the run did, side by side
+    check("lab00.find")                      not started │ wrong: which rule, first bad thing │ passes
+    hint("lab00.find")                       the next of three
+
+Questions, cases, hints and notes are data: mqlab.teach.cases has a module a lab.
+Left out: hidden cases and points (grading has them; they are not in this package).
+"""
+
+from mqlab.teach.checking import CheckFailed, check
+from mqlab.teach.hints import hint
+from mqlab.teach.predictions import predict, reveal
+
+__all__ = ["CheckFailed", "check", "hint", "predict", "reveal"]

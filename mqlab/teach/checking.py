@@ -1,0 +1,124 @@
+"""check(id): run the public cases of an exercise on what the notebook defined, and say what they found.
+
+Mirrors: nothing in RocketMQ. Every lab's exercises end with it.
+
+    nothing defined, or the starter untouched     -> "not started", returned
+    a case finds something                        -> CheckFailed, raised: the rule, and the first wrong thing
+    all public cases pass                         -> their number, the note, and that hidden checks run at grading
+
+Left out: points (they rest on hidden cases, judged where an answer cannot reach: mqlab.grading).
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from mqlab.errors import MqlabError
+from mqlab.teach.exercises import Answers, Case, Exercise, Finding, exercise
+from mqlab.teach.said import Said
+
+MAX_VALUE_CHARACTERS = 200
+PACKAGE = Path(__file__).resolve().parents[1]
+DOES_NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE", "CACHE"}
+
+
+class CheckFailed(MqlabError, AssertionError):
+    """An answer that breaks a rule; a notebook shows its few lines instead of a traceback."""
+
+    code = "check"
+
+    def __init__(self, said: Said) -> None:
+        super().__init__(said.text())
+        self.said = said
+
+    def _render_traceback_(self) -> list[str]:
+        return [self.said.text()]
+
+
+def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:
+    """Check an exercise by its id. ``answers`` are the defined names (default: those of the calling notebook).
+
+    Returns what to show for an answer that passes or was not begun; raises CheckFailed for a wrong one.
+    """
+    asked = exercise(exercise_id)
+    names = sys._getframe(1).f_globals if answers is None else answers
+    missing = [name for name in asked.defines if is_untouched(names.get(name))]
+    if missing:
+        return not_started(asked, missing)
+    given: Answers = {name: names[name] for name in asked.defines}
+    cases = asked.public_cases()
+    for number, case in enumerate(cases, 1):
+        try:
+            finding = case.run(given)
+        except NotImplementedError:
+            return not_started(asked, list(asked.defines))
+        except Exception as error:
+            raise CheckFailed(_raised(asked, case, error)) from None
+        if finding is not None:
+            raise CheckFailed(_wrong(asked, case, finding, number, len(cases)))
+    return passed(asked, len(cases))
+
+
+def is_untouched(value: object) -> bool:
+    """True for what a starter leaves: nothing, ``...``, or a function or class whose bodies do nothing.
+
+    >>> is_untouched(None), is_untouched(lambda: 7)
+    (True, False)
+    """
+    if value is None or value is ...:
+        return True
+    if isinstance(value, FunctionType):
+        constants = {value.__doc__, None, ...}
+        idle = all(step.opname in DOES_NOTHING for step in dis.get_instructions(value))
+        return idle and all(constant in constants for constant in value.__code__.co_consts)
+    if isinstance(value, type):
+        methods = [item for item in vars(value).values() if isinstance(item, FunctionType)]
+        return all(is_untouched(method) for method in methods)
+    return False
+
+
+def not_started(asked: Exercise, missing: list[str]) -> Said:
+    """The answer of a check before anything was written."""
+    return Said("open", f"{asked.id}: not started", note=f"Write {', '.join(missing)} in the cell above and run it.")
+
+
+def passed(asked: Exercise, count: int) -> Said:
+    """The answer of a check that found nothing wrong."""
+    headline = f"{asked.id}: {count} of {count} public checks pass; hidden checks run at grading"
+    return Said("good", headline, note=asked.note)
+
+
+def _wrong(asked: Exercise, case: Case, finding: Finding, number: int, count: int) -> Said:
+    facts = [
+        ("first wrong", finding.first_wrong),
+        ("expected", _shown(finding.expected)),
+        ("found", _shown(finding.found)),
+        ("case", f"{case.name} ({number} of {count})"),
+    ]
+    return Said("bad", f"{asked.id}: {finding.rule}", facts, note=f'hint("{asked.id}") helps.')
+
+
+def _raised(asked: Exercise, case: Case, error: Exception) -> Said:
+    """Where the learner's own code raised: its last line that is not ours."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_ours(frame.filename)]
+    facts = [("raised", f"{type(error).__name__}: {error}")]
+    if frames:
+        facts.append(("at", f"line {frames[-1].lineno} of {frames[-1].name}: {frames[-1].line or ''}".rstrip(": ")))
+    facts.append(("case", case.name))
+    return Said("bad", f"{asked.id}: your code raised an exception", facts, note=f'hint("{asked.id}") helps.')
+
+
+def is_ours(filename: str) -> bool:
+    """True for a file of this package: what a learner did not write."""
+    return Path(filename).is_relative_to(PACKAGE)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MAX_VALUE_CHARACTERS else text[: MAX_VALUE_CHARACTERS - 1] + "…"

@@ -1,0 +1,120 @@
+"""What a lab asks, as data: its predictions and its exercises with their public cases, hints and notes.
+
+Mirrors: nothing in RocketMQ. Every lab has one manifest, in mqlab.teach.cases.
+
+    Manifest lab00 ─┬─ Prediction  question, choices or a number, what to say after the run
+                    └─ Exercise    id, points, names to define, cases, three hints, a note after success
+                         └─ Case   name, run(answers) -> None or Finding(rule, first wrong thing, expected, found)
+
+Expected values come from the world that a case plays (what the broker answered, what its files hold).
+Left out: hidden cases, reference solutions and known-wrong ones: a learner's process must not be able to reach them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mqlab.errors import UsageError
+
+Answers = Mapping[str, Callable[..., Any]]  # the names an exercise asks for, as the learner defined them
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with an answer: the rule it breaks, the first thing where it shows, expected and found."""
+
+    rule: str
+    first_wrong: str
+    expected: object
+    found: object
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One check of an answer. ``run`` calls the learner's functions and gives a Finding, or None when all is well."""
+
+    name: str
+    run: Callable[[Answers], Finding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """One question answered by code. ``case`` makes the case of a seed; a notebook checks ``public_seeds``."""
+
+    id: str
+    title: str
+    points: int
+    defines: tuple[str, ...]
+    case: Callable[[int], Case]
+    public_seeds: tuple[int, ...]
+    hints: tuple[str, str, str]
+    note: str  # shown after success
+
+    def public_cases(self) -> list[Case]:
+        """The cases that ``check`` runs."""
+        return [self.case(seed) for seed in self.public_seeds]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One question answered before a run: one of ``choices`` (key -> text), or a whole number where there are none."""
+
+    id: str
+    question: str
+    note: str  # what to say when the run has answered
+    choices: tuple[tuple[str, str], ...] = ()
+
+    def problem_with(self, answer: object) -> str:
+        """Why this cannot be an answer; empty when it can."""
+        if self.choices:
+            keys = [key for key, _ in self.choices]
+            return "" if answer in keys else f"answer one of {', '.join(map(repr, keys))}, not {answer!r}"
+        is_number = isinstance(answer, int) and not isinstance(answer, bool)
+        return "" if is_number else f"answer a whole number, not {answer!r}"
+
+    def spelled(self, answer: object) -> str:
+        """An answer with the text of its choice."""
+        text = dict(self.choices).get(str(answer))
+        return f"{answer}: {text}" if text else str(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything one lab asks."""
+
+    lab: str
+    predictions: tuple[Prediction, ...]
+    exercises: tuple[Exercise, ...]
+
+
+def manifest(lab: str) -> Manifest:
+    """The manifest of a lab ("lab00"); UsageError when there is no such lab."""
+    try:
+        module = importlib.import_module(f"mqlab.teach.cases.{lab}")
+    except ModuleNotFoundError as error:
+        if error.name != f"mqlab.teach.cases.{lab}":
+            raise
+        raise UsageError(f"there is no lab {lab!r}", hint='an id looks like "lab00.find"') from None
+    found: Manifest = module.MANIFEST
+    return found
+
+
+def exercise(exercise_id: str) -> Exercise:
+    """One exercise by its id; UsageError names those there are."""
+    asked = manifest(exercise_id.partition(".")[0]).exercises
+    for one in asked:
+        if one.id == exercise_id:
+            return one
+    raise UsageError(f"there is no exercise {exercise_id!r}", hint=f"there are: {', '.join(e.id for e in asked)}")
+
+
+def prediction(prediction_id: str) -> Prediction:
+    """One prediction by its id; UsageError names those there are."""
+    asked = manifest(prediction_id.partition(".")[0]).predictions
+    for one in asked:
+        if one.id == prediction_id:
+            return one
+    raise UsageError(f"there is no prediction {prediction_id!r}", hint=f"there are: {', '.join(p.id for p in asked)}")

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mqlab.errors import UsageError
+from mqlab.teach import CheckFailed, check, exercises, hint
+from mqlab.teach.checking import is_untouched
+from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest
+from mqlab.teach.hints import forget_hints
+
+
+def doubles(seed: int) -> Case:
+    def run(answers: Answers) -> Finding | None:
+        found = answers["double"](seed)
+        return None if found == 2 * seed else Finding("Double means twice", f"for {seed}", 2 * seed, found)
+
+    return Case(f"seed {seed}", run)
+
+
+EXERCISE = Exercise("labxx.double", "Double", 2, ("double",), doubles, (1, 2, 3), ("look", "think", "2 * x"), "Well.")
+
+
+@pytest.fixture(autouse=True)
+def a_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exercises, "manifest", lambda lab: Manifest(lab, (), (EXERCISE,)))
+    forget_hints()
+
+
+def starter(x: int) -> int:
+    """What to do."""
+    ...
+
+
+def todo(x: int) -> int:
+    raise NotImplementedError
+
+
+class Starter:
+    def double(self) -> None:
+        """Later."""
+
+
+@pytest.mark.parametrize("answer", [None, ..., starter, todo, Starter])
+def test_an_untouched_answer_is_not_started(answer: Any) -> None:
+    said = check("labxx.double", {"double": answer})
+    assert said.state == "open" and "labxx.double: not started" in str(said)
+
+
+def test_a_missing_name_is_not_started_and_the_notebook_is_looked_into() -> None:
+    assert "not started" in str(check("labxx.double"))  # this module defines no "double"
+
+
+def test_a_right_answer_passes_and_hidden_checks_are_mentioned() -> None:
+    said = check("labxx.double", {"double": lambda x: x + x})
+    assert str(said) == "✓ labxx.double: 3 of 3 public checks pass; hidden checks run at grading\n  Well."
+
+
+def test_a_wrong_answer_names_the_rule_and_the_first_wrong_thing() -> None:
+    with pytest.raises(CheckFailed) as failed:
+        check("labxx.double", {"double": lambda x: x * x if x != 1 else 2})
+    (text,) = failed.value._render_traceback_()
+    assert text.splitlines() == [
+        "✗ labxx.double: Double means twice",
+        "  first wrong  for 3",
+        "  expected     6",
+        "  found        9",
+        "  case         seed 3 (3 of 3)",
+        '  hint("labxx.double") helps.',
+    ]
+
+
+def test_an_exception_in_the_answer_is_told_with_its_line() -> None:
+    def answer(x: int) -> int:
+        return {}["订单"]
+
+    with pytest.raises(CheckFailed, match="your code raised an exception") as failed:
+        check("labxx.double", {"double": answer})
+    assert "KeyError: '订单'" in str(failed.value) and "of answer: return {}" in str(failed.value)
+
+
+def test_long_values_are_cut() -> None:
+    with pytest.raises(CheckFailed) as failed:
+        check("labxx.double", {"double": lambda x: "x" * 10_000})
+    assert len(str(failed.value)) < 700
+
+
+@pytest.mark.parametrize(
+    ("value", "untouched"),
+    [(lambda: None, True), (lambda: 7, False), (lambda x: x, False), (len, False), (7, False), (Starter(), False)],
+)
+def test_untouched(value: Callable[..., Any], untouched: bool) -> None:
+    assert is_untouched(value) is untouched
+
+
+def test_hints_come_one_by_one_and_stay_at_the_last() -> None:
+    given = [str(hint("labxx.double")) for _ in range(4)]
+    assert [text.split(": ")[1].splitlines()[0] for text in given] == ["look", "think", "2 * x", "2 * x"]
+    assert "Run the cell again for hint 2." in given[0] and "That was the last one." in given[3]
+    assert "hint 2 of 3: think" in str(hint("labxx.double", 2))
+    with pytest.raises(UsageError, match="hints 1 to 3, not 4"):
+        hint("labxx.double", 4)
+
+
+def test_unknown_labs_and_exercises(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"there are: labxx\.double"):
+        check("labxx.triple")
+    monkeypatch.undo()
+    with pytest.raises(UsageError, match="there is no lab 'labyy'"):
+        check("labyy.anything")
