@@ -1,0 +1,263 @@
+"""Builds the notebooks from their one text each: labs/ for students, solutions/ with answers and outputs.
+
+    solutions/source/00_a_messages_day.py ─┬─▶ labs/00-a-messages-day.ipynb        no answers, no outputs
+                                           └─▶ solutions/00-a-messages-day.ipynb   answers, outputs of a fresh run
+    solutions/source/index.py ───────────────▶ labs/index.ipynb
+
+A source is py:percent text (jupytext reads it too): ``# %%`` begins a code cell, ``# %% [markdown]`` a text cell,
+options such as ``tags=["explorer"]`` may follow. An answer stands between markers, the student's text for it may too:
+
+    # exercise: lab00.find                 first line of an answer cell; a cell with check("lab00.find") is its check
+    def find(...):
+        ### BEGIN SOLUTION
+        return ...
+        ### STARTER                        optional; its lines are comments that lose their "# "; default: STARTER below
+        # ...  # your code
+        ### END SOLUTION
+
+Run ``make labs``, or ``python -m solutions.build [--check] [00 10 index]``. The same text gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mqlab.errors import UsageError
+from mqlab.teach.exercises import exercise
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ROOT / "solutions" / "source"
+STARTER = "...  # your code here"
+BEGIN, MIDDLE, END = "### BEGIN SOLUTION", "### STARTER", "### END SOLUTION"
+HEADER = re.compile(r"# %%(?P<markdown> \[markdown\])?(?P<options>(?: \w+=\S.*)?)$")
+OPTION = re.compile(r'(\w+)=("[^"]*"|\[[^\]]*\])')
+ANSWER = re.compile(r"# exercise: (\S+)$", re.MULTILINE)
+CHECK = re.compile(r'^check\("([^"]+)"', re.MULTILINE)
+NO_OUTPUTS = "explorer"  # a widget: saved without outputs, a static view follows it
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+@dataclass(slots=True)
+class Cell:
+    """One cell of a source: ``line`` is where its header stands."""
+
+    kind: str
+    source: str
+    line: int
+    tags: list[str] = field(default_factory=list)
+
+
+def read(text: str, where: str) -> list[Cell]:
+    """The cells of a py:percent text. UsageError for what is neither a cell nor a blank line before the first."""
+    cells: list[Cell] = []
+    lines: list[str] = []
+
+    def finish() -> None:
+        if cells:
+            body = "\n".join(lines).strip("\n")
+            cells[-1].source = _uncommented(body, where, cells[-1].line) if cells[-1].kind == "markdown" else body
+        elif any(line.strip() for line in lines):
+            raise UsageError(f"{where}: text before the first cell", hint="begin with '# %%' or '# %% [markdown]'")
+        lines.clear()
+
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith("# %%"):
+            lines.append(line)
+            continue
+        header = HEADER.match(line)
+        if header is None:
+            raise UsageError(f"{where} line {number}: not a cell header: {line!r}")
+        finish()
+        options = {name: json.loads(value) for name, value in OPTION.findall(header["options"])}
+        unknown = sorted(options.keys() - {"tags"})
+        if unknown:
+            raise UsageError(f"{where} line {number}: unknown option {unknown[0]!r}", hint="there is: tags")
+        cells.append(Cell("markdown" if header["markdown"] else "code", "", number, options.get("tags", [])))
+    finish()
+    return cells
+
+
+def _uncommented(body: str, where: str, line: int) -> str:
+    lines = body.splitlines()
+    wrong = next((text for text in lines if text != "#" and text.strip() and not text.startswith("# ")), None)
+    if wrong is not None:
+        raise UsageError(f"{where}, cell of line {line}: every line of a text cell begins with '# ', found {wrong!r}")
+    return "\n".join(text[2:] for text in lines)
+
+
+def split(source: str, where: str) -> tuple[str, str]:
+    """The student's and the solved text of a code cell. UsageError for markers unclosed, doubled or out of order."""
+    student: list[str] = []
+    solved: list[str] = []
+    starter: list[str] = []
+    state = END
+    for number, line in enumerate(source.splitlines(), 1):
+        marker = line.strip()
+        if marker.startswith("###"):
+            allowed = {END: (BEGIN,), BEGIN: (MIDDLE, END), MIDDLE: (END,)}[state]
+            if marker not in allowed:
+                raise UsageError(
+                    f"{where}, line {number} of the cell: {marker!r} where {' or '.join(map(repr, allowed))} may stand"
+                )
+            indent = line[: len(line) - len(line.lstrip())]
+            if marker == END:
+                student.extend(starter if state == MIDDLE else [indent + STARTER])
+                starter = []
+            state = marker
+        elif state == BEGIN:
+            solved.append(line)
+        elif state == MIDDLE:
+            if not line.lstrip().startswith("# "):
+                raise UsageError(f"{where}, line {number} of the cell: a starter line begins with '# ', found {line!r}")
+            starter.append(line.replace("# ", "", 1))
+        else:
+            student.append(line)
+            solved.append(line)
+    if state != END:
+        raise UsageError(f"{where}: {state!r} is not closed by {END!r}")
+    return "\n".join(student), "\n".join(solved)
+
+
+def notebook(text: str, where: str, *, solved: bool) -> dict[str, Any]:
+    """The notebook of a source, without outputs."""
+    lab = f"lab{where[:2]}" if where[:2].isdigit() else Path(where).stem
+    cells, seen = [], set()
+    for number, cell in enumerate(read(text, where), 1):
+        student, answered = split(cell.source, f"{where}, cell of line {cell.line}")
+        source = answered if solved else student
+        identity, metadata = _identity(cell, lab, number)
+        if identity in seen:
+            raise UsageError(
+                f"{where} line {cell.line}: a second cell {identity!r}", hint="one answer cell an exercise"
+            )
+        seen.add(identity)
+        if cell.tags:
+            metadata["tags"] = cell.tags
+        made: dict[str, Any] = {"cell_type": cell.kind, "id": identity, "metadata": metadata}
+        if cell.kind == "code":
+            made |= {"execution_count": None, "outputs": []}
+        made["source"] = source.splitlines(keepends=True)
+        cells.append(made)
+    return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _identity(cell: Cell, lab: str, number: int) -> tuple[str, dict[str, Any]]:
+    """A cell's id and its grading metadata (shaped as nbgrader's): answers and checks are named by their exercise."""
+    answer, check = ANSWER.match(cell.source), CHECK.search(cell.source)
+    found = answer or check
+    if cell.kind == "markdown" or found is None:
+        return f"{lab}-{number:02d}", {}
+    asked = exercise(found[1])
+    grade_id = asked.id.replace(".", "-") + ("" if answer else "-check")
+    grading: dict[str, Any] = {
+        "grade": not answer, "grade_id": grade_id, "locked": not answer, "schema_version": 3,
+        "solution": bool(answer), "task": False,
+    }  # fmt: skip
+    if not answer:
+        grading["points"] = asked.points
+    return grade_id, {"nbgrader": grading}
+
+
+def with_outputs(made: dict[str, Any]) -> dict[str, Any]:
+    """The notebook after a fresh run from its own folder; explorers stay without outputs."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    node = nbformat.from_dict(made)
+    client = NotebookClient(
+        node, timeout=300, record_timing=False, resources={"metadata": {"path": str(ROOT / "solutions")}}
+    )
+    client.execute()
+    for cell in node.cells:
+        cell.source = cell.source.splitlines(keepends=True)
+        if NO_OUTPUTS in cell.metadata.get("tags", []):
+            cell.outputs, cell.execution_count = [], None
+        for output in cell.get("outputs", ()):
+            _split_texts(output)
+    node.metadata = METADATA
+    plain: dict[str, Any] = json.loads(json.dumps(node))
+    return plain
+
+
+def _split_texts(output: dict[str, Any]) -> None:
+    for holder, names in ((output, ("text",)), (output.get("data", {}), tuple(output.get("data", {})))):
+        for name in names:
+            if isinstance(holder.get(name), str):
+                holder[name] = holder[name].splitlines(keepends=True)
+
+
+def dumped(made: dict[str, Any]) -> str:
+    """A notebook as the text of its file: what Jupyter would write, keys in one order."""
+    return json.dumps(made, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def targets(source: Path) -> tuple[Path, Path | None]:
+    """The two files of a source; the index has no solution."""
+    name = source.stem.replace("_", "-") + ".ipynb"
+    return ROOT / "labs" / name, ROOT / "solutions" / name if source.stem[:2].isdigit() else None
+
+
+def sources(chosen: list[str]) -> list[Path]:
+    """All sources, or those whose name begins with one of ``chosen``. UsageError for a name that fits none."""
+    found = sorted(SOURCES.glob("*.py"))
+    for name in chosen:
+        if not any(path.stem.startswith(name) for path in found):
+            raise UsageError(f"no source begins with {name!r}", hint=f"there are: {', '.join(p.stem for p in found)}")
+    return [path for path in found if not chosen or path.stem.startswith(tuple(chosen))]
+
+
+def without_outputs(made: dict[str, Any]) -> dict[str, Any]:
+    """A notebook as it is built before its run."""
+    cells = [cell | ({"execution_count": None, "outputs": []} if "outputs" in cell else {}) for cell in made["cells"]]
+    return made | {"cells": cells}
+
+
+def stale(source: Path) -> list[str]:
+    """What is not as the source says: a line a file."""
+    text, wrong = source.read_text("utf-8"), []
+    lab, solution = targets(source)
+    for path, solved in ((lab, False), (solution, True)):
+        if path is None:
+            continue
+        kept = json.loads(path.read_text("utf-8")) if path.exists() else {"cells": []}
+        built = notebook(text, source.name, solved=solved)
+        if (without_outputs(kept) if solved else kept) != built:
+            wrong.append(f"{path.relative_to(ROOT)} is not what {source.name} says: run make labs")
+    return wrong
+
+
+def build(source: Path) -> None:
+    """Write both notebooks of a source."""
+    text = source.read_text("utf-8")
+    lab, solution = targets(source)
+    lab.write_text(dumped(notebook(text, source.name, solved=False)), "utf-8")
+    if solution is not None:
+        solution.write_text(dumped(with_outputs(notebook(text, source.name, solved=True))), "utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    """Build, or with --check compare; 1 when something is stale, 2 when the question is wrong."""
+    only_check = "--check" in arguments
+    try:
+        chosen = sources([name for name in arguments if name != "--check"])
+        wrong = [line for source in chosen for line in stale(source)] if only_check else []
+        for source in () if only_check else chosen:
+            print(f"building {source.name}", file=sys.stderr)
+            build(source)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("\n".join(wrong), file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
