@@ -45,6 +45,6 @@ clean:
 
 lock:
 	@{ echo "# Made by 'make lock' from pyproject.toml: Linux and macOS, Python 3.11 to 3.13. Read by uv and pip alike."; \
-	   uv pip compile pyproject.toml --all-extras --universal --fork-strategy fewest --python-version 3.11 \
+	   uv pip compile pyproject.toml --all-extras --universal --no-strip-extras --fork-strategy fewest --python-version 3.11 \
 	      --generate-hashes --no-emit-index-url --no-header --quiet; } > requirements.lock.new
 	@mv requirements.lock.new requirements.lock

@@ -1,0 +1,75 @@
+"""The command line: one verb a job, each loaded only when it is called.
+
+Mirrors: the sh files of RocketMQ's bin folder (mqadmin, mqbroker). No lab; README shows the verbs.
+
+    mqlab cat DIR --json | head        results go to stdout, talk to stderr
+    exit code  0 done    1 the thing asked about is wrong    2 the question is wrong
+
+Left out: anything a verb does; each is a module of this package over a part of mqlab.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from mqlab.errors import MqlabError, UsageError
+
+VERBS = {  # verb -> where its click command lives, and what it says of itself in the list
+    "lab": ("mqlab.cli.lab:lab", "Open JupyterLab on the labs."),
+    "doctor": ("mqlab.cli.doctor:doctor", "Say what is present and what each missing part switches off."),
+    "cat": ("mqlab.cli.store:cat", "Print a store's messages in physical order."),
+    "inspect": ("mqlab.cli.store:inspect", "Sum up a store without touching it."),
+    "recover": ("mqlab.cli.store:recover", "Open a store as the broker would, recover it, close it."),
+}
+
+
+class LazyVerbs(click.Group):
+    """A group that knows its verbs by name and imports the one that is called."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The verb's command, imported now."""
+        if name not in VERBS:
+            return None
+        module, _, attribute = VERBS[name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs, from the table: listing them must not import them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, summary) for verb, (_, summary) in VERBS.items()])
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, but a verb that is not there is answered with those that are."""
+        if arguments and arguments[0] not in VERBS and not arguments[0].startswith("-"):
+            context.fail(f"no verb {arguments[0]!r}; there are {', '.join(VERBS)}")
+        return super().resolve_command(context, arguments)
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run the verb; an error mqlab raised on purpose becomes its text on stderr and an exit code."""
+        try:
+            return super().invoke(context)
+        except MqlabError as error:
+            click.echo(f"mqlab: {error}", err=True)
+            raise click.exceptions.Exit(2 if isinstance(error, UsageError) else 1) from error
+        except BrokenPipeError:  # the reader of our output has seen enough (`| head`)
+            sys.stderr.close()
+            raise click.exceptions.Exit(0) from None
+
+
+@click.group(cls=LazyVerbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="mqlab", prog_name="mqlab", message="%(prog)s %(version)s")
+def main() -> None:
+    """Apache RocketMQ small enough to read: a lab that can be stopped, stepped, replayed and broken.
+
+    Example:  mqlab doctor
+    """

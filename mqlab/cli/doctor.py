@@ -1,0 +1,204 @@
+"""`mqlab doctor`: what is present on this machine, what each missing part switches off, and how to get it.
+
+Mirrors: nothing in RocketMQ. No lab; it is the first thing to run where something does not work.
+
+    part      required  what it is for
+    python    yes       everything                 java      Spark: labs 10 to 13
+    kernel    yes       notebooks                  dot       Graphviz pictures (there is text without it)
+    disk      yes       stores, environments       sandbox   grading answers one does not trust
+    memory              Spark's default heap       browser   the tests that click through a lab
+
+Left out: mending anything; it only tells.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from mqlab.errors import MqlabError
+
+MEGABYTE = 1 << 20
+DISK_MEGABYTES = 500  # a few stores of labs 01 and 10, and Spark's shuffle files
+MEMORY_MEGABYTES = 3072  # Spark's heap of 2 GiB, its Python workers and a notebook
+PROBE_SECONDS = 20
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "firefox")
+MAC_BROWSERS = ("Google Chrome", "Chromium", "Firefox", "Microsoft Edge", "Safari")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One line of the answer. ``found`` says what is there; the last two are empty when nothing is missing."""
+
+    name: str
+    present: bool
+    required: bool
+    found: str
+    switches_off: str = ""
+    get: str = ""
+
+
+def package_command(debian: str, fedora: str, mac: str) -> str:
+    """The command that installs a system package here; the three arguments are its names on three systems."""
+    if sys.platform == "darwin":
+        return f"brew install {mac}" if mac else ""
+    if shutil.which("apt-get"):
+        return f"sudo apt-get install -y {debian}"
+    if shutil.which("dnf"):
+        return f"sudo dnf install -y {fedora}"
+    return f"install {debian} with your system's package manager"
+
+
+def check_python() -> Part:
+    """The interpreter that runs this."""
+    version = platform.python_version()
+    fits = (3, 11) <= sys.version_info[:2] < (3, 14)
+    found = f"{version} at {sys.executable}"
+    return Part("python", fits, True, found) if fits else Part(
+        "python", False, True, found, "everything: 3.11, 3.12 or 3.13 is needed", "make clean env PYTHON=python3.12"
+    )
+
+
+def check_kernel() -> Part:
+    """JupyterLab and the kernel that notebooks ask for."""
+    try:
+        from jupyter_client.kernelspec import KernelSpecManager
+    except ImportError:
+        return Part("kernel", False, True, "JupyterLab is not installed", "all notebooks", "make env")
+    spec = KernelSpecManager().find_kernel_specs().get("python3")
+    if spec is None:
+        return Part("kernel", False, True, "JupyterLab without a python3 kernel", "all notebooks", "make env")
+    return Part("kernel", True, True, f"python3 at {spec}")
+
+
+def check_java() -> Part:
+    """What Spark would run on."""
+    from mqlab.spark.java import find_java
+
+    off = "Spark: labs 10 to 13"
+    try:
+        java = find_java()
+    except MqlabError as error:
+        return Part("java", False, False, error.text, off, error.hint)
+    return Part("java", True, False, f"{java.version} from {java.source} at {java.java}")
+
+
+def check_dot() -> Part:
+    """Graphviz's layout program."""
+    dot = shutil.which("dot")
+    if dot:
+        return Part("dot", True, False, f"Graphviz at {dot}")
+    return Part(
+        "dot", False, False, "no Graphviz program 'dot'", "pictures laid out by Graphviz; their text is shown instead",
+        package_command("graphviz", "graphviz", "graphviz"),
+    )
+
+
+def check_sandbox() -> Part:
+    """bubblewrap, tried for real: it may be there and not be allowed to run."""
+    off = "grading other people's answers in a sandbox"
+    if sys.platform != "linux":
+        return Part("sandbox", False, False, f"bubblewrap does not run on {platform.system()}", off, "grade on Linux")
+    bwrap = shutil.which("bwrap")
+    get = package_command("bubblewrap", "bubblewrap", "")
+    if bwrap is None:
+        return Part("sandbox", False, False, "no bubblewrap program 'bwrap'", off, get)
+    try:
+        tried = subprocess.run(
+            [bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"],
+            capture_output=True, text=True, errors="replace", timeout=PROBE_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Part("sandbox", False, False, f"{bwrap} does not run: {error}", off, get)
+    if tried.returncode:
+        said = tried.stderr.strip() or f"exit code {tried.returncode}"
+        return Part("sandbox", False, False, f"{bwrap} does not run: {said}", off, "allow user namespaces for bwrap")
+    return Part("sandbox", True, False, f"bubblewrap at {bwrap}")
+
+
+def check_browser() -> Part:
+    """A browser to open the labs with."""
+    for name in BROWSERS:
+        path = shutil.which(name)
+        if path:
+            return Part("browser", True, False, path)
+    if sys.platform == "darwin":
+        for name in MAC_BROWSERS:
+            application = Path("/Applications") / f"{name}.app"
+            if application.exists():
+                return Part("browser", True, False, str(application))
+    return Part(
+        "browser", False, False, "no browser on this machine",
+        "the tests marked browser; the labs are still served: open the printed address from another machine",
+        package_command("chromium", "chromium", "--cask chromium"),
+    )
+
+
+def check_disk() -> Part:
+    """Free space where we stand."""
+    free = shutil.disk_usage(Path.cwd()).free // MEGABYTE
+    enough = free >= DISK_MEGABYTES
+    off = "" if enough else f"labs that write stores need about {DISK_MEGABYTES} MB"
+    return Part("disk", enough, True, f"{free:,} MB free at {Path.cwd()}", off, "" if enough else "free some space")
+
+
+def check_memory() -> Part:
+    """The machine's memory."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MEGABYTE
+    except (ValueError, OSError):
+        return Part("memory", True, False, "this system does not say how much")
+    enough = total >= MEMORY_MEGABYTES
+    off = "" if enough else "Spark with its default heap of 2 GiB"
+    get = "" if enough else "session(**{'spark.driver.memory': '1g'})"
+    return Part("memory", enough, False, f"{total:,} MB", off, get)
+
+
+CHECKS: tuple[Callable[[], Part], ...] = (
+    check_python, check_kernel, check_java, check_dot, check_sandbox, check_browser, check_disk, check_memory,
+)
+
+
+def examine() -> list[Part]:
+    """All parts, in the order shown. Takes about a second: some programs are run to see whether they do."""
+    return [check() for check in CHECKS]
+
+
+def as_text(parts: list[Part]) -> str:
+    """The table a person reads: a mark, the part, what was found; for a missing part its cost and remedy."""
+    lines = []
+    for part in parts:
+        mark = "ok  " if part.present else "MISS" if part.required else "none"
+        lines.append(f"{mark}  {part.name:<8} {part.found}")
+        if not part.present:
+            lines.append(f"      {'':<8} switches off: {part.switches_off}")
+            lines.append(f"      {'':<8} to get it:    {part.get}")
+    return "\n".join(lines)
+
+
+@click.command(short_help="Say what is present and what each missing part switches off.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else.")
+def doctor(as_json: bool) -> None:
+    """Say what is present on this machine, what each missing part switches off, and how to get it.
+
+    Exit code 0 when everything required is there, 1 when not.
+
+    Example:  mqlab doctor --json
+    """
+    parts = examine()
+    ready = all(part.present for part in parts if part.required)
+    if as_json:
+        click.echo(json.dumps({"ready": ready, "parts": [asdict(part) for part in parts]}, ensure_ascii=False))
+    else:
+        click.echo(as_text(parts))
+        click.echo("Ready." if ready else "Not ready: see the lines marked MISS.", err=True)
+    raise click.exceptions.Exit(0 if ready else 1)

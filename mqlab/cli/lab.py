@@ -1,0 +1,146 @@
+"""`mqlab lab`: start JupyterLab on the index of the labs and print its address once it answers.
+
+Mirrors: nothing in RocketMQ. Every lab is opened through it.
+
+    mqlab lab ── starts ──> jupyterlab (a process of its own) ── answers on /api ──> address printed, browser opened
+       Ctrl-C ── SIGTERM ──> ends it and its kernels
+
+Left out: everything JupyterLab has settings for; what stands after ``--`` is given to it as it is.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import webbrowser
+from pathlib import Path
+
+import click
+
+import mqlab.errors
+
+FIRST_PORT, PORTS_TRIED = 8888, 50
+START_SECONDS = 120
+
+
+def find_root(start: Path) -> Path:
+    """The folder that holds ``labs``: where we stand or one above it, else the clone this package lies in."""
+    for folder in (start, *start.parents):
+        if (folder / "labs").is_dir():
+            return folder
+    return Path(mqlab.errors.__file__).resolve().parent.parent
+
+
+def first_page(root: Path) -> str:
+    """The path JupyterLab opens with: the index if it is built, else the list of labs, else the folder."""
+    for page in ("labs/index.ipynb", "labs"):
+        if (root / page).exists():
+            return f"/lab/tree/{page}"
+    return "/lab"
+
+
+def choose_port(ip: str, wanted: int | None) -> int:
+    """``wanted`` if it is free (0: any), else the first free one from 8888 on. Raises UsageError when taken."""
+    for port in [wanted] if wanted is not None else range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((ip, port))
+            except OSError as error:
+                reason = error.strerror
+                continue
+            chosen: int = probe.getsockname()[1]
+            return chosen
+    taken = f"port {wanted}" if wanted is not None else f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TRIED - 1}"
+    raise mqlab.errors.UsageError(f"{taken} cannot be used: {reason}", hint="choose another: make lab PORT=9000")
+
+
+def server_command(root: Path, ip: str, port: int, extra: tuple[str, ...]) -> list[str]:
+    """The command line of the JupyterLab process; its token goes through the environment, which others cannot list."""
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser",
+        f"--ServerApp.root_dir={root}", f"--ServerApp.ip={ip}", f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--LabApp.default_url={first_page(root)}", "--Application.log_level=WARN",
+        "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in a container; JupyterLab refuses unless told
+        command.append("--allow-root")
+    return [*command, *extra]
+
+
+def wait_until_it_answers(server: subprocess.Popen[bytes], ip: str, port: int) -> None:
+    """Return once ``/api`` answers. Raises MqlabError when the process ends or stays silent."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise mqlab.errors.MqlabError(f"JupyterLab ended with code {server.returncode}; its words are above")
+        connection = http.client.HTTPConnection(ip, port, timeout=5)
+        try:
+            connection.request("GET", "/api")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            pass
+        finally:
+            connection.close()
+        time.sleep(0.1)
+    raise mqlab.errors.MqlabError(f"JupyterLab did not answer on {ip}:{port} within {START_SECONDS} s")
+
+
+def may_open_browser() -> bool:
+    """Whether a browser would show where the user sits: not over ssh, not without a display."""
+    if os.environ.get("SSH_CONNECTION"):
+        return False
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def stop(server: subprocess.Popen[bytes]) -> None:
+    """End JupyterLab and with it its kernels; kill it if it does not go."""
+    if server.poll() is None:
+        server.terminate()
+    try:
+        server.wait(timeout=15)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+@click.command(short_help="Open JupyterLab on the labs.", context_settings={"ignore_unknown_options": True})
+@click.option("--port", type=click.IntRange(0, 65535), help="The port; 0: any free one. Default: 8888 or the next.")
+@click.option("--ip", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.argument("extra", nargs=-1, type=click.UNPROCESSED)
+def lab(port: int | None, ip: str, no_browser: bool, extra: tuple[str, ...]) -> None:
+    """Open JupyterLab on the index of the labs and print its address.
+
+    Options after -- go to JupyterLab. Ctrl-C ends it. On a machine without a display the address is only printed.
+
+    Example:  mqlab lab --port 9000
+    """
+    root = find_root(Path.cwd())
+    chosen = choose_port(ip, port)
+    token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(16)
+    local = "127.0.0.1" if ip in ("0.0.0.0", "", "*") else ip
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # asked to end: as with Ctrl-C
+    environment = {**os.environ, "JUPYTER_TOKEN": token}
+    server = subprocess.Popen(server_command(root, ip, chosen, extra), env=environment, start_new_session=True)
+    try:
+        wait_until_it_answers(server, local, chosen)
+        address = f"http://{local}:{chosen}{first_page(root)}?token={token}"
+        click.echo(f"The labs are at\n\n    {address}\n\nCtrl-C here ends them.")
+        if not no_browser and may_open_browser():
+            webbrowser.open(address)
+        server.wait()
+    except KeyboardInterrupt:
+        click.echo("Ending.", err=True)
+    finally:
+        stop(server)
+    if server.returncode not in (0, -signal.SIGTERM):
+        raise mqlab.errors.MqlabError(f"JupyterLab ended with code {server.returncode}")

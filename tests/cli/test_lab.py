@@ -1,0 +1,91 @@
+"""mqlab lab: JupyterLab answers at the printed address, only with its token, and ends when asked to."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from mqlab.cli import lab
+from mqlab.errors import UsageError
+
+
+def test_the_printed_address_serves_the_labs_headless(tmp_path: Path) -> None:
+    (tmp_path / "labs").mkdir()
+    notebook = '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+    (tmp_path / "labs" / "index.ipynb").write_text(notebook, "utf-8")
+    environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mqlab.cli", "lab", "--port", "0"], cwd=tmp_path, env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            found = re.match(r"\s*(http://127\.0\.0\.1:(\d+)/lab/tree/labs/index\.ipynb)\?token=(\w+)", line)
+            if found:
+                break
+        else:
+            pytest.fail("no address was printed")
+        page, port, token = found.groups()
+        with urllib.request.urlopen(f"{page}?token={token}") as answer:
+            assert b"jupyter-config-data" in answer.read()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/contents/labs?token={token}") as answer:
+            assert [entry["name"] for entry in json.load(answer)["content"]] == ["index.ipynb"]
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/api/contents/labs")
+    finally:
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate()
+    assert process.returncode == 0, rest
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", int(port))) != 0
+
+
+def test_a_taken_port_is_refused_with_what_to_do() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(UsageError, match="PORT=9000"):
+            lab.choose_port("127.0.0.1", other.getsockname()[1])
+
+
+def test_without_a_choice_the_next_free_port_is_taken() -> None:
+    first = lab.choose_port("127.0.0.1", None)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", first))
+        other.listen()
+        assert lab.choose_port("127.0.0.1", None) > first
+
+
+def test_root_and_first_page(tmp_path: Path) -> None:
+    deep = tmp_path / "labs" / "week"
+    deep.mkdir(parents=True)
+    assert lab.find_root(deep) == tmp_path
+    assert lab.first_page(tmp_path) == "/lab/tree/labs"
+    (tmp_path / "labs" / "index.ipynb").write_text("{}", "utf-8")
+    assert lab.first_page(tmp_path) == "/lab/tree/labs/index.ipynb"
+
+
+@pytest.mark.parametrize(
+    ("environment", "opens"),
+    [({}, False), ({"DISPLAY": ":0"}, True), ({"DISPLAY": ":0", "SSH_CONNECTION": "1.2.3.4 5 6 7"}, False)],
+)
+def test_a_browser_is_opened_where_it_would_be_seen(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], opens: bool
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.platform", "linux")
+    assert lab.may_open_browser() is opens

@@ -1,0 +1,92 @@
+"""The package's own source, parsed once, for the tests that hold the house in order."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "mqlab"
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file of the package: ``name`` dotted, ``room`` the first part under mqlab ("" for mqlab itself)."""
+
+    name: str
+    path: Path
+    text: str
+    tree: ast.Module
+
+    @property
+    def room(self) -> str:
+        return [*self.name.split("."), ""][1]
+
+    @property
+    def is_package(self) -> bool:
+        return self.path.name == "__init__.py"
+
+    def at(self, line: int) -> str:
+        return f"{self.path.relative_to(ROOT)}:{line}"
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module. ``lazy``: inside a function or under TYPE_CHECKING, so not run when the module loads."""
+
+    target: str
+    line: int
+    lazy: bool
+
+
+def parse(name: str, path: Path, text: str) -> Module:
+    return Module(name, path, text, ast.parse(text, filename=str(path)))
+
+
+@functools.cache
+def modules() -> tuple[Module, ...]:
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found.append(parse(name, path, path.read_text("utf-8")))
+    return tuple(found)
+
+
+def in_rooms(rooms: frozenset[str]) -> list[Module]:
+    return [module for module in modules() if module.room in rooms]
+
+
+def imports(module: Module) -> Iterator[Import]:
+    """Every import with what it loads: ``from mqlab import wire`` counts as mqlab.wire."""
+    yield from _imports_in(module.tree, module, lazy=False)
+
+
+def _imports_in(node: ast.AST, module: Module, *, lazy: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        inside = lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            inside = True
+        if isinstance(child, ast.Import):
+            for alias in child.names:
+                yield Import(alias.name, child.lineno, lazy)
+        elif isinstance(child, ast.ImportFrom):
+            base = _absolute(child, module)
+            if base == "mqlab":
+                for alias in child.names:
+                    yield Import(f"mqlab.{alias.name}", child.lineno, lazy)
+            else:
+                yield Import(base, child.lineno, lazy)
+        else:
+            yield from _imports_in(child, module, lazy=inside)
+
+
+def _absolute(node: ast.ImportFrom, module: Module) -> str:
+    if not node.level:
+        return node.module or ""
+    parents = module.name.split(".")
+    kept = parents[: len(parents) - node.level + (1 if module.is_package else 0)]
+    return ".".join([*kept, *([node.module] if node.module else [])])

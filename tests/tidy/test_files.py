@@ -1,0 +1,88 @@
+"""Files stay short, and nothing of one machine or one registry gets into the tree."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.sources import ROOT, Module, modules
+
+FILE_LINES, FUNCTION_LINES = 400, 60
+SOME_MACHINES = re.compile(
+    r"""(?<![\w./~$}-])/(?:root|work)/[\w.]  # a home or a work folder
+      | /(?:home|Users)/(?!<|you\b|user\b|me\b)\w
+      | \bfiles\.pythonhosted\.org | \bpypi\.org/simple | \bindex-url\b(?!=no) | --extra-index | --find-links
+      | \b(?:localhost|127\.0\.0\.1):\d+/(?:simple|pypi)
+    """,
+    re.VERBOSE,
+)
+MAY_SPEAK_OF_IT = {"tests/tidy/test_files.py", "Makefile"}
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git work tree")
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_file_is_long() -> None:
+    long = [f"{m.at(1)}: {m.text.count(chr(10))} lines" for m in modules() if m.text.count("\n") > FILE_LINES]
+    assert "\n".join(long) == ""
+
+
+def long_functions(module: Module) -> Iterator[str]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > FUNCTION_LINES:
+                yield f"{module.at(node.lineno)}: {node.name} has {lines} lines"
+
+
+def test_no_function_is_long() -> None:
+    assert "\n".join(line for module in modules() for line in long_functions(module)) == ""
+
+
+def test_no_path_or_registry_of_one_machine() -> None:
+    found = []
+    for path in tracked():
+        name = str(path.relative_to(ROOT))
+        data = path.read_bytes()
+        if name in MAY_SPEAK_OF_IT or b"\0" in data[:8000]:
+            continue
+        for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), start=1):
+            match = SOME_MACHINES.search(line)
+            if match:
+                found.append(f"{name}:{number}: {match.group()}")
+    assert "\n".join(found) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("see /work/main/x", True),
+        ("/root/.cache", True),
+        ("cd /home/anna/mqlab", True),
+        ("https://files.pythonhosted.org/x", True),
+        ("uv pip install --extra-index y", True),
+        ("the /home/you/store folder", False),
+        ("framework/main", False),
+        ("{base}/work/x", False),
+        ("$HOME/root/x", False),
+    ],
+)
+def test_the_rule_sees_what_it_should(line: str, refused: bool) -> None:
+    assert bool(SOME_MACHINES.search(line)) is refused
+
+
+def test_nothing_large_or_built_is_in_the_tree() -> None:
+    assert not [path for path in tracked() if path.stat().st_size > 2_000_000]
+    assert not [path for path in tracked() if path.suffix in {".pyc", ".whl", ".egg", ".jar", ".so"}]

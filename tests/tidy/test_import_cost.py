@@ -1,0 +1,48 @@
+"""`import mqlab` and every core package need the standard library alone: Spark workers and graders start fast."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.sources import ROOT, modules
+from tests.tidy.test_bans import CORE
+
+# In a fresh interpreter without site-packages: nothing but the standard library can be imported at all.
+PROGRAM = """
+import json, sys
+sys.path.insert(0, {root!r})
+before = set(sys.modules)
+import {module}
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+SLOW = {"asyncio", "multiprocessing", "unittest", "tkinter", "xml", "http", "ssl", "ctypes.wintypes"}
+
+
+def loads(module: str, root: Path = ROOT) -> list[str]:
+    program = PROGRAM.format(root=str(root), module=module)
+    answer = subprocess.run([sys.executable, "-S", "-I", "-c", program], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    found: list[str] = json.loads(answer.stdout)
+    return found
+
+
+def test_mqlab_itself_needs_the_standard_library_alone() -> None:
+    loaded = loads("mqlab")
+    assert not [name for name in loaded if name.split(".")[0] in SLOW]
+
+
+def test_every_core_module_needs_the_standard_library_alone() -> None:
+    names = [module.name for module in modules() if module.room in CORE]
+    assert len(names) > 10
+    loads(", ".join(names))
+
+
+def test_the_check_sees_a_package_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "needy.py").write_text("import numpy\n", "utf-8")
+    with pytest.raises(AssertionError, match="numpy"):
+        loads("needy", tmp_path)
