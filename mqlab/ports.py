@@ -77,6 +77,8 @@ class Network(Protocol):
 class Mapping(Protocol):
     """A file of fixed size in memory. ``view`` is read directly; writes go through ``write`` so that a driver sees them.
 
+    ``zero`` makes bytes zero and writes only where they are not (the tail of a log may be a gigabyte of holes).
+
     What is written is *synced* only after ``flush`` of its range (or of everything).
     """
 
@@ -85,6 +87,8 @@ class Mapping(Protocol):
     view: memoryview
 
     def write(self, position: int, data: bytes | bytearray | memoryview) -> None: ...
+
+    def zero(self, start: int, end: int | None = None) -> None: ...
 
     def flush(self, start: int = 0, end: int | None = None) -> None: ...
 

@@ -1,0 +1,236 @@
+"""Directories and mapped files, straight on the operating system.
+
+Mirrors: java.nio.MappedByteBuffer, FileChannel.force and FileLock as RocketMQ's DefaultMappedFile uses them; lab 03.
+
+    write()          written: in the page cache, seen by every reader, survives kill -9
+    flush()          synced: survives a power cut (msync of the pages of that range)
+    sync_directory() the names in a directory survive a power cut (creations, removals, renames)
+
+The twin with a power switch is mqlab.runtime.crash_files.
+Left out: Windows.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import resource
+import shutil
+import sys
+
+from mqlab.errors import CorruptionError, StoreError
+
+_ZEROS = bytes(1 << 20)
+_held_locks: dict[str, int] = {}  # real path -> file descriptor, for the whole process
+
+
+class RealMapping:
+    """A file mapped into memory. ``flush`` is msync: its range is on the disk when it returns.
+
+    Closing while slices of ``view`` are alive is allowed: the memory goes when the last slice does.
+    """
+
+    __slots__ = ("_map", "path", "size", "view")
+
+    def __init__(self, path: str, size: int, mapped: mmap.mmap) -> None:
+        self.path = path
+        self.size = size
+        self._map = mapped
+        self.view = memoryview(mapped).toreadonly()
+
+    def write(self, position: int, data: bytes | bytearray | memoryview) -> None:
+        self._map[position : position + len(data)] = data
+
+    def zero(self, start: int, end: int | None = None) -> None:
+        """Make bytes zero; only what is not zero already is written, and holes of the file are not even read."""
+        end = self.size if end is None else end
+        for data_start, data_end in _data_ranges(self.path, start, end):
+            for position in range(data_start, data_end, len(_ZEROS)):
+                stop = min(position + len(_ZEROS), data_end)
+                if self.view[position:stop] != _ZEROS[: stop - position]:
+                    self.write(position, _ZEROS[: stop - position])
+
+    def flush(self, start: int = 0, end: int | None = None) -> None:
+        start -= start % mmap.ALLOCATIONGRANULARITY
+        self._map.flush(start, (self.size if end is None else end) - start)
+
+    def close(self) -> None:
+        self.view.release()
+        try:
+            self._map.close()
+        except BufferError:  # a reader still holds a slice; the map is freed with it
+            pass
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.path} {self.size} bytes>"
+
+
+class RealFiles:
+    """The Files port on the operating system. Paths are text; a missing file raises FileNotFoundError."""
+
+    def __init__(self) -> None:
+        self._locks: list[_Lock] = []
+
+    def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
+        """Map a file; it is made, or extended with zeros, unless ``create`` is False. Its directory must exist."""
+        descriptor = _open_many(path, os.O_RDWR | (os.O_CREAT if create else 0))
+        try:
+            found = os.fstat(descriptor).st_size
+            if found < size:
+                if not create:
+                    raise CorruptionError("file is too short", where=path, expected=f"{size} bytes", found=found)
+                os.ftruncate(descriptor, size)
+            return self._mapping(path, size, _map_without_descriptor(descriptor, size))
+        finally:
+            os.close(descriptor)
+
+    def _mapping(self, path: str, size: int, mapped: mmap.mmap) -> RealMapping:
+        return RealMapping(path, size, mapped)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def list(self, directory: str) -> list[str]:
+        """The names in a directory, sorted."""
+        return sorted(os.listdir(directory))
+
+    def size(self, path: str) -> int:
+        return os.path.getsize(path)
+
+    def read(self, path: str) -> bytes:
+        held = _held_locks.get(os.path.realpath(path))
+        if held is not None:  # closing a second descriptor of a locked file would drop the POSIX lock
+            return os.pread(held, os.fstat(held).st_size, 0)
+        with open(path, "rb") as file:
+            return file.read()
+
+    def write(self, path: str, data: bytes, *, sync: bool = False) -> None:
+        """Replace a file's content (not atomic: write beside it and rename for that); ``sync`` waits for the disk."""
+        held = _held_locks.get(os.path.realpath(path))
+        if held is not None:
+            os.ftruncate(held, 0)
+            os.pwrite(held, data, 0)
+            return
+        with open(path, "wb") as file:
+            file.write(data)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename within a file system; an existing target is replaced."""
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        os.remove(path)
+
+    def remove_tree(self, path: str) -> None:
+        shutil.rmtree(path)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents; fine when it is there already."""
+        os.makedirs(path, exist_ok=True)
+
+    def sync_directory(self, path: str) -> None:
+        """Wait until the names in a directory (not the content behind them) are on the disk."""
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+
+    def used_ratio(self, path: str) -> float:
+        """Used part of the file system, whole percent rounded up, as a fraction (getDiskPartitionSpaceUsedPercent)."""
+        usage = shutil.disk_usage(path)
+        entire = usage.used + usage.free
+        return -(-usage.used * 100 // entire) / 100 if entire else 0.0
+
+    def lock(self, path: str) -> _Lock:
+        """Lock byte 0 of a file against other processes and against this one; StoreError when it is taken."""
+        real = os.path.realpath(path)
+        descriptor = None if real in _held_locks else os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            if descriptor is None:
+                raise BlockingIOError
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+        except (BlockingIOError, PermissionError):
+            if descriptor is not None:
+                os.close(descriptor)
+            raise StoreError(
+                f"{path} is locked: another store has this directory open",
+                hint="close it (shutdown(), or leave its with block), or look with StoreInspector, which needs no lock",
+            ) from None
+        assert descriptor is not None
+        _held_locks[real] = descriptor
+        lock = _Lock(self._locks, real, descriptor)
+        self._locks.append(lock)
+        return lock
+
+    def process_ended(self) -> None:
+        """What the operating system does when a process dies: its locks go, its written bytes stay."""
+        for lock in list(self._locks):
+            lock.release()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {len(self._locks)} locks held>"
+
+
+class _Lock:
+    def __init__(self, held_by: list[_Lock], path: str, descriptor: int) -> None:
+        self._held_by = held_by
+        self._path = path
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        if self in self._held_by:
+            self._held_by.remove(self)
+            del _held_locks[self._path]
+            os.close(self._descriptor)
+
+
+def _open_many(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags, 0o644)
+    except OSError as error:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if error.errno != 24 or soft == hard:  # EMFILE: a store has many files, a mapped one keeps a descriptor
+            raise
+        wanted = soft * 16 if hard == resource.RLIM_INFINITY else min(hard, soft * 16)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return os.open(path, flags, 0o644)
+
+
+def _map_without_descriptor(descriptor: int, size: int) -> mmap.mmap:
+    if sys.version_info >= (3, 13):
+        return mmap.mmap(descriptor, size, trackfd=False)
+    return mmap.mmap(descriptor, size)
+
+
+def _data_ranges(path: str, start: int, end: int) -> list[tuple[int, int]]:
+    """The parts of a sparse file between two positions that are not holes."""
+    ranges: list[tuple[int, int]] = []
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        position = start
+        while position < end:
+            try:
+                position = os.lseek(descriptor, position, os.SEEK_DATA)
+            except OSError:  # ENXIO: only a hole is left
+                break
+            hole = min(end, os.lseek(descriptor, position, os.SEEK_HOLE))
+            if position < hole:
+                ranges.append((position, hole))
+            position = max(hole, position + 1)
+    finally:
+        os.close(descriptor)
+    return ranges

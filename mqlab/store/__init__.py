@@ -1,0 +1,29 @@
+"""The store: a directory of mapped files that a broker appends to and reads from, byte for byte RocketMQ's.
+
+Mirrors: the store module of RocketMQ (org.apache.rocketmq.store). Lab 02 uses it, lab 03 takes it apart.
+
+    MessageStore     put, dispatch, get, query, search, recover        one writer, with a lock
+    StoreInspector   the same directory, live or dead, looked at only
+    StoreConfig      every setting
+
+Left out: timer wheel, compaction, batch and light queues, tiered store.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from mqlab.store.config import StoreConfig
+from mqlab.store.message_store import MessageStore
+
+if TYPE_CHECKING:
+    from mqlab.store.inspector import StoreInspector
+
+__all__ = ["MessageStore", "StoreConfig", "StoreInspector"]
+
+
+def __getattr__(name: str) -> Any:
+    """The inspector is loaded when it is first asked for: a broker does without it."""
+    if name == "StoreInspector":
+        from mqlab.store.inspector import StoreInspector
+
+        return StoreInspector
+    raise AttributeError(name)

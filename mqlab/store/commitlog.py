@@ -1,0 +1,172 @@
+"""The commit log: every message of every topic, one behind the other.
+
+Mirrors: org.apache.rocketmq.store.CommitLog. Lab 02 appends to it, lab 03 reads it byte by byte.
+
+    file 0                                        file 65536
+    ├ unit ┼ unit ┼── unit ──┼ BLANK ┼ leftovers ┤├── unit ──┼ unit ┼ zeros ...
+    A unit goes where unitSize + 8 bytes are left; else BLANK fills the file and the unit starts the next one.
+
+Left out: compaction, cold-data control, the put lock (a node runs one handler at a time).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+
+from mqlab.ports import Files
+from mqlab.store.mapped_file import MappedFile
+from mqlab.store.mapped_file_queue import MappedFileQueue
+from mqlab.wire.record import Record, encode
+from mqlab.wire.record_layout import BLANK_SIZE, MAGIC_BLANK, STORE_TIMESTAMP_AT, SYS_FLAG_AT
+
+_SIZE_AND_MAGIC = struct.Struct(">ii")
+_I32 = struct.Struct(">i")
+_I64 = struct.Struct(">q")
+
+
+class UnitTooLarge(Exception):
+    """A unit (or a batch) that no file of this log can hold."""
+
+
+class CommitLog:
+    """Appends and reads units. Offsets are physical: bytes from the beginning of the log. Mirrors CommitLog."""
+
+    def __init__(self, files: Files, directory: str, file_size: int) -> None:
+        self.queue = MappedFileQueue(files, directory, file_size, make_ahead=True)
+        self.file_size = file_size
+
+    # ── bounds ──
+
+    @property
+    def min_offset(self) -> int:
+        """Where the oldest unit may begin; -1 when there is no file. Mirrors getMinOffset."""
+        return self.queue.min_offset
+
+    @property
+    def max_offset(self) -> int:
+        """Where the next unit goes."""
+        return self.queue.max_offset
+
+    @property
+    def flushed_where(self) -> int:
+        """Everything before this is on the disk."""
+        return self.queue.flushed_where
+
+    # ── appending ──
+
+    def append(self, record: Record) -> int:
+        """Encode a record at the end of the log and return its size; its physical_offset is set.
+
+        Raises UnitTooLarge when no file can hold it, OSError when none can be made, UsageError when it has no layout.
+        """
+        queue = self.queue
+        mapped_files = queue.mapped_files
+        mapped = mapped_files[-1] if mapped_files else queue.file_to_write()
+        record.physical_offset = mapped.start_offset + mapped.wrote_position
+        unit = encode(record)
+        size = len(unit)
+        if size + BLANK_SIZE > mapped.size - mapped.wrote_position:
+            mapped = self._roll(mapped, size)
+            record.physical_offset = mapped.start_offset
+            unit = encode(record)
+        mapped.append(unit)
+        mapped.store_timestamp = record.store_timestamp
+        return size
+
+    def append_batch(self, records: Sequence[Record]) -> list[int]:
+        """Encode several records next to each other in one file; their sizes. Raises as ``append`` does."""
+        mapped = self.queue.file_to_write()
+        units = self._encode_from(records, mapped)
+        total = sum(map(len, units))
+        if total + BLANK_SIZE > mapped.size - mapped.wrote_position:
+            mapped = self._roll(mapped, total)
+            units = self._encode_from(records, mapped)
+        mapped.append(b"".join(units))
+        mapped.store_timestamp = records[-1].store_timestamp
+        return [len(unit) for unit in units]
+
+    def _encode_from(self, records: Sequence[Record], mapped: MappedFile) -> list[bytes]:
+        physical_offset = mapped.start_offset + mapped.wrote_position
+        units = []
+        for record in records:
+            record.physical_offset = physical_offset
+            units.append(encode(record))
+            physical_offset += len(units[-1])
+        return units
+
+    def _roll(self, mapped: MappedFile, needed: int) -> MappedFile:
+        """End a file with a BLANK that names what is left, and go on in the next one."""
+        if needed + BLANK_SIZE > self.file_size:
+            raise UnitTooLarge(f"{needed} bytes do not fit into files of {self.file_size} (8 are kept for the filler)")
+        following = self.queue.next_file(mapped)
+        left = mapped.size - mapped.wrote_position
+        if left:
+            mapped.append(_SIZE_AND_MAGIC.pack(left, MAGIC_BLANK))
+            mapped.wrote_position = mapped.size
+        self.queue.on_full(mapped)
+        return following
+
+    def append_bytes(self, physical_offset: int, data: bytes) -> bool:
+        """A slave's append: bytes as the master has them, fillers included. False when they belong elsewhere."""
+        if self.queue.mapped_files and physical_offset != self.max_offset:
+            return False
+        at = 0
+        while at < len(data):
+            mapped = self.queue.file_to_write(physical_offset + at)
+            piece = data[at : at + mapped.size - mapped.wrote_position]
+            if not mapped.wrote_position and (physical_offset + at) % self.file_size:
+                mapped.set_positions((physical_offset + at) % self.file_size)
+                piece = data[at : at + mapped.size - mapped.wrote_position]
+            mapped.append(piece)
+            at += len(piece)
+        return True
+
+    # ── reading ──
+
+    def read(self, physical_offset: int, size: int) -> bytes | None:
+        """Bytes of the log, from one file; None when they are not there (deleted, or not written yet)."""
+        mapped = self.queue.find(physical_offset)
+        return mapped.read(physical_offset - mapped.start_offset, size) if mapped is not None else None
+
+    def unit_at(self, physical_offset: int) -> bytes | None:
+        """The bytes of the unit that begins there, as long as its own first field says; None when nothing can."""
+        head = self.read(physical_offset, 4)
+        if head is None:
+            return None
+        (size,) = _I32.unpack(head)
+        return self.read(physical_offset, size) if size > BLANK_SIZE else None
+
+    def store_timestamp_at(self, physical_offset: int) -> int:
+        """Store time (ms) of the unit that begins there, -1 when it is gone. Mirrors pickupStoreTimestamp."""
+        mapped = self.queue.find(physical_offset)
+        if mapped is None:
+            return -1
+        at = physical_offset - mapped.start_offset
+        if at + STORE_TIMESTAMP_AT[3] + 8 > mapped.wrote_position:
+            return -1
+        (sys_flag,) = _I32.unpack_from(mapped.view, at + SYS_FLAG_AT)
+        return int(_I64.unpack_from(mapped.view, at + STORE_TIMESTAMP_AT[sys_flag >> 4 & 3])[0])
+
+    def next_file_start(self, physical_offset: int) -> int:
+        """Where the file behind this one begins. Mirrors rollNextFile."""
+        return physical_offset + self.file_size - physical_offset % self.file_size
+
+    def heads(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """(physical_offset, size, magic) of each unit and filler between two offsets, trusting the sizes it reads."""
+        while start < end:
+            head = self.read(start, 8)
+            if head is None:
+                return
+            size, magic = _SIZE_AND_MAGIC.unpack(head)
+            yield start, size, magic
+            if magic == MAGIC_BLANK:
+                start = self.next_file_start(start)
+            elif size > 0:
+                start += size
+            else:
+                return
+
+    def __repr__(self) -> str:
+        bounds = f"{self.min_offset}..{self.max_offset}, flushed {self.flushed_where}"
+        return f"<CommitLog {bounds}, files of {self.file_size}>"

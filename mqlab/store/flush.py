@@ -1,0 +1,249 @@
+"""When written bytes are synced: group commit, timed flushes, and the checkpoint that tells recovery about it.
+
+Mirrors: CommitLog.GroupCommitService, FlushRealTimeService and DefaultMessageStore.FlushConsumeQueueService. Lab 03.
+
+    SYNC_FLUSH    put ─┬─ put ─┬─ put ─┐ one flush for all that wait; each put is answered when it is on the disk
+                       └───────┴───────┴─▶ store.group_commit
+    ASYNC_FLUSH   every 500 ms if 4 pages of 4 KiB are dirty, every 10 s whatever is dirty      store.flush
+    queues        every 1 s those with 2 dirty pages, every 60 s all, then the checkpoint      store.flush_consume_queue
+    checkpoint    within 1 s after a flush                                                    store.checkpoint
+
+A timer is armed only while something is dirty, and goes off on RocketMQ's grid.
+Left out: threads, retries against a flush that came too short, the transient store pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mqlab.ports import Clock, Deadline, Note, next_on_grid
+from mqlab.promises import Promise
+from mqlab.store.put_result import FLUSH_DISK_TIMEOUT, PUT_OK, PutResult
+
+if TYPE_CHECKING:
+    from mqlab.store.checkpoint import Checkpoint
+    from mqlab.store.commitlog import CommitLog
+    from mqlab.store.config import StoreConfig
+    from mqlab.store.consume_queues import ConsumeQueues
+    from mqlab.store.dispatch import Dispatcher
+    from mqlab.store.index_service import IndexService
+
+CHECKPOINT_INTERVAL_MS = 1_000
+
+
+class Flusher:
+    """Syncs one store's files. ``stalled`` makes the disk hang: nothing is synced until ``resume`` (a lab's fault)."""
+
+    def __init__(
+        self, clock: Clock, config: StoreConfig, commit_log: CommitLog, queues: ConsumeQueues,
+        index: IndexService | None, checkpoint: Checkpoint, dispatcher: Dispatcher, note: Note | None,
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self.config = config
+        self._log = commit_log
+        self._queues = queues
+        self._index = index
+        self._checkpoint = checkpoint
+        self._dispatcher = dispatcher
+        self._note = note
+        self._origin_ms = clock.now_ms()
+        self._waiting: list[tuple[int, int, Promise[str]]] = []  # end offset, put at, answer
+        self._commit: Deadline | None = None
+        self._timeout: Deadline | None = None
+        self._flush: Deadline | None = None
+        self._flush_is_soon = False
+        self._queue_flush: Deadline | None = None
+        self._queue_flush_is_soon = False
+        self._checkpoint_flush: Deadline | None = None
+        self.on_flushed: Callable[[], None] = lambda: None
+        self.on_error: Callable[[OSError], None] = lambda error: None
+        self.stalled = False
+
+    # ── the commit log ──
+
+    def after_put(self) -> None:
+        """Something was appended: arm what will sync it."""
+        if self.config.flush_disk_type == "SYNC_FLUSH":
+            if self._commit is None:
+                self._commit = self._clock.call_later(0, self._group_commit, "store.group_commit")
+        elif not self._flush_is_soon:
+            self._arm_flush()
+
+    def wait(self, result: PutResult) -> Promise[str]:
+        """PUT_OK once the message is as durable as the policy promises; FLUSH_DISK_TIMEOUT if that takes too long."""
+        if (
+            self.config.flush_disk_type != "SYNC_FLUSH"
+            or not result.wait_store_msg_ok
+            or self._log.flushed_where >= result.end_offset
+        ):
+            return Promise.of(PUT_OK)
+        answer: Promise[str] = Promise()
+        self._waiting.append((result.end_offset, self._clock.now_ms(), answer))
+        if self._commit is None and self._timeout is None:
+            self._commit = self._clock.call_later(0, self._group_commit, "store.group_commit")
+        return answer
+
+    def _group_commit(self) -> None:
+        self._commit = None
+        self.sync_log()
+        flushed = self._log.flushed_where
+        served = [waiting for waiting in self._waiting if waiting[0] <= flushed]
+        self._waiting = [waiting for waiting in self._waiting if waiting[0] > flushed]
+        for _, _, answer in served:
+            answer.resolve(PUT_OK)
+        if self._waiting and self._timeout is None:
+            due_ms = self._waiting[0][1] + self.config.sync_flush_timeout
+            self._timeout = self._clock.call_at(due_ms, self._give_up, "store.flush_timeout")
+
+    def _give_up(self) -> None:
+        self._timeout = None
+        now_ms = self._clock.now_ms()
+        late = [w for w in self._waiting if w[1] + self.config.sync_flush_timeout <= now_ms]
+        self._waiting = [w for w in self._waiting if w[1] + self.config.sync_flush_timeout > now_ms]
+        for _, _, answer in late:
+            answer.resolve(FLUSH_DISK_TIMEOUT)
+        if self._waiting:
+            self._group_commit()
+
+    def resume(self) -> None:
+        """The disk answers again: serve those who still wait."""
+        self.stalled = False
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
+        if self._waiting and self._commit is None:
+            self._commit = self._clock.call_later(0, self._group_commit, "store.group_commit")
+
+    def sync_log(self, least_pages: int = 0) -> bool:
+        """Flush the commit log now; False when the disk refused or is stalled."""
+        if self.stalled:
+            return False
+        before = self._log.flushed_where
+        try:
+            self._log.queue.flush(least_pages, sync_names=self._sync_names)
+        except OSError as error:
+            self.on_error(error)
+            if "flush_error_ignored" not in self.config.sharp_edges:
+                return False
+            self._log.queue.flushed_where = self._log.max_offset
+        timestamp = self._log.queue.flushed_timestamp
+        if timestamp and timestamp != self._checkpoint.physic_msg_timestamp:
+            self._checkpoint.physic_msg_timestamp = timestamp
+            self._arm_checkpoint()
+        if self._log.flushed_where != before:
+            if self._note is not None:
+                self._note("store.flushed", flushed_where=self._log.flushed_where)
+            self.on_flushed()
+        return True
+
+    @property
+    def _sync_names(self) -> bool:
+        return "names_not_synced" not in self.config.sharp_edges
+
+    def _arm_flush(self) -> None:
+        """At the next 500 ms if there is enough to flush, else at the next 10 s."""
+        enough = self._log.queue.is_able_to_flush(self.config.flush_commit_log_least_pages)
+        if self._flush is not None:
+            if not enough:
+                return
+            self._flush.cancel()
+        period = self.config.flush_interval_commit_log if enough else self.config.flush_commit_log_thorough_interval
+        self._flush_is_soon = enough
+        due_ms = next_on_grid(self._clock.now_ms() + 1, period, self._origin_ms)
+        self._flush = self._clock.call_at(due_ms, self._timed_flush, "store.flush")
+
+    def _timed_flush(self) -> None:
+        self._flush = None
+        self._flush_is_soon = False
+        config = self.config
+        thorough = self._crossed(config.flush_interval_commit_log, config.flush_commit_log_thorough_interval)
+        self.sync_log(0 if thorough else config.flush_commit_log_least_pages)
+        if self._log.flushed_where < self._log.max_offset:
+            self._arm_flush()
+
+    def _crossed(self, interval_ms: int, thorough_ms: int) -> bool:
+        """Whether the interval that ends now holds a thorough flush: they come every ``thorough_ms`` from the start."""
+        since_ms = self._clock.now_ms() - self._origin_ms
+        return since_ms // thorough_ms != (since_ms - interval_ms) // thorough_ms
+
+    # ── consume queues and checkpoint ──
+
+    def after_dispatch(self) -> None:
+        """Units were added to queues: arm what will sync them."""
+        if "checkpoint_ahead_of_queues" in self.config.sharp_edges:
+            self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
+            self._arm_checkpoint()
+        if not self._queue_flush_is_soon and self._dispatcher.touched:
+            self._arm_queue_flush()
+
+    def _arm_queue_flush(self) -> None:
+        least = self.config.flush_consume_queue_least_pages
+        enough = any(queue.files.is_able_to_flush(least) for queue in self._dispatcher.touched)
+        if self._queue_flush is not None:
+            if not enough:
+                return
+            self._queue_flush.cancel()
+        config = self.config
+        period = config.flush_interval_consume_queue if enough else config.flush_consume_queue_thorough_interval
+        self._queue_flush_is_soon = enough
+        due_ms = next_on_grid(self._clock.now_ms() + 1, period, self._origin_ms)
+        self._queue_flush = self._clock.call_at(due_ms, self._timed_queue_flush, "store.flush_consume_queue")
+
+    def _timed_queue_flush(self) -> None:
+        self._queue_flush = None
+        self._queue_flush_is_soon = False
+        config = self.config
+        if self._crossed(config.flush_interval_consume_queue, config.flush_consume_queue_thorough_interval):
+            self.sync_queues()
+            self._flush_checkpoint()
+        elif not self.stalled:
+            for queue in self._dispatcher.touched:
+                queue.flush(config.flush_consume_queue_least_pages)
+        if self._dispatcher.touched:
+            self._arm_queue_flush()
+
+    def sync_queues(self) -> bool:
+        """Flush queues and index now; the checkpoint may then say that the queues reach this far."""
+        if self.stalled:
+            return False
+        try:
+            for queue in self._dispatcher.touched:
+                queue.flush()
+            if self._index is not None:
+                self._index.flush()
+        except OSError as error:
+            self.on_error(error)
+            return False
+        self._dispatcher.touched.clear()
+        self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
+        return True
+
+    def _arm_checkpoint(self) -> None:
+        if self._checkpoint_flush is None:
+            due_ms = next_on_grid(self._clock.now_ms() + 1, CHECKPOINT_INTERVAL_MS, self._origin_ms)
+            self._checkpoint_flush = self._clock.call_at(due_ms, self._flush_checkpoint, "store.checkpoint")
+
+    def _flush_checkpoint(self) -> None:
+        if self._checkpoint_flush is not None:
+            self._checkpoint_flush.cancel()
+            self._checkpoint_flush = None
+        if not self.stalled:
+            self._checkpoint.flush()
+
+    def sync_all(self) -> bool:
+        """Everything written is on the disk when this returns True; the checkpoint says so."""
+        done = self.sync_log() and self.sync_queues()
+        if done:
+            self._flush_checkpoint()
+        return done
+
+    def close(self) -> None:
+        """Disarm every timer."""
+        for deadline in (self._commit, self._timeout, self._flush, self._queue_flush, self._checkpoint_flush):
+            if deadline is not None:
+                deadline.cancel()
+
+    def __repr__(self) -> str:
+        kind, flushed = self.config.flush_disk_type, self._log.flushed_where
+        return f"<Flusher {kind} flushed {flushed}, {len(self._waiting)} puts wait>"

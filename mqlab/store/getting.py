@@ -1,0 +1,184 @@
+"""The get path: from a queue offset to a batch of stored messages.
+
+Mirrors: DefaultMessageStore.getMessage, isTheBatchFull and estimateInMemByCommitOffset. Lab 02, lab 06.
+
+    offset ──▶ consume queue unit ─(filter by tags code)─▶ commit log unit ─(filter by properties)─▶ taken
+    stops at: max_nums, bytes, 800 units looked at, the end of the queue's file, 32 messages or 256 KiB from memory,
+              8 messages or 64 KiB from disk. The first message is taken whatever its size.
+
+Left out: cold-data checks, several queue files in one get (travel_cq_file_num is 1).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from mqlab.errors import CorruptionError
+from mqlab.ports import Note
+from mqlab.store.get_result import (
+    FOUND,
+    MESSAGE_WAS_REMOVING,
+    NO_MATCHED_MESSAGE,
+    NO_MESSAGE_IN_QUEUE,
+    OFFSET_FOUND_NULL,
+    OFFSET_OVERFLOW_BADLY,
+    OFFSET_OVERFLOW_ONE,
+    OFFSET_TOO_SMALL,
+    GetResult,
+)
+from mqlab.wire.record import decode
+from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2
+from mqlab.wire.units import CQ_UNIT_SIZE
+
+if TYPE_CHECKING:
+    from mqlab.store.commitlog import CommitLog
+    from mqlab.store.config import StoreConfig
+    from mqlab.store.consume_queues import ConsumeQueues
+    from mqlab.store.consumequeue import ConsumeQueue
+
+MAX_PULL_BYTES = 128 * 1024 * 1024
+DEFAULT_PHYSICAL_MEMORY = 24 << 30  # what RocketMQ assumes where the machine does not say
+_HEAD = struct.Struct(">ii")
+
+
+class MessageFilter(Protocol):
+    """What decides whether a consumer gets a message: by the tags code first, then by the stored properties."""
+
+    @property
+    def needs_properties(self) -> bool: ...
+
+    def matches_code(self, tags_code: int) -> bool: ...
+
+    def matches_properties(self, properties: Mapping[str, str]) -> bool: ...
+
+
+class Reader:
+    """Answers gets on one store. ``memory_bytes``: how much of the log's end counts as in memory."""
+
+    def __init__(
+        self, config: StoreConfig, commit_log: CommitLog, queues: ConsumeQueues, memory_bytes: int | None,
+        note: Note | None,
+    ) -> None:  # fmt: skip
+        self.config = config
+        self._log = commit_log
+        self._queues = queues
+        self.memory_bytes = memory_bytes
+        self._note = note
+
+    @property
+    def memory_bound(self) -> int:
+        """Bytes behind the log's end that count as in memory: ``memory_bytes``, else a part of the machine's."""
+        if self.memory_bytes is not None:
+            return self.memory_bytes
+        return int(DEFAULT_PHYSICAL_MEMORY * (self.config.access_message_in_memory_max_ratio / 100.0))
+
+    def get(
+        self, topic: str, queue_id: int, queue_offset: int, max_nums: int, message_filter: MessageFilter | None,
+        max_bytes: int,
+    ) -> GetResult:  # fmt: skip
+        queue = self._queues.find(topic, queue_id)
+        if queue is None:  # RocketMQ makes the queue on demand and finds it empty
+            return self._outside(NO_MESSAGE_IN_QUEUE, queue_offset, 0, 0, 0)
+        low, end = queue.min_queue_offset, queue.max_queue_offset
+        if end == 0:
+            return self._outside(NO_MESSAGE_IN_QUEUE, queue_offset, 0, low, end)
+        if queue_offset < low:
+            return self._outside(OFFSET_TOO_SMALL, queue_offset, low, low, end)
+        if queue_offset == end:
+            return self._outside(OFFSET_OVERFLOW_ONE, queue_offset, queue_offset, low, end)
+        if queue_offset > end:
+            return self._outside(OFFSET_OVERFLOW_BADLY, queue_offset, end, low, end)
+        result = GetResult(NO_MATCHED_MESSAGE, queue_offset, low, end)
+        last_seen = self._scan(result, queue, queue_offset, max_nums, message_filter, max_bytes)
+        result.suggest_pulling_from_slave = self._log.max_offset - last_seen > self.memory_bound
+        return result
+
+    def _outside(self, status: str, asked: int, corrected: int, low: int, end: int) -> GetResult:
+        """A slave keeps the offset it was asked for: its own log may be behind."""
+        if self.config.broker_role == "SLAVE" and not self.config.offset_check_in_slave:
+            corrected = asked
+        return GetResult(status, corrected, low, end)
+
+    def _scan(
+        self, result: GetResult, queue: ConsumeQueue, queue_offset: int, max_nums: int,
+        message_filter: MessageFilter | None, max_bytes: int,
+    ) -> int:  # fmt: skip
+        """Take messages into ``result``; the physical offset of the last unit looked at."""
+        config = self.config
+        max_units = -(-max(config.max_filter_message_size, max_nums * CQ_UNIT_SIZE) // CQ_UNIT_SIZE)
+        units = queue.units(queue_offset, max_units)
+        if units is None:
+            result.status = OFFSET_FOUND_NULL
+            result.next_begin_offset = queue.next_file_start(queue_offset)
+            return 0
+        in_memory_from = self._log.max_offset - self.memory_bound
+        status, skip_until, last_seen = "", -1, 0
+        for at, (physical_offset, size, tags_code) in enumerate(units, queue_offset):
+            if self._is_full(result, size, max_nums, max_bytes, physical_offset >= in_memory_from):
+                break
+            last_seen = physical_offset
+            result.next_begin_offset = at + 1
+            if physical_offset < skip_until:
+                continue
+            if message_filter is not None and not message_filter.matches_code(tags_code):
+                status = status or NO_MATCHED_MESSAGE
+                continue
+            unit = self._log.read(physical_offset, size)
+            if unit is None:
+                status = status or MESSAGE_WAS_REMOVING
+                skip_until = self._log.next_file_start(physical_offset)
+                continue
+            if not self._is_unit(unit, size, queue, at, physical_offset):
+                status = status or MESSAGE_WAS_REMOVING
+                continue
+            if message_filter is not None and not _properties_match(message_filter, unit):
+                status = status or NO_MATCHED_MESSAGE
+                result.filter_message_count += 1
+                continue
+            result.units.append(unit)
+            result.queue_offsets.append(at)
+            result.buffer_total_size += size
+            status = FOUND
+            skip_until = -1
+        result.status = status or NO_MATCHED_MESSAGE
+        return last_seen
+
+    def _is_full(self, result: GetResult, size: int, max_nums: int, max_bytes: int, in_memory: bool) -> bool:
+        """Whether this message must wait for the next get. Mirrors isTheBatchFull."""
+        taken, total = len(result.units), result.buffer_total_size
+        if not taken or not total:
+            return False
+        if taken + 1 > max_nums or total + size > max_bytes:
+            return True
+        config = self.config
+        if in_memory:
+            limit = config.max_transfer_bytes_on_message_in_memory
+            count = config.max_transfer_count_on_message_in_memory
+        else:
+            limit = config.max_transfer_bytes_on_message_in_disk
+            count = config.max_transfer_count_on_message_in_disk
+        return total + size > limit or taken > count - 1
+
+    def _is_unit(self, unit: bytes, size: int, queue: ConsumeQueue, queue_offset: int, physical_offset: int) -> bool:
+        """Whether the queue's unit points at a message of that very size; RocketMQ would hand out whatever is there."""
+        if size >= _HEAD.size:
+            stored_size, magic = _HEAD.unpack_from(unit)
+            if stored_size == size and magic in (MAGIC_V1, MAGIC_V2):
+                return True
+        if self._note is not None:
+            self._note(
+                "store.problem", where="get", topic=queue.topic, queue_id=queue.queue_id, queue_offset=queue_offset,
+                physical_offset=physical_offset, reason="no message of that size there",
+            )  # fmt: skip
+        return False
+
+
+def _properties_match(message_filter: MessageFilter, unit: bytes) -> bool:
+    if not message_filter.needs_properties:
+        return True
+    try:
+        return message_filter.matches_properties(decode(unit).property_map)
+    except CorruptionError:
+        return False

@@ -1,0 +1,242 @@
+"""The store: one directory, its files, and what can be asked of them.
+
+Mirrors: org.apache.rocketmq.store.DefaultMessageStore. Lab 02 puts and gets, lab 03 looks at the files and breaks them.
+
+    put ──▶ commit log ──(dispatch)──▶ consume queues, index ──▶ get, query, search     (store_lookups)
+                 │                            │
+                 └─────────── flusher ────────┘──▶ disk          retention takes the oldest files away again
+
+Left out: timer wheel, compaction, light and batch queues, DLedger, tiered store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import UsageError
+from mqlab.ports import Deadline
+from mqlab.promises import Promise
+from mqlab.store.commitlog import UnitTooLarge
+from mqlab.store.dispatch import Arrival
+from mqlab.store.put_checks import INNER_BATCH_BITS, INNER_NUM, SURELY_SHORT_TOPIC, batch_refusal_of, refusal_of
+from mqlab.store.put_result import (
+    CREATE_MAPPED_FILE_FAILED,
+    MESSAGE_ILLEGAL,
+    OS_PAGE_CACHE_BUSY,
+    PUT_OK,
+    SERVICE_NOT_AVAILABLE,
+    PutResult,
+)
+from mqlab.store.store_lookups import StoreLookups
+from mqlab.wire.host import Host
+from mqlab.wire.record import Record
+from mqlab.wire.record_layout import MAX_PROPERTIES
+from mqlab.wire.sys_flag import TRANSACTION_COMMIT, TRANSACTION_MASK
+
+if TYPE_CHECKING:
+    from mqlab.wire.message import Message
+
+DISPATCH_PERIOD_MS = 1
+_WAIT_FALSE = b"WAIT\x01false"
+
+
+class MessageStore(StoreLookups):
+    """A store directory, opened for writing by this process alone.
+
+    Under a broker: ``load``, ``start``, then deadlines of ``clock`` drive it (``auto_dispatch`` False: the
+    caller dispatches). ``MessageStore.open`` makes one that drives itself. Mirrors DefaultMessageStore.
+    """
+
+    _drive: Callable[[], None] | None = None
+    _dispatch_deadline: Deadline | None = None
+
+    @classmethod
+    def open(
+        cls, directory: str, *, memory: int | None = None, dispatch: bool = True,
+        store_host: Host = ("127.0.0.1", 10911), **settings: Any,
+    ) -> MessageStore:  # fmt: skip
+        """Open a directory with real files and the real clock: locks, recovers, and needs no driver.
+
+        ``settings`` are StoreConfig's; sizes of existing files win over them. ``dispatch=False``: only ``dispatch()``
+        dispatches. Raises StoreError when the directory is in use or its files do not belong together.
+        """
+        from mqlab.runtime.standalone import standalone_store
+
+        return standalone_store(cls, str(directory), memory, dispatch, store_host, settings)
+
+    # ── putting ──
+
+    def put(self, message: Record | Message, *, queue_id: int | None = None) -> PutResult:
+        """Append one message; it becomes visible by dispatch and durable by the flush policy (``wait_durable``).
+
+        A Record gets its offsets, store time and check sum written into it. Never raises for what RocketMQ answers by a
+        status. Mirrors asyncPutMessage.
+        """
+        record = message if isinstance(message, Record) else self._record_of(message, queue_id)
+        topic, properties, sys_flag = record.topic, record.properties, record.sys_flag
+        if self._state != "running" or not self.is_writeable or self.page_cache_busy:
+            return self._unavailable()
+        if (
+            not 0 < len(topic) <= SURELY_SHORT_TOPIC
+            or "/" in topic
+            or "." in topic
+            or len(record.body) > self.config.max_message_size
+            or len(properties) > MAX_PROPERTIES
+            or sys_flag & INNER_BATCH_BITS
+            or INNER_NUM in properties
+        ):
+            refusal = refusal_of(record, self.config.max_message_size)
+            if refusal is not None:
+                return refusal
+        next_offsets = self.queues.next_offsets
+        key = (topic, record.queue_id)
+        transaction = sys_flag & TRANSACTION_MASK
+        queue_offset = 0 if transaction and transaction != TRANSACTION_COMMIT else next_offsets.get(key, 0)
+        record.queue_offset = queue_offset
+        record.store_timestamp = timestamp = self.clock.now_ms()
+        record.body_crc = record.magic = None
+        try:
+            size = self.commit_log.append(record)
+        except (UnitTooLarge, UsageError) as error:
+            return PutResult.refused(MESSAGE_ILLEGAL, str(error))
+        except OSError as error:
+            return PutResult.refused(CREATE_MAPPED_FILE_FAILED, str(error))
+        if not transaction or transaction == TRANSACTION_COMMIT:
+            next_offsets[key] = queue_offset + 1
+        wait = _WAIT_FALSE not in properties
+        result = PutResult(PUT_OK, record.physical_offset, size, queue_offset, timestamp, record.store_host, wait)
+        self._appended(record, result)
+        return result
+
+    def put_batch(self, records: list[Record]) -> PutResult:
+        """Append several messages of one queue side by side in one file, or none of them. Mirrors asyncPutMessages."""
+        if self._state != "running" or not self.is_writeable or self.page_cache_busy:
+            return self._unavailable()
+        refusal = batch_refusal_of(records, self.config.max_message_size)
+        if refusal is not None:
+            return refusal
+        first = records[0]
+        key = (first.topic, first.queue_id)
+        queue_offset = self.queues.next_offsets.get(key, 0)
+        timestamp = self.clock.now_ms()
+        for number, record in enumerate(records, queue_offset):
+            record.queue_offset = number
+            record.store_timestamp = timestamp
+            record.body_crc = record.magic = None
+        try:
+            size = sum(self.commit_log.append_batch(records))
+        except (UnitTooLarge, UsageError) as error:
+            return PutResult.refused(MESSAGE_ILLEGAL, str(error))
+        except OSError as error:
+            return PutResult.refused(CREATE_MAPPED_FILE_FAILED, str(error))
+        self.queues.next_offsets[key] = queue_offset + len(records)
+        result = PutResult(
+            PUT_OK, first.physical_offset, size, queue_offset, timestamp, first.store_host,
+            _WAIT_FALSE not in first.properties,
+        )  # fmt: skip
+        result.unit_offsets = tuple([record.physical_offset for record in records])
+        self._appended(first, result)
+        return result
+
+    def _record_of(self, message: Message, queue_id: int | None) -> Record:
+        from mqlab.wire import properties
+
+        return Record(
+            message.topic, message.body, queue_id or 0, message.flag, properties=properties.encode(message.properties),
+            born_timestamp=self.clock.now_ms(), born_host=(self.store_host[0], 0), store_host=self.store_host,
+        )  # fmt: skip
+
+    def _unavailable(self) -> PutResult:
+        if self._state != "running":
+            return PutResult.refused(SERVICE_NOT_AVAILABLE, f"the store is {self._state}, not running")
+        if self.config.broker_role == "SLAVE":
+            return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store of a slave takes its master's log only")
+        if not self.is_writeable:
+            return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store is not writeable: the disk is full or failed")
+        return PutResult.refused(OS_PAGE_CACHE_BUSY, "the page cache is busy: the disk does not keep up")
+
+    def _appended(self, record: Record, result: PutResult) -> None:
+        self.flusher.after_put()
+        if self._note is not None:
+            self._note(
+                "message.stored", topic=record.topic, queue_id=record.queue_id, queue_offset=result.queue_offset,
+                physical_offset=result.physical_offset, size=result.size, count=result.message_count,
+                msg_id=record.property_map.get("UNIQ_KEY") or result.offset_msg_id,
+            )  # fmt: skip
+        if self._drive is not None:
+            self._drive()
+        elif self._dispatch_deadline is None:
+            self._arm_dispatch()
+
+    def wait_durable(self, result: PutResult) -> Promise[str]:
+        """Resolves to PUT_OK, or to FLUSH_DISK_TIMEOUT, by the flush policy: at once under ASYNC_FLUSH."""
+        if result.physical_offset < 0:
+            return Promise.of(result.status)
+        answer = self.flusher.wait(result)
+        if self._drive is not None:
+            self._drive()
+        return answer
+
+    # ── dispatching ──
+
+    def dispatch(self, max_units: int | None = None) -> int:
+        """Dispatch what is confirmed, at most so many units; how many it was."""
+        done = self.dispatcher.run(self.confirm_offset, max_units)
+        if done:
+            self.flusher.after_dispatch()
+        return done
+
+    @property
+    def on_arrival(self) -> Arrival | None:
+        """Called for each dispatched unit: topic, queue id, next queue offset, tags code, store time, properties."""
+        return self._on_arrival
+
+    @on_arrival.setter
+    def on_arrival(self, action: Arrival | None) -> None:
+        self._on_arrival = self.dispatcher.on_arrival = action
+
+    def _arm_dispatch(self) -> None:
+        if (
+            self.auto_dispatch
+            and self._dispatch_deadline is None
+            and self._state == "running"
+            and self.dispatcher.reput_from < self.confirm_offset
+        ):
+            self._dispatch_deadline = self.clock.call_later(DISPATCH_PERIOD_MS, self._timed_dispatch, "store.dispatch")
+
+    def _timed_dispatch(self) -> None:
+        self._dispatch_deadline = None
+        before = self.dispatcher.reput_from
+        self.dispatch()
+        if self.dispatcher.reput_from != before:
+            self._arm_dispatch()
+
+    def _flushed(self) -> None:
+        if self.config.is_sync_flush:
+            self._arm_dispatch()
+
+    def _started(self) -> None:
+        self._arm_dispatch()
+
+    def shutdown(self) -> None:
+        """Dispatch and flush everything, close the files; the abort file goes when nothing is missing."""
+        if self._dispatch_deadline is not None:
+            self._dispatch_deadline.cancel()
+        super().shutdown()
+
+    def drive_by(self, run_due: Callable[[], None], *, dispatch: bool) -> None:
+        """Let every put flush (under SYNC_FLUSH) and dispatch before it returns, and run timers that are due."""
+
+        def drive() -> None:
+            run_due()
+            if dispatch:
+                self.dispatch()
+
+        self._drive = drive
+        self._dispatches_at_close = dispatch
+        drive()
+
+    def delete_topic(self, topic: str) -> bool:
+        """Delete a topic's queues; False when it has none. Its messages stay in the log until that is cleaned."""
+        return self.queues.delete_topic(topic)

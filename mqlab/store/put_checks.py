@@ -1,0 +1,69 @@
+"""Why a message may not be stored.
+
+Mirrors: HookUtils.checkBeforePutMessage and checkInnerBatch, the limits of MessageExtEncoder. Lab 02 tries each.
+
+    topic        1 to 127 bytes, retry topics up to 255                    MESSAGE_ILLEGAL
+    body         up to max_message_size                                    MESSAGE_ILLEGAL
+    properties   up to 32,767 bytes                                        PROPERTIES_SIZE_EXCEEDED
+    inner batch  needs a batch consume queue, which mqlab does not build   MESSAGE_ILLEGAL
+    batch        no transaction, no delay level                            MESSAGE_ILLEGAL
+
+Left out: the state of the store itself (MessageStore knows it).
+"""
+
+from __future__ import annotations
+
+from mqlab.store.put_result import MESSAGE_ILLEGAL, PROPERTIES_SIZE_EXCEEDED, PutResult
+from mqlab.wire.names import RETRY_PREFIX
+from mqlab.wire.record import Record
+from mqlab.wire.record_layout import MAX_PROPERTIES
+from mqlab.wire.sys_flag import INNER_BATCH, NEED_UNWRAP, TRANSACTION_MASK
+
+MAX_TOPIC_BYTES = 127
+MAX_RETRY_TOPIC_BYTES = 255
+SURELY_SHORT_TOPIC = MAX_TOPIC_BYTES // 4  # so many characters are never more bytes than allowed
+INNER_BATCH_BITS = INNER_BATCH | NEED_UNWRAP
+INNER_NUM = b"INNER_NUM\x01"
+
+
+def refusal_of(record: Record, max_message_size: int) -> PutResult | None:
+    """A PutResult that says what is wrong with this message, None when it may be stored."""
+    topic_bytes = len(record.topic.encode("utf-8", "replace"))
+    limit = MAX_RETRY_TOPIC_BYTES if record.topic.startswith(RETRY_PREFIX) else MAX_TOPIC_BYTES
+    if not topic_bytes:
+        return PutResult.refused(MESSAGE_ILLEGAL, "the topic is empty")
+    if topic_bytes > limit:
+        return PutResult.refused(MESSAGE_ILLEGAL, f"topic of {topic_bytes} bytes, at most {limit} are allowed")
+    if record.topic in (".", "..") or "/" in record.topic or "\0" in record.topic:
+        return PutResult.refused(MESSAGE_ILLEGAL, f"topic {record.topic!r} cannot be the name of a directory")
+    if len(record.body) > max_message_size:
+        reason = f"body of {len(record.body)} bytes, at most {max_message_size} are allowed"
+        return PutResult.refused(MESSAGE_ILLEGAL, reason)
+    if len(record.properties) > MAX_PROPERTIES:
+        return PutResult.refused(
+            PROPERTIES_SIZE_EXCEEDED,
+            f"properties of {len(record.properties)} bytes, at most {MAX_PROPERTIES} are allowed",
+        )
+    if record.sys_flag & INNER_BATCH:
+        return PutResult.refused(MESSAGE_ILLEGAL, "an inner batch needs a topic with a batch consume queue")
+    if "INNER_NUM" in record.property_map:
+        return PutResult.refused(MESSAGE_ILLEGAL, "the property INNER_NUM belongs to inner batches only")
+    return None
+
+
+def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult | None:
+    """The same for messages that are to be stored together: they share topic and queue, and none is special."""
+    if not records:
+        return PutResult.refused(MESSAGE_ILLEGAL, "the batch is empty")
+    first = records[0]
+    for record in records:
+        if record.topic != first.topic or record.queue_id != first.queue_id:
+            return PutResult.refused(MESSAGE_ILLEGAL, "a batch goes to one queue of one topic")
+        if record.sys_flag & TRANSACTION_MASK:
+            return PutResult.refused(MESSAGE_ILLEGAL, "a batch cannot be part of a transaction")
+        if b"DELAY\x01" in record.properties and record.property_map.get("DELAY", "0") != "0":
+            return PutResult.refused(MESSAGE_ILLEGAL, "a batch cannot be delayed")
+        refusal = refusal_of(record, max_message_size)
+        if refusal is not None:
+            return refusal
+    return None

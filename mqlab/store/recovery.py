@@ -1,0 +1,220 @@
+"""Recovery: what of a store directory is whole, where the log ends, and which queue entries are missing.
+
+Mirrors: DefaultMessageStore.recover, CommitLog.recoverNormally and recoverAbnormally. Lab 03 crashes stores for it.
+
+    1  queues      each up to its last plausible unit
+    2  start       newest log file that is old enough: its first message is dispatched (clean stop), or its store time
+                   is 3 s older than what the checkpoint knows to be flushed (crash: the ``abort`` file is there)
+    3  scan        unit by unit, lengths and body CRC; the first that is not whole ends the log
+                   crash: every unit is dispatched again (what a queue has already stays as it is)
+    4  cut         log, queues and index end there; numbers and beginnings of queues are set
+
+Left out: what other store types recover. The fast scan is in recovery_scan.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from mqlab.store.checkpoint import Checkpoint
+from mqlab.store.commitlog import CommitLog
+from mqlab.store.config import StoreConfig
+from mqlab.store.consume_queues import ConsumeQueues
+from mqlab.store.consumequeue import RECOVERED_FILES, ConsumeQueue
+from mqlab.store.dispatch import Dispatcher, UndecodableUnit
+from mqlab.store.index_service import IndexService
+from mqlab.store.mapped_file import MappedFile
+from mqlab.wire import record
+from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2
+
+_HEAD = struct.Struct(">ii")
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What ``load`` found and did. Offsets are physical; ``units_scanned`` is -1 where nothing was scanned."""
+
+    clean_exit: bool = True
+    start_offset: int = -1
+    end_offset: int = 0
+    last_unit_offset: int = 0
+    units_scanned: int = 0
+    units_dispatched: int = 0
+    stop_reason: str = ""
+    cut_files: list[str] = field(default_factory=list)
+    cut_bytes: int = 0
+    index_files_deleted: list[str] = field(default_factory=list)
+    index_entries_cut: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        how = "clean" if self.clean_exit else "after a crash"
+        return f"<RecoveryReport {how}: {self.units_scanned} units from {self.start_offset}, end {self.end_offset}>"
+
+
+class QueueGap(Exception):
+    """A queue misses entries that stand before the unit being dispatched."""
+
+
+class Recovery:
+    """Recovers one loaded store; ``run`` returns the report."""
+
+    def __init__(
+        self, config: StoreConfig, commit_log: CommitLog, queues: ConsumeQueues, index: IndexService | None,
+        checkpoint: Checkpoint, dispatcher: Dispatcher, report: RecoveryReport,
+    ) -> None:  # fmt: skip
+        self._config = config
+        self._log = commit_log
+        self._queues = queues
+        self._index = index
+        self._checkpoint = checkpoint
+        self._dispatcher = dispatcher
+        self.report = report
+
+    def run(self) -> RecoveryReport:
+        report = self.report
+        for queue in self._queues:
+            queue.recover(pre_blank_counts=self._keeps("pre_blank_counts"))
+        if not self._log.queue.mapped_files:
+            self._queues.destroy()
+            return report
+        dispatched = self._queues.max_physical_offset
+        start = self._start_index(dispatched)
+        end = self._scan(start, dispatched)
+        report.end_offset = end
+        self._checkpoint.confirm_physical_offset = report.last_unit_offset
+        self._cut_log(end)
+        if dispatched >= end:
+            keep_first = self._keeps("queue_cut_keeps_first_unit")
+            for queue in self._queues:
+                queue.truncate(end, keep_first_unit=keep_first)
+        if self._index is not None and not self._keeps("index_beyond_end_kept"):
+            report.index_entries_cut = self._index.truncate_after(end, self._time_or_none)
+        self._queues.recover_next_offsets(self._log.min_offset)
+        self._dispatcher.reput_from = end
+        if not report.clean_exit:
+            self._sync_recovered()
+        return report
+
+    def _sync_recovered(self) -> None:
+        """What the dead process wrote last may not be synced; from here on it counts as synced, so sync it."""
+        files = len(self._log.queue.mapped_files)
+        scanned = sum(mapped.end_offset > self.report.start_offset for mapped in self._log.queue.mapped_files)
+        self._log.queue.sync_again(min(files, scanned + 1))
+        for queue in self._queues:
+            queue.files.sync_again(RECOVERED_FILES)
+        self._dispatcher.touched.clear()
+        self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
+
+    def _keeps(self, edge: str) -> bool:
+        return edge in self._config.sharp_edges
+
+    def _time_or_none(self, physical_offset: int) -> int | None:
+        timestamp = self._log.store_timestamp_at(physical_offset)
+        return timestamp if timestamp >= 0 else None
+
+    # ── where to start ──
+
+    def _start_index(self, dispatched: int) -> int:
+        """The newest file whose first unit is surely behind us, else the oldest. Mirrors isMappedFileMatchedRecover."""
+        mapped_files = self._log.queue.mapped_files
+        if self._config.message_index_safe and self._index is not None:
+            crash_limit = self._checkpoint.min_timestamp_index()
+        else:
+            crash_limit = self._checkpoint.min_timestamp()
+        for index in range(len(mapped_files) - 1, -1, -1):
+            mapped = mapped_files[index]
+            magic = _HEAD.unpack_from(mapped.view, 0)[1] if mapped.size >= _HEAD.size else 0
+            timestamp = self._log.store_timestamp_at(mapped.start_offset)
+            if magic not in (MAGIC_V1, MAGIC_V2) or timestamp <= 0:
+                continue
+            if mapped.start_offset <= dispatched if self.report.clean_exit else timestamp <= crash_limit:
+                return index
+        return 0
+
+    # ── scanning ──
+
+    def _scan(self, start: int, dispatched: int) -> int:
+        """Walk the units from a file on; where the log ends. Starts one file earlier when a queue misses entries."""
+        while True:
+            try:
+                return self._scan_files(start, dispatched, notice_gaps=start > 0)
+            except QueueGap as gap:
+                start -= 1
+                self.report.problems.append(f"{gap}: recovery starts one file earlier")
+                self.report.units_scanned = self.report.units_dispatched = 0
+            finally:
+                self._queues.set_on_mismatch(None)
+
+    def _scan_files(self, start: int, dispatched: int, *, notice_gaps: bool) -> int:
+        report = self.report
+        mapped_files = self._log.queue.mapped_files
+        report.start_offset = mapped_files[start].start_offset
+        report.last_unit_offset = report.start_offset
+        if not report.clean_exit and not self._keeps("queue_gap_not_noticed"):
+            self._queues.set_on_mismatch(_raise_on_gap if notice_gaps else self._report_mismatch)
+        first_new = dispatched + 1 if self._keeps("normal_recovery_off_by_one") else dispatched
+        if not report.clean_exit:
+            first_new = -1
+        end = report.start_offset
+        for number, mapped in enumerate(mapped_files[start:], start + 1):
+            before = mapped_files[number - 2] if number > start + 1 else mapped
+            if mapped.start_offset > before.end_offset:
+                report.problems.append(f"no file for offsets {before.end_offset} to {mapped.start_offset}")
+            end, blank = self._scan_file(mapped, first_new)
+            if not blank:
+                break
+            if number < len(mapped_files):
+                end = mapped_files[number].start_offset
+        return end
+
+    def _scan_file(self, mapped: MappedFile, first_new: int) -> tuple[int, bool]:
+        """Where the whole units of one file end, and whether a BLANK stands there."""
+        report, view, base = self.report, mapped.view, mapped.start_offset
+        check_crc = self._config.check_crc_on_recover
+        at = 0
+        while True:
+            found = record.check(view, at, mapped.size, check_crc=check_crc)
+            if found.kind != record.UNIT:
+                report.stop_reason = found.reason or "the log ends with a filler"
+                return base + at, found.kind == record.BLANK
+            report.units_scanned += 1
+            report.last_unit_offset = base + at
+            if base + at >= first_new:
+                self._dispatch(view, at, mapped.size, base)
+            at += found.size
+
+    def _dispatch(self, view: memoryview, at: int, end: int, base: int) -> None:
+        try:
+            self._dispatcher.dispatch_unit(view, at, end, base)
+            self.report.units_dispatched += 1
+        except UndecodableUnit as problem:
+            self.report.problems.append(f"unit at {base + at} is in no queue: {problem}")
+
+    def _report_mismatch(self, queue: ConsumeQueue, queue_offset: int, physical_offset: int) -> None:
+        self.report.problems.append(
+            f"unit at {physical_offset} calls itself {queue.topic}[{queue.queue_id}] {queue_offset}, "
+            f"the queue is at {queue.max_queue_offset}"
+        )
+
+    # ── cutting ──
+
+    def _cut_log(self, end: int) -> None:
+        queue = self._log.queue
+        files_before = len(queue.mapped_files)
+        self.report.cut_files = queue.truncate(end, zero_tail=not self._keeps("stale_tail_kept"))
+        if files_before == len(self.report.cut_files):
+            return
+        queue.flushed_where = end
+        if queue.mapped_files:
+            self.report.cut_bytes = queue.mapped_files[-1].end_offset - end
+
+
+def _raise_on_gap(queue: ConsumeQueue, queue_offset: int, physical_offset: int) -> None:
+    if queue_offset > queue.max_queue_offset:
+        raise QueueGap(
+            f"{queue.topic}[{queue.queue_id}] ends at {queue.max_queue_offset}, "
+            f"but the unit at {physical_offset} is its {queue_offset}"
+        )
+
