@@ -1,0 +1,151 @@
+"""Segment sizes found in a store's files: nothing records them, so they are read off names, lengths and entries.
+
+Mirrors: nothing in RocketMQ, which must be told the sizes of a store it opens. Lab 03 opens stores with small ones.
+
+    commit log       names are start offsets, so two neighbours give the size; one file alone gives its length
+    consume queues   the same; a multiple of 20
+    index            40 + 4 S + 20 N bytes: RocketMQ's default if the length is that, else the S for which the entries
+                     stand where their slots say
+
+Left out: sizes of the timer log and of the queue extension, which no part of mqlab writes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mqlab.ports import Files
+from mqlab.store.index_file import IndexTable, file_size
+from mqlab.wire.units import CQ_UNIT_SIZE, INDEX_ENTRY_SIZE, INDEX_HEADER_SIZE, INDEX_SLOT_SIZE
+
+DEFAULT_HASH_SLOT_NUM = 5_000_000
+DEFAULT_INDEX_NUM = 20_000_000
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSizes:
+    """Bytes of a commit-log and a consume-queue file, slots and entries of an index file; None where nothing says."""
+
+    commit_log: int | None = None
+    consume_queue: int | None = None
+    hash_slot_num: int | None = None
+    index_num: int | None = None
+
+
+def found_sizes(files: Files, directory: str) -> FoundSizes:
+    """What the files of a store directory say about the settings it was written with; reads only."""
+    index = index_sizes(files, f"{directory}/index")
+    return FoundSizes(
+        commit_log=segment_size(files, [f"{directory}/commitlog"]),
+        consume_queue=segment_size(files, queue_folders(files, f"{directory}/consumequeue"), CQ_UNIT_SIZE),
+        hash_slot_num=index[0] if index else None,
+        index_num=index[1] if index else None,
+    )
+
+
+def offset_names(files: Files, folder: str) -> list[str]:
+    """The files of a folder that are named by a start offset (20 digits), in order; [] when there is no such folder."""
+    if not files.is_dir(folder):
+        return []
+    return sorted(name for name in files.list(folder) if len(name) == 20 and name.isdecimal())
+
+
+def queue_folders(files: Files, root: str) -> Iterator[str]:
+    """``root/topic/queueId`` of every queue, in order; folders that are not named by a number are none."""
+    if not files.is_dir(root):
+        return
+    for topic in sorted(files.list(root)):
+        if not files.is_dir(f"{root}/{topic}"):
+            continue
+        for queue_id in sorted((q for q in files.list(f"{root}/{topic}") if q.isdecimal()), key=int):
+            yield f"{root}/{topic}/{queue_id}"
+
+
+def segment_size(files: Files, folders: Iterator[str] | list[str], multiple_of: int = 1) -> int | None:
+    """The file size these folders were written with: what most neighbours are apart, else what most files are long."""
+    distances: Counter[int] = Counter()
+    lengths: Counter[int] = Counter()
+    for folder in folders:
+        names = offset_names(files, folder)
+        distances.update(int(after) - int(before) for before, after in pairwise(names))
+        lengths.update(size for size in (files.size(f"{folder}/{name}") for name in names) if size > 0)
+    for counted in (distances, lengths):
+        # a file that was deleted doubles one distance: only a size that some file really has is believed
+        usual = [size for size, _ in counted.most_common() if size in lengths and size % multiple_of == 0]
+        if usual:
+            return usual[0]
+    return None
+
+
+def index_sizes(files: Files, folder: str) -> tuple[int, int] | None:
+    """(slots, entries) of the index files in a folder, None when there are none or their entries do not tell."""
+    if not files.is_dir(folder):
+        return None
+    for name in sorted(files.list(folder)):
+        path = f"{folder}/{name}"
+        if not name.isdecimal() or files.is_dir(path) or files.size(path) < INDEX_HEADER_SIZE:
+            continue
+        mapping = files.map(path, files.size(path), create=False)
+        try:
+            sizes = sizes_of_index(mapping.view)
+        finally:
+            mapping.close()
+        if sizes:
+            return sizes
+    return None
+
+
+def sizes_of_index(view: memoryview) -> tuple[int, int] | None:
+    """(slots, entries) of one index file's bytes; None when they do not tell (no entry yet, or damaged).
+
+    The last entry must stand where the header's count says, hold the header's last offset, and be what its slot names.
+    """
+    if len(view) == file_size(DEFAULT_HASH_SLOT_NUM, DEFAULT_INDEX_NUM):
+        return DEFAULT_HASH_SLOT_NUM, DEFAULT_INDEX_NUM
+    quads, rest = divmod(len(view) - INDEX_HEADER_SIZE, INDEX_SLOT_SIZE)
+    if rest or len(view) < INDEX_HEADER_SIZE:
+        return None
+    header = IndexTable(view, 1, 1)
+    if header.index_count < 2:
+        return None
+    fitting = [
+        (slots, entries)
+        for slots in _possible_slots(view, header.end_physical_offset, header.index_count - 1)
+        for entries, odd in [divmod(quads - slots, INDEX_ENTRY_SIZE // INDEX_SLOT_SIZE)]
+        if not odd and _entries_agree(IndexTable(view, slots, entries))
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _possible_slots(view: memoryview, end_physical_offset: int, last_entry: int) -> Iterator[int]:
+    """Slot numbers that put some copy of the last offset where the last entry has it."""
+    wanted = struct.pack(">q", end_physical_offset)
+    before = INDEX_HEADER_SIZE + INDEX_ENTRY_SIZE * last_entry + 4  # bytes in front of the offset, slots aside
+    for start in range(before, len(view), _CHUNK):
+        chunk = bytes(view[start : start + _CHUNK + len(wanted) - 1])
+        at = chunk.find(wanted)
+        while at >= 0:
+            slots, odd = divmod(start + at - before, INDEX_SLOT_SIZE)
+            if slots > 0 and not odd:
+                yield slots
+            at = chunk.find(wanted, at + 1)
+
+
+def _entries_agree(table: IndexTable) -> bool:
+    last = table.index_count - 1
+    if last != table.entries or table.entry(1)[1] != table.begin_physical_offset or table.entry(1)[3] != 0:
+        return False
+    if any(table.view[table.entry_position(0) : table.entry_position(1)]):
+        return False
+    for number in range(last, max(0, last - 64), -1):
+        key_hash, _, seconds, previous = table.entry(number)
+        if key_hash < 0 or seconds < 0 or not 0 <= previous < number:
+            return False
+        if previous and (table.entry(previous)[0] - key_hash) % table.hash_slot_num:  # a chain stays in its slot
+            return False
+    return table.slot(table.entry(last)[0] % table.hash_slot_num) == last

@@ -1,0 +1,111 @@
+"""The key index read by somebody who only looks: what its files say, and candidates for a key.
+
+Mirrors: the reading half of org.apache.rocketmq.store.index.IndexService. Lab 03 asks it where order-1 is.
+
+    index/20231114221320456   S=200 N=400   399 entries   offsets 0..65_102    times 1700000000456..1700000004122
+
+Left out: changing anything; and the broker's limit of 64 answers a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mqlab.ports import Files
+from mqlab.store.file_sizes import index_sizes, sizes_of_index
+from mqlab.store.index_file import END_OF_TIME_MS, IndexTable, file_size
+from mqlab.store.open_files import OpenFiles
+from mqlab.wire.java_hash import index_key_hash
+from mqlab.wire.units import INDEX_HEADER_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSummary:
+    """What the header of an index file says. Times are ms, offsets physical; ``hash_slot_num`` None: not found out."""
+
+    name: str
+    size: int
+    begin_timestamp: int
+    end_timestamp: int
+    begin_physical_offset: int
+    end_physical_offset: int
+    hash_slot_count: int
+    index_count: int
+    entries: int
+    hash_slot_num: int | None
+    index_num: int | None
+
+
+class IndexReader:
+    """The index files in ``folder``, oldest first. The list of files is read anew each time."""
+
+    def __init__(self, files: Files, folder: str, open_files: OpenFiles) -> None:
+        self._files = files
+        self._open_files = open_files
+        self._sizes: dict[int, tuple[int, int] | None] = {}
+        self.folder = folder
+
+    def names(self) -> list[str]:
+        """The files, in RocketMQ's order: names are creation times."""
+        if not self._files.is_dir(self.folder):
+            return []
+        return [
+            name
+            for name in sorted(self._files.list(self.folder))
+            if name.isdecimal() and not self._files.is_dir(f"{self.folder}/{name}")
+        ]
+
+    def table(self, name: str) -> IndexTable | None:
+        """A file as a table; None while it is too short for its header or its sizes cannot be found out."""
+        view = self._open_files.view(f"{self.folder}/{name}")
+        sizes = self.sizes(view)
+        return IndexTable(view, *sizes) if sizes else None
+
+    def sizes(self, view: memoryview) -> tuple[int, int] | None:
+        """(slots, entries) for which a file was made; files of one length were made for the same."""
+        if len(view) < INDEX_HEADER_SIZE:
+            return None
+        if self._sizes.get(len(view)) is None:
+            sizes = sizes_of_index(view) or index_sizes(self._files, self.folder)
+            self._sizes[len(view)] = sizes if sizes and file_size(*sizes) == len(view) else None
+        return self._sizes[len(view)]
+
+    def summaries(self) -> list[IndexSummary]:
+        """What each file's header says; one too short for a header counts as all zeros."""
+        found = []
+        for name in self.names():
+            view = self._open_files.view(f"{self.folder}/{name}")
+            sizes = self.sizes(view)
+            header = IndexTable(view if len(view) >= INDEX_HEADER_SIZE else memoryview(bytes(INDEX_HEADER_SIZE)), 1, 1)
+            found.append(
+                IndexSummary(
+                    name,
+                    len(view),
+                    header.begin_timestamp,
+                    header.end_timestamp,
+                    header.begin_physical_offset,
+                    header.end_physical_offset,
+                    header.hash_slot_count,
+                    header.index_count,
+                    IndexTable(view, *sizes).entries if sizes else max(0, header.index_count - 1),
+                    sizes[0] if sizes else None,
+                    sizes[1] if sizes else None,
+                )
+            )
+        return found
+
+    def candidates(
+        self, topic: str, key: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS, max_nums: int = 1 << 62
+    ) -> Iterator[int]:
+        """Physical offsets of units that may hold ``key``, newest first; another key of the same hash comes out too."""
+        key_hash = index_key_hash(f"{topic}#{key}")
+        for name in reversed(self.names()):
+            table = self.table(name)
+            if table is not None and table.matches_time(begin_ms, end_ms):
+                found: list[int] = []
+                table.select(key_hash, found, max_nums, begin_ms, end_ms)
+                yield from found
+
+    def __repr__(self) -> str:
+        return f"<IndexReader {self.folder} {len(self.names())} files>"

@@ -1,0 +1,207 @@
+"""All index files of a store: entries go into the newest, a question is put to all of them from the newest back.
+
+Mirrors: org.apache.rocketmq.store.index.IndexService. Lab 03 asks it for a key.
+
+    index/20231114221320456   full, flushed, counted in the checkpoint     index/20231114221507001   being filled
+    put     unit of topic orders, UNIQ_KEY 7F00…, KEYS "k1 k2"  ->  orders#7F00…, orders#k1, orders#k2
+    query   candidates, newest first: the key itself is not stored, so a reader checks what it finds
+
+Left out: file names in local time (they are UTC here and always rise, so that two files of one millisecond do not
+overwrite each other), and the flush of a full file in a thread of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from mqlab.ports import Clock, Files
+from mqlab.store.checkpoint import Checkpoint
+from mqlab.store.index_file import END_OF_TIME_MS, IndexFile
+from mqlab.wire import sys_flag as flags
+from mqlab.wire.java_hash import index_key_hash
+from mqlab.wire.property_names import KEY_SEPARATOR
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class IndexConfig(Protocol):
+    """The settings an IndexService reads (part of StoreConfig)."""
+
+    @property
+    def max_hash_slot_num(self) -> int: ...
+    @property
+    def max_index_num(self) -> int: ...
+    @property
+    def max_msgs_num_batch(self) -> int: ...
+
+
+def file_name(created_ms: int) -> str:
+    """The name of an index file made at that time: ``yyyyMMddHHmmssSSS``, in UTC.
+
+    >>> file_name(1700000000456)
+    '20231114221320456'
+    """
+    moment = _EPOCH + timedelta(milliseconds=created_ms)
+    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
+
+
+class IndexService:
+    """The index files in ``directory``. Call ``load`` first; ``put`` once per dispatched unit, in physical order."""
+
+    def __init__(
+        self, files: Files, directory: str, config: IndexConfig, clock: Clock, checkpoint: Checkpoint | None = None
+    ) -> None:
+        self._files = files
+        self._config = config
+        self._clock = clock
+        self._checkpoint = checkpoint
+        self.directory = directory
+        self.index_files: list[IndexFile] = []
+        self.dirty = False
+
+    def load(self, last_exit_ok: bool, index_msg_timestamp: int) -> list[str]:
+        """Open the files there; after a crash delete those newer than the checkpoint. Returns the deleted names.
+
+        A name that is not a number is none of ours and stays untouched. Raises StoreError when a file has another size
+        than the settings ask for; nothing is deleted then.
+        """
+        opened = []
+        names = sorted(self._files.list(self.directory)) if self._files.is_dir(self.directory) else []
+        for name in names:
+            path = f"{self.directory}/{name}"
+            if name.isdecimal() and not self._files.is_dir(path):
+                opened.append(self._open(path))
+        deleted = []
+        for index_file in opened:
+            if not last_exit_ok and index_file.end_timestamp > index_msg_timestamp:
+                deleted.append(self._delete(index_file))
+            else:
+                self.index_files.append(index_file)
+        return deleted
+
+    def put(
+        self, topic: str, physical_offset: int, store_timestamp: int, *,
+        unique_key: str | None = None, keys: str | None = None, sys_flag: int = 0,
+    ) -> int:  # fmt: skip
+        """Index one dispatched unit under its unique key and each of its keys; how many entries that made.
+
+        Left out are rolled-back units and those before the end of the index (equal is let through: a unit dispatched
+        again by a recovery is found twice, as in RocketMQ). Mirrors IndexService.buildIndex.
+        """
+        if physical_offset < self.end_physical_offset:
+            return 0
+        if sys_flag & flags.TRANSACTION_MASK == flags.TRANSACTION_ROLLBACK:
+            return 0
+        names = [unique_key] if unique_key is not None else []
+        if keys:
+            names += [key for key in keys.split(KEY_SEPARATOR) if key]
+        if not names:
+            return 0
+        for name in names:
+            key_hash = index_key_hash(f"{topic}#{name}")
+            if not self.index_files or not self.index_files[-1].put(key_hash, physical_offset, store_timestamp):
+                self._roll().put(key_hash, physical_offset, store_timestamp)
+        self.index_files[-1].write_header()
+        self.dirty = True
+        return len(names)
+
+    def query(
+        self, topic: str, key: str, max_nums: int = 64, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
+    ) -> list[int]:
+        """Physical offsets of messages that may hold ``key``, newest file first, newest entry first, at most 64.
+
+        Times are store times in ms, known to the second. Mirrors IndexService.queryOffset.
+        """
+        max_nums = min(max_nums, self._config.max_msgs_num_batch)
+        key_hash = index_key_hash(f"{topic}#{key}")
+        found: list[int] = []
+        for index_file in reversed(self.index_files):
+            if index_file.matches_time(begin_ms, end_ms):
+                index_file.select(key_hash, found, max_nums, begin_ms, end_ms)
+            if index_file.begin_timestamp < begin_ms or len(found) >= max_nums:
+                break
+        return found
+
+    @property
+    def end_physical_offset(self) -> int:
+        """Where the last indexed unit starts; 0 without any. What comes before it is not indexed again."""
+        return self.index_files[-1].end_physical_offset if self.index_files else 0
+
+    def flush(self) -> None:
+        """Sync the newest file (the older ones were synced when they became full)."""
+        if self.dirty and self.index_files:
+            self._flush(self.index_files[-1])
+        self.dirty = False
+
+    def close(self) -> None:
+        """Write and let go of all files. They stay on disk."""
+        self.flush()
+        for index_file in self.index_files:
+            index_file.close()
+        self.index_files.clear()
+
+    def destroy(self) -> None:
+        """Delete all files."""
+        while self.index_files:
+            self._delete(self.index_files.pop())
+        self.dirty = False
+
+    def delete_before(self, min_physical_offset: int) -> list[str]:
+        """Delete files, oldest first, that only know messages the commit log no longer has; never the last file.
+
+        Returns their names. Mirrors IndexService.deleteExpiredFile.
+        """
+        deleted = []
+        while len(self.index_files) > 1 and self.index_files[0].end_physical_offset < min_physical_offset:
+            deleted.append(self._delete(self.index_files.pop(0)))
+        return deleted
+
+    def truncate_after(self, log_end: int, store_time_at: Callable[[int], int | None]) -> int:
+        """Forget entries of messages at or behind the end of the commit log; how many entries that were.
+
+        RocketMQ leaves them: they answer for messages that are gone, and what is written there anew stays unindexed
+        until the log has grown past them.
+        """
+        taken = 0
+        while self.index_files and self.index_files[-1].end_physical_offset >= log_end:
+            newest = self.index_files[-1]
+            taken += newest.truncate_after(log_end, store_time_at)
+            self.dirty = True
+            if newest.index_count > 1:
+                break
+            self._delete(self.index_files.pop())
+        return taken
+
+    def _open(self, path: str, end_physical_offset: int = 0, end_timestamp: int = 0) -> IndexFile:
+        slots, entries = self._config.max_hash_slot_num, self._config.max_index_num
+        return IndexFile(self._files, path, slots, entries, end_physical_offset, end_timestamp)
+
+    def _roll(self) -> IndexFile:
+        self._files.make_directory(self.directory)
+        name = file_name(self._clock.now_ms())
+        if not self.index_files:
+            fresh = self._open(f"{self.directory}/{name}")
+        else:
+            full = self.index_files[-1]
+            full_name = full.path.rpartition("/")[2]
+            name = max(name, str(int(full_name) + 1).zfill(len(full_name)))
+            fresh = self._open(f"{self.directory}/{name}", full.end_physical_offset, full.end_timestamp)
+            self._flush(full)
+        self.index_files.append(fresh)
+        return fresh
+
+    def _flush(self, index_file: IndexFile) -> None:
+        index_file.flush()
+        if index_file.is_full and self._checkpoint is not None:
+            self._checkpoint.index_msg_timestamp = index_file.end_timestamp
+            self._checkpoint.flush()
+
+    def _delete(self, index_file: IndexFile) -> str:
+        index_file.close()
+        self._files.remove(index_file.path)
+        return index_file.path.rpartition("/")[2]
+
+    def __repr__(self) -> str:
+        return f"<IndexService {self.directory} {len(self.index_files)} files, end {self.end_physical_offset}>"

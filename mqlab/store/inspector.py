@@ -1,0 +1,248 @@
+"""A store directory looked at from outside: never changed, never locked, as much decoded as there is.
+
+Mirrors: nothing that ships with RocketMQ (its tools start a store to look into it). Lab 03; ``lab.store`` anywhere.
+
+    StoreInspector("store")
+      .messages(topic=, queue=, key=, ...)   messages in the order of the log        .message_at(physical_offset)
+      .queue("orders", 0)   .queues()        bounds and units of consume queues      .index_files()   .checkpoint()
+      .problems()                            what is damaged or missing              .tree()          .hexdump(offset)
+
+A running store and one of 500 GB are no different: files are opened when a question needs them, and a log of more than
+64 MiB is entered through its queues and its index, not read from the start.
+
+Left out: units of the timer wheel, batch consume queues, queue extensions and compaction; ``tree`` names their files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import CorruptionError, UsageError
+from mqlab.ports import Files
+from mqlab.store import checkpoint as checkpoint_file
+from mqlab.store import store_tree
+from mqlab.store.file_sizes import FoundSizes, found_sizes, queue_folders
+from mqlab.store.index_reader import IndexReader, IndexSummary
+from mqlab.store.log_reader import BLANK, UNIT, LogReader, Piece
+from mqlab.store.message_search import MessageSearch, Wanted
+from mqlab.store.open_files import OpenFiles
+from mqlab.store.queue_reader import QueueReader
+from mqlab.store.store_problems import Problem, find_problems
+from mqlab.wire.message import MessageExt
+from mqlab.wire.record import Record, field_map
+
+if TYPE_CHECKING:
+    from mqlab.views.hexdump import Hexdump
+    from mqlab.views.table import Table
+
+SMALL_LOG_BYTES = 64 * 1024 * 1024  # up to here a question may read the whole log
+
+
+class StoreInspector:
+    """The store in ``directory``, for reading. Raises UsageError when there is no such directory.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as empty:
+    ...     StoreInspector(empty).max_physical_offset
+    0
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], *, files: Files | None = None) -> None:
+        if files is None:
+            from mqlab.runtime.read_only_files import ReadOnlyFiles
+
+            files = ReadOnlyFiles()
+        self.directory = os.fspath(directory)
+        if not files.is_dir(self.directory):
+            raise UsageError(
+                f"there is no store directory {self.directory!r}",
+                hint="give the directory that holds commitlog/ and consumequeue/ (storePathRootDir of a broker)",
+            )
+        self.files = files
+        self._open_files = OpenFiles(files)
+        self.log = LogReader(files, f"{self.directory}/commitlog", self._open_files)
+        self.index = IndexReader(files, f"{self.directory}/index", self._open_files)
+
+    # -- bounds
+
+    @property
+    def min_physical_offset(self) -> int:
+        """Where the log begins: the start of its oldest file; 0 without files."""
+        segments = self.log.segments()
+        return segments[0].start if segments else 0
+
+    @property
+    def max_physical_offset(self) -> int:
+        """Where the next unit will be appended: behind the last unit, found without reading the log from its start."""
+        return self.log.end(self._last_known_units())
+
+    @property
+    def dispatched_physical_offset(self) -> int:
+        """Behind the last unit that a consume queue knows; what follows is not visible to consumers yet."""
+        return max(
+            (unit.physical_offset + unit.size for unit in self._last_units() if self._is_stored(unit.physical_offset)),
+            default=self.min_physical_offset,
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """True while a store has the directory open, and after one crashed (the file ``abort`` is there)."""
+        return self.files.exists(f"{self.directory}/abort")
+
+    def log_bytes(self) -> int:
+        """Bytes of the log's files, empty parts included."""
+        return sum(segment.size for segment in self.log.segments())
+
+    # -- messages
+
+    def messages(
+        self, topic: str | None = None, queue: int | None = None, key: str | None = None, *,
+        from_ms: int | None = None, to_ms: int | None = None, count: int | None = None, offset: int | None = None,
+    ) -> Iterator[MessageExt]:  # fmt: skip
+        """Messages in the order of the log, one at a time. See ``pieces`` for the choices."""
+        for piece in self.pieces(topic, queue, key, from_ms=from_ms, to_ms=to_ms, count=count, offset=offset):
+            yield piece.message()
+
+    def pieces(
+        self, topic: str | None = None, queue: int | None = None, key: str | None = None, *,
+        from_ms: int | None = None, to_ms: int | None = None, count: int | None = None, offset: int | None = None,
+    ) -> Iterator[Piece]:  # fmt: skip
+        """The same as units of the log: ``.record()`` decodes one, ``.raw()`` gives its bytes.
+
+        ``topic``, ``queue`` (needs a topic) and ``key`` (a key or a unique key, compared as text) choose; ``from_ms``
+        and ``to_ms`` are store times, both included; ``count`` is how many at most, from the end if negative;
+        ``offset`` (needs topic and queue) is the queue offset to begin at. Damage is stepped over, ``problems`` tells.
+        """
+        if topic is None and queue is not None:
+            raise UsageError("a queue number alone does not say which queue", hint="give the topic too: topic='orders'")
+        if offset is not None and (topic is None or queue is None):
+            raise UsageError("a queue offset belongs to one queue", hint="give topic and queue too")
+        wanted = Wanted(topic, queue, key, from_ms, to_ms, count, offset)
+        return MessageSearch(self, wanted, small=self.log_bytes() <= SMALL_LOG_BYTES).found()
+
+    def message_at(self, physical_offset: int) -> MessageExt | None:
+        """The message whose unit starts at a physical offset; None when no unit starts there."""
+        piece = self.log.unit_at(physical_offset)
+        return piece.message() if piece else None
+
+    def record_at(self, physical_offset: int) -> Record | None:
+        """The same as a Record: the fields as stored, the body still compressed."""
+        piece = self.log.unit_at(physical_offset)
+        return piece.record() if piece else None
+
+    def blanks(self, *, deep: bool | None = None) -> list[tuple[int, int]]:
+        """(physical offset, size) of the blank at the end of each full file; not ``deep``: looked for from behind."""
+        deep = self.log_bytes() <= SMALL_LOG_BYTES if deep is None else deep
+        segments = self.log.segments()
+        end = self.max_physical_offset
+        if deep:
+            pieces = self.log.scan(self.min_physical_offset, end, segments)
+            return [(piece.physical_offset, piece.size) for piece in pieces if piece.kind == BLANK]
+        found = (self.log.blank_of(segment) for segment in segments if segment.end <= end)
+        return [(piece.physical_offset, piece.size) for piece in found if piece is not None]
+
+    # -- queues
+
+    def topics(self) -> dict[str, list[int]]:
+        """The queues that have a folder: topic -> queue ids, both in order."""
+        found: dict[str, list[int]] = {}
+        for folder in queue_folders(self.files, f"{self.directory}/consumequeue"):
+            _, topic, queue_id = folder.rsplit("/", 2)
+            found.setdefault(topic, []).append(int(queue_id))
+        return found
+
+    def queues(self, topic: str | None = None) -> list[QueueReader]:
+        """All queues, or those of one topic."""
+        log_start = self.min_physical_offset
+        found = self.topics()
+        chosen = found if topic is None else {topic: found.get(topic, [])}
+        return [self._queue(name, queue_id, log_start) for name, ids in chosen.items() for queue_id in ids]
+
+    def queue(self, topic: str, queue_id: int) -> QueueReader:
+        """One queue. Raises UsageError, naming those there are, when it has no folder."""
+        ids = self.topics().get(topic)
+        if ids is None or queue_id not in ids:
+            known = f"queues of {topic!r}: {ids}" if ids else "topics: " + (", ".join(self.topics()) or "none")
+            raise UsageError(f"there is no consume queue {topic!r} {queue_id}", hint=known)
+        return self._queue(topic, queue_id, self.min_physical_offset)
+
+    # -- the rest of the directory
+
+    def index_files(self) -> list[IndexSummary]:
+        """What the header of each index file says, oldest first."""
+        return self.index.summaries()
+
+    def checkpoint(self) -> dict[str, int] | None:
+        """The numbers of the checkpoint file by name; None when there is none."""
+        path = f"{self.directory}/checkpoint"
+        return checkpoint_file.decode(self.files.read(path)) if self.files.exists(path) else None
+
+    def sizes(self) -> FoundSizes:
+        """The segment sizes the store was written with, as far as its files tell."""
+        return found_sizes(self.files, self.directory)
+
+    def config(self, name: str) -> Any:
+        """A file under config/ as plain values (``config("topics.json")``), its .bak when damaged; None without."""
+        return store_tree.read_config(self.files, f"{self.directory}/config/{name}")
+
+    def tree(self) -> Table:
+        """All files: path, kind, bytes, and which part of the store they hold."""
+        from mqlab.views.table import Table
+
+        return Table(store_tree.rows(self.files, self.directory), title=self.directory, empty="an empty directory")
+
+    def other_parts(self) -> list[str]:
+        """Parts that RocketMQ knows and mqlab does not read, found here: timer wheel, batch consume queue and so on."""
+        return store_tree.other_parts(self.files, self.directory)
+
+    def problems(self, *, deep: bool | None = None) -> list[Problem]:
+        """What is damaged, missing or contradicts itself; [] for a healthy store.
+
+        ``deep`` reads every unit and compares it with queues and index; by default for logs of up to 64 MiB.
+        """
+        return find_problems(self, deep=self.log_bytes() <= SMALL_LOG_BYTES if deep is None else deep)
+
+    def hexdump(self, physical_offset: int) -> Hexdump:
+        """The unit at a physical offset as bytes with the names of its fields."""
+        from mqlab.views.hexdump import Hexdump
+
+        piece = self.log.piece_at(physical_offset)
+        if piece is None:
+            raise UsageError(
+                f"no file of the log holds offset {physical_offset}",
+                hint=f"the log goes from {self.min_physical_offset} to {self.max_physical_offset}",
+            )
+        if piece.kind != UNIT and piece.kind != BLANK:
+            raise CorruptionError(piece.text, where=self.log.folder, hint="messages() lists where units start")
+        raw = piece.raw() if piece.kind == UNIT else bytes(piece.view[-piece.size :][:8])
+        return Hexdump(field_map(raw), base=physical_offset, title=f"{piece.kind} at {physical_offset}")
+
+    def close(self) -> None:
+        """Let go of the open files; the next question opens what it needs."""
+        self._open_files.close()
+
+    # -- inside
+
+    def _queue(self, topic: str, queue_id: int, log_start: int) -> QueueReader:
+        folder = f"{self.directory}/consumequeue/{topic}/{queue_id}"
+        return QueueReader(self.files, folder, self._open_files, topic, queue_id, log_start)
+
+    def _last_units(self) -> Iterator[Any]:
+        for queue in self.queues():
+            unit = queue.unit(queue.max_offset - 1)
+            if unit is not None:
+                yield unit
+
+    def _last_known_units(self) -> list[int]:
+        known = [unit.physical_offset for unit in self._last_units()]
+        checkpoint = self.checkpoint()
+        return known + ([checkpoint["confirm_physical_offset"]] if checkpoint else [])  # a start, not an end
+
+    def _is_stored(self, physical_offset: int) -> bool:
+        return self.log.unit_at(physical_offset) is not None
+
+    def __repr__(self) -> str:
+        state = "open or crashed" if self.is_open else "closed"
+        return f"<StoreInspector {self.directory} {self.min_physical_offset}..{self.max_physical_offset} {state}>"

@@ -1,0 +1,48 @@
+"""A few files of a store held open at a time, so that a directory with thousands of them can be read.
+
+Mirrors: the way MappedFileQueue keeps every file mapped, which a looker-on must not. No lab opens it.
+
+    view(path) ─▶ 64 newest in memory ─▶ the one unused for longest is let go
+
+Left out: writing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from mqlab.ports import Files, Mapping
+
+KEPT_OPEN = 64
+
+
+class OpenFiles:
+    """Reads files through ``files`` and keeps the last used ones mapped. A deleted file reads as empty."""
+
+    __slots__ = ("_files", "_open")
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._open: OrderedDict[str, Mapping] = OrderedDict()
+
+    def view(self, path: str) -> memoryview:
+        """The bytes of a file as long as it was when it was first opened here."""
+        mapping = self._open.get(path)
+        if mapping is None:
+            try:
+                mapping = self._files.map(path, self._files.size(path), create=False)
+            except FileNotFoundError:  # a running broker removes files whenever it likes
+                return memoryview(b"")
+            self._open[path] = mapping
+            if len(self._open) > KEPT_OPEN:
+                self._open.popitem(last=False)[1].close()
+        self._open.move_to_end(path)
+        return mapping.view
+
+    def close(self) -> None:
+        """Let go of all files."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def __repr__(self) -> str:
+        return f"<OpenFiles {len(self._open)} open>"
