@@ -115,7 +115,7 @@ class ConsumerData(Body):
 class HeartbeatData(Body):
     """Who lives in a client. Request 34. Mirrors HeartbeatData."""
 
-    client_id: str = field(metadata={"json": "clientID"})
+    client_id: str = field(default="", metadata={"json": "clientID"})
     producer_data_set: list[ProducerData] = field(default_factory=list)
     consumer_data_set: list[ConsumerData] = field(default_factory=list)
     heartbeat_fingerprint: int = 0

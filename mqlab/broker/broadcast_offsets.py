@@ -1,0 +1,101 @@
+"""How far the slowest member of a broadcasting group has pulled: a floor kept for clients that move to a proxy.
+
+Mirrors: BroadcastOffsetManager; entries ``topic@group@broadcast`` of the consumer offset table; lab on offsets.
+
+    topic, group        client      queue -> last pull
+    tags, g-broadcast   ip@DEFAULT  {0: 15, 1: 12}         every 5 s: the smallest per queue is committed
+
+RocketMQ commits every 5 s; here the next tick is armed when a position changed, or a client that left stops to count.
+Left out: the starting positions a proxy asks for; a direct client reads its own file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mqlab.broker.consumers import CONSUME_PASSIVELY
+from mqlab.broker.offsets import BROADCAST_SUFFIX
+from mqlab.ports import Deadline, next_on_grid
+from mqlab.remoting.endpoint import Channel
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+COMMIT_PERIOD_MS = 5_000
+
+
+@dataclass(slots=True)
+class PulledPositions:
+    """One client's last pull positions on a topic by queue id, and when the last of them came."""
+
+    queues: dict[int, int] = field(default_factory=dict)
+    updated_ms: int = 0
+
+
+class BroadcastOffsets:
+    """Positions of broadcasting clients, and the commit of their minimum."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._started_ms = broker.now_ms()
+        self._positions: dict[tuple[str, str], dict[str, PulledPositions]] = {}
+        self._deadline: Deadline | None = None
+
+    def pulled(self, group: str, topic: str, queue_id: int, queue_offset: int, channel: Channel) -> None:
+        """A client pulled; positions only grow. Mirrors updateBroadcastPulledOffset."""
+        if not self._broker.config.enable_broadcast_offset_store:
+            return
+        members = self._broker.consumers.get(group)
+        if members is None or not members.is_broadcasting or members.consume_type != CONSUME_PASSIVELY:
+            return
+        member = members.members.get(channel)
+        if member is None:
+            return
+        clients = self._positions.setdefault((topic, group), {})
+        positions = clients.setdefault(member.client_id, PulledPositions())
+        positions.updated_ms = self._broker.now_ms()
+        if queue_offset > positions.queues.get(queue_id, -1):
+            positions.queues[queue_id] = queue_offset
+            self._arm()
+
+    def stop(self) -> None:
+        """The broker stops: commit nothing more."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _arm(self, due_ms: int = 0) -> None:
+        if self._deadline is None:
+            due_ms = next_on_grid(max(due_ms, self._broker.now_ms() + 1), COMMIT_PERIOD_MS, self._started_ms)
+            self._deadline = self._broker.ports.clock.call_at(due_ms, self._commit_least, "offset.broadcast")
+
+    def _commit_least(self) -> None:
+        """Commit the smallest position per queue; forget clients that are gone for long. Mirrors scanOffsetData."""
+        self._deadline = None
+        config = self._broker.config
+        now_ms = self._broker.now_ms()
+        forgotten_ms: list[int] = []  # when clients that are gone stop to count
+        for (topic, group), clients in list(self._positions.items()):
+            members = self._broker.consumers.get(group)
+            least: dict[int, int] = {}
+            for client_id, positions in list(clients.items()):
+                online = members is not None and members.member(client_id) is not None
+                silent_ms = now_ms - positions.updated_ms
+                if online or silent_ms < config.broadcast_offset_expire_second * 1_000:
+                    for queue_id, queue_offset in positions.queues.items():
+                        least[queue_id] = min(least.get(queue_id, queue_offset), queue_offset)
+                limit_s = config.broadcast_offset_expire_max_second if online else config.broadcast_offset_expire_second
+                if silent_ms >= limit_s * 1_000:
+                    del clients[client_id]
+                elif not online:
+                    forgotten_ms.append(positions.updated_ms + limit_s * 1_000)
+            if not clients:
+                del self._positions[topic, group]
+            for queue_id, queue_offset in least.items():
+                self._broker.offset_table.commit(group + BROADCAST_SUFFIX, topic, queue_id, queue_offset)
+        if forgotten_ms:
+            self._arm(min(forgotten_ms))
+
+    def __repr__(self) -> str:
+        return f"<BroadcastOffsets: {len(self._positions)} of topic and group>"

@@ -1,0 +1,340 @@
+"""One broker: its tables, its store, its timers, and which handler answers which request.
+
+Mirrors: BrokerController; every lab runs at least one.
+
+    frame ─▶ Remoting ─▶ handlers[code] ─▶ a handler object (sending, pulling, …) ─▶ tables and store ─▶ reply
+                                           store.dispatch ─▶ _arrived ─▶ held pulls, schedule, transaction check
+
+    start      tables from their files · store recovered · listen · first registration · timers armed
+    shutdown   goodbye to the name servers · timers off · tables to their files · store closed · channels closed
+
+Left out: replication (the slave's half), POP, the second ("VIP") port, thread pools per kind of request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mqlab.broker.broadcast_offsets import BroadcastOffsets
+from mqlab.broker.config import BrokerConfig
+from mqlab.broker.config_saver import ConfigSaver
+from mqlab.broker.consumer_filters import ConsumerFilterTable
+from mqlab.broker.consumers import ConsumerTable
+from mqlab.broker.group_queries import GroupQueries
+from mqlab.broker.groups import GroupTable
+from mqlab.broker.long_polling import CHECK_PERIOD_MS, HeldPulls
+from mqlab.broker.member_calls import MemberCalls
+from mqlab.broker.membership import Membership
+from mqlab.broker.message_lookup import MessageLookup
+from mqlab.broker.offset_queries import OffsetQueries
+from mqlab.broker.offset_resets import OffsetResets
+from mqlab.broker.offsets import ConsumerOffsetTable
+from mqlab.broker.producers import ProducerTable
+from mqlab.broker.pulling import Pulling
+from mqlab.broker.putting import Putter
+from mqlab.broker.queue_locks import QueueLocks
+from mqlab.broker.registration import Registration
+from mqlab.broker.runtime_info import RuntimeInfo
+from mqlab.broker.schedule import DelayOffsetTable, Schedule
+from mqlab.broker.send_back import SendBack
+from mqlab.broker.sending import Sending
+from mqlab.broker.stats import BrokerStats
+from mqlab.broker.topic_admin import TopicAdmin
+from mqlab.broker.topics import TopicTable
+from mqlab.broker.transaction_check import TransactionCheck
+from mqlab.broker.transaction_metrics import TransactionMetrics
+from mqlab.broker.transactions import Transactions
+from mqlab.ports import Ports
+from mqlab.remoting.endpoint import Handler, Remoting
+from mqlab.remoting.requests import answering
+from mqlab.store.config import StoreConfig, parse_delay_levels
+from mqlab.store.config_files import ConfigFile
+from mqlab.store.message_store import MessageStore
+from mqlab.wire import names
+from mqlab.wire.bodies import TopicConfig
+from mqlab.wire.codes import RequestCode
+from mqlab.wire.ids import UniqueIdMaker
+
+FIRST_PERSIST_MS = 10_000
+FILTER_PERSIST_MS = 10_000
+
+
+class Broker:
+    """A broker node. ``store_directory`` is where its store and configuration files are. Mirrors BrokerController."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        config: BrokerConfig,
+        *,
+        store_directory: str,
+        store_config: StoreConfig | None = None,
+        name_servers: Iterable[str] = (),
+        memory_bytes: int | None = None,
+    ) -> None:
+        self.ports = ports
+        self.config = config
+        self.ip = ports.ip
+        self.address = f"{ports.ip}:{config.listen_port}"
+        self.ha_address = f"{ports.ip}:{config.listen_port + 1}"
+        self.store_host = (ports.ip, config.listen_port)
+        self.started_ms = self.now_ms()
+        self.is_running = False
+        self.unique_ids = UniqueIdMaker(ports.ip, ports.rng.randrange(1 << 16), ports.rng.randrange(1 << 31))
+        self.store = MessageStore(
+            store_directory,
+            files=ports.files,
+            clock=ports.clock,
+            config=store_config or StoreConfig(),
+            store_host=self.store_host,
+            note=ports.note,
+            memory_bytes=memory_bytes,
+        )
+        self._make_tables()
+        self._make_savers(store_directory)
+        self._make_services()
+        self.remoting = Remoting(ports, self._handlers(), on_channel_closed=self.membership.channel_closed)
+        self.registration = Registration(self, name_servers)
+
+    # -- parts
+
+    def _make_tables(self) -> None:
+        config, note = self.config, self.ports.note
+        self.topics = TopicTable(config, self.now_ms, on_changed=self._topics_changed, note=note)
+        self.groups = GroupTable(
+            self.now_ms,
+            auto_create=config.auto_create_subscription_group,
+            on_changed=lambda: self._group_saver.changed(),
+            note=note,
+        )
+        self.offset_table = ConsumerOffsetTable(
+            self.now_ms,
+            version_step=config.consumer_offset_update_version_step,
+            use_server_side_reset=config.use_server_side_reset_offset,
+            on_changed=lambda: self._offset_saver.changed(),
+            note=note,
+        )
+        self.delay_offset_table = DelayOffsetTable(
+            self.now_ms,
+            version_step=config.delay_offset_update_version_step,
+            on_changed=lambda: self._delay_saver.changed(),
+        )
+        self.filters = ConsumerFilterTable(
+            self.now_ms,
+            expect_groups=config.expect_consumer_num_use_filter,
+            error_rate=config.max_error_rate_of_bloom_filter,
+            clean_after_ms=config.filter_data_clean_time_span,
+            on_changed=lambda: self._filter_saver.changed(),
+        )
+        self.transaction_metrics = TransactionMetrics(self.now_ms, on_changed=lambda: self._metrics_saver.changed())
+        self.queue_locks = QueueLocks(self.now_ms, max_live_ms=config.lock_max_live_time, note=note)
+        self.stats = BrokerStats(
+            self.now_ms,
+            config.broker_cluster_name,
+            is_system=self.topics.is_system,
+            detail=config.enable_detail_stat,
+        )
+
+    def _make_savers(self, store_directory: str) -> None:
+        files, clock, note = self.ports.files, self.ports.clock, self.ports.note
+
+        def saver(name: str, table: object, period_ms: int | None, kind: str = "broker.persist") -> ConfigSaver:
+            saved_kind = "offset.persisted" if kind == "offset.persist" else "config.persisted"
+            return ConfigSaver(
+                clock,
+                ConfigFile(files, f"{store_directory}/config/{name}"),
+                table.encode,  # type: ignore[attr-defined]
+                table.decode,  # type: ignore[attr-defined]
+                first_ms=FIRST_PERSIST_MS,
+                period_ms=period_ms,
+                kind=kind,
+                saved_kind=saved_kind,
+                note=note,
+            )
+
+        config = self.config
+        self._topic_saver = saver("topics.json", self.topics, None)
+        self._group_saver = saver("subscriptionGroup.json", self.groups, None)
+        self._offset_saver = saver(
+            "consumerOffset.json", self.offset_table, config.flush_consumer_offset_interval, "offset.persist"
+        )
+        self._delay_saver = saver("delayOffset.json", self.delay_offset_table, config.flush_delay_offset_interval)
+        self._filter_saver = saver("consumerFilter.json", self.filters, FILTER_PERSIST_MS)
+        self._metrics_saver = saver(
+            "transactionMetrics", self.transaction_metrics, config.transaction_metric_flush_interval
+        )
+        self._savers = (
+            self._topic_saver,
+            self._group_saver,
+            self._offset_saver,
+            self._delay_saver,
+            self._filter_saver,
+            self._metrics_saver,
+        )
+
+    def _make_services(self) -> None:
+        clock, note = self.ports.clock, self.ports.note
+        delays_ms = parse_delay_levels(self.store.config.message_delay_level)
+        self.putter = Putter(self.store.put, self.store.put_batch, len(delays_ms))
+        self.schedule = Schedule(self.store, self.putter, clock, delays_ms, self.delay_offset_table, self.stats, note)
+        self.transactions = Transactions(self, self.transaction_metrics)
+        self.transaction_check = TransactionCheck(self)
+        self.broadcast_offsets = BroadcastOffsets(self)
+        self.membership = Membership(self)
+        self.pulling = Pulling(self)
+        self.consumers = ConsumerTable(
+            self.now_ms,
+            on_members_changed=self.membership.members_changed,
+            on_registered=self.filters.register,
+            on_removed=self.filters.unregister,
+            note=note,
+        )
+        self.producers = ProducerTable(self.now_ms, note=note)
+        config = self.config
+        self.held_pulls = HeldPulls(
+            clock,
+            self.pulling.run_again,
+            self.store.max_offset,
+            check_period_ms=CHECK_PERIOD_MS if config.long_polling_enable else config.short_polling_time_mills,
+            note=note,
+        )
+
+    def _handlers(self) -> Mapping[int, Handler]:
+        """Request code -> handler. Mirrors BrokerController.registerProcessor."""
+        sending, pulling, membership = Sending(self), self.pulling, self.membership
+        offsets, resets, lookup = OffsetQueries(self), OffsetResets(self), MessageLookup(self)
+        topics, groups, info, calls = TopicAdmin(self), GroupQueries(self), RuntimeInfo(self), MemberCalls(self)
+        code = RequestCode
+        table = {
+            code.SEND_MESSAGE: sending.send_message,
+            code.SEND_MESSAGE_V2: sending.send_message,
+            code.SEND_BATCH_MESSAGE: sending.send_message,
+            code.CONSUMER_SEND_MSG_BACK: SendBack(self).consumer_send_msg_back,
+            code.END_TRANSACTION: self.transactions.end_transaction,
+            code.PULL_MESSAGE: pulling.pull_message,
+            code.LITE_PULL_MESSAGE: pulling.pull_message,
+            code.QUERY_MESSAGE: lookup.query_message,
+            code.VIEW_MESSAGE_BY_ID: lookup.view_message_by_id,
+            code.HEART_BEAT: membership.heart_beat,
+            code.UNREGISTER_CLIENT: membership.unregister_client,
+            code.GET_CONSUMER_LIST_BY_GROUP: membership.get_consumer_list_by_group,
+            code.CHECK_CLIENT_CONFIG: membership.check_client_config,
+            code.LOCK_BATCH_MQ: membership.lock_batch_mq,
+            code.UNLOCK_BATCH_MQ: membership.unlock_batch_mq,
+            code.QUERY_CONSUMER_OFFSET: offsets.query_consumer_offset,
+            code.UPDATE_CONSUMER_OFFSET: offsets.update_consumer_offset,
+            code.GET_MAX_OFFSET: offsets.get_max_offset,
+            code.GET_MIN_OFFSET: offsets.get_min_offset,
+            code.SEARCH_OFFSET_BY_TIMESTAMP: offsets.search_offset_by_timestamp,
+            code.GET_EARLIEST_MSG_STORETIME: offsets.get_earliest_msg_storetime,
+            code.GET_ALL_CONSUMER_OFFSET: offsets.get_all_consumer_offset,
+            code.GET_ALL_DELAY_OFFSET: offsets.get_all_delay_offset,
+            code.INVOKE_BROKER_TO_RESET_OFFSET: resets.invoke_broker_to_reset_offset,
+            code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: resets.invoke_broker_to_get_consumer_status,
+            code.CLONE_GROUP_OFFSET: resets.clone_group_offset,
+            code.UPDATE_AND_CREATE_TOPIC: topics.update_and_create_topic,
+            code.UPDATE_AND_CREATE_TOPIC_LIST: topics.update_and_create_topic_list,
+            code.DELETE_TOPIC_IN_BROKER: topics.delete_topic_in_broker,
+            code.GET_ALL_TOPIC_CONFIG: topics.get_all_topic_config,
+            code.GET_TOPIC_CONFIG: topics.get_topic_config,
+            code.GET_SYSTEM_TOPIC_LIST_FROM_BROKER: topics.get_system_topic_list_from_broker,
+            code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: topics.update_and_create_subscriptiongroup,
+            code.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: topics.update_and_create_subscriptiongroup_list,
+            code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: topics.get_all_subscriptiongroup_config,
+            code.GET_SUBSCRIPTIONGROUP_CONFIG: topics.get_subscriptiongroup_config,
+            code.DELETE_SUBSCRIPTIONGROUP: topics.delete_subscriptiongroup,
+            code.GET_TOPIC_STATS_INFO: groups.get_topic_stats_info,
+            code.GET_CONSUME_STATS: groups.get_consume_stats,
+            code.GET_BROKER_CONSUME_STATS: groups.get_broker_consume_stats,
+            code.QUERY_CONSUME_TIME_SPAN: groups.query_consume_time_span,
+            code.QUERY_CONSUME_QUEUE: groups.query_consume_queue,
+            code.GET_CONSUMER_CONNECTION_LIST: groups.get_consumer_connection_list,
+            code.GET_PRODUCER_CONNECTION_LIST: groups.get_producer_connection_list,
+            code.GET_ALL_PRODUCER_INFO: groups.get_all_producer_info,
+            code.QUERY_TOPIC_CONSUME_BY_WHO: groups.query_topic_consume_by_who,
+            code.QUERY_TOPICS_BY_CONSUMER: groups.query_topics_by_consumer,
+            code.QUERY_SUBSCRIPTION_BY_CONSUMER: groups.query_subscription_by_consumer,
+            code.GET_BROKER_RUNTIME_INFO: info.get_broker_runtime_info,
+            code.VIEW_BROKER_STATS_DATA: info.view_broker_stats_data,
+            code.GET_BROKER_CONFIG: info.get_broker_config,
+            code.UPDATE_BROKER_CONFIG: info.update_broker_config,
+            code.GET_CONSUMER_RUNNING_INFO: calls.get_consumer_running_info,
+            code.CONSUME_MESSAGE_DIRECTLY: calls.consume_message_directly,
+        }
+        return {int(number): answering(handle) for number, handle in table.items()}
+
+    # -- life
+
+    def now_ms(self) -> int:
+        """This node's time."""
+        return self.ports.clock.now_ms()
+
+    def start(self) -> None:
+        """Load tables, recover the store, listen, register. Raises StoreError or CorruptionError for damaged files."""
+        self.started_ms = self.now_ms()
+        for saver in self._savers:
+            saver.load()
+        self.store.load()
+        self.store.on_arrival = self._arrived
+        self.store.start()
+        self.is_running = True
+        self.remoting.listen(self.address)
+        for saver in self._savers:
+            saver.start()
+        self.schedule.start()
+        self.transaction_check.start()
+        self.registration.start()
+
+    def shutdown(self) -> None:
+        """Stop cleanly: nothing that was acknowledged or committed is lost."""
+        if not self.is_running:
+            return
+        self.registration.stop()
+        self.is_running = False
+        self.held_pulls.clear()
+        self.broadcast_offsets.stop()
+        self.transaction_check.stop()
+        self.transactions.stop()
+        self.schedule.stop()
+        for saver in self._savers:
+            saver.stop()
+        self.store.shutdown()
+        self.remoting.close()
+
+    def create_topic(self, config: TopicConfig) -> None:
+        """Make or change a topic, as UPDATE_AND_CREATE_TOPIC does."""
+        self.topics.update(config)
+
+    def update_config(self, config: BrokerConfig) -> None:
+        """Change settings while the broker runs; changed permissions are registered at once."""
+        before, self.config = self.config, config
+        if before.broker_permission != config.broker_permission:
+            self.topics.touch()
+            self.registration.register_all()
+
+    # -- what happens inside
+
+    def _topics_changed(self, topics: list[TopicConfig]) -> None:
+        self._topic_saver.changed()
+        if topics and self.is_running:
+            self.registration.register_changed(topics)
+
+    def _arrived(
+        self,
+        topic: str,
+        queue_id: int,
+        next_queue_offset: int,
+        tags_code: int,
+        store_timestamp: int,
+        properties: Mapping[str, str],
+    ) -> None:
+        """A message became readable. Mirrors NotifyMessageArrivingListener."""
+        if topic == names.SCHEDULE_TOPIC:
+            self.schedule.arrived(queue_id, tags_code)
+        elif topic == names.HALF_TOPIC or topic == names.OP_HALF_TOPIC:
+            self.transaction_check.look()
+        self.held_pulls.arrived(topic, queue_id, next_queue_offset, tags_code, properties)
+
+    def __repr__(self) -> str:
+        state = "running" if self.is_running else "stopped"
+        return f"<Broker {self.config.broker_name} {self.address} {state}: {len(self.topics)} topics, {self.store!r}>"

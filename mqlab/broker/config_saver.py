@@ -1,0 +1,95 @@
+"""When a table of the broker goes to its file: at once, or at the next tick of RocketMQ's timer if it changed.
+
+Mirrors: BrokerController's scheduled persist tasks and ConfigManager; opened by the lab on offsets and crashes.
+
+    table changed ──▶ one deadline at the next tick of the grid (first + n * period) ──▶ save, nothing armed
+    table idle    ──▶ no deadline at all
+
+Where RocketMQ writes the file every period whether or not it changed, mqlab writes the same bytes only when it did.
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mqlab.ports import Clock, Deadline, next_on_grid
+from mqlab.store.config_files import ConfigFile
+
+
+class ConfigSaver:
+    """Keeps one file in step with one table. ``period_ms`` None: every change is saved at once.
+
+    The grid starts ``first_ms`` after ``start()``. ``kind`` names the deadline, ``saved_kind`` the journal's change.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        file: ConfigFile,
+        encode: Callable[[], str],
+        decode: Callable[[str], None],
+        *,
+        first_ms: int = 0,
+        period_ms: int | None = None,
+        kind: str = "config.persist",
+        saved_kind: str = "config.persisted",
+        note: Callable[..., None] = lambda *_, **__: None,
+    ) -> None:
+        self._clock = clock
+        self._file = file
+        self._encode = encode
+        self._decode = decode
+        self._first_ms = first_ms
+        self._period_ms = period_ms
+        self._kind = kind
+        self._saved_kind = saved_kind
+        self._note = note
+        self._origin_ms: int | None = None
+        self._deadline: Deadline | None = None
+        self._dirty = False
+
+    def load(self) -> None:
+        """Give the table what the file holds; the backup's text when the file cannot be read."""
+        self._file.load_as(self._decode)
+
+    def start(self) -> None:
+        """Begin to save on the timer; what changed before is due at the first tick."""
+        self._origin_ms = self._clock.now_ms() + self._first_ms
+        if self._dirty:
+            self._arm()
+
+    def changed(self) -> None:
+        """The table changed: save now, or at the next tick."""
+        self._dirty = True
+        if self._period_ms is None:
+            self.save()
+        elif self._origin_ms is not None:
+            self._arm()
+
+    def save(self) -> None:
+        """Write the file now."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        self._dirty = False
+        self._file.save(self._encode())
+        self._note(self._saved_kind, file=self._file.path.rpartition("/")[2])
+
+    def stop(self) -> None:
+        """The broker stops cleanly: write the file a last time."""
+        self.save()
+        self._origin_ms = None
+
+    def _arm(self) -> None:
+        if self._deadline is None and self._origin_ms is not None and self._period_ms is not None:
+            due_ms = next_on_grid(max(self._clock.now_ms(), self._origin_ms), self._period_ms, self._origin_ms)
+            self._deadline = self._clock.call_at(due_ms, self._tick, self._kind)
+
+    def _tick(self) -> None:
+        self._deadline = None
+        if self._dirty:
+            self.save()
+
+    def __repr__(self) -> str:
+        return f"<ConfigSaver {self._file.path}{' changed' if self._dirty else ''}>"

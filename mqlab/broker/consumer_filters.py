@@ -1,0 +1,261 @@
+"""The SQL expressions the broker filters with, per topic and group, and the filter one pull runs.
+
+Mirrors: ConsumerFilterManager, ConsumerFilterData, ExpressionMessageFilter; config/consumerFilter.json; lab on filters.
+
+    topic    group     expression      clientVersion   state
+    orders   audit     amount > 100    1795…446        alive
+    orders   old       a > 5           1795…101        dead since 12:00:01, removed from the file after 24 h
+
+    a message      by its index entry               by its properties
+    TAG filter     tag hash in the set, or "*"      -
+    SQL92 filter   always                           TRUE passes; FALSE, unknown and errors do not
+
+Left out: the bitmap pre-check of the extended consume queue (off by default); its positions are kept for the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mqlab.broker import bloom_filter
+from mqlab.errors import CorruptionError, FilterError
+from mqlab.filter import sql
+from mqlab.wire import java_json, names
+from mqlab.wire import property_names as p
+from mqlab.wire.bodies import SubscriptionData
+
+ALL = "*"
+TAG, SQL92 = "TAG", "SQL92"
+
+
+def is_tag_type(expression_type: str | None) -> bool:
+    """True for TAG and for nothing, which means TAG. Mirrors ExpressionType.isTagType."""
+    return not expression_type or expression_type == TAG
+
+
+@dataclass(slots=True)
+class ConsumerFilter:
+    """One group's SQL expression on a topic. ``dead_ms`` 0 while it lives. Mirrors ConsumerFilterData."""
+
+    topic: str
+    group: str
+    expression: str
+    expression_type: str
+    client_version: int
+    born_ms: int
+    bloom_bits: int
+    bloom_positions: list[int]
+    dead_ms: int = 0
+    compiled: sql.Expression | None = field(default=None, repr=False)
+
+    @property
+    def is_dead(self) -> bool:
+        return self.dead_ms >= self.born_ms
+
+    def to_value(self) -> dict[str, Any]:
+        """Its entry in the file, members in Java's order."""
+        return {
+            "bloomFilterData": {"bitNum": self.bloom_bits, "bitPos": self.bloom_positions},
+            "bornTime": self.born_ms,
+            "clientVersion": self.client_version,
+            "consumerGroup": self.group,
+            "dead": self.is_dead,
+            "deadTime": self.dead_ms,
+            "expression": self.expression,
+            "expressionType": self.expression_type,
+            "topic": self.topic,
+        }
+
+
+class ConsumerFilterTable:
+    """topic -> group -> SQL filter. Mirrors ConsumerFilterManager."""
+
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        *,
+        expect_groups: int = 32,
+        error_rate: int = 20,
+        clean_after_ms: int = 24 * 3_600_000,
+        on_changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._now_ms = now_ms
+        self._hashes = bloom_filter.hash_count(error_rate)
+        self._bits = bloom_filter.bit_count(error_rate, expect_groups)
+        self._clean_after_ms = clean_after_ms
+        self._on_changed = on_changed
+        self._topics: dict[str, dict[str, ConsumerFilter]] = {}
+
+    def get(self, topic: str, group: str) -> ConsumerFilter | None:
+        """The group's filter on the topic, dead or alive."""
+        return self._topics.get(topic, {}).get(group)
+
+    def build(self, topic: str, group: str, expression: str, expression_type: str, version: int) -> ConsumerFilter:
+        """A filter that is not kept, for a request that brings its own text. Raises FilterError. Mirrors build."""
+        if expression_type != SQL92:
+            raise FilterError(f"unknown expression type {expression_type!r}", hint=f"write {TAG} or {SQL92}")
+        positions = bloom_filter.bit_positions(f"{group}#{topic}", hashes=self._hashes, bits=self._bits)
+        made = ConsumerFilter(topic, group, expression, expression_type, version, self._now_ms(), self._bits, positions)
+        made.compiled = sql.compile(expression)
+        return made
+
+    def register(self, group: str, subscriptions: Iterable[SubscriptionData]) -> None:
+        """Take over a heartbeat's SQL subscriptions; filters on topics it does not name die. Mirrors register."""
+        named = {one.topic: one for one in subscriptions}
+        for topic, subscription in named.items():
+            if not is_tag_type(subscription.expression_type) and subscription.sub_string:
+                self._register(topic, group, subscription)
+        for known in self._of_group(group):
+            if known.topic not in named and not known.is_dead:
+                self._die(known)
+
+    def unregister(self, group: str) -> None:
+        """The group's last member left: its filters are dead. Mirrors unRegister."""
+        for known in self._of_group(group):
+            if not known.is_dead:
+                self._die(known)
+
+    def _register(self, topic: str, group: str, subscription: SubscriptionData) -> None:
+        groups = self._topics.setdefault(topic, {})
+        known = groups.get(group)
+        version = subscription.sub_version
+        if known is not None and version <= known.client_version:
+            if version == known.client_version and known.is_dead:
+                known.dead_ms = 0
+                self._on_changed()
+            return
+        if known is not None and known.expression == subscription.sub_string:
+            known.client_version = version
+            known.dead_ms = 0
+            self._on_changed()
+            return
+        try:
+            groups[group] = self.build(topic, group, subscription.sub_string, subscription.expression_type, version)
+        except FilterError:
+            groups.pop(group, None)  # the client learns of it by code 27
+        self._on_changed()
+
+    def _die(self, known: ConsumerFilter) -> None:
+        known.dead_ms = self._now_ms()
+        self._on_changed()
+
+    def _of_group(self, group: str) -> list[ConsumerFilter]:
+        return [groups[group] for groups in self._topics.values() if group in groups]
+
+    def _clean(self) -> None:
+        now_ms = self._now_ms()
+        for topic, groups in list(self._topics.items()):
+            for group, known in list(groups.items()):
+                if known.is_dead and now_ms - known.dead_ms >= self._clean_after_ms:
+                    del groups[group]
+            if not groups:
+                del self._topics[topic]
+
+    def encode(self) -> str:
+        """The text of consumerFilter.json; filters dead for 24 h are dropped now."""
+        self._clean()
+        return java_json.pretty(
+            {
+                "filterDataByTopic": {
+                    topic: {"groupFilterData": {group: one.to_value() for group, one in groups.items()}, "topic": topic}
+                    for topic, groups in self._topics.items()
+                }
+            }
+        )
+
+    def decode(self, text: str) -> None:
+        """Take over a file's filters; the living ones count as dead since 30 s ago. Raises CorruptionError."""
+        try:
+            value = java_json.loads(text)
+            loaded = [
+                self._from_value(entry)
+                for groups in value["filterDataByTopic"].values()
+                for entry in groups["groupFilterData"].values()
+            ]
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CorruptionError(
+                "consumer filters cannot be read", expected='{"filterDataByTopic":{…}}', found=error
+            ) from error
+        if any(one.bloom_bits != self._bits for one in loaded):
+            return  # made for bitmaps of another length: RocketMQ drops the whole file
+        self._topics = {}
+        for one in loaded:
+            self._topics.setdefault(one.topic, {})[one.group] = one
+
+    def _from_value(self, value: Mapping[str, Any]) -> ConsumerFilter:
+        bloom = value.get("bloomFilterData") or {"bitNum": self._bits, "bitPos": []}
+        loaded = ConsumerFilter(
+            value["topic"],
+            value["consumerGroup"],
+            value["expression"],
+            value["expressionType"],
+            int(value["clientVersion"]),
+            int(value["bornTime"]),
+            int(bloom["bitNum"]),
+            [int(position) for position in bloom["bitPos"]],
+            int(value["deadTime"]),
+        )
+        if loaded.dead_ms == 0:
+            loaded.dead_ms = max(self._now_ms() - 30_000, loaded.born_ms)
+        try:
+            loaded.compiled = sql.compile(loaded.expression)
+        except FilterError:
+            loaded.compiled = None
+        return loaded
+
+    def __len__(self) -> int:
+        return sum(len(groups) for groups in self._topics.values())
+
+    def __repr__(self) -> str:
+        return f"<ConsumerFilterTable: {len(self)} filters on {len(self._topics)} topics>"
+
+
+class PullFilter:
+    """What one pull lets through. Mirrors ExpressionMessageFilter and, with ``of_retried``, its form for retry topics.
+
+    ``of_retried(topic)`` finds the SQL filter of a retried message's first topic (filterSupportRetry). As in RocketMQ
+    it is asked only when the retry topic itself is subscribed with SQL, which its clients never do.
+    """
+
+    __slots__ = ("_codes", "_compiled", "_is_tag", "_of_retried", "_passes_all")
+
+    def __init__(
+        self,
+        subscription: SubscriptionData,
+        consumer_filter: ConsumerFilter | None,
+        of_retried: Callable[[str], ConsumerFilter | None] | None = None,
+    ) -> None:
+        self._is_tag = is_tag_type(subscription.expression_type)
+        self._passes_all = subscription.class_filter_mode or (self._is_tag and subscription.sub_string == ALL)
+        self._codes = frozenset(subscription.code_set)
+        self._compiled = None if consumer_filter is None else consumer_filter.compiled
+        retried = subscription.topic.startswith(names.RETRY_PREFIX)
+        self._of_retried = of_retried if retried and not self._is_tag and not self._passes_all else None
+
+    @property
+    def needs_properties(self) -> bool:
+        """True when ``matches_properties`` may say no."""
+        return not self._is_tag and not self._passes_all
+
+    def matches_code(self, tags_code: int) -> bool:
+        """Test an index entry's tag hash (its low 32 bits)."""
+        if self._passes_all or not self._is_tag:
+            return True
+        return ((tags_code + (1 << 31)) & 0xFFFFFFFF) - (1 << 31) in self._codes
+
+    def matches_properties(self, properties: Mapping[str, str]) -> bool:
+        """Test a message's properties; unknown and errors count as no."""
+        if not self.needs_properties:
+            return True
+        compiled = self._compiled
+        if self._of_retried is not None:
+            consumer_filter = self._of_retried(properties.get(p.RETRY_TOPIC, ""))
+            compiled = None if consumer_filter is None else consumer_filter.compiled
+        if compiled is None:
+            return True
+        try:
+            return compiled.evaluate(properties) is True
+        except FilterError:
+            return False

@@ -1,0 +1,205 @@
+"""Who consumes: the members of each group, connected to this broker now, and what the group subscribes to.
+
+Mirrors: ConsumerManager and ConsumerGroupInfo; opened by the labs on rebalance and on the tag pitfall.
+
+    group      channels (members)                   subscriptions: topic -> expression, subVersion
+    billing    ch 7  10.0.0.5@one   heard 12:00:30   orders            paid || shipped   1795…446
+               ch 9  10.0.0.6@two   heard 12:00:29   %RETRY%billing    *                 1795…301
+
+    A subscription is one per (group, topic): the highest subVersion wins, a lower or equal one is ignored.
+    Topics that a heartbeat does not name are removed: it always carries the member's whole set.
+
+Left out: POP and the proxy's members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mqlab.remoting.endpoint import Channel
+from mqlab.wire.bodies import SubscriptionData
+
+BROADCASTING, CLUSTERING = "BROADCASTING", "CLUSTERING"
+CONSUME_ACTIVELY, CONSUME_PASSIVELY = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One client on one channel, as its last heartbeat said. Mirrors ClientChannelInfo."""
+
+    channel: Channel
+    client_id: str
+    language: str
+    version: int
+    last_update_ms: int
+
+
+@dataclass(slots=True, eq=False)
+class ConsumerGroup:
+    """The members and subscriptions of one group on this broker. Mirrors ConsumerGroupInfo."""
+
+    name: str
+    consume_type: str
+    message_model: str
+    consume_from_where: str
+    members: dict[Channel, Member] = field(default_factory=dict)
+    subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
+
+    @property
+    def client_ids(self) -> list[str]:
+        """All members' client ids; one that stands twice has two connections."""
+        return [member.client_id for member in self.members.values()]
+
+    @property
+    def is_broadcasting(self) -> bool:
+        """True when every member consumes everything."""
+        return self.message_model == BROADCASTING
+
+    def member(self, client_id: str) -> Member | None:
+        """The first member with this client id."""
+        return next((member for member in self.members.values() if member.client_id == client_id), None)
+
+    def update_subscriptions(self, subscriptions: Iterable[SubscriptionData]) -> bool:
+        """Take over one member's set; True when a topic was added or removed (a changed expression is not a change)."""
+        changed = False
+        named: dict[str, SubscriptionData] = {}
+        for fresh in subscriptions:
+            named[fresh.topic] = fresh
+            known = self.subscriptions.get(fresh.topic)
+            if known is None:
+                self.subscriptions[fresh.topic] = fresh
+                changed = True
+            elif fresh.sub_version > known.sub_version:
+                self.subscriptions[fresh.topic] = fresh
+        for topic in [topic for topic in self.subscriptions if topic not in named]:
+            del self.subscriptions[topic]
+            changed = True
+        return changed
+
+
+class ConsumerTable(Mapping[str, ConsumerGroup]):
+    """group -> members and subscriptions. Mirrors ConsumerManager.
+
+    ``on_members_changed(group)`` asks for a notice to all members; ``on_registered(group, subscriptions)`` follows
+    every heartbeat; ``on_removed(group name)`` follows the last member's leaving.
+    """
+
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        *,
+        on_members_changed: Callable[[ConsumerGroup], None] = lambda group: None,
+        on_registered: Callable[[str, list[SubscriptionData]], None] = lambda group, subscriptions: None,
+        on_removed: Callable[[str], None] = lambda group: None,
+        note: Callable[..., None] = lambda *_, **__: None,
+    ) -> None:
+        self._now_ms = now_ms
+        self._on_members_changed = on_members_changed
+        self._on_registered = on_registered
+        self._on_removed = on_removed
+        self._note = note
+        self._groups: dict[str, ConsumerGroup] = {}
+
+    def register(
+        self,
+        name: str,
+        member: Member,
+        *,
+        consume_type: str,
+        message_model: str,
+        consume_from_where: str,
+        subscriptions: list[SubscriptionData],
+        notify: bool = True,
+    ) -> bool:
+        """Take over one entry of a heartbeat; True when the group's members or topics changed.
+
+        Type, model and starting point are those of the last heartbeat. Mirrors registerConsumer.
+        """
+        group = self._groups.get(name)
+        if group is None:
+            group = self._groups[name] = ConsumerGroup(name, consume_type, message_model, consume_from_where)
+        group.consume_type, group.message_model = consume_type, message_model
+        group.consume_from_where = consume_from_where
+        joined = self._heard(group, member)
+        before = list(group.subscriptions.values())
+        topics_changed = group.update_subscriptions(subscriptions)
+        if list(group.subscriptions.values()) != before:
+            self._note("subscription.changed", group=name, subscriptions=_expressions(group), client=member.client_id)
+        if (joined or topics_changed) and notify and not group.is_broadcasting:
+            self._on_members_changed(group)
+        self._on_registered(name, subscriptions)
+        return joined or topics_changed
+
+    def unregister(self, name: str, channel: Channel, *, notify: bool = True) -> None:
+        """A client says that it leaves the group. Mirrors unregisterConsumer."""
+        group = self._groups.get(name)
+        if group is None or not self._left(group, channel, "unregistered"):
+            return
+        if notify and not group.is_broadcasting:
+            self._on_members_changed(group)
+
+    def channel_closed(self, channel: Channel) -> None:
+        """A connection is gone: its member leaves every group. Mirrors doChannelCloseEvent."""
+        for group in list(self._groups.values()):
+            if self._left(group, channel, "channel closed") and not group.is_broadcasting:
+                self._on_members_changed(group)
+
+    def expire(self, timeout_ms: int) -> list[Channel]:
+        """Remove members not heard of for longer than ``timeout_ms``; returns their channels, which are to be closed.
+
+        Nobody is notified: RocketMQ's scan does not either. Mirrors scanNotActiveChannel.
+        """
+        silent = []
+        now_ms = self._now_ms()
+        for group in list(self._groups.values()):
+            for member in [one for one in group.members.values() if now_ms - one.last_update_ms > timeout_ms]:
+                silent.append(member.channel)
+                self._left(group, member.channel, "expired")
+        return silent
+
+    def oldest_update_ms(self) -> int | None:
+        """When the member that has been silent longest was last heard, None without members."""
+        heard = [member.last_update_ms for group in self._groups.values() for member in group.members.values()]
+        return min(heard, default=None)
+
+    def groups_subscribing(self, topic: str) -> list[str]:
+        """Groups with members now that subscribe to the topic. Mirrors queryTopicConsumeByWho."""
+        return [group.name for group in self._groups.values() if topic in group.subscriptions]
+
+    def _heard(self, group: ConsumerGroup, member: Member) -> bool:
+        known = group.members.get(member.channel)
+        if known is None:
+            group.members[member.channel] = member
+            self._note("member.joined", group=group.name, client=member.client_id, members=len(group.members))
+        else:
+            known.client_id = member.client_id
+            known.last_update_ms = self._now_ms()
+        return known is None
+
+    def _left(self, group: ConsumerGroup, channel: Channel, why: str) -> bool:
+        member = group.members.pop(channel, None)
+        if member is None:
+            return False
+        self._note("member.left", group=group.name, client=member.client_id, why=why, members=len(group.members))
+        if not group.members:
+            del self._groups[group.name]
+            self._on_removed(group.name)
+        return True
+
+    def __getitem__(self, name: str) -> ConsumerGroup:
+        return self._groups[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __repr__(self) -> str:
+        members = sum(len(group.members) for group in self._groups.values())
+        return f"<ConsumerTable: {members} members of {len(self._groups)} groups>"
+
+
+def _expressions(group: ConsumerGroup) -> dict[str, str]:
+    return {topic: subscription.sub_string for topic, subscription in group.subscriptions.items()}

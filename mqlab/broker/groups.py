@@ -1,0 +1,123 @@
+"""How each consumer group may consume on this broker.
+
+Mirrors: SubscriptionGroupManager; file config/subscriptionGroup.json; opened by the labs on retry and dead letters.
+
+    group      retryQueueNums  retryMaxTimes  consumeEnable  made
+    billing    1               16             true           by its first heartbeat, pull or send-back
+    TOOLS_…    1               16             true           at start
+
+Left out: POP's retry policies (written to the file with their default, as RocketMQ does).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mqlab.errors import CorruptionError
+from mqlab.wire import java_json, names
+from mqlab.wire.bodies import DataVersion, SubscriptionGroupConfig
+
+
+class GroupTable(Mapping[str, SubscriptionGroupConfig]):
+    """group -> its configuration. Mirrors SubscriptionGroupManager."""
+
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        *,
+        auto_create: bool = True,
+        on_changed: Callable[[], None] = lambda: None,
+        note: Callable[..., None] = lambda *_, **__: None,
+    ) -> None:
+        self._now_ms = now_ms
+        self._auto_create = auto_create
+        self._on_changed = on_changed
+        self._note = note
+        self.data_version = DataVersion.at(now_ms())
+        self._groups = {name: SubscriptionGroupConfig(group_name=name) for name in names.PREDEFINED_GROUPS}
+        self.forbidden: dict[str, dict[str, int]] = {}
+
+    def find(self, group: str) -> SubscriptionGroupConfig | None:
+        """The group's configuration, made with defaults if that is allowed; None if it is not.
+
+        Mirrors findSubscriptionGroupConfig.
+        """
+        known = self._groups.get(group)
+        if known is not None:
+            return known
+        if not (self._auto_create or group in names.PREDEFINED_GROUPS) or names.group_problem(group):
+            return None
+        self._groups[group] = SubscriptionGroupConfig(group_name=group)
+        self._note("group.created", group=group, by="use")
+        self._advance()
+        return self._groups[group]
+
+    def update(self, config: SubscriptionGroupConfig) -> None:
+        """Create or replace a group. Mirrors updateSubscriptionGroupConfig."""
+        kind = "group.updated" if config.group_name in self._groups else "group.created"
+        self._groups[config.group_name] = config
+        self._note(kind, group=config.group_name, by="admin")
+        self._advance()
+
+    def delete(self, group: str) -> bool:
+        """Remove a group; False when there is none. Mirrors deleteSubscriptionGroupConfig."""
+        if self._groups.pop(group, None) is None:
+            return False
+        self.forbidden.pop(group, None)
+        self._note("group.deleted", group=group)
+        self._advance()
+        return True
+
+    def is_forbidden(self, group: str, topic: str, bit: int) -> bool:
+        """True when one of the group's permissions on the topic is taken away. Mirrors getForbidden."""
+        return bool(self.forbidden.get(group, {}).get(topic, 0) >> bit & 1)
+
+    def to_value(self) -> dict[str, Any]:
+        """What the file and request 201 hold."""
+        return {
+            "dataVersion": self.data_version.to_value(),
+            "forbiddenTable": {group: dict(topics) for group, topics in self.forbidden.items()},
+            "subscriptionGroupTable": {name: group.to_value() for name, group in self._groups.items()},
+        }
+
+    def encode(self) -> str:
+        """The text of subscriptionGroup.json."""
+        return java_json.pretty(self.to_value())
+
+    def decode(self, text: str) -> None:
+        """Take over a file's groups, over the predefined ones. Raises CorruptionError."""
+        try:
+            value = java_json.loads(text)
+            loaded = {
+                name: SubscriptionGroupConfig.from_value(group)
+                for name, group in value["subscriptionGroupTable"].items()
+            }
+            forbidden = {
+                group: {topic: int(bits) for topic, bits in topics.items()}
+                for group, topics in value.get("forbiddenTable", {}).items()
+            }
+            version = value.get("dataVersion")
+            self.data_version = DataVersion.from_value(version) if version else self.data_version
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CorruptionError(
+                "groups cannot be read", expected='{"subscriptionGroupTable":{"billing":{…}}}', found=error
+            ) from error
+        self._groups.update(loaded)
+        self.forbidden = forbidden
+
+    def _advance(self) -> None:
+        self.data_version = self.data_version.next(self._now_ms())
+        self._on_changed()
+
+    def __getitem__(self, group: str) -> SubscriptionGroupConfig:
+        return self._groups[group]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __repr__(self) -> str:
+        return f"<GroupTable: {len(self._groups)} groups, version {self.data_version.counter}>"

@@ -1,0 +1,169 @@
+"""Pulls that found nothing yet and wait at the broker for a message or for their time to run out.
+
+Mirrors: PullRequestHoldService, ManyPullRequest and PullRequest; opened by the lab on pulling.
+
+    topic, queue     held pull (offset, filter)                      runs again when
+    orders 0         billing  next 7   tags paid    held 12:00:01    a message at 7 or later passes its filter: at once
+    orders 0         audit    next 7   *            held 12:00:04    its filter refused a message: at the next 5 s check
+    orders 1         billing  next 0   tags paid    held 12:00:01    15 s are over: first 5 s check after that
+
+RocketMQ checks every held pull each 5 s; here each pull has one deadline, on that same 5 s grid.
+Left out: the second table for pulls that read cold data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mqlab.ports import Clock, Deadline, next_on_grid
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.wire.command import RemotingCommand
+
+CHECK_PERIOD_MS = 5_000
+
+QueueKey = tuple[str, int]  # topic, queue id
+
+
+class MessageFilter(Protocol):
+    """What the store and the hold table ask about a message. Mirrors MessageFilter."""
+
+    @property
+    def needs_properties(self) -> bool: ...
+
+    def matches_code(self, tags_code: int) -> bool: ...
+
+    def matches_properties(self, properties: Mapping[str, str]) -> bool: ...
+
+
+@dataclass(slots=True, eq=False)
+class HeldPull:
+    """One waiting request: where it wants to read, since when, how long, and the way to answer it."""
+
+    topic: str
+    queue_id: int
+    queue_offset: int
+    group: str
+    request: RemotingCommand
+    channel: Channel
+    reply: Reply
+    message_filter: MessageFilter
+    held_at_ms: int
+    timeout_ms: int
+    deadline: Deadline | None = field(default=None, repr=False)
+
+
+class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
+    """(topic, queue id) -> the pulls held for that queue, oldest first. Mirrors PullRequestHoldService.
+
+    ``run_again`` gets each pull once, after it has left the table.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        run_again: Callable[[HeldPull], None],
+        max_offset: Callable[[str, int], int],
+        *,
+        check_period_ms: int = CHECK_PERIOD_MS,
+        note: Callable[..., None] = lambda *_, **__: None,
+    ) -> None:
+        self._clock = clock
+        self._run_again = run_again
+        self._max_offset = max_offset
+        self._period_ms = check_period_ms
+        self._origin_ms = clock.now_ms()
+        self._note = note
+        self._queues: dict[QueueKey, list[HeldPull]] = {}
+
+    def hold(self, pull: HeldPull) -> None:
+        """Keep a pull until something arrives or its time is over. Mirrors suspendPullRequest."""
+        self._queues.setdefault((pull.topic, pull.queue_id), []).append(pull)
+        self._check_at(pull, pull.held_at_ms + pull.timeout_ms, "pull.hold")
+        if self._max_offset(pull.topic, pull.queue_id) > pull.queue_offset:
+            self._check_at(pull, pull.held_at_ms, "pull.recheck")  # something is there although nothing was read
+        self._note(
+            "pull.held", group=pull.group, topic=pull.topic, queue_id=pull.queue_id, queue_offset=pull.queue_offset
+        )
+
+    def arrived(
+        self, topic: str, queue_id: int, next_queue_offset: int, tags_code: int, properties: Mapping[str, str] | None
+    ) -> None:
+        """A message became readable: run the pulls it suits, look at the others at the next check.
+
+        Mirrors notifyMessageArriving.
+        """
+        waiting = self._queues.get((topic, queue_id))
+        if not waiting:
+            return
+        for pull in list(waiting):
+            if next_queue_offset <= pull.queue_offset:
+                continue
+            if self._suits(pull.message_filter, tags_code, properties):
+                self._wake(pull, "arrived")
+            else:
+                self._check_at(pull, self._clock.now_ms(), "pull.recheck")
+
+    def drop(self, channel: Channel) -> None:
+        """Forget the pulls of a closed channel: nobody waits for them."""
+        for waiting in list(self._queues.values()):
+            for pull in [held for held in waiting if held.channel is channel]:
+                self._remove(pull)
+
+    def clear(self) -> None:
+        """Forget everything: the broker stops."""
+        for waiting in list(self._queues.values()):
+            for pull in list(waiting):
+                self._remove(pull)
+
+    def held(self) -> list[HeldPull]:
+        """All held pulls."""
+        return [pull for waiting in self._queues.values() for pull in waiting]
+
+    def _suits(self, message_filter: MessageFilter, tags_code: int, properties: Mapping[str, str] | None) -> bool:
+        if not message_filter.matches_code(tags_code):
+            return False
+        return properties is None or message_filter.matches_properties(properties)
+
+    def _check_at(self, pull: HeldPull, due_ms: int, kind: str) -> None:
+        due_ms = next_on_grid(due_ms, self._period_ms, self._origin_ms)
+        if pull.deadline is not None:
+            if pull.deadline.due_ms <= due_ms:
+                return
+            pull.deadline.cancel()
+        pull.deadline = self._clock.call_at(due_ms, lambda: self._checked(pull), kind)
+
+    def _checked(self, pull: HeldPull) -> None:
+        pull.deadline = None
+        if self._clock.now_ms() >= pull.held_at_ms + pull.timeout_ms:
+            self._wake(pull, "timeout")
+        else:
+            self._wake(pull, "check")  # armed early only when a message is there; a check asks no filter
+
+    def _wake(self, pull: HeldPull, why: str) -> None:
+        self._remove(pull)
+        self._note("pull.woken", group=pull.group, topic=pull.topic, queue_id=pull.queue_id, why=why)
+        self._run_again(pull)
+
+    def _remove(self, pull: HeldPull) -> None:
+        if pull.deadline is not None:
+            pull.deadline.cancel()
+            pull.deadline = None
+        waiting = self._queues.get((pull.topic, pull.queue_id), [])
+        if pull in waiting:
+            waiting.remove(pull)
+        if not waiting:
+            self._queues.pop((pull.topic, pull.queue_id), None)
+
+    def __getitem__(self, key: QueueKey) -> list[HeldPull]:
+        return self._queues[key]
+
+    def __iter__(self) -> Iterator[QueueKey]:
+        return iter(self._queues)
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def __repr__(self) -> str:
+        return f"<HeldPulls: {len(self.held())} pulls on {len(self._queues)} queues>"

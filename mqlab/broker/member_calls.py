@@ -1,0 +1,83 @@
+"""Questions to one member, passed on by the broker: how are you running, and consume this message now.
+
+Mirrors: AdminBrokerProcessor.callConsumer, Broker2Client; GET_CONSUMER_RUNNING_INFO 307, CONSUME_MESSAGE_DIRECTLY 309;
+lab on diagnosing a group.
+
+    tool ─▶ broker ─▶ member (10 s) ─▶ answer passed on as it is
+            not online: 1      no answer in time: 207
+
+Left out: pushing replies of request-reply messages (326).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.errors import CorruptionError, RemotingError
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Refused, text
+from mqlab.wire import ids, record
+from mqlab.wire.codes import ResponseCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.command import request as make_request
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+CALL_TIMEOUT_MS = 10_000
+V3_1_8 = 57  # members older than this do not know the questions
+
+
+class MemberCalls:
+    """Handlers of the requests that are passed on to a member."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def get_consumer_running_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_CONSUMER_RUNNING_INFO."""
+        self._call(request, request.body, dict(request.ext_fields), reply)
+        return None
+
+    def consume_message_directly(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """CONSUME_MESSAGE_DIRECTLY: the broker adds the message, found by its offset id."""
+        broker = self._broker
+        fields = {**request.ext_fields, "brokerName": broker.config.broker_name}
+        topic = broker.topics.get(fields.get("topic", ""))
+        if topic is not None:
+            fields["topicSysFlag"] = str(topic.topic_sys_flag)
+        group = broker.groups.get(text(request, "consumerGroup"))
+        if group is not None:
+            fields["groupSysFlag"] = str(group.group_sys_flag)
+        try:
+            _, physical_offset = ids.parse_offset_msg_id(text(request, "msgId"))
+        except CorruptionError as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+        found = broker.store.message_at(physical_offset)
+        if found is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {physical_offset}")
+        self._call(request, record.encode(found), fields, reply)
+        return None
+
+    def _call(self, request: RemotingCommand, content: bytes | None, fields: dict[str, str], reply: Reply) -> None:
+        group, client_id = text(request, "consumerGroup"), text(request, "clientId")
+        members = self._broker.consumers.get(group)
+        member = members.member(client_id) if members is not None else None
+        if member is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"The Consumer <{group}> <{client_id}> not online")
+        if member.version < V3_1_8:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"The Consumer <{client_id}> is too old: version {member.version}")
+        question = make_request(request.code, content)
+        question.ext_fields.update(fields)
+
+        def answered(answer: RemotingCommand) -> None:
+            passed_on = request.reply(answer.code, answer.remark, answer.body)
+            passed_on.ext_fields.update(answer.ext_fields)
+            reply(passed_on)
+
+        def failed(error: BaseException) -> None:
+            late = isinstance(error, RemotingError) and error.code == "timeout"
+            code = ResponseCode.CONSUME_MSG_TIMEOUT if late else ResponseCode.SYSTEM_ERROR
+            reply(request.reply(code, f"consumer <{group}> <{client_id}>: {error}"))
+
+        member.channel.invoke(question, CALL_TIMEOUT_MS).then(answered, failed)

@@ -1,0 +1,196 @@
+"""Clients come and go: heartbeats, goodbyes, closed channels, who is in a group, and who may consume a queue in order.
+
+Mirrors: ClientManageProcessor, ConsumerManageProcessor (38), DefaultConsumerIdsChangeListener,
+ClientHousekeepingService, AdminBrokerProcessor (41, 42);
+HEART_BEAT 34, UNREGISTER_CLIENT 35, GET_CONSUMER_LIST_BY_GROUP 38,
+CHECK_CLIENT_CONFIG 46, LOCK_BATCH_MQ 41, UNLOCK_BATCH_MQ 42; lab on rebalance.
+
+    heartbeat of consumer group g ─▶ group made if need be ─▶ %RETRY%g made ─▶ member and topics registered
+        joined, or topics changed ─▶ NOTIFY_CONSUMER_IDS_CHANGED 40 to every member, the new one too (not: broadcasting)
+        a changed expression      ─▶ nobody is told
+    silent for more than 120 s    ─▶ removed at the next 10 s tick, channel closed, nobody is told
+
+Left out: heartbeats without subscriptions (V2: the answer does not offer them, so that clients send whole ones).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.broker import topics
+from mqlab.broker.consumer_filters import is_tag_type
+from mqlab.broker.consumers import CONSUME_ACTIVELY, ConsumerGroup, Member
+from mqlab.errors import FilterError
+from mqlab.filter import sql
+from mqlab.ports import Deadline, next_on_grid
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Refused, body, text
+from mqlab.wire import bodies, names
+from mqlab.wire.bodies import CheckClientRequestBody, ConsumerData, HeartbeatData, LockBatchRequestBody
+from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.command import request as make_request
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+SCAN_PERIOD_MS = 10_000
+BATCHED_NOTICE_FIRST_MS = 30_000
+BATCHED_NOTICE_PERIOD_MS = 15_000
+
+
+class Membership:
+    """Handlers of what clients say about themselves, and the scan for silent ones."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._started_ms = broker.now_ms()
+        self._scan: Deadline | None = None
+        self._batched: dict[str, ConsumerGroup] = {}
+        self._batch: Deadline | None = None
+
+    # -- heartbeats and goodbyes
+
+    def heart_beat(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """HEART_BEAT."""
+        heartbeat = HeartbeatData.from_json(body(request))
+        for consumer in heartbeat.consumer_data_set:
+            active = consumer.consume_type == CONSUME_ACTIVELY
+            if not (active and self._broker.config.reject_pull_consumer_enable):
+                self._register_consumer(consumer, self._member(heartbeat, channel, request))
+        for producer in heartbeat.producer_data_set:
+            self._broker.producers.register(producer.group_name, self._member(heartbeat, channel, request))
+        self._arm_scan()
+        return request.reply()
+
+    def _member(self, heartbeat: HeartbeatData, channel: Channel, request: RemotingCommand) -> Member:
+        return Member(channel, heartbeat.client_id, request.language, request.version, self._broker.now_ms())
+
+    def _register_consumer(self, consumer: ConsumerData, member: Member) -> None:
+        broker = self._broker
+        group = broker.groups.find(consumer.group_name)
+        if group is None:
+            return  # it may not be made: skipped without a word
+        ordered = any(
+            subscribed.topic in broker.topics and broker.topics[subscribed.topic].order
+            for subscribed in consumer.subscription_data_set
+        )
+        broker.topics.create_on_send_back(
+            names.retry_topic(consumer.group_name),
+            group.retry_queue_nums,
+            order=ordered,
+            topic_sys_flag=topics.UNIT_SUB_FLAG if consumer.unit_mode else 0,
+        )
+        broker.consumers.register(
+            consumer.group_name,
+            member,
+            consume_type=consumer.consume_type,
+            message_model=consumer.message_model,
+            consume_from_where=consumer.consume_from_where,
+            subscriptions=list(consumer.subscription_data_set),
+            notify=group.notify_consumer_ids_changed_enable,
+        )
+
+    def unregister_client(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """UNREGISTER_CLIENT."""
+        text(request, "clientID")
+        producer_group = request.ext_fields.get("producerGroup")
+        if producer_group:
+            self._broker.producers.unregister(producer_group, channel)
+        consumer_group = request.ext_fields.get("consumerGroup")
+        if consumer_group:
+            group = self._broker.groups.find(consumer_group)
+            notify = group is None or group.notify_consumer_ids_changed_enable
+            self._broker.consumers.unregister(consumer_group, channel, notify=notify)
+        return request.reply()
+
+    def channel_closed(self, channel: Channel) -> None:
+        """A connection is gone, with everybody who spoke over it."""
+        self._broker.held_pulls.drop(channel)
+        self._broker.consumers.channel_closed(channel)
+        self._broker.producers.channel_closed(channel)
+
+    def get_consumer_list_by_group(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_CONSUMER_LIST_BY_GROUP."""
+        group = text(request, "consumerGroup")
+        members = self._broker.consumers.get(group)
+        if members is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {group}")
+        return request.reply(body=bodies.consumer_ids_to_json(members.client_ids))
+
+    def check_client_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """CHECK_CLIENT_CONFIG: may this client filter by its SQL expression?"""
+        subscription = CheckClientRequestBody.from_json(body(request)).subscription_data
+        if subscription is None or is_tag_type(subscription.expression_type):
+            return request.reply()
+        if not self._broker.config.enable_property_filter:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"The broker does not support consumer to filter message by {subscription.expression_type}",
+            )
+        try:
+            sql.compile(subscription.sub_string)
+        except FilterError as error:
+            raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
+        return request.reply()
+
+    # -- notices
+
+    def members_changed(self, group: ConsumerGroup) -> None:
+        """Tell every member to rebalance: now, or together with other changes of 15 s."""
+        config = self._broker.config
+        if not config.notify_consumer_ids_changed_enable:
+            return
+        if config.real_time_notify_consumer_change:
+            self._notify(group)
+            return
+        self._batched[group.name] = group
+        if self._batch is None:
+            origin_ms = self._started_ms + BATCHED_NOTICE_FIRST_MS
+            due_ms = next_on_grid(max(self._broker.now_ms(), origin_ms), BATCHED_NOTICE_PERIOD_MS, origin_ms)
+            self._batch = self._broker.ports.clock.call_at(due_ms, self._notify_batched, "broker.notify_members")
+
+    def _notify_batched(self) -> None:
+        self._batch = None
+        changed, self._batched = self._batched, {}
+        for group in changed.values():
+            self._notify(group)
+
+    def _notify(self, group: ConsumerGroup) -> None:
+        for channel in list(group.members):
+            channel.send_oneway(make_request(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, consumerGroup=group.name))
+
+    # -- silent clients
+
+    def _arm_scan(self) -> None:
+        if self._scan is not None:
+            return
+        broker = self._broker
+        heard = [broker.consumers.oldest_update_ms(), broker.producers.oldest_update_ms()]
+        oldest_ms = min((at for at in heard if at is not None), default=None)
+        if oldest_ms is not None:
+            first_silent_ms = oldest_ms + broker.config.channel_expired_timeout + 1
+            due_ms = next_on_grid(first_silent_ms, SCAN_PERIOD_MS, self._started_ms)
+            self._scan = broker.ports.clock.call_at(due_ms, self._expire, "broker.scan_channels")
+
+    def _expire(self) -> None:
+        self._scan = None
+        timeout_ms = self._broker.config.channel_expired_timeout
+        silent = self._broker.consumers.expire(timeout_ms) + self._broker.producers.expire(timeout_ms)
+        for channel in dict.fromkeys(silent):
+            channel.close()
+        self._arm_scan()
+
+    # -- locks of queues consumed in order
+
+    def lock_batch_mq(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """LOCK_BATCH_MQ: answers with the queues the client holds now."""
+        asked = LockBatchRequestBody.from_json(body(request))
+        held = self._broker.queue_locks.try_lock(asked.consumer_group, asked.mq_set, asked.client_id)
+        return request.reply(body=bodies.LockBatchResponseBody(lock_ok_mq_set=held).to_json())
+
+    def unlock_batch_mq(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """UNLOCK_BATCH_MQ."""
+        asked = LockBatchRequestBody.from_json(body(request))
+        self._broker.queue_locks.unlock(asked.consumer_group, asked.mq_set, asked.client_id)
+        return request.reply()

@@ -1,0 +1,59 @@
+"""Finding one message: by its offset id, by its unique key, by a business key.
+
+Mirrors: QueryMessageProcessor; requests VIEW_MESSAGE_BY_ID 33, QUERY_MESSAGE 12; lab on the index.
+
+    33   offset (from the offset id)      one unit, 1 when nothing stands there
+    12   topic, key, time, at most n      units whose key hash matches (the client compares the keys); none: 22
+         _UNIQUE_KEY_QUERY=true           the broker's own limit of 32 instead of n
+
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole
+from mqlab.wire import record
+from mqlab.wire.codes import ResponseCode
+from mqlab.wire.command import RemotingCommand
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
+DEFAULT_QUERY_MAX_NUM = 32
+
+
+class MessageLookup:
+    """Handlers of the requests that look for messages."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def view_message_by_id(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """VIEW_MESSAGE_BY_ID."""
+        physical_offset = whole(request, "offset")
+        found = self._broker.store.message_at(physical_offset)
+        if found is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {physical_offset}")
+        return request.reply(body=record.encode(found))
+
+    def query_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """QUERY_MESSAGE."""
+        most = DEFAULT_QUERY_MAX_NUM if truth(request, UNIQUE_KEY_QUERY) else whole(request, "maxNum")
+        found = self._broker.store.query(
+            text(request, "topic"),
+            text(request, "key"),
+            max_nums=most,
+            begin_ms=whole(request, "beginTimestamp"),
+            end_ms=whole(request, "endTimestamp"),
+        )
+        if not found.records:
+            raise Refused(ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct")
+        return request.reply(
+            body=b"".join(record.encode(one) for one in found.records),
+            indexLastUpdateTimestamp=found.index_last_update_timestamp,
+            indexLastUpdatePhyoffset=found.index_last_update_phyoffset,
+        )

@@ -1,0 +1,170 @@
+"""Moving a group's offsets from outside: to a time, to the end, to a number; and reading what its members remember.
+
+Mirrors: AdminBrokerProcessor.resetOffsetInner, Broker2Client; INVOKE_BROKER_TO_RESET_OFFSET 222,
+RESET_CONSUMER_CLIENT_OFFSET 220, INVOKE_BROKER_TO_GET_CONSUMER_STATUS 223, CLONE_GROUP_OFFSET 314; lab on offsets.
+
+    server side (default)   mark and stored offset per queue; the next pull of that queue gets 21 and takes the mark
+    client side             220 to every member, which stops its queues, waits 10 s and moves
+
+    target by time          below 0: the end · first message stored at or after it · none: the end
+    target by number        within min .. max + 1, else 1
+
+Left out: the list form of 220 for C++ members is sent, their own reset is not modelled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.promises import Promise, gather
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
+from mqlab.wire import java_json
+from mqlab.wire.bodies import TopicConfig
+from mqlab.wire.body import queue_key, queue_to_value
+from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.command import request as make_request
+from mqlab.wire.java_json import to_json
+from mqlab.wire.message import MessageQueue
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+CALL_TIMEOUT_MS = 5_000
+LATEST = -1
+
+
+class OffsetResets:
+    """Handlers of the requests that move offsets or ask members for theirs."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def invoke_broker_to_reset_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """INVOKE_BROKER_TO_RESET_OFFSET."""
+        group, topic_name, timestamp_ms = text(request, "group"), text(request, "topic"), whole(request, "timestamp")
+        if self._broker.config.use_server_side_reset_offset:
+            offsets = self._reset_here(group, topic_name, timestamp_ms, request)
+        else:
+            offsets = self._reset_members(group, topic_name, timestamp_ms, truth(request, "isForce"))
+        table = {queue_key(queue): offset for queue, offset in offsets.items()}
+        return request.reply(body=to_json({"offsetTable": table}))
+
+    # -- at the broker
+
+    def _reset_here(
+        self, group: str, name: str, timestamp_ms: int, request: RemotingCommand
+    ) -> dict[MessageQueue, int]:
+        broker = self._broker
+        if broker.store.config.broker_role == "SLAVE":
+            raise Refused(ResponseCode.SYSTEM_ERROR, "Can not reset offset in slave broker")
+        topic = broker.topics.get(name)
+        if topic is None:
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic {name} does not exist")
+        if group not in broker.groups:
+            raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
+        queue_id = whole_or(request, "queueId", -1)
+        asked = whole_or(request, "offset", None)
+        targets = {}
+        if queue_id is not None and queue_id >= 0:
+            by_number = asked is not None and asked != LATEST
+            targets[queue_id] = (
+                self._in_range(topic, queue_id, asked) if by_number else self._by_time(topic, queue_id, timestamp_ms)
+            )
+        else:
+            for one in range(topic.read_queue_nums):
+                targets[one] = self._by_time(topic, one, timestamp_ms)
+        for one, target in targets.items():
+            broker.offset_table.assign_reset(group, name, one, target)
+        return {MessageQueue(name, broker.config.broker_name, one): target for one, target in targets.items()}
+
+    def _in_range(self, topic: TopicConfig, queue_id: int, asked: int | None) -> int:
+        store = self._broker.store
+        least, most = store.min_offset(topic.topic_name, queue_id), store.max_offset(topic.topic_name, queue_id)
+        if asked is None or not least <= asked <= most + 1:
+            range_text = f"[{least}-{most}]"
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"Target offset {asked} not in consume queue range {range_text}")
+        return asked
+
+    def _by_time(self, topic: TopicConfig, queue_id: int, timestamp_ms: int) -> int:
+        if timestamp_ms < 0:
+            return self._broker.store.max_offset(topic.topic_name, queue_id)
+        return self._broker.store.search_offset(topic.topic_name, queue_id, timestamp_ms)
+
+    # -- at the members
+
+    def _reset_members(self, group: str, name: str, timestamp_ms: int, force: bool) -> dict[MessageQueue, int]:
+        broker = self._broker
+        topic = broker.topics.get(name)
+        if topic is None:
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"no topic in this broker. topic={name}")
+        offsets = {}
+        for queue_id in range(topic.write_queue_nums):
+            stored = broker.offset_table.query(group, name, queue_id)
+            if stored == -1:
+                raise Refused(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")
+            target = max(self._by_time(topic, queue_id, timestamp_ms), 0)
+            offsets[MessageQueue(name, broker.config.broker_name, queue_id)] = target if force else min(target, stored)
+        members = broker.consumers.get(group)
+        if members is None:
+            raise Refused(
+                ResponseCode.CONSUMER_NOT_ONLINE,
+                f"Consumer not online, so can not reset offset, Group: {group} Topic: {name} Timestamp: {timestamp_ms}",
+            )
+        for member in list(members.members.values()):
+            content = _offsets_as_list(offsets) if member.language == "CPP" else _offsets_as_map(offsets)
+            member.channel.send_oneway(
+                make_request(
+                    RequestCode.RESET_CONSUMER_CLIENT_OFFSET,
+                    content,
+                    topic=name,
+                    group=group,
+                    timestamp=timestamp_ms,
+                    isForce=force,
+                )
+            )
+        return offsets
+
+    def invoke_broker_to_get_consumer_status(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """INVOKE_BROKER_TO_GET_CONSUMER_STATUS: what the members' offset stores hold."""
+        group, topic = text(request, "group"), text(request, "topic")
+        only = request.ext_fields.get("clientAddr")
+        members = self._broker.consumers.get(group)
+        if members is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"No Any Consumer online in the consumer group: [{group}]")
+        asked: list[tuple[str, Promise[RemotingCommand]]] = []
+        for member in list(members.members.values()):
+            if not only or member.client_id == only:
+                question = make_request(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, topic=topic, group=group)
+                asked.append((member.client_id, member.channel.invoke(question, CALL_TIMEOUT_MS)))
+
+        def answered(answers: list[Promise[RemotingCommand]]) -> None:
+            table = {}
+            for (client_id, _), answer in zip(asked, answers, strict=True):
+                if answer.error is None and answer.value.code == ResponseCode.SUCCESS and answer.value.body:
+                    value = java_json.loads(answer.value.body.decode("utf-8", "replace"))
+                    table[client_id] = value.get("messageQueueTable") or {}
+            reply(request.reply(body=to_json({"consumerTable": table, "messageQueueTable": {}})))
+
+        gather([promise for _, promise in asked]).then(answered)
+        return None
+
+    def clone_group_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """CLONE_GROUP_OFFSET: a group starts where another one is."""
+        source, target = text(request, "srcGroup"), text(request, "destGroup")
+        named = request.ext_fields.get("topic") or ""
+        members = self._broker.consumers.get(source)
+        for topic in [named] if named.strip() else self._broker.offset_table.topics_of(source):
+            left_out = members is not None and topic not in members.subscriptions and not truth(request, "offline")
+            if topic in self._broker.topics and not left_out:
+                self._broker.offset_table.clone(source, target, topic)
+        return request.reply()
+
+
+def _offsets_as_map(offsets: dict[MessageQueue, int]) -> bytes:
+    return to_json({"offsetTable": {queue_key(queue): offset for queue, offset in offsets.items()}})
+
+
+def _offsets_as_list(offsets: dict[MessageQueue, int]) -> bytes:
+    return to_json({"offsetTable": [{**queue_to_value(queue), "offset": offset} for queue, offset in offsets.items()]})

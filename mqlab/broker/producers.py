@@ -1,0 +1,98 @@
+"""Who produces: the clients of each producer group, needed to ask one of them about an open transaction.
+
+Mirrors: ProducerManager; opened by the lab on transactions.
+
+    group     channels in the order they joined      asked next
+    pay       ch 3 10.0.0.7@one, ch 5 10.0.0.8@two    ch 5
+
+Left out: nothing that the remoting protocol uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from mqlab.broker.consumers import Member
+from mqlab.remoting.endpoint import Channel
+
+TRIES_FOR_OPEN_CHANNEL = 3  # ProducerManager.GET_AVAILABLE_CHANNEL_RETRY_COUNT
+
+
+class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
+    """group -> channel -> client. Mirrors ProducerManager."""
+
+    def __init__(self, now_ms: Callable[[], int], *, note: Callable[..., None] = lambda *_, **__: None) -> None:
+        self._now_ms = now_ms
+        self._note = note
+        self._groups: dict[str, dict[Channel, Member]] = {}
+        self._turn = 0
+
+    def register(self, group: str, member: Member) -> None:
+        """Take over one producer entry of a heartbeat. Mirrors registerProducer."""
+        members = self._groups.setdefault(group, {})
+        known = members.get(member.channel)
+        if known is None:
+            members[member.channel] = member
+            self._note("producer.joined", group=group, client=member.client_id)
+        else:
+            known.last_update_ms = self._now_ms()
+
+    def unregister(self, group: str, channel: Channel) -> None:
+        """A client says that it leaves the group. Mirrors unregisterProducer."""
+        members = self._groups.get(group, {})
+        member = members.pop(channel, None)
+        if member is not None:
+            self._note("producer.left", group=group, client=member.client_id)
+        if not members:
+            self._groups.pop(group, None)
+
+    def channel_closed(self, channel: Channel) -> None:
+        """A connection is gone: its client leaves every group."""
+        for group in list(self._groups):
+            self.unregister(group, channel)
+
+    def available_channel(self, group: str) -> Channel | None:
+        """A member's open channel, in turn; None when three in turn are closed. Mirrors getAvailableChannel."""
+        channels = list(self._groups.get(group, {}))
+        for _ in range(min(TRIES_FOR_OPEN_CHANNEL, len(channels))):
+            self._turn += 1
+            channel = channels[self._turn % len(channels)]
+            if channel.is_open:
+                return channel
+        return None
+
+    def find(self, client_id: str) -> Member | None:
+        """A client's member entry in any group."""
+        for members in self._groups.values():
+            for member in members.values():
+                if member.client_id == client_id:
+                    return member
+        return None
+
+    def expire(self, timeout_ms: int) -> list[Channel]:
+        """Remove clients not heard of for longer; returns their channels, which are to be closed."""
+        now_ms = self._now_ms()
+        silent = []
+        for group in list(self._groups):
+            for member in list(self._groups.get(group, {}).values()):
+                if now_ms - member.last_update_ms > timeout_ms:
+                    silent.append(member.channel)
+                    self.unregister(group, member.channel)
+        return silent
+
+    def oldest_update_ms(self) -> int | None:
+        """When the client that has been silent longest was last heard, None without clients."""
+        heard = [member.last_update_ms for members in self._groups.values() for member in members.values()]
+        return min(heard, default=None)
+
+    def __getitem__(self, group: str) -> Mapping[Channel, Member]:
+        return self._groups[group]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._groups)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def __repr__(self) -> str:
+        return f"<ProducerTable: {sum(map(len, self._groups.values()))} clients of {len(self._groups)} groups>"

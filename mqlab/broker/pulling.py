@@ -1,0 +1,323 @@
+"""Pulls: who may read what, reading from the store, and holding what found nothing new.
+
+Mirrors: PullMessageProcessor, DefaultPullMessageResultHandler; requests PULL_MESSAGE 11, LITE_PULL_MESSAGE 361; lab 00.
+
+    checks in order     broker readable 16 · group 26 · group may consume 16 · topic 17 · topic readable 16 · queue 29
+                        · subscription 23 24 16 25 27 28 · SQL allowed 1
+    store status        FOUND ─▶ 0     scanned, nothing matched ─▶ 20     offset == max ─▶ 19, held     else ─▶ 21
+    held and woken      the whole handler runs again, not to be held twice and without the piggy-backed commit
+
+Left out: cold data control, pulls forwarded by a proxy, class filters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mqlab.broker import topics
+from mqlab.broker.config import MASTER_ID
+from mqlab.broker.consumer_filters import ConsumerFilter, PullFilter, is_tag_type
+from mqlab.broker.consumers import CONSUME_ACTIVELY
+from mqlab.broker.long_polling import HeldPull
+from mqlab.errors import FilterError
+from mqlab.filter import tags
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Refused, text, whole, whole_or
+from mqlab.wire import names, sys_flag
+from mqlab.wire.bodies import SubscriptionData, SubscriptionGroupConfig, TopicConfig
+from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.command import RemotingCommand
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+    from mqlab.store.get_result import GetResult
+
+OFFSET_RESET = "OFFSET_RESET"
+
+PULL_CODES = {
+    "FOUND": ResponseCode.SUCCESS,
+    "NO_MATCHED_MESSAGE": ResponseCode.PULL_RETRY_IMMEDIATELY,
+    "MESSAGE_WAS_REMOVING": ResponseCode.PULL_RETRY_IMMEDIATELY,
+    "OFFSET_FOUND_NULL": ResponseCode.PULL_NOT_FOUND,
+    "OFFSET_OVERFLOW_ONE": ResponseCode.PULL_NOT_FOUND,
+    "OFFSET_OVERFLOW_BADLY": ResponseCode.PULL_OFFSET_MOVED,
+    "OFFSET_TOO_SMALL": ResponseCode.PULL_OFFSET_MOVED,
+    OFFSET_RESET: ResponseCode.PULL_OFFSET_MOVED,
+}
+"""Store status -> response code; the two statuses of an empty queue depend on the offset that was asked for."""
+
+# ForbiddenType: why a pull was refused with NO_PERMISSION
+BROKER_FORBIDDEN, GROUP_FORBIDDEN, TOPIC_FORBIDDEN, BROADCASTING_DISABLE_FORBIDDEN, SUBSCRIPTION_FORBIDDEN = range(1, 6)
+READ_BIT = 2  # PermName.INDEX_PERM_READ
+
+
+@dataclass(frozen=True, slots=True)
+class PullHeader:
+    """The header of a pull request. Mirrors PullMessageRequestHeader."""
+
+    group: str
+    topic: str
+    queue_id: int
+    queue_offset: int
+    max_msg_nums: int
+    sys_flag: int
+    commit_offset: int
+    suspend_timeout_ms: int
+    subscription: str | None
+    sub_version: int
+    expression_type: str | None
+
+    @classmethod
+    def of(cls, request: RemotingCommand) -> PullHeader:
+        """Read it from a request; Refused when a needed field is missing."""
+        fields = request.ext_fields
+        return cls(
+            text(request, "consumerGroup"),
+            text(request, "topic"),
+            whole(request, "queueId"),
+            whole(request, "queueOffset"),
+            whole(request, "maxMsgNums"),
+            whole(request, "sysFlag"),
+            whole_or(request, "commitOffset", 0) or 0,
+            whole_or(request, "suspendTimeoutMillis", 0) or 0,
+            fields.get("subscription"),
+            whole_or(request, "subVersion", 0) or 0,
+            fields.get("expressionType"),
+        )
+
+
+@dataclass(slots=True)
+class PullAnswer:
+    """What the answer's header needs: a store status and offsets."""
+
+    status: str
+    next_begin_offset: int
+    min_offset: int
+    max_offset: int
+    found: GetResult | None = None
+
+
+class Pulling:
+    """Handlers of the pull requests. Mirrors PullMessageProcessor."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def pull_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """PULL_MESSAGE and LITE_PULL_MESSAGE."""
+        return self._pull(channel, request, reply, first=True)
+
+    def run_again(self, held: HeldPull) -> None:
+        """A held pull is woken: answer it now, whatever is found. Mirrors executeRequestWhenWakeup."""
+        try:
+            answer = self._pull(held.channel, held.request, held.reply, first=False)
+        except Refused as no:
+            answer = no.answer_to(held.request)
+        if answer is not None:
+            held.reply(answer)
+
+    def _pull(self, channel: Channel, request: RemotingCommand, reply: Reply, *, first: bool) -> Answer:
+        header = PullHeader.of(request)
+        group, topic = self._checked(header, request)
+        subscription, consumer_filter = self._subscription(header, group)
+        self._check_filter_allowed(header, subscription, channel)
+        message_filter = self._filter(header, subscription, consumer_filter)
+        answer = self._read(header, channel, message_filter)
+        code = self._code(answer.status, header.queue_offset)
+        self._note_positions(header, channel, code, answer, first)
+        if code == ResponseCode.PULL_NOT_FOUND and first and header.sys_flag & sys_flag.PULL_SUSPEND:
+            self._hold(header, channel, request, reply, message_filter)
+            return None
+        body = None
+        if code == ResponseCode.SUCCESS and answer.found is not None:
+            body = b"".join(answer.found.units)
+            self._broker.stats.got(header.group, header.topic, len(answer.found.units), len(body))
+        code, suggested = self._suggestion(code, group, answer)
+        return request.reply(
+            code,
+            answer.status,
+            body,
+            suggestWhichBrokerId=suggested,
+            nextBeginOffset=answer.next_begin_offset,
+            minOffset=answer.min_offset,
+            maxOffset=answer.max_offset,
+            topicSysFlag=topic.topic_sys_flag,
+            groupSysFlag=group.group_sys_flag,
+        )
+
+    # -- who may
+
+    def _checked(self, header: PullHeader, request: RemotingCommand) -> tuple[SubscriptionGroupConfig, TopicConfig]:
+        broker, config = self._broker, self._broker.config
+        if not topics.is_readable(config.broker_permission):
+            raise _forbidden(f"the broker[{broker.ip}] pulling message is forbidden", BROKER_FORBIDDEN)
+        if request.code == RequestCode.LITE_PULL_MESSAGE and not config.lite_pull_message_enable:
+            raise _forbidden(f"the broker[{broker.ip}] for lite pull consumer is forbidden", BROKER_FORBIDDEN)
+        group = broker.groups.find(header.group)
+        if group is None:
+            remark = f"subscription group [{header.group}] does not exist"
+            raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        if not group.consume_enable:
+            raise _forbidden(f"subscription group no permission, {header.group}", GROUP_FORBIDDEN)
+        topic = broker.topics.get(header.topic)
+        if topic is None:
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist, create it first")
+        if not topics.is_readable(topic.perm):
+            raise _forbidden(f"the topic[{header.topic}] pulling message is forbidden", TOPIC_FORBIDDEN)
+        if not 0 <= header.queue_id < topic.read_queue_nums:
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER,
+                f"queueId[{header.queue_id}] is illegal, topic[{header.topic}] has {topic.read_queue_nums} read "
+                f"queues, consumer group {header.group}",
+            )
+        return group, topic
+
+    def _subscription(
+        self, header: PullHeader, group: SubscriptionGroupConfig
+    ) -> tuple[SubscriptionData, ConsumerFilter | None]:
+        if header.sys_flag & sys_flag.PULL_SUBSCRIPTION:
+            return self._brought_along(header)
+        members = self._broker.consumers.get(header.group)
+        if members is None:
+            raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist")
+        if not group.consume_broadcast_enable and members.is_broadcasting:
+            raise _forbidden(
+                f"the consumer group[{header.group}] can not consume by broadcast way", BROADCASTING_DISABLE_FORBIDDEN
+            )
+        if self._broker.groups.is_forbidden(header.group, header.topic, READ_BIT):
+            raise _forbidden(
+                f"the consumer group[{header.group}] is forbidden for topic[{header.topic}]", SUBSCRIPTION_FORBIDDEN
+            )
+        subscription = members.subscriptions.get(header.topic)
+        if subscription is None:
+            raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
+        if subscription.sub_version < header.sub_version:
+            raise Refused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
+        if is_tag_type(subscription.expression_type):
+            return subscription, None
+        consumer_filter = self._broker.filters.get(header.topic, header.group)
+        if consumer_filter is None:
+            raise Refused(ResponseCode.FILTER_DATA_NOT_EXIST, "the broker has no filter data: is the expression wrong?")
+        if consumer_filter.client_version < header.sub_version:
+            raise Refused(ResponseCode.FILTER_DATA_NOT_LATEST, "the consumer's consumer filter data not latest")
+        return subscription, consumer_filter
+
+    def _brought_along(self, header: PullHeader) -> tuple[SubscriptionData, ConsumerFilter | None]:
+        """The request carries its own expression, which outranks the stored one."""
+        try:
+            if is_tag_type(header.expression_type):
+                return tag_subscription(header.topic, header.subscription, header.sub_version), None
+            expression, kind = header.subscription or "", header.expression_type or ""
+            made = self._broker.filters.build(header.topic, header.group, expression, kind, header.sub_version)
+        except FilterError as error:
+            raise Refused(
+                ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"parse the consumer's subscription failed: {error.text}"
+            ) from error
+        return (
+            SubscriptionData(
+                topic=header.topic, sub_string=expression, sub_version=header.sub_version, expression_type=kind
+            ),
+            made,
+        )
+
+    def _check_filter_allowed(self, header: PullHeader, subscription: SubscriptionData, channel: Channel) -> None:
+        if not is_tag_type(subscription.expression_type) and not self._broker.config.enable_property_filter:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"The broker does not support consumer to filter message by {subscription.expression_type}",
+            )
+        if self._broker.config.reject_pull_consumer_enable:
+            members = self._broker.consumers.get(header.group)
+            active = members is None or members.consume_type == CONSUME_ACTIVELY
+            unknown = members is None or channel not in members.members
+            if active and unknown and header.group != names.TOOLS_GROUP:
+                raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "pull consumers are rejected by this broker")
+
+    # -- reading
+
+    def _filter(
+        self, header: PullHeader, subscription: SubscriptionData, consumer_filter: ConsumerFilter | None
+    ) -> PullFilter:
+        """What this pull lets through."""
+        if not self._broker.config.filter_support_retry:
+            return PullFilter(subscription, consumer_filter)
+        return PullFilter(subscription, consumer_filter, lambda topic: self._broker.filters.get(topic, header.group))
+
+    def _read(self, header: PullHeader, channel: Channel, message_filter: PullFilter) -> PullAnswer:
+        store, topic, queue_id = self._broker.store, header.topic, header.queue_id
+        reset = self._broker.offset_table.take_reset(header.group, topic, queue_id)
+        if reset is not None and self._broker.config.use_server_side_reset_offset:
+            bounds = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+            return PullAnswer(OFFSET_RESET, reset, *bounds)
+        found = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=message_filter)
+        return PullAnswer(found.status, found.next_begin_offset, found.min_offset, found.max_offset, found)
+
+    def _code(self, status: str, queue_offset: int) -> int:
+        code = PULL_CODES.get(status)
+        if code is None:  # NO_MATCHED_LOGIC_QUEUE, NO_MESSAGE_IN_QUEUE
+            code = ResponseCode.PULL_NOT_FOUND if queue_offset == 0 else ResponseCode.PULL_OFFSET_MOVED
+        return code
+
+    def _note_positions(self, header: PullHeader, channel: Channel, code: int, answer: PullAnswer, first: bool) -> None:
+        """Remember how far the pull came and, on its first run only, what it commits."""
+        broker = self._broker
+        broker.broadcast_offsets.pulled(
+            header.group,
+            header.topic,
+            header.queue_id,
+            answer.next_begin_offset if code == ResponseCode.PULL_OFFSET_MOVED else header.queue_offset,
+            channel,
+        )
+        broker.offset_table.pulled(header.group, header.topic, header.queue_id, answer.next_begin_offset)
+        if first and header.sys_flag & sys_flag.PULL_COMMIT_OFFSET:
+            broker.offset_table.commit(header.group, header.topic, header.queue_id, header.commit_offset)
+
+    def _suggestion(self, code: int, group: SubscriptionGroupConfig, answer: PullAnswer) -> tuple[int, int]:
+        """The response code as a slave gives it, and the broker id the next pull should go to."""
+        suggested = MASTER_ID
+        if self._broker.config.slave_read_enable:
+            slowly = answer.found is not None and answer.found.suggest_pulling_from_slave
+            suggested = group.which_broker_when_consume_slowly if slowly else group.broker_id
+        store = self._broker.store.config
+        if code == ResponseCode.PULL_OFFSET_MOVED and store.broker_role == "SLAVE" and not store.offset_check_in_slave:
+            return ResponseCode.PULL_RETRY_IMMEDIATELY, group.broker_id
+        return code, suggested
+
+    def _hold(
+        self, header: PullHeader, channel: Channel, request: RemotingCommand, reply: Reply, message_filter: PullFilter
+    ) -> None:
+        timeout_ms = header.suspend_timeout_ms
+        if not self._broker.config.long_polling_enable:
+            timeout_ms = self._broker.config.short_polling_time_mills
+        self._broker.held_pulls.hold(
+            HeldPull(
+                header.topic,
+                header.queue_id,
+                header.queue_offset,
+                header.group,
+                request,
+                channel,
+                reply,
+                message_filter,
+                self._broker.now_ms(),
+                timeout_ms,
+            )
+        )
+
+
+def tag_subscription(topic: str, expression: str | None, sub_version: int) -> SubscriptionData:
+    """A TAG subscription made from its text. Raises FilterError. Mirrors FilterAPI.buildSubscriptionData."""
+    parsed = tags.parse(expression)
+    return SubscriptionData(
+        topic=topic,
+        sub_string=parsed.sub_string,
+        tags_set=list(parsed.tags_set),
+        code_set=list(parsed.code_set),
+        sub_version=sub_version,
+        expression_type="TAG",
+    )
+
+
+def _forbidden(remark: str, forbidden_type: int) -> Refused:
+    return Refused(ResponseCode.NO_PERMISSION, remark, forbiddenType=forbidden_type)

@@ -1,0 +1,111 @@
+"""The last door before the store: every message passes it, whoever stores it (producer, retry, schedule, transaction).
+
+Mirrors: HookUtils (checkBeforePutMessage, handleScheduleMessage); opened by the lab on delayed messages.
+
+    a message with DELAY 3 for orders/2          the same message as it is stored
+    topic orders, queue 2                        topic SCHEDULE_TOPIC_XXXX, queue 2 (level - 1)
+    properties DELAY=3 …                         properties DELAY=3 REAL_TOPIC=orders REAL_QID=2 …
+
+Left out: the timer wheel (messages with TIMER_ properties are refused, as with timerWheelEnable=false), inner batches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from mqlab.store.put_result import MESSAGE_ILLEGAL, PutResult
+from mqlab.wire import names, properties, sys_flag
+from mqlab.wire import property_names as p
+from mqlab.wire.java_hash import hash_map_order
+from mqlab.wire.record import Record
+
+WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
+PARSED_MAP_CAPACITY = 128  # string2messageProperties makes a HashMap of this size
+MAX_TOPIC_BYTES = 127
+MAX_RETRY_TOPIC_BYTES = 255
+_TIMER_REQUESTS = (p.TIMER_DELIVER_MS, p.TIMER_DELAY_MS, p.TIMER_DELAY_SEC)
+
+
+def encode_as_java(named: Mapping[str, str], capacity: int = PARSED_MAP_CAPACITY) -> bytes:
+    """Properties as Java writes them: in the order of a HashMap, so that stored bytes are those of a real broker.
+
+    >>> encode_as_java({"TAGS": "a", "KEYS": "k"})
+    b'TAGS\\x01a\\x02KEYS\\x01k\\x02'
+    """
+    return properties.encode({name: named[name] for name in hash_map_order(named, capacity)})
+
+
+def delay_level_of(named: Mapping[str, str]) -> int:
+    """The delay level a message asks for, 0 for none. Mirrors Message.getDelayTimeLevel.
+
+    >>> delay_level_of({"DELAY": "3"}), delay_level_of({}), delay_level_of({"DELAY": "soon"})
+    (3, 0, 0)
+    """
+    text = named.get(p.DELAY, "0")
+    return int(text) if text.removeprefix("-").isdecimal() and text.isascii() else 0
+
+
+def parked_for_delay(record: Record, level: int, max_level: int) -> Record:
+    """The message as it waits in the schedule topic; levels above the highest become the highest.
+
+    Mirrors transformDelayLevelMessage.
+    """
+    level = min(level, max_level)
+    named = {name: value for name, value in record.property_map.items() if name not in _TIMER_REQUESTS}
+    named[p.DELAY] = str(level)
+    named[p.REAL_TOPIC] = record.topic
+    named[p.REAL_QID] = str(record.queue_id)
+    return dataclasses.replace(
+        record, topic=names.SCHEDULE_TOPIC, queue_id=level - 1, properties=encode_as_java(named), magic=None
+    )
+
+
+class Putter:
+    """Checks a message, parks it if it is delayed, stores it.
+
+    ``store_put`` and ``store_put_batch`` are the store's; ``max_delay_level`` is the highest configured level.
+    """
+
+    def __init__(
+        self,
+        store_put: Callable[[Record], PutResult],
+        store_put_batch: Callable[[list[Record]], PutResult],
+        max_delay_level: int,
+    ) -> None:
+        self._store_put = store_put
+        self._store_put_batch = store_put_batch
+        self._max_delay_level = max_delay_level
+
+    def put(self, record: Record, *, delay_level: int = 0) -> PutResult:
+        """Store one message, in the schedule topic when ``delay_level`` is above 0.
+
+        The level is given apart from the properties: a delivered message still carries the DELAY it waited with.
+        """
+        problem = _topic_problem(record.topic)
+        if problem is not None:
+            return PutResult.refused(MESSAGE_ILLEGAL, problem)
+        kind = sys_flag.transaction_type(record.sys_flag)
+        if kind in (sys_flag.TRANSACTION_NOT_TYPE, sys_flag.TRANSACTION_COMMIT):
+            if delay_level > 0:
+                record = parked_for_delay(record, delay_level, self._max_delay_level)
+            elif _asks_for_timer(record.property_map):
+                return PutResult.refused(WHEEL_TIMER_NOT_ENABLE, "the timer wheel is off: use delay levels")
+        return self._store_put(record)
+
+    def put_batch(self, records: list[Record]) -> PutResult:
+        """Store the messages of one batch together."""
+        problem = _topic_problem(records[0].topic)
+        if problem is not None:
+            return PutResult.refused(MESSAGE_ILLEGAL, problem)
+        return self._store_put_batch(records)
+
+
+def _topic_problem(topic: str) -> str | None:
+    length = len(topic.encode("utf-8", "replace"))
+    limit = MAX_RETRY_TOPIC_BYTES if topic.startswith(names.RETRY_PREFIX) else MAX_TOPIC_BYTES
+    return f"topic of {length} bytes, at most {limit} are allowed: {topic}" if length > limit else None
+
+
+def _asks_for_timer(named: Mapping[str, str]) -> bool:
+    return p.TIMER_OUT_MS not in named and any(name in named for name in _TIMER_REQUESTS)

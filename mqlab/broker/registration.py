@@ -1,0 +1,124 @@
+"""A broker tells every name server what it has: at start, after 10 s, every 30 s, and at once when a topic changes.
+
+Mirrors: BrokerController.registerBrokerAll, BrokerOuterAPI; REGISTER_BROKER 103, UNREGISTER_BROKER 104; lab on routes.
+
+    t 0, 10 s, 40 s, 70 s …   whole topic table with its version    ─▶ each name server, none waits for another
+    topic made or changed     that topic alone with the new version ─▶ each name server
+    shutdown                  goodbye                                ─▶ each name server
+
+    answer: the list of ordered topics, and for a slave its master's addresses
+
+Left out: the light heartbeat (904), asking for versions first (322), compressed bodies, the 5 s cluster poll (106).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mqlab.broker.topics import PERM_ALL
+from mqlab.ports import Deadline
+from mqlab.promises import Promise, gather
+from mqlab.wire import java_json
+from mqlab.wire.bodies import RegisterBrokerBody, TopicConfig
+from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.command import request as make_request
+from mqlab.wire.java_hash import crc32
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+SECOND_REGISTRATION_MS = 10_000
+
+
+class Registration:
+    """Keeps the name servers informed. ``registered`` counts the answers that said yes."""
+
+    def __init__(self, broker: Broker, name_servers: Iterable[str]) -> None:
+        self._broker = broker
+        self._deadline: Deadline | None = None
+        self.name_servers = list(name_servers)
+        self.registered = 0
+
+    def start(self) -> None:
+        """Register now and from now on."""
+        self.register_all()
+        self._arm(SECOND_REGISTRATION_MS)
+
+    def stop(self) -> Promise[list[Promise[RemotingCommand]]]:
+        """Say goodbye to every name server."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        return gather([self._send(server, self._unregister_request()) for server in self.name_servers])
+
+    def register_all(self) -> None:
+        """Send the whole topic table. Mirrors registerBrokerAll."""
+        self._register(self._broker.topics.values())
+
+    def register_changed(self, topics: list[TopicConfig]) -> None:
+        """Send the topics that were made or changed. Mirrors registerIncrementBrokerData."""
+        self._register(topics)
+
+    def _arm(self, delay_ms: int) -> None:
+        self._deadline = self._broker.ports.clock.call_later(delay_ms, self._tick, "broker.register")
+
+    def _tick(self) -> None:
+        self.register_all()
+        self._arm(self._broker.config.register_period_ms)
+
+    def _register(self, topics: Iterable[TopicConfig]) -> None:
+        if not self.name_servers:
+            return
+        table = {topic.topic_name: self._as_shown(topic) for topic in topics}
+        content = RegisterBrokerBody(
+            topic_config_table=table, data_version=self._broker.topics.data_version, filter_server_list=[]
+        ).to_json()
+        for server in self.name_servers:
+            self._send(server, self._register_request(content)).then(self._answered, lambda error: None)
+
+    def _as_shown(self, topic: TopicConfig) -> TopicConfig:
+        """A topic as clients may use it: what the broker as a whole does not allow, none of its topics does."""
+        allowed = self._broker.config.broker_permission
+        return topic if allowed & PERM_ALL == PERM_ALL else dataclasses.replace(topic, perm=topic.perm & allowed)
+
+    def _register_request(self, content: bytes) -> RemotingCommand:
+        config = self._broker.config
+        return make_request(
+            RequestCode.REGISTER_BROKER,
+            content,
+            brokerName=config.broker_name,
+            brokerAddr=self._broker.address,
+            clusterName=config.broker_cluster_name,
+            haServerAddr=self._broker.ha_address,
+            brokerId=config.broker_id,
+            enableActingMaster=False,
+            compressed=False,
+            bodyCrc32=crc32(content),
+        )
+
+    def _unregister_request(self) -> RemotingCommand:
+        config = self._broker.config
+        return make_request(
+            RequestCode.UNREGISTER_BROKER,
+            brokerName=config.broker_name,
+            brokerAddr=self._broker.address,
+            clusterName=config.broker_cluster_name,
+            brokerId=config.broker_id,
+        )
+
+    def _send(self, server: str, request: RemotingCommand) -> Promise[RemotingCommand]:
+        return self._broker.remoting.invoke(server, request, self._broker.config.register_broker_timeout_mills)
+
+    def _answered(self, answer: RemotingCommand) -> None:
+        if answer.code != ResponseCode.SUCCESS:
+            return
+        self.registered += 1
+        if answer.body:
+            table = java_json.loads(answer.body.decode("utf-8", "replace")).get("table") or {}
+            self._broker.topics.set_order(table)
+
+    def __repr__(self) -> str:
+        return f"<Registration at {len(self.name_servers)} name servers, {self.registered} times accepted>"

@@ -1,0 +1,122 @@
+"""A consumer gives a failed message back: to be tried again later, or to the dead letters after too many tries.
+
+Mirrors: AbstractSendMessageProcessor.consumerSendMsgBack; CONSUMER_SEND_MSG_BACK 36; lab on retry and dead letters.
+
+    message r times tried, level asked   r < max: %RETRY%group, DELAY = level, or 3 + r when level is 0
+                                         r >= max, or level < 0: %DLQ%group, no delay
+    copies    original ─▶ SCHEDULE_TOPIC_XXXX (level - 1) ─▶ %RETRY%group: three units in the log for one retry
+
+    kept: body, flag, properties, born time and host.   changed: reconsumeTimes + 1, RETRY_TOPIC (first time: the
+    original topic), ORIGIN_MESSAGE_ID (first time: the original's offset id), WAIT=false
+
+Left out: reading the original from another broker of the same name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mqlab.broker import topics
+from mqlab.broker.putting import encode_as_java
+from mqlab.broker.sending import DLQ_QUEUES, V3_4_9
+from mqlab.broker.stats import SNDBCK2DLQ_TIMES, SNDBCK_PUT_NUMS
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
+from mqlab.store import put_result
+from mqlab.wire import names
+from mqlab.wire import property_names as p
+from mqlab.wire.bodies import SubscriptionGroupConfig
+from mqlab.wire.codes import ResponseCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.record import Record
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+FIRST_RETRY_LEVEL = 3
+
+
+class SendBack:
+    """Handler of CONSUMER_SEND_MSG_BACK."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def consumer_send_msg_back(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """CONSUMER_SEND_MSG_BACK."""
+        broker = self._broker
+        group_name = text(request, "group")
+        group = broker.groups.find(group_name)
+        if group is None:
+            raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group_name}")
+        if not topics.is_writeable(broker.config.broker_permission):
+            raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{broker.ip}] sending message is forbidden")
+        if group.retry_queue_nums <= 0:
+            return request.reply()  # the message is thrown away: the group does not retry
+        retry_topic = broker.topics.create_on_send_back(
+            names.retry_topic(group_name),
+            group.retry_queue_nums,
+            topic_sys_flag=topics.UNIT_SUB_FLAG if truth(request, "unitMode") else 0,
+        )
+        queue_id = broker.ports.rng.randrange(group.retry_queue_nums)
+        if not topics.is_writeable(retry_topic.perm):
+            raise Refused(ResponseCode.NO_PERMISSION, f"sending to topic[{retry_topic.topic_name}] is forbidden")
+        physical_offset = whole(request, "offset")
+        original = broker.store.message_at(physical_offset)
+        if original is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {physical_offset}")
+        level = whole_or(request, "delayLevel", 0) or 0
+        dead = original.reconsume_times >= self._most_tries(group, request) or level < 0
+        if dead:
+            dlq_topic = broker.topics.create_on_send_back(names.dlq_topic(group_name), DLQ_QUEUES)
+            copy, level = _copy(original, dlq_topic.topic_name, 0, 0), 0
+        else:
+            level = level or FIRST_RETRY_LEVEL + original.reconsume_times
+            copy = _copy(original, retry_topic.topic_name, queue_id, level)
+        copy.store_host = broker.store_host
+        result = broker.putter.put(copy, delay_level=level)
+        if result.status != put_result.PUT_OK:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"{result.status}: {result.reason}")
+        self._count(group_name, copy, level, dead)
+        return request.reply()
+
+    def _most_tries(self, group: SubscriptionGroupConfig, request: RemotingCommand) -> int:
+        """A client says how often; the group's own number counts only for clients that do not."""
+        asked = whole_or(request, "maxReconsumeTimes", None)
+        return asked if request.version >= V3_4_9 and asked is not None else group.retry_max_times
+
+    def _count(self, group: str, copy: Record, level: int, dead: bool) -> None:
+        broker = self._broker
+        named = copy.property_map
+        first_topic = named.get(p.RETRY_TOPIC, copy.topic)
+        broker.stats.add(SNDBCK_PUT_NUMS, f"{first_topic}@{group}", 1)
+        noted = {
+            "group": group,
+            "topic": copy.topic,
+            "msg_id": named.get(p.UNIQ_KEY),
+            "reconsume_times": copy.reconsume_times,
+        }
+        if dead:
+            broker.stats.add(SNDBCK2DLQ_TIMES, f"{first_topic}@{group}", 1)
+            broker.ports.note("message.dead", by="send_back", **noted)
+        else:
+            broker.ports.note("message.sent_back", delay_level=level, **noted)
+
+
+def _copy(original: Record, topic: str, queue_id: int, level: int) -> Record:
+    named = dict(original.property_map)
+    named.setdefault(p.RETRY_TOPIC, original.topic)
+    named[p.WAIT] = "false"
+    named[p.DELAY] = str(level)
+    if not named.get(p.ORIGIN_MESSAGE_ID, "").strip():
+        named[p.ORIGIN_MESSAGE_ID] = original.offset_msg_id
+    return dataclasses.replace(
+        original,
+        topic=topic,
+        queue_id=queue_id,
+        reconsume_times=original.reconsume_times + 1,
+        prepared_transaction_offset=0,
+        properties=encode_as_java(named),
+        magic=None,
+    )

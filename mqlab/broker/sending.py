@@ -1,0 +1,338 @@
+"""A producer's messages: checked, given the broker's properties, stored, answered when they are as safe as asked for.
+
+Mirrors: SendMessageProcessor; SEND_MESSAGE 10, SEND_MESSAGE_V2 310, SEND_BATCH_MESSAGE 320. Lab 00 follows one.
+
+    request ─▶ checks: broker writable (order topics) 16, name 29, system topic 16, topic or template 17, queue 29
+            ─▶ properties: the client's + MSG_REGION TRACE_ON CLUSTER (+ UNIQ_KEY if it sent none)
+            ─▶ %RETRY% sent by a consumer itself: too often, or consumed in order ─▶ %DLQ%
+            ─▶ TRAN_MSG ─▶ half topic          DELAY ─▶ schedule topic (putting)
+            ─▶ store.put ─▶ wait for the flush policy ─▶ SEND_OK
+
+Left out: request-reply (324, 325), recall (370), static topics, compaction topics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mqlab.broker import topics
+from mqlab.broker.putting import WHEEL_TIMER_NOT_ENABLE, delay_level_of, encode_as_java
+from mqlab.errors import CorruptionError
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
+from mqlab.store import put_result
+from mqlab.store.put_result import PutResult
+from mqlab.wire import batch, names, properties, sys_flag
+from mqlab.wire import property_names as p
+from mqlab.wire.bodies import TopicConfig
+from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.host import host_of
+from mqlab.wire.java_hash import hash_map_order
+from mqlab.wire.record import Record
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+V3_4_9 = 121  # from this client version on, the request's maxReconsumeTimes counts
+DLQ_QUEUES = 1
+
+LETTERS = {
+    "producerGroup": "a",
+    "topic": "b",
+    "defaultTopic": "c",
+    "defaultTopicQueueNums": "d",
+    "queueId": "e",
+    "sysFlag": "f",
+    "bornTimestamp": "g",
+    "flag": "h",
+    "properties": "i",
+    "reconsumeTimes": "j",
+    "unitMode": "k",
+    "maxReconsumeTimes": "l",
+    "batch": "m",
+    "brokerName": "n",
+}
+"""Field names of code 10 -> those of codes 310 and 320. Mirrors SendMessageRequestHeaderV2."""
+
+_LONG_NAMES = {name: name for name in LETTERS}
+
+STORED_CODES = {
+    put_result.PUT_OK: ResponseCode.SUCCESS,
+    put_result.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
+    put_result.FLUSH_SLAVE_TIMEOUT: ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    "SLAVE_NOT_AVAILABLE": ResponseCode.SLAVE_NOT_AVAILABLE,
+}
+"""Put statuses after which the message is there, and the response codes that say so."""
+
+REFUSED_CODES = {
+    put_result.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
+    put_result.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
+    put_result.SERVICE_NOT_AVAILABLE: ResponseCode.SERVICE_NOT_AVAILABLE,
+    put_result.OS_PAGE_CACHE_BUSY: ResponseCode.SYSTEM_BUSY,
+    put_result.CREATE_MAPPED_FILE_FAILED: ResponseCode.SYSTEM_ERROR,
+    WHEEL_TIMER_NOT_ENABLE: ResponseCode.SYSTEM_ERROR,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SendHeader:
+    """The header of a send request, whichever of its spellings came. Mirrors SendMessageRequestHeader."""
+
+    producer_group: str
+    topic: str
+    default_topic: str
+    default_topic_queue_nums: int
+    queue_id: int
+    sys_flag: int
+    born_timestamp: int
+    flag: int
+    properties: str
+    reconsume_times: int
+    unit_mode: bool
+    max_reconsume_times: int | None
+    is_batch: bool
+
+    @classmethod
+    def of(cls, request: RemotingCommand) -> SendHeader:
+        """Read it from a request; Refused when a needed field is missing."""
+        name = _LONG_NAMES if request.code == RequestCode.SEND_MESSAGE else LETTERS
+        return cls(
+            text(request, name["producerGroup"]),
+            text(request, name["topic"]),
+            text(request, name["defaultTopic"]),
+            whole(request, name["defaultTopicQueueNums"]),
+            whole(request, name["queueId"]),
+            whole(request, name["sysFlag"]),
+            whole(request, name["bornTimestamp"]),
+            whole(request, name["flag"]),
+            request.ext_fields.get(name["properties"]) or "",
+            whole_or(request, name["reconsumeTimes"], 0) or 0,
+            truth(request, name["unitMode"]),
+            whole_or(request, name["maxReconsumeTimes"], None),
+            request.code == RequestCode.SEND_BATCH_MESSAGE or truth(request, name["batch"]),
+        )
+
+
+class Sending:
+    """Handlers of the send requests. Mirrors SendMessageProcessor."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        trace_on = "true" if broker.config.trace_on else "false"
+        self._stamp = {p.MSG_REGION: broker.config.region_id, p.TRACE_ON: trace_on}
+
+    def send_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE."""
+        try:
+            header = SendHeader.of(request)
+            topic = self._checked_topic(header, channel)
+            queue_id = header.queue_id if header.queue_id >= 0 else self._random_queue(topic.write_queue_nums)
+            if header.is_batch:
+                self._store_batch(header, topic, queue_id, channel, request, reply)
+            else:
+                self._store_one(header, topic, queue_id, channel, request, reply)
+            return None
+        except Refused as no:
+            no.fields = {**no.fields, **self._stamp}
+            raise
+
+    # -- checks
+
+    def _checked_topic(self, header: SendHeader, channel: Channel) -> TopicConfig:
+        broker, config = self._broker, self._broker.config
+        if broker.now_ms() < config.start_accept_send_request_time_stamp:
+            until_ms = config.start_accept_send_request_time_stamp
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {until_ms}")
+        known = broker.topics.get(header.topic)
+        if not topics.is_writeable(config.broker_permission) and known is not None and known.order:
+            raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{broker.ip}] sending message is forbidden")
+        problem = names.topic_problem(header.topic)
+        if problem is not None:
+            raise Refused(ResponseCode.INVALID_PARAMETER, problem)
+        if header.topic in names.NOT_FOR_SENDING:
+            raise Refused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{header.topic}] is forbidden.")
+        topic = known or self._created_topic(header)
+        if header.queue_id >= max(topic.read_queue_nums, topic.write_queue_nums):
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER,
+                f"request queueId[{header.queue_id}] is illegal, topic {header.topic} has {topic.read_queue_nums} read "
+                f"and {topic.write_queue_nums} write queues, producer {channel.remote_address}",
+            )
+        return topic
+
+    def _created_topic(self, header: SendHeader) -> TopicConfig:
+        is_retry = header.topic.startswith(names.RETRY_PREFIX)
+        unit_flag = 0
+        if header.unit_mode:
+            unit_flag = topics.UNIT_SUB_FLAG if is_retry else topics.UNIT_FLAG
+        made = self._broker.topics.create_on_send(
+            header.topic, header.default_topic, header.default_topic_queue_nums, unit_flag
+        )
+        if made is None and is_retry:
+            made = self._broker.topics.create_on_send_back(header.topic, 1, topic_sys_flag=unit_flag)
+        if made is None:
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist, create it first")
+        return made
+
+    def _random_queue(self, queues: int) -> int:
+        if queues <= 0:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "the topic has no write queue")
+        return self._broker.ports.rng.randrange(queues)
+
+    # -- one message
+
+    def _store_one(
+        self,
+        header: SendHeader,
+        topic: TopicConfig,
+        queue_id: int,
+        channel: Channel,
+        request: RemotingCommand,
+        reply: Reply,
+    ) -> None:
+        if not request.body:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "the message has no body")
+        named = self._named_properties(header)
+        target, target_queue = header.topic, queue_id
+        if header.topic.startswith(names.RETRY_PREFIX) and self._goes_to_dlq(header, request.version):
+            target, target_queue = self._dead_letter_topic(header, named), 0
+        if not named.get(p.UNIQ_KEY):
+            named[p.UNIQ_KEY] = self._broker.unique_ids.next(self._broker.now_ms())
+        named[p.CLUSTER] = self._broker.config.broker_cluster_name
+        record = Record(
+            target,
+            request.body,
+            target_queue,
+            flag=header.flag,
+            sys_flag=_sys_flag(header, topic),
+            born_timestamp=header.born_timestamp,
+            born_host=host_of(channel.remote_address),
+            store_host=self._broker.store_host,
+            reconsume_times=header.reconsume_times,
+            properties=encode_as_java(named),
+        )
+        level = delay_level_of(named)
+        is_half = named.get(p.TRAN_MSG, "").lower() == "true" and not (record.reconsume_times > 0 and level > 0)
+        if is_half and self._broker.config.reject_transaction_message:
+            remark = f"the broker[{self._broker.ip}] sending transaction message is forbidden"
+            raise Refused(ResponseCode.NO_PERMISSION, remark)
+        if is_half:
+            result = self._broker.transactions.prepare(record, delay_level=level)
+        else:
+            result = self._broker.putter.put(record, delay_level=level)
+        self._answer_when_safe(result, record.topic, queue_id, named[p.UNIQ_KEY], request, reply)
+
+    def _named_properties(self, header: SendHeader) -> dict[str, str]:
+        """The client's properties with region and trace switch, in the order Java's two passes leave them in."""
+        named = properties.decode(header.properties) | self._stamp
+        named.pop(p.POP_CK, None)
+        return {name: named[name] for name in hash_map_order(named, 128)}
+
+    def _goes_to_dlq(self, header: SendHeader, version: int) -> bool:
+        """A consumer sends a failed message again by itself. Mirrors handleRetryAndDLQ."""
+        group_name = names.group_of(header.topic) or ""
+        group = self._broker.groups.find(group_name)
+        if group is None:
+            raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group_name}")
+        most = group.retry_max_times
+        if version >= V3_4_9 and header.max_reconsume_times is not None:
+            most = header.max_reconsume_times
+        return header.reconsume_times > most or not self._broker.queue_locks.all_expired(group_name)
+
+    def _dead_letter_topic(self, header: SendHeader, named: dict[str, str]) -> str:
+        group = names.group_of(header.topic) or ""
+        named[p.DELAY] = "-1"
+        made = self._broker.topics.create_on_send_back(names.dlq_topic(group), DLQ_QUEUES)
+        self._broker.ports.note(
+            "message.dead", group=group, topic=made.topic_name, msg_id=named.get(p.UNIQ_KEY), by="resend"
+        )
+        return made.topic_name
+
+    # -- a batch
+
+    def _store_batch(
+        self,
+        header: SendHeader,
+        topic: TopicConfig,
+        queue_id: int,
+        channel: Channel,
+        request: RemotingCommand,
+        reply: Reply,
+    ) -> None:
+        if not request.body:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "the batch has no body")
+        if header.topic.startswith(names.RETRY_PREFIX):
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"batch request does not support retry group {header.topic}")
+        limit = self._broker.store.config.max_message_size
+        if len(request.body) > limit:
+            remark = f"a batch of {len(request.body)} bytes, at most {limit} are allowed"
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, remark)
+        try:
+            items = batch.decode(request.body)
+        except CorruptionError as error:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
+        named = self._named_properties(header)
+        named[p.CLUSTER] = self._broker.config.broker_cluster_name
+        shared = encode_as_java(named)
+        records = [
+            Record(
+                header.topic,
+                item.body,
+                queue_id,
+                flag=item.flag,
+                sys_flag=_sys_flag(header, topic),
+                born_timestamp=header.born_timestamp,
+                born_host=host_of(channel.remote_address),
+                store_host=self._broker.store_host,
+                reconsume_times=header.reconsume_times,
+                properties=_closed(item.properties) + shared,
+            )
+            for item in items
+        ]
+        result = self._broker.putter.put_batch(records)
+        self._answer_when_safe(result, header.topic, queue_id, named.get(p.UNIQ_KEY), request, reply)
+
+    # -- the answer
+
+    def _answer_when_safe(
+        self,
+        result: PutResult,
+        topic: str,
+        queue_id: int,
+        unique_key: str | None,
+        request: RemotingCommand,
+        reply: Reply,
+    ) -> None:
+        if result.status not in STORED_CODES:
+            raise Refused(*refusal(result))
+        self._broker.stats.put(topic, queue_id, result.message_count, result.size)
+
+        def durable(status: str) -> None:
+            code = STORED_CODES.get(status, ResponseCode.SYSTEM_ERROR)
+            answer = request.reply(
+                code,
+                msgId=result.offset_msg_id,
+                queueId=queue_id,
+                queueOffset=result.queue_offset,
+                transactionId=unique_key,
+            )
+            answer.ext_fields.update(self._stamp)
+            reply(answer)
+
+        self._broker.store.wait_durable(result).then(durable)
+
+
+def refusal(result: PutResult) -> tuple[int, str]:
+    """The response code and remark for a message that was not stored."""
+    return REFUSED_CODES.get(result.status, ResponseCode.SYSTEM_ERROR), f"{result.status}: {result.reason}"
+
+
+def _sys_flag(header: SendHeader, topic: TopicConfig) -> int:
+    return header.sys_flag | (sys_flag.MULTI_TAGS if topic.topic_filter_type == "MULTI_TAG" else 0)
+
+
+def _closed(encoded: bytes) -> bytes:
+    """An item's properties with the separator that some clients leave off at the end."""
+    return encoded + b"\x02" if encoded and not encoded.endswith(b"\x02") else encoded

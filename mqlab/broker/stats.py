@@ -1,0 +1,179 @@
+"""How much was put and got lately: counters sampled on a grid, read over a minute, an hour and a day.
+
+Mirrors: StatsItem, StatsItemSet, BrokerStatsManager; opened by the lab on measuring (mqadmin statsAll).
+
+    list     a sample each   samples kept   window when full
+    minute   10 s            7              60 s
+    hour     10 min          7              60 min
+    day      1 h             25             24 h
+
+    sum = last - first,  tps = sum / their distance,  avgpt = sum / times between them
+
+RocketMQ samples on timers. Here an item makes up its missed samples when it is touched: the same numbers, no timer.
+Left out: latency histograms, log lines, the removal of idle items (off by default).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+TOPIC_PUT_NUMS = "TOPIC_PUT_NUMS"
+TOPIC_PUT_SIZE = "TOPIC_PUT_SIZE"
+QUEUE_PUT_NUMS = "QUEUE_PUT_NUMS"
+QUEUE_PUT_SIZE = "QUEUE_PUT_SIZE"
+QUEUE_GET_NUMS = "QUEUE_GET_NUMS"
+QUEUE_GET_SIZE = "QUEUE_GET_SIZE"
+GROUP_GET_NUMS = "GROUP_GET_NUMS"
+GROUP_GET_SIZE = "GROUP_GET_SIZE"
+GROUP_GET_LATENCY = "GROUP_GET_LATENCY"
+TOPIC_PUT_LATENCY = "TOPIC_PUT_LATENCY"
+SNDBCK_PUT_NUMS = "SNDBCK_PUT_NUMS"
+SNDBCK2DLQ_TIMES = "SNDBCK2DLQ_TIMES"
+BROKER_PUT_NUMS = "BROKER_PUT_NUMS"
+BROKER_GET_NUMS = "BROKER_GET_NUMS"
+BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC = "BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC"
+BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC = "BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC"
+
+WINDOWS = (("statsMinute", 10_000, 7), ("statsHour", 600_000, 7), ("statsDay", 3_600_000, 25))
+
+
+@dataclass(frozen=True, slots=True)
+class StatsSnapshot:
+    """What happened within a window. Mirrors StatsSnapshot."""
+
+    sum: int = 0
+    tps: float = 0.0
+    avgpt: float = 0.0
+
+
+class StatsItem:
+    """One counter: ``value`` and ``times`` only grow. Times in ms. Mirrors StatsItem.
+
+    >>> item = StatsItem(0)
+    >>> for second in range(0, 61, 10): item.add(second * 1000, 8)
+    >>> item.snapshot(59_999, "statsMinute").sum
+    48
+    """
+
+    __slots__ = ("_origin_ms", "_samples", "_times", "_value", "_next_tick_ms")
+
+    def __init__(self, origin_ms: int) -> None:
+        self._origin_ms = origin_ms
+        self._value = 0
+        self._times = 0
+        self._samples: dict[str, deque[tuple[int, int, int]]] = {name: deque(maxlen=keep) for name, _, keep in WINDOWS}
+        self._next_tick_ms: dict[str, int | None] = dict.fromkeys(self._samples)
+
+    @property
+    def value(self) -> int:
+        """Everything counted since the item was made."""
+        return self._value
+
+    def add(self, now_ms: int, value: int, times: int = 1) -> None:
+        """Count ``value``, which came ``times`` times."""
+        self._catch_up(now_ms)
+        self._value += value
+        self._times += times
+
+    def snapshot(self, now_ms: int, window: str) -> StatsSnapshot:
+        """What happened in ``statsMinute``, ``statsHour`` or ``statsDay``; all zero before the first sample."""
+        self._catch_up(now_ms)
+        samples = self._samples[window]
+        if not samples:
+            return StatsSnapshot()
+        first, last = samples[0], samples[-1]
+        total = last[1] - first[1]
+        times = last[2] - first[2]
+        elapsed_ms = last[0] - first[0]
+        return StatsSnapshot(total, total * 1000 / elapsed_ms if elapsed_ms else 0.0, total / times if times else 0.0)
+
+    def _catch_up(self, now_ms: int) -> None:
+        for name, period_ms, keep in WINDOWS:
+            tick_ms = self._next_tick_ms[name]
+            if tick_ms is None:  # new: the set's next tick samples it first
+                self._next_tick_ms[name] = now_ms + (self._origin_ms - now_ms) % period_ms
+                continue
+            if tick_ms >= now_ms:
+                continue
+            samples = self._samples[name]
+            missed = -(-(now_ms - tick_ms) // period_ms)
+            if not samples:
+                samples.append((tick_ms - period_ms, 0, 0))
+            for at_ms in range(tick_ms + max(0, missed - keep) * period_ms, now_ms, period_ms):
+                samples.append((at_ms, self._value, self._times))
+            self._next_tick_ms[name] = tick_ms + missed * period_ms
+
+
+class BrokerStats:
+    """All counters of one broker by name and key. Mirrors BrokerStatsManager. Lost at a restart."""
+
+    def __init__(
+        self, now_ms: Callable[[], int], cluster: str, *, is_system: Callable[[str], bool], detail: bool = True
+    ) -> None:
+        self._now_ms = now_ms
+        self._cluster = cluster
+        self._is_system = is_system
+        self._detail = detail
+        self._origin_ms = now_ms()
+        self._items: dict[tuple[str, str], StatsItem] = {}
+
+    def add(self, name: str, key: str, value: int, times: int = 1) -> None:
+        """Count something under a name and key."""
+        item = self._items.get((name, key))
+        if item is None:
+            item = self._items[name, key] = StatsItem(self._origin_ms)
+        item.add(self._now_ms(), value, times)
+
+    def put(self, topic: str, queue_id: int, messages: int, size: int) -> None:
+        """A send that was stored: ``messages`` messages of ``size`` bytes in all."""
+        self.add(TOPIC_PUT_NUMS, topic, messages)
+        self.add(TOPIC_PUT_SIZE, topic, size)
+        if self._detail:
+            self.add(QUEUE_PUT_NUMS, f"{topic}@{queue_id}", messages)
+            self.add(QUEUE_PUT_SIZE, f"{topic}@{queue_id}", size)
+        self.add(BROKER_PUT_NUMS, self._cluster, messages)
+        if not self._is_system(topic):
+            self.add(BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC, self._cluster, messages)
+
+    def got(self, group: str, topic: str, messages: int, size: int) -> None:
+        """A pull that was answered with messages."""
+        key = f"{topic}@{group}"
+        self.add(GROUP_GET_NUMS, key, messages)
+        self.add(GROUP_GET_SIZE, key, size)
+        self.add(BROKER_GET_NUMS, self._cluster, messages)
+        if not self._is_system(topic):
+            self.add(BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC, self._cluster, messages)
+
+    def delivered_late(self, queue_key: str, messages: int, size: int) -> None:
+        """The schedule service took a message from its queue; ``queue_key`` is ``topic@queue@group``."""
+        self.add(QUEUE_GET_NUMS, queue_key, messages)
+        self.add(QUEUE_GET_SIZE, queue_key, size)
+
+    def total(self, name: str, key: str) -> int:
+        """Everything counted under a name and key since the broker started."""
+        item = self._items.get((name, key))
+        return 0 if item is None else item.value
+
+    def minute_tps(self, name: str, key: str) -> float:
+        """A second's average over the last minute, 0.0 for what was never counted."""
+        found = self.snapshots(name, key)
+        return 0.0 if found is None else found["statsMinute"].tps
+
+    def snapshots(self, name: str, key: str) -> dict[str, StatsSnapshot] | None:
+        """Minute, hour and day of one counter, None when it was never counted."""
+        item = self._items.get((name, key))
+        if item is None:
+            return None
+        now_ms = self._now_ms()
+        return {window: item.snapshot(now_ms, window) for window, _, _ in WINDOWS}
+
+    def remove_topic(self, topic: str) -> None:
+        """Forget the counters of a topic that is deleted."""
+        for name, key in list(self._items):
+            if topic in key.split("@"):
+                del self._items[name, key]
+
+    def __repr__(self) -> str:
+        return f"<BrokerStats: {len(self._items)} counters>"

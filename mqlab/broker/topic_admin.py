@@ -1,0 +1,165 @@
+"""Creating, changing, deleting and listing topics and groups.
+
+Mirrors: AdminBrokerProcessor (17 18 215 21 351 and 200 225 201 352 207); lab on routes.
+
+    17 UPDATE_AND_CREATE_TOPIC   name 29 · system topic 29 · attributes 1 · the same again: nothing happens
+    215 DELETE_TOPIC_IN_BROKER   configuration, offsets and queues go; the messages stay in the log
+    351 GET_TOPIC_CONFIG         17 when there is none        352 makes a missing group, if groups may be made
+
+Left out: paging of 21 and 201, static topics, POP's retry topics.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mqlab.broker.topic_attributes import parse_attributes
+from mqlab.errors import UsageError
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Refused, body, text, truth, whole, whole_or
+from mqlab.wire import java_json, names
+from mqlab.wire.bodies import SubscriptionGroupConfig, TopicConfig
+from mqlab.wire.codes import ResponseCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.java_json import to_json
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+
+class TopicAdmin:
+    """Handlers of the requests that change and list topics and groups."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    # -- topics
+
+    def update_and_create_topic(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """UPDATE_AND_CREATE_TOPIC."""
+        config = TopicConfig(
+            topic_name=text(request, "topic"),
+            read_queue_nums=whole(request, "readQueueNums"),
+            write_queue_nums=whole(request, "writeQueueNums"),
+            perm=whole(request, "perm"),
+            topic_filter_type=request.ext_fields.get("topicFilterType") or "SINGLE_TAG",
+            topic_sys_flag=whole_or(request, "topicSysFlag", 0) or 0,
+            order=truth(request, "order"),
+        )
+        self._update_topic(config, request.ext_fields.get("attributes") or "")
+        return request.reply()
+
+    def update_and_create_topic_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """UPDATE_AND_CREATE_TOPIC_LIST: all of them, or none when one is wrong."""
+        listed = _loaded(request).get("topicConfigList") or []
+        configs = [TopicConfig.from_value(value) for value in listed]
+        for config in configs:
+            self._check_topic(config)
+        for config in configs:
+            self._broker.topics.update(config)
+        return request.reply()
+
+    def _update_topic(self, config: TopicConfig, attributes: str) -> None:
+        self._check_topic(config)
+        known = self._broker.topics.get(config.topic_name)
+        try:
+            changes = parse_attributes(attributes)
+            if known is None or changes or known != config:
+                self._broker.topics.update(config, changes)
+        except UsageError as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+
+    def _check_topic(self, config: TopicConfig) -> None:
+        topic = config.topic_name
+        problem = names.topic_problem(topic)
+        if problem is None and self._broker.topics.is_system(topic):
+            problem = f"The topic[{topic}] is conflict with system topic."
+        if problem is None and not 0 <= config.perm <= 7:
+            problem = f"perm {config.perm} of topic {topic} is not within 0 to 7"
+        if problem is None and min(config.read_queue_nums, config.write_queue_nums) < 0:
+            problem = f"topic {topic} cannot have a negative number of queues"
+        if problem is not None:
+            raise Refused(ResponseCode.INVALID_PARAMETER, problem)
+
+    def delete_topic_in_broker(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """DELETE_TOPIC_IN_BROKER; a topic that is not there is fine."""
+        topic = text(request, "topic")
+        if not topic.strip():
+            raise Refused(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
+        if self._broker.topics.is_system(topic):
+            raise Refused(ResponseCode.INVALID_PARAMETER, f"The topic[{topic}] is conflict with system topic.")
+        self._broker.topics.delete(topic)
+        self._broker.offset_table.remove_topic(topic)
+        self._broker.store.delete_topic(topic)
+        self._broker.stats.remove_topic(topic)
+        return request.reply()
+
+    def get_all_topic_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_ALL_TOPIC_CONFIG."""
+        empty: dict[str, object] = {"topicQueueMappingDetailMap": {}, "topicQueueMappingInfoMap": {}}
+        return request.reply(body=to_json({**self._broker.topics.to_value(), **empty}))
+
+    def get_topic_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_TOPIC_CONFIG."""
+        topic = self._broker.topics.get(text(request, "topic"))
+        if topic is None:
+            remark = f"No topic in this broker. topic: {request.ext_fields['topic']}"
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, remark)
+        return request.reply(body=to_json(topic.to_value()))
+
+    def get_system_topic_list_from_broker(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_SYSTEM_TOPIC_LIST_FROM_BROKER."""
+        return request.reply(body=to_json({"topicList": list(self._broker.topics.system_names)}))
+
+    # -- groups
+
+    def update_and_create_subscriptiongroup(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP."""
+        self._update_group(SubscriptionGroupConfig.from_value(_loaded(request)))
+        return request.reply()
+
+    def update_and_create_subscriptiongroup_list(
+        self, channel: Channel, request: RemotingCommand, reply: Reply
+    ) -> Answer:
+        """UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST."""
+        for value in _loaded(request).get("groupConfigList") or []:
+            self._update_group(SubscriptionGroupConfig.from_value(value))
+        return request.reply()
+
+    def _update_group(self, group: SubscriptionGroupConfig) -> None:
+        problem = names.group_problem(group.group_name)
+        if problem is not None:
+            raise Refused(ResponseCode.INVALID_PARAMETER, problem)
+        self._broker.groups.update(group)
+
+    def get_all_subscriptiongroup_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""
+        return request.reply(body=to_json(self._broker.groups.to_value()))
+
+    def get_subscriptiongroup_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_SUBSCRIPTIONGROUP_CONFIG."""
+        group = self._broker.groups.find(text(request, "group"))
+        if group is None:
+            raise Refused(
+                ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+                f"No group in this broker. group: {request.ext_fields['group']}",
+            )
+        return request.reply(body=to_json(group.to_value()))
+
+    def delete_subscriptiongroup(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """DELETE_SUBSCRIPTIONGROUP, with its offsets if asked."""
+        group = text(request, "groupName")
+        self._broker.groups.delete(group)
+        if truth(request, "cleanOffset"):
+            self._broker.offset_table.remove_group(group)
+        return request.reply()
+
+
+def _loaded(request: RemotingCommand) -> dict[str, Any]:
+    try:
+        value = java_json.loads(body(request).decode("utf-8"))
+    except ValueError as error:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"the body is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"the body is not a JSON object but {type(value).__name__}")
+    return value

@@ -1,0 +1,67 @@
+"""The attributes of a topic and how a request changes them.
+
+Mirrors: AttributeParser, AttributeUtil and TopicAttributes; used by mqadmin's updateTopic -a.
+
+    request text                     changes                                 topic afterwards
+    "+message.type=FIFO"             {"+message.type": "FIFO"}               {"message.type": "FIFO"}
+    "-message.type"                  {"-message.type": ""}                   {}
+
+Left out: attributes of tiered storage and of POP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mqlab.errors import UsageError
+
+KNOWN: Mapping[str, tuple[str, ...]] = {
+    "queue.type": ("SimpleCQ", "BatchCQ"),
+    "cleanup.policy": ("DELETE", "COMPACTION"),
+    "message.type": ("UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"),
+}
+FIXED_AFTER_CREATION = ("queue.type", "cleanup.policy")
+
+
+def parse_attributes(text: str) -> dict[str, str]:
+    """The changes a request asks for. Raises UsageError when one is neither ``+name=value`` nor ``-name``.
+
+    >>> parse_attributes("+message.type=FIFO,-queue.type")
+    {'+message.type': 'FIFO', '-queue.type': ''}
+    """
+    changes: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        adds, removes = part.startswith("+"), part.startswith("-")
+        if not ((adds and equals and value) or (removes and not equals)) or len(name) < 2:
+            raise UsageError(f"attribute {part!r} is not a change", hint="write +name=value to set, -name to remove")
+        if name in changes:
+            raise UsageError(f"attribute {name[1:]!r} is given twice")
+        changes[name] = value
+    return changes
+
+
+def altered_attributes(current: Mapping[str, str], changes: Mapping[str, str], *, create: bool) -> dict[str, str]:
+    """A topic's attributes after the changes. Mirrors AttributeUtil.alterCurrentAttributes.
+
+    >>> altered_attributes({}, {"+message.type": "FIFO"}, create=True)
+    {'message.type': 'FIFO'}
+    """
+    altered = dict(current)
+    for change, value in changes.items():
+        name = change[1:]
+        if name not in KNOWN:
+            raise UsageError(f"unknown topic attribute {name!r}", hint=f"known: {', '.join(KNOWN)}")
+        if not create and name in FIXED_AFTER_CREATION:
+            raise UsageError(f"topic attribute {name!r} cannot change after the topic was made")
+        if change.startswith("+"):
+            if value not in KNOWN[name]:
+                raise UsageError(f"topic attribute {name} cannot be {value!r}", hint=f"one of {', '.join(KNOWN[name])}")
+            altered[name] = value
+        elif create:
+            raise UsageError(f"a new topic has no attribute {name!r} to remove")
+        elif name not in altered:
+            raise UsageError(f"the topic has no attribute {name!r} to remove")
+        else:
+            del altered[name]
+    return altered

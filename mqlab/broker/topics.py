@@ -1,0 +1,234 @@
+"""Which topics a broker has: how many queues to read and to write, and who may.
+
+Mirrors: TopicConfigManager; file config/topics.json; opened by the labs on routes and on auto-creation.
+
+    topic                  read / write queues   perm                made
+    TBW102                 8 / 8                 7 (read write inherit)   at start: the template
+    orders                 4 / 4                 6 (read write)           by the first send: min(client 4, template 8)
+    %RETRY%billing         1 / 1                 6                        by billing's first heartbeat
+    SCHEDULE_TOPIC_XXXX    18 / 18               6                        at start
+
+Left out: static topics (queue mapping) and what other attributes than the known ones would mean.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from mqlab.broker.config import BrokerConfig
+from mqlab.broker.topic_attributes import altered_attributes
+from mqlab.errors import CorruptionError
+from mqlab.wire import java_json, names
+from mqlab.wire.bodies import DataVersion, TopicConfig
+
+PERM_READ, PERM_WRITE, PERM_INHERIT = 4, 2, 1
+PERM_ALL = PERM_READ | PERM_WRITE
+
+UNIT_FLAG, UNIT_SUB_FLAG = 1, 2  # TopicSysFlag
+
+
+def is_readable(perm: int) -> bool:
+    """Mirrors PermName.isReadable."""
+    return bool(perm & PERM_READ)
+
+
+def is_writeable(perm: int) -> bool:
+    """Mirrors PermName.isWriteable."""
+    return bool(perm & PERM_WRITE)
+
+
+def system_topics(config: BrokerConfig) -> list[TopicConfig]:
+    """The topics every broker makes at start, in RocketMQ's order."""
+
+    def topic(name: str, queues: int = 1, perm: int = PERM_ALL) -> TopicConfig:
+        return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=perm)
+
+    cluster, broker = config.broker_cluster_name, config.broker_name
+    made = [topic(names.SELF_TEST_TOPIC)]
+    if config.auto_create_topic_enable:
+        made.append(topic(names.AUTO_CREATE_TOPIC, config.default_topic_queue_nums, PERM_ALL | PERM_INHERIT))
+    made.append(topic(names.BENCHMARK_TOPIC, 1024))
+    made.append(topic(cluster, 16, PERM_INHERIT | (PERM_ALL if config.cluster_topic_enable else 0)))
+    made.append(topic(broker, 1, PERM_INHERIT | (PERM_ALL if config.broker_topic_enable else 0)))
+    made.append(topic(names.OFFSET_MOVED_TOPIC))
+    made.append(topic(names.SCHEDULE_TOPIC, 18))
+    if config.trace_topic_enable:
+        made.append(topic(config.msg_trace_topic_name))
+    made.append(topic(f"{cluster}_{names.REPLY_TOPIC_POSTFIX}"))
+    made.append(topic(names.REVIVE_LOG_PREFIX + cluster, config.revive_queue_num))
+    made.append(topic(names.SYNC_BROKER_MEMBER_PREFIX + broker, 1, PERM_INHERIT))
+    made.append(topic(names.HALF_TOPIC))
+    made.append(topic(names.OP_HALF_TOPIC))
+    return made
+
+
+class TopicTable(Mapping[str, TopicConfig]):
+    """topic -> its configuration. Mirrors TopicConfigManager.
+
+    ``on_changed`` gets the topics that were made or changed (none for a deletion), after the version advanced.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        now_ms: Callable[[], int],
+        *,
+        on_changed: Callable[[list[TopicConfig]], None] = lambda topics: None,
+        note: Callable[..., None] = lambda *_, **__: None,
+    ) -> None:
+        self._config = config
+        self._now_ms = now_ms
+        self._on_changed = on_changed
+        self._note = note
+        self.data_version = DataVersion.at(now_ms())
+        self._topics = {topic.topic_name: topic for topic in system_topics(config)}
+        self.system_names = tuple(self._topics)
+
+    def is_system(self, topic: str) -> bool:
+        """True for the topics this broker made at start and RocketMQ's other reserved names."""
+        return topic in self.system_names or names.is_system_topic(topic)
+
+    def create_on_send(
+        self, topic: str, default_topic: str, client_queue_nums: int, topic_sys_flag: int = 0
+    ) -> TopicConfig | None:
+        """Make a topic that a producer sends to from a template topic; None when the template does not allow it.
+
+        Mirrors createTopicInSendMessageMethod.
+        """
+        known = self._topics.get(topic)
+        if known is not None:
+            return known
+        template = self._topics.get(default_topic)
+        if template is None or not template.perm & PERM_INHERIT:
+            return None
+        if default_topic == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic_enable:
+            return None  # a TBW102 that an older file brought along
+        queues = max(0, min(client_queue_nums, template.write_queue_nums))
+        return self._made(
+            TopicConfig(
+                topic_name=topic,
+                read_queue_nums=queues,
+                write_queue_nums=queues,
+                perm=template.perm & ~PERM_INHERIT,
+                topic_filter_type=template.topic_filter_type,
+                topic_sys_flag=topic_sys_flag,
+            ),
+            by="send",
+        )
+
+    def create_on_send_back(
+        self, topic: str, queue_nums: int, *, perm: int = PERM_ALL, order: bool | None = None, topic_sys_flag: int = 0
+    ) -> TopicConfig:
+        """Make a retry, dead letter or other topic of the broker's own; a known one stays as it is (but for ``order``).
+
+        Mirrors createTopicInSendMessageBackMethod.
+        """
+        known = self._topics.get(topic)
+        if known is None:
+            made = TopicConfig(
+                topic_name=topic,
+                read_queue_nums=queue_nums,
+                write_queue_nums=queue_nums,
+                perm=perm,
+                topic_sys_flag=topic_sys_flag,
+                order=bool(order),
+            )
+            return self._made(made, by="broker")
+        if order is not None and known.order != order:
+            return self.update(dataclasses.replace(known, order=order))
+        return known
+
+    def update(self, config: TopicConfig, attribute_changes: Mapping[str, str] | None = None) -> TopicConfig:
+        """Create or replace a topic; attributes are changed by ``{"+name": value, "-name": ""}``.
+
+        Raises UsageError for attributes that are unknown or cannot change. Mirrors updateTopicConfig.
+        """
+        known = self._topics.get(config.topic_name)
+        current = {} if known is None else dict(known.attributes)
+        attributes = altered_attributes(current, attribute_changes or {}, create=known is None)
+        config = dataclasses.replace(config, attributes=attributes)
+        if known is None:
+            return self._made(config, by="admin")
+        self._topics[config.topic_name] = config
+        self._advance([config])
+        self._note("topic.updated", topic=config.topic_name, before=_counts(known), now=_counts(config))
+        return config
+
+    def set_order(self, ordered: Iterable[str]) -> None:
+        """Mark the topics that the name servers list as ordered. Mirrors updateOrderTopicConfig."""
+        changed = []
+        for topic in ordered:
+            known = self._topics.get(topic)
+            if known is not None and not known.order:
+                self._topics[topic] = dataclasses.replace(known, order=True)
+                changed.append(self._topics[topic])
+        if changed:
+            self._advance(changed)
+
+    def touch(self) -> None:
+        """Advance the version although no topic changed: what the broker allows of them did."""
+        self._advance([])
+
+    def delete(self, topic: str) -> bool:
+        """Remove a topic; False when there is none. Mirrors deleteTopicConfig."""
+        if self._topics.pop(topic, None) is None:
+            return False
+        self._advance([])
+        self._note("topic.deleted", topic=topic)
+        return True
+
+    def to_value(self) -> dict[str, Any]:
+        """What the file holds."""
+        return {
+            "dataVersion": self.data_version.to_value(),
+            "topicConfigTable": {name: topic.to_value() for name, topic in self._topics.items()},
+        }
+
+    def encode(self) -> str:
+        """The text of topics.json."""
+        return java_json.pretty(self.to_value())
+
+    def decode(self, text: str) -> None:
+        """Take over a file's topics, over those made at start. Raises CorruptionError."""
+        try:
+            value = java_json.loads(text)
+            loaded = {name: TopicConfig.from_value(topic) for name, topic in value["topicConfigTable"].items()}
+            version = value.get("dataVersion")
+            self.data_version = DataVersion.from_value(version) if version else self.data_version
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CorruptionError(
+                "topics cannot be read", expected='{"topicConfigTable":{"orders":{…}}}', found=error
+            ) from error
+        self._topics.update(loaded)
+
+    def _made(self, config: TopicConfig, by: str) -> TopicConfig:
+        self._topics[config.topic_name] = config
+        self._note("topic.created", topic=config.topic_name, by=by, **_counts(config))
+        self._advance([config])
+        return config
+
+    def _advance(self, changed: list[TopicConfig]) -> None:
+        self.data_version = self.data_version.next(self._now_ms())
+        self._on_changed(changed)
+
+    def __getitem__(self, topic: str) -> TopicConfig:
+        return self._topics[topic]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._topics)
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def __repr__(self) -> str:
+        return f"<TopicTable: {len(self._topics)} topics, version {self.data_version.counter}>"
+
+
+def _counts(config: TopicConfig) -> dict[str, int]:
+    return {
+        "read_queue_nums": config.read_queue_nums,
+        "write_queue_nums": config.write_queue_nums,
+        "perm": config.perm,
+    }

@@ -1,0 +1,304 @@
+"""Asking producers how a transaction ended that nobody has ended.
+
+Mirrors: TransactionalMessageServiceImpl.check, TransactionalMessageCheckService,
+AbstractTransactionalMessageCheckListener; CHECK_TRANSACTION_STATE 39; lab on transactions.
+
+    every 30 s, from the group CID_RMQ_SYS_TRANS's offset on the half topic:
+    half message            done (an op message names it)            ─▶ next
+                            checked 15 times, or older than 72 h     ─▶ TRANS_CHECK_MAX_TIME_TOPIC, next
+                            younger than 6 s (or its own immunity)   ─▶ stop here (own immunity: stored again, next)
+                            else: stored again at the queue's end, checks + 1, one producer asked; next
+
+    offsets of both topics are kept as that group's consumer offsets; the op offset moves over a done prefix only
+
+RocketMQ wakes every 30 s; here a check is armed on that grid only while something is unchecked.
+Left out: what an acting master does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mqlab.broker.putting import encode_as_java
+from mqlab.broker.transactions import HALF_QUEUE, REMOVE_TAG, SEPARATOR, immunity_ms
+from mqlab.ports import Deadline, next_on_grid
+from mqlab.promises import Flow, Promise, flow
+from mqlab.store import put_result
+from mqlab.wire import names, record
+from mqlab.wire import property_names as p
+from mqlab.wire.codes import RequestCode
+from mqlab.wire.command import request as make_request
+from mqlab.wire.record import Record
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+    from mqlab.store.get_result import GetResult
+
+OP_PULL_NUMS = 32
+WAIT_FOR_OP_MS = 1_000  # SLEEP_WHILE_NO_OP
+LONGEST_ROUND_MS = 60_000  # MAX_PROCESS_TIME_LIMIT
+NOTHING_NEW = ("NO_MESSAGE_IN_QUEUE", "OFFSET_OVERFLOW_ONE")
+HALF_MISSING_TRIES = 1  # MAX_RETRY_COUNT_WHEN_HALF_NULL
+
+
+class DoneHalves:
+    """What the op messages read so far say: which half offsets are done, which op messages are used up."""
+
+    def __init__(self, first_half_offset: int) -> None:
+        self._first = first_half_offset
+        self._op_of: dict[int, int] = {}
+        self._left: dict[int, int] = {}
+        self.used_up: list[int] = []
+
+    def read(self, op: Record) -> None:
+        """Take one op message. Mirrors fillOpRemoveMap."""
+        named = []
+        if op.property_map.get(p.TAGS) == REMOVE_TAG:
+            numbers = str(op.body, "utf-8", "replace").split(SEPARATOR)
+            named = [int(number) for number in numbers if number.isascii() and number.isdigit()]
+        waiting = [offset for offset in dict.fromkeys(named) if offset >= self._first]
+        for offset in waiting:
+            self._op_of[offset] = op.queue_offset
+        if waiting:
+            self._left[op.queue_offset] = len(waiting)
+        else:
+            self.used_up.append(op.queue_offset)
+
+    def take(self, half_offset: int) -> bool:
+        """True when the half message is done; its op message is used up with its last half message."""
+        op_offset = self._op_of.pop(half_offset, None)
+        if op_offset is None:
+            return False
+        self._left[op_offset] -= 1
+        if self._left[op_offset] == 0:
+            del self._left[op_offset]
+            self.used_up.append(op_offset)
+        return True
+
+    def advanced(self, op_offset: int) -> int:
+        """The op offset moved over the used-up messages that follow it without a gap. Mirrors calculateOpOffset."""
+        for used in sorted(self.used_up):
+            if used == op_offset:
+                op_offset += 1
+        return op_offset
+
+
+class TransactionCheck:
+    """The check rounds of one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._started_ms: int | None = None
+        self._deadline: Deadline | None = None
+        self._running = False
+
+    def start(self) -> None:
+        """Begin: rounds are at most one each transaction_check_interval, the first after one of them."""
+        self._started_ms = self._broker.now_ms()
+        self.look()
+
+    def stop(self) -> None:
+        """No more rounds."""
+        self._started_ms = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def look(self) -> None:
+        """Arm the next round if something is unchecked; called when half and op messages arrive and after a round."""
+        if self._started_ms is None or self._deadline is not None or self._running or not self._something_unchecked():
+            return
+        period_ms = self._broker.config.transaction_check_interval
+        due_ms = next_on_grid(self._broker.now_ms() + 1, period_ms, self._started_ms)
+        self._deadline = self._broker.ports.clock.call_at(due_ms, self._begin_round, "transaction.check")
+
+    def _something_unchecked(self) -> bool:
+        store = self._broker.store
+        return any(
+            store.max_offset(topic, HALF_QUEUE) > self._stored_offset(topic)
+            for topic in (names.HALF_TOPIC, names.OP_HALF_TOPIC)
+        )
+
+    def _stored_offset(self, topic: str) -> int:
+        stored = self._broker.offset_table.query(names.TRANSACTION_GROUP, topic, HALF_QUEUE)
+        return stored if stored >= 0 else self._broker.store.min_offset(topic, HALF_QUEUE)
+
+    def _begin_round(self) -> None:
+        self._deadline = None
+        self._running = True
+
+        def ended(_: object) -> None:
+            self._running = False
+            self.look()
+
+        self.round().then(ended, self._failed)
+
+    def _failed(self, error: BaseException) -> None:
+        self._running = False
+        self._broker.ports.note("transaction.check_failed", error=str(error))
+        self.look()
+
+    @flow
+    def round(self) -> Flow[None]:
+        """Walk the half queue once. Mirrors check."""
+        started_ms = self._broker.now_ms()
+        half_offset, op_offset = self._stored_offset(names.HALF_TOPIC), self._stored_offset(names.OP_HALF_TOPIC)
+        done = DoneHalves(half_offset)
+        ops, next_op_offset = self._read_ops(done, op_offset)
+        at = new_offset = half_offset
+        missing = 0
+        while self._broker.now_ms() - started_ms <= LONGEST_ROUND_MS and self._started_ms is not None:
+            if done.take(at):
+                at = new_offset = at + 1
+                continue
+            found = self._broker.store.get(names.HALF_TOPIC, HALF_QUEUE, at, 1)
+            if not found.units:
+                missing += 1
+                if missing > HALF_MISSING_TRIES or found.status in NOTHING_NEW:
+                    break
+                at = new_offset = found.next_begin_offset
+                continue
+            half = record.decode(found.units[0])
+            verdict = self._verdict(half, started_ms, ops, done)
+            if verdict == "stop":
+                break
+            if verdict == "read more":
+                ops, next_op_offset = self._read_ops(done, next_op_offset)
+                if not ops:
+                    yield self._pause()
+                continue
+            at = new_offset = at + 1
+        self._keep(names.HALF_TOPIC, half_offset, new_offset)
+        self._keep(names.OP_HALF_TOPIC, op_offset, done.advanced(op_offset))
+
+    def _verdict(self, half: Record, started_ms: int, ops: list[Record], done: DoneHalves) -> str:
+        """What becomes of a half message that is not done: "next", "stop" or "read more"."""
+        named = dict(half.property_map)
+        checks = named.get(p.TRANSACTION_CHECK_TIMES)
+        now_ms = self._broker.now_ms()
+        age_ms = now_ms - half.born_timestamp
+        kept_ms = self._broker.store.config.file_reserved_time * 3_600_000
+        if (checks is not None and _number(checks) >= self._broker.config.transaction_check_max) or age_ms > kept_ms:
+            self._give_up(half)
+            return "next"
+        named[p.TRANSACTION_CHECK_TIMES] = str(1 if checks is None else _number(checks) + 1)
+        if half.store_timestamp >= started_ms:
+            return "stop"
+        immune_ms = immunity_ms(named, self._broker.config.transaction_time_out)
+        if p.CHECK_IMMUNITY_TIME_IN_SECONDS in named:
+            if age_ms <= immune_ms and self._kept_immune(half, named, done):
+                return "next"
+        elif 0 <= age_ms <= immune_ms:
+            return "stop"
+        last_op_ms = ops[-1].born_timestamp if ops else None
+        timed_out = last_op_ms is not None and last_op_ms - started_ms > self._broker.config.transaction_time_out
+        if not ((last_op_ms is None and age_ms > immune_ms) or timed_out or age_ms <= -1):
+            return "read more"
+        return "next" if self._ask(half, named) else "stop"
+
+    def _kept_immune(self, half: Record, named: dict[str, str], done: DoneHalves) -> bool:
+        """A half message under its own immunity: stored again, or skipped when its first form is done already."""
+        first_form = named.get(p.TRAN_PREPARED_QUEUE_OFFSET)
+        if first_form is not None and done.take(_number(first_form)):
+            return True
+        named.setdefault(p.TRAN_PREPARED_QUEUE_OFFSET, str(half.queue_offset))
+        return self._store_again(half, named) is not None
+
+    def _ask(self, half: Record, named: dict[str, str]) -> bool:
+        """Store the half message again and ask one producer of its group about the new form; False when not stored.
+
+        Mirrors putBackHalfMsgQueue and resolveHalfMsg.
+        """
+        fresh = self._store_again(half, named)
+        if fresh is None:
+            return False
+        broker = self._broker
+        group = named.get(p.PGROUP, "")
+        channel = broker.producers.available_channel(group)
+        broker.ports.note(
+            "transaction.checked",
+            topic=named.get(p.REAL_TOPIC),
+            msg_id=named.get(p.UNIQ_KEY),
+            half_offset=half.queue_offset,
+            new_half_offset=fresh.queue_offset,
+            times=int(named[p.TRANSACTION_CHECK_TIMES]),
+            asked=None if channel is None else channel.remote_address,
+        )
+        if channel is None:
+            return True
+        shown = dataclasses.replace(
+            fresh,
+            topic=named.get(p.REAL_TOPIC, ""),
+            queue_id=_number(named.get(p.REAL_QID, "0")),
+            properties=encode_as_java({**named, p.WAIT: "false"}),
+            magic=None,
+        )
+        channel.send_oneway(
+            make_request(
+                RequestCode.CHECK_TRANSACTION_STATE,
+                record.encode(shown),
+                topic=names.HALF_TOPIC,
+                tranStateTableOffset=fresh.queue_offset,
+                commitLogOffset=fresh.physical_offset,
+                msgId=named.get(p.UNIQ_KEY),
+                transactionId=named.get(p.UNIQ_KEY),
+                offsetMsgId=fresh.offset_msg_id,
+                bname=self._broker.config.broker_name,
+            )
+        )
+        return True
+
+    def _store_again(self, half: Record, named: dict[str, str]) -> Record | None:
+        """Append the half message once more; the record as it stands in the log now, None when it was refused."""
+        again = dataclasses.replace(
+            half, flag=0, reconsume_times=0, prepared_transaction_offset=0, properties=encode_as_java(named), magic=None
+        )
+        result = self._broker.putter.put(again)
+        if result.status != put_result.PUT_OK:
+            return None
+        again.queue_offset, again.physical_offset = result.queue_offset, result.physical_offset
+        again.store_timestamp = result.store_timestamp
+        return again
+
+    def _give_up(self, half: Record) -> None:
+        """Move a half message that nobody will end. Mirrors resolveDiscardMsg."""
+        topic = self._broker.topics.create_on_send_back(names.CHECK_MAX_TIME_TOPIC, 1)
+        moved = dataclasses.replace(half, topic=topic.topic_name, queue_id=0, prepared_transaction_offset=0, magic=None)
+        result = self._broker.putter.put(moved)
+        if result.status == put_result.PUT_OK:
+            named = half.property_map
+            self._broker.transactions.metrics.add(named.get(p.REAL_TOPIC, ""), -1)
+            self._broker.ports.note(
+                "transaction.given_up",
+                topic=named.get(p.REAL_TOPIC),
+                msg_id=named.get(p.UNIQ_KEY),
+                half_offset=half.queue_offset,
+            )
+
+    def _read_ops(self, done: DoneHalves, op_offset: int) -> tuple[list[Record], int]:
+        """Read the next op messages into ``done``; they and where the following ones begin."""
+        found: GetResult = self._broker.store.get(names.OP_HALF_TOPIC, HALF_QUEUE, op_offset, OP_PULL_NUMS)
+        ops = [record.decode(unit) for unit in found.units]
+        for op in ops:
+            done.read(op)
+        if not ops and found.status not in NOTHING_NEW:
+            self._keep(names.OP_HALF_TOPIC, op_offset, found.next_begin_offset)  # what stood there was deleted
+        return ops, found.next_begin_offset
+
+    def _keep(self, topic: str, before: int, now: int) -> None:
+        if now != before:
+            self._broker.offset_table.commit(names.TRANSACTION_GROUP, topic, HALF_QUEUE, now)
+
+    def _pause(self) -> Promise[None]:
+        pause: Promise[None] = Promise()
+        self._broker.ports.clock.call_later(WAIT_FOR_OP_MS, lambda: pause.resolve(None), "transaction.wait_for_op")
+        return pause
+
+    def __repr__(self) -> str:
+        return f"<TransactionCheck {'in a round' if self._running else 'armed' if self._deadline else 'idle'}>"
+
+
+def _number(text: str) -> int:
+    """A number in a property, -1 for other text, as RocketMQ reads it."""
+    return int(text) if text.removeprefix("-").isdecimal() and text.isascii() else -1

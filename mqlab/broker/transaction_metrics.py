@@ -1,0 +1,68 @@
+"""How many half messages of each topic are open.
+
+Mirrors: TransactionMetrics; file config/transactionMetrics, the one without indentation; lab on transactions.
+
+    topic     count   time of the last change
+    payments  2       12:00:01.500
+
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from mqlab.errors import CorruptionError
+from mqlab.wire import java_json
+from mqlab.wire.bodies import DataVersion
+
+
+class TransactionMetrics:
+    """Open half messages by real topic. Mirrors TransactionMetrics."""
+
+    def __init__(self, now_ms: Callable[[], int], *, on_changed: Callable[[], None] = lambda: None) -> None:
+        self._now_ms = now_ms
+        self._on_changed = on_changed
+        self._counts: dict[str, tuple[int, int]] = {}
+        self.data_version = DataVersion.at(now_ms())
+
+    @property
+    def total(self) -> int:
+        """Open half messages of all topics."""
+        return sum(count for count, _ in self._counts.values())
+
+    def count(self, topic: str) -> int:
+        """Open half messages of one topic."""
+        return self._counts.get(topic, (0, 0))[0]
+
+    def add(self, topic: str, change: int) -> None:
+        """One more, or one less."""
+        now_ms = self._now_ms()
+        self._counts[topic] = self.count(topic) + change, now_ms
+        self.data_version = self.data_version.next(now_ms)
+        self._on_changed()
+
+    def encode(self) -> str:
+        """The text of transactionMetrics."""
+        counts = {topic: {"count": count, "timeStamp": at_ms} for topic, (count, at_ms) in self._counts.items()}
+        value = {"dataVersion": self.data_version.to_value(), "transactionCount": counts}
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    def decode(self, text: str) -> None:
+        """Take over a file's counts. Raises CorruptionError."""
+        try:
+            value = java_json.loads(text)
+            self._counts = {
+                topic: (int(entry["count"]), int(entry["timeStamp"]))
+                for topic, entry in value["transactionCount"].items()
+            }
+            version = value.get("dataVersion")
+            self.data_version = DataVersion.from_value(version) if version else self.data_version
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CorruptionError(
+                "transaction metrics cannot be read", expected='{"transactionCount":{…}}', found=error
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"<TransactionMetrics: {self.total} open>"

@@ -1,0 +1,224 @@
+"""Messages whose transaction is open: parked, made real by a commit, forgotten by a rollback.
+
+Mirrors: TransactionalMessageBridge, EndTransactionProcessor, TransactionalOpBatchService; END_TRANSACTION 37; lab on
+transactions.
+
+    state of a half message        what stands in the log
+    prepared                       half topic entry n
+    committed                      half n, the real message (preparedTransactionOffset: where half n is), op names n
+    rolled back                    half n, op names n
+    given up after 15 checks       half n … n', a copy in TRANS_CHECK_MAX_TIME_TOPIC
+
+    op topic: one message names many half messages, "12,13,", tag d; written 3 s after the first, or above 4096 bytes
+
+Left out: escaping to another broker (acting master).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from mqlab.broker.putting import encode_as_java
+from mqlab.broker.sending import STORED_CODES, refusal
+from mqlab.broker.transaction_metrics import TransactionMetrics
+from mqlab.ports import Deadline
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Refused, text, truth, whole
+from mqlab.store import put_result
+from mqlab.store.put_result import PutResult
+from mqlab.wire import names, properties, sys_flag
+from mqlab.wire import property_names as p
+from mqlab.wire.codes import ResponseCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.record import Record
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+HALF_QUEUE = 0
+REMOVE_TAG = "d"
+SEPARATOR = ","
+
+
+class Transactions:
+    """Half messages and their ends. ``open_halves`` counts per topic what is prepared and not ended."""
+
+    def __init__(self, broker: Broker, metrics: TransactionMetrics) -> None:
+        self._broker = broker
+        self.metrics = metrics
+        self._done: list[int] = []  # half offsets that no op message names yet
+        self._last_write_ms: int | None = None
+        self._flush: Deadline | None = None
+
+    # -- prepare
+
+    def prepare(self, record: Record, *, delay_level: int = 0) -> PutResult:
+        """Store a message as a half message. Mirrors parseHalfMessageInner."""
+        named = dict(record.property_map)
+        if named.get(p.UNIQ_KEY):
+            named[p.TRANSACTION_ID] = named[p.UNIQ_KEY]
+        named[p.REAL_TOPIC] = record.topic
+        named[p.REAL_QID] = str(record.queue_id)
+        half = dataclasses.replace(
+            record,
+            topic=names.HALF_TOPIC,
+            queue_id=HALF_QUEUE,
+            sys_flag=sys_flag.with_transaction_type(record.sys_flag, sys_flag.TRANSACTION_NOT_TYPE),
+            properties=encode_as_java(named),
+            magic=None,
+        )
+        result = self._broker.putter.put(half, delay_level=delay_level)
+        if result.status in STORED_CODES:
+            self.metrics.add(record.topic, 1)
+            self._broker.ports.note(
+                "transaction.prepared",
+                topic=record.topic,
+                msg_id=named.get(p.UNIQ_KEY),
+                half_offset=result.queue_offset,
+                physical_offset=result.physical_offset,
+            )
+        return result
+
+    # -- end
+
+    def end_transaction(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """END_TRANSACTION: commit, roll back, or nothing when the producer does not know."""
+        state = whole(request, "commitOrRollback")
+        if state not in (sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK):
+            self._broker.ports.note("transaction.pending", msg_id=request.ext_fields.get("msgId"))
+            return None
+        half = self._checked_half(request)
+        if state == sys_flag.TRANSACTION_ROLLBACK:
+            self.finish(half, "transaction.rolled_back")
+            return request.reply()
+        result = self._commit(half)
+        if result.status not in STORED_CODES:
+            raise Refused(*refusal(result))
+
+        def durable(status: str) -> None:
+            if status in STORED_CODES:
+                self.finish(half, "transaction.committed")
+                reply(request.reply())
+            else:
+                reply(request.reply(ResponseCode.SYSTEM_ERROR, status))
+
+        self._broker.store.wait_durable(result).then(durable)
+        return None
+
+    def _checked_half(self, request: RemotingCommand) -> Record:
+        physical_offset = whole(request, "commitLogOffset")
+        half = self._broker.store.message_at(physical_offset)
+        if half is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
+        named = half.property_map
+        if not truth(request, "fromTransactionCheck") and named.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS):
+            age_ms = self._broker.now_ms() - half.born_timestamp
+            if age_ms > immunity_ms(named, self._broker.config.transaction_time_out):
+                raise Refused(ResponseCode.ILLEGAL_OPERATION, "too late: the broker asks for the state now")
+        if named.get(p.PGROUP) != text(request, "producerGroup"):
+            raise Refused(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
+        if half.queue_offset != whole(request, "tranStateTableOffset"):
+            raise Refused(ResponseCode.SYSTEM_ERROR, "The transaction state table offset wrong")
+        if half.physical_offset != physical_offset or half.topic != names.HALF_TOPIC:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "The commit log offset wrong")
+        return half
+
+    def _commit(self, half: Record) -> PutResult:
+        """Store the real message; its text still holds TRAN_MSG, REAL_TOPIC and REAL_QID. Mirrors sendFinalMessage."""
+        named = half.property_map
+        record = dataclasses.replace(
+            half,
+            topic=named.get(p.REAL_TOPIC, ""),
+            queue_id=int(named.get(p.REAL_QID) or 0),
+            sys_flag=sys_flag.with_transaction_type(half.sys_flag, sys_flag.TRANSACTION_COMMIT),
+            prepared_transaction_offset=half.physical_offset,
+            magic=None,
+        )
+        result = self._broker.putter.put(record)
+        if result.status in STORED_CODES:
+            self._broker.stats.put(record.topic, record.queue_id, 1, result.size)
+        return result
+
+    def finish(self, half: Record, kind: str) -> None:
+        """Remember that a half message is done; an op message will say so soon. Mirrors deletePrepareMessage."""
+        named = half.property_map
+        topic = named.get(p.REAL_TOPIC, "")
+        self.metrics.add(topic, -1)
+        self._broker.ports.note(kind, topic=topic, msg_id=named.get(p.UNIQ_KEY), half_offset=half.queue_offset)
+        self._done.append(half.queue_offset)
+        self._arm_flush()
+
+    # -- op messages
+
+    def _waiting_bytes(self) -> int:
+        return sum(len(str(offset)) + 1 for offset in self._done)
+
+    def _arm_flush(self) -> None:
+        """Write 3 s after the last op message (the first time: after the first done one), or now when much waits."""
+        now_ms = self._broker.now_ms()
+        if self._last_write_ms is None:
+            self._last_write_ms = now_ms
+        due_ms = max(now_ms, self._last_write_ms + self._broker.config.transaction_op_batch_interval)
+        if self._waiting_bytes() > self._broker.config.transaction_op_msg_max_size:
+            due_ms = now_ms
+        if self._flush is not None:
+            if self._flush.due_ms <= due_ms:
+                return
+            self._flush.cancel()
+        self._flush = self._broker.ports.clock.call_at(due_ms, self._write_due, "transaction.op_write")
+
+    def _write_due(self) -> None:
+        self._flush = None
+        if self._write_op_message():
+            while self._waiting_bytes() >= self._broker.config.transaction_op_msg_max_size and self._write_op_message():
+                pass
+        if self._done:
+            self._arm_flush()
+
+    def _write_op_message(self) -> bool:
+        """Name done half messages in one op message, as many as it may hold. Mirrors getOpMessage and writeOp."""
+        content = ""
+        taken = 0
+        while taken < len(self._done) and len(content) < self._broker.config.transaction_op_msg_max_size:
+            content += f"{self._done[taken]}{SEPARATOR}"
+            taken += 1
+        now_ms = self._last_write_ms = self._broker.now_ms()
+        result = self._broker.putter.put(self._op_record(content, now_ms))
+        if result.status != put_result.PUT_OK:
+            return False
+        self._broker.ports.note("transaction.op_written", half_offsets=content, queue_offset=result.queue_offset)
+        del self._done[:taken]
+        return True
+
+    def _op_record(self, content: str, now_ms: int) -> Record:
+        return Record(
+            names.OP_HALF_TOPIC,
+            content.encode("utf-8"),
+            HALF_QUEUE,
+            born_timestamp=now_ms,
+            born_host=self._broker.store_host,
+            store_host=self._broker.store_host,
+            properties=properties.encode({p.WAIT: "true", p.TAGS: REMOVE_TAG}),
+        )
+
+    def stop(self) -> None:
+        """The broker stops cleanly: nothing done stays only in memory."""
+        if self._flush is not None:
+            self._flush.cancel()
+            self._flush = None
+        while self._done and self._write_op_message():
+            pass
+
+    def __repr__(self) -> str:
+        return f"<Transactions: {self.metrics.total} open, {len(self._done)} done and not named yet>"
+
+
+def immunity_ms(named: dict[str, str], default_ms: int) -> int:
+    """For how long after its birth a half message is not checked. Mirrors TransactionalMessageUtil.getImmunityTime.
+
+    >>> immunity_ms({"CHECK_IMMUNITY_TIME_IN_SECONDS": "10"}, 6000), immunity_ms({}, 6000)
+    (10000, 6000)
+    """
+    seconds = named.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS, "")
+    return int(seconds) * 1000 if seconds.isascii() and seconds.isdigit() else default_ms

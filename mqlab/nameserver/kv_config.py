@@ -1,0 +1,61 @@
+"""Small texts that every client and broker may read: namespaces of names and values.
+
+Mirrors: KVConfigManager; file kvConfig.json when a path is set; lab on ordered topics.
+
+    namespace             key       value
+    ORDER_TOPIC_CONFIG    orders    broker-a:4;broker-b:4
+
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mqlab.errors import CorruptionError
+from mqlab.wire import java_json
+
+ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
+
+
+class KvConfig:
+    """namespace -> key -> value. Mirrors KVConfigManager."""
+
+    def __init__(self, *, on_changed: Callable[[], None] = lambda: None) -> None:
+        self._on_changed = on_changed
+        self._table: dict[str, dict[str, str]] = {}
+
+    def put(self, namespace: str, key: str, value: str) -> None:
+        """Set one value."""
+        self._table.setdefault(namespace, {})[key] = value
+        self._on_changed()
+
+    def delete(self, namespace: str, key: str) -> None:
+        """Remove one value; fine when there is none."""
+        self._table.get(namespace, {}).pop(key, None)
+        self._on_changed()
+
+    def get(self, namespace: str, key: str) -> str | None:
+        """One value, None without one."""
+        return self._table.get(namespace, {}).get(key)
+
+    def namespace(self, namespace: str) -> Mapping[str, str] | None:
+        """All values of a namespace, None when it was never used."""
+        return self._table.get(namespace)
+
+    def encode(self) -> str:
+        """The text of kvConfig.json."""
+        return java_json.pretty({"configTable": self._table})
+
+    def decode(self, text: str) -> None:
+        """Take over a file's text. Raises CorruptionError."""
+        try:
+            loaded = java_json.loads(text)["configTable"]
+            self._table = {str(name): {str(k): str(v) for k, v in values.items()} for name, values in loaded.items()}
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CorruptionError(
+                "the key-value configuration cannot be read", expected='{"configTable":{…}}', found=error
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"<KvConfig: {sum(map(len, self._table.values()))} values in {len(self._table)} namespaces>"

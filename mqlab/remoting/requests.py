@@ -1,0 +1,94 @@
+"""What a request handler reads and how it says no: typed header fields, and an answer as an exception.
+
+Mirrors: RemotingCommand.decodeCommandCustomHeader and the early returns of RocketMQ's processors; all labs.
+
+    def query_consumer_offset(channel, request, reply) -> Answer:
+        queue_id = whole(request, "queueId")                      missing or not a number: Refused(INVALID_PARAMETER)
+        if not known: raise Refused(ResponseCode.QUERY_NOT_FOUND, "…")
+        return request.reply(offset=7)                            None: answered now or later through ``reply``
+
+Left out: one header class per request code; the names of the fields are in the handlers, as on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mqlab.remoting.endpoint import Channel, Handler, Reply
+from mqlab.wire.codes import ResponseCode, request_name
+from mqlab.wire.command import RemotingCommand, java_text
+
+Answer = RemotingCommand | None
+Answering = Callable[[Channel, RemotingCommand, Reply], Answer]
+
+
+class Refused(Exception):
+    """A handler's answer that says no: a response code, a remark, and header fields if that answer has any."""
+
+    def __init__(self, code: int, remark: str | None = None, **fields: str | int | bool | None) -> None:
+        super().__init__(f"{code}: {remark}")
+        self.code = code
+        self.remark = remark
+        self.fields = fields
+
+    def answer_to(self, request: RemotingCommand) -> RemotingCommand:
+        """The answer this is."""
+        answer = request.reply(self.code, self.remark)
+        answer.ext_fields.update({name: java_text(value) for name, value in self.fields.items() if value is not None})
+        return answer
+
+
+def answering(handle: Answering) -> Handler:
+    """Make a handler for Remoting: what ``handle`` returns is the answer, a Refused too, None means later or never."""
+
+    def handler(channel: Channel, request: RemotingCommand, reply: Reply) -> None:
+        try:
+            answer = handle(channel, request, reply)
+        except Refused as no:
+            answer = no.answer_to(request)
+        if answer is not None:
+            reply(answer)
+
+    return handler
+
+
+def text(request: RemotingCommand, name: str) -> str:
+    """A header field that must be there."""
+    value = request.ext_fields.get(name)
+    if value is None:
+        raise Refused(ResponseCode.INVALID_PARAMETER, f"{request_name(request.code)} needs the field {name}")
+    return value
+
+
+def whole(request: RemotingCommand, name: str) -> int:
+    """A whole number that must be there."""
+    value = whole_or(request, name, None)
+    if value is None:
+        found = request.ext_fields.get(name)
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"{request_name(request.code)} needs a whole number in the field {name}, found {found!r}",
+        )
+    return value
+
+
+def whole_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
+    """A whole number, or the default when it is missing or not a number (RocketMQ reads such text as null)."""
+    value = request.ext_fields.get(name)
+    digits = value[1:] if value and value[0] in "+-" else value
+    if value is None or not digits or not (digits.isascii() and digits.isdigit()):
+        return default
+    return int(value)
+
+
+def truth(request: RemotingCommand, name: str, default: bool = False) -> bool:
+    """A Boolean as Java reads it: "true" in any case; anything else is false, missing is the default."""
+    value = request.ext_fields.get(name)
+    return default if value is None else value.lower() == "true"
+
+
+def body(request: RemotingCommand) -> bytes:
+    """A body that must be there."""
+    if not request.body:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"{request_name(request.code)} needs a body")
+    return request.body
