@@ -18,7 +18,8 @@ from mqlab.broker import Broker, BrokerConfig
 from mqlab.errors import UsageError
 from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.ports import Ports
-from mqlab.runtime.files import CrashFiles, RealFiles
+from mqlab.runtime.crash_files import CrashFiles
+from mqlab.runtime.files import RealFiles
 from mqlab.runtime.handles import NodeHandle
 from mqlab.runtime.settings import split_settings
 from mqlab.runtime.sim import SimWorld

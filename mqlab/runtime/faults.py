@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
-from mqlab.runtime.files import CrashFiles
+from mqlab.runtime.crash_files import CrashFiles
 from mqlab.runtime.handles import NodeHandle
 
 if TYPE_CHECKING:
