@@ -97,6 +97,10 @@ class Promise(Generic[T]):
         return f"<Promise {state}>"
 
 
+Flow = Generator[Promise[Any], Any, T]
+"""What a generator for ``@flow`` is annotated with: ``def start(self) -> Flow[int]``."""
+
+
 def flow(function: Callable[P, Generator[Promise[Any], Any, T]]) -> Callable[P, Promise[T]]:
     """Make a generator that yields promises into a function that returns a Promise of its return value.
 

@@ -1,0 +1,160 @@
+"""What a broker may ask of a client: rebalance now, check a transaction, reset, report, consume one message.
+
+Mirrors: ClientRemotingProcessor. Labs 05 (40), 08 (39) and 09 (220, 221, 307, 309) see them on the timeline.
+
+    40  NOTIFY_CONSUMER_IDS_CHANGED       wake the rebalance; never answered
+    39  CHECK_TRANSACTION_STATE           the producer group of property PGROUP; answered by a new 37
+    220 RESET_CONSUMER_CLIENT_OFFSET      ten seconds; topics one after another
+    221 GET_CONSUMER_STATUS_FROM_CLIENT   commit offsets in memory
+    307 GET_CONSUMER_RUNNING_INFO         see running_info
+    309 CONSUME_MESSAGE_DIRECTLY          the listener, with this one message, now
+
+Left out: 326 (replies to a requester).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client import statuses
+from mqlab.client.consume_service import DirectResult
+from mqlab.client.reset import reset_offsets
+from mqlab.client.running_info import queue_key, running_info
+from mqlab.errors import MqlabError
+from mqlab.promises import Flow, Promise, flow
+from mqlab.remoting import Channel, Handler, Reply
+from mqlab.remoting.requests import Refused, answering, text
+from mqlab.wire import java_json, property_names, record
+from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.message import MessageExt, MessageQueue
+
+if TYPE_CHECKING:
+    from mqlab.client.mq_client import MQClient
+    from mqlab.client.push_consumer import PushConsumer
+
+DIRECT_RESULTS = {
+    statuses.CONSUME_SUCCESS: "CR_SUCCESS",
+    statuses.SUCCESS: "CR_SUCCESS",
+    statuses.RECONSUME_LATER: "CR_LATER",
+    statuses.SUSPEND_CURRENT_QUEUE_A_MOMENT: "CR_LATER",
+    statuses.COMMIT: "CR_COMMIT",
+    statuses.ROLLBACK: "CR_ROLLBACK",
+}
+
+
+class BrokerCallbacks:
+    """The handlers of one client instance."""
+
+    def __init__(self, client: MQClient) -> None:
+        self._client = client
+        self._resets: Promise[Any] = Promise.of(None)  # one reset at a time, as under RocketMQ's lock
+
+    def handlers(self) -> dict[int, Handler]:
+        """A handler per request code."""
+        return {
+            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._consumer_ids_changed,
+            RequestCode.CHECK_TRANSACTION_STATE: answering(self._check_transaction),
+            RequestCode.RESET_CONSUMER_CLIENT_OFFSET: answering(self._reset),
+            RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT: answering(self._offsets),
+            RequestCode.GET_CONSUMER_RUNNING_INFO: answering(self._running_info),
+            RequestCode.CONSUME_MESSAGE_DIRECTLY: answering(self._consume_directly),
+        }
+
+    def _consumer_ids_changed(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
+        self._client.rebalance_timer.wake()
+
+    def _check_transaction(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
+        messages = record.decode_all(request.body or b"")
+        if not messages:
+            self._client.ports.note("transaction.check_failed", error="the request carries no message")
+            return
+        message = MessageExt.from_record(messages[0], request.ext_fields.get("bname", ""))
+        group = message.properties.get(property_names.PGROUP, "")
+        checker = getattr(self._client.producers.get(group), "check_transaction", None)
+        if checker is None:
+            self._client.ports.note(
+                "transaction.check_failed", error=f"no transaction producer of group {group!r} here"
+            )
+            return
+        checker(channel.remote_address, message, request.ext_fields)
+
+    def _push_consumer(self, group: str) -> PushConsumer | None:
+        from mqlab.client.push_consumer import PushConsumer
+
+        consumer = self._client.consumers.get(group)
+        return consumer if isinstance(consumer, PushConsumer) else None
+
+    def _reset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
+        consumer = self._push_consumer(text(request, "group"))
+        if consumer is None:
+            return
+        topic, offsets = text(request, "topic"), _offset_table(request.body or b"{}")
+        before, done = self._resets, Promise[Any]()
+        self._resets = done
+
+        @flow
+        def in_turn() -> Flow[None]:
+            yield before
+            try:
+                yield reset_offsets(consumer, topic, offsets)
+            except MqlabError as error:
+                self._client.ports.note("consumer.reset_failed", group=consumer.group, error=error.text)
+            done.resolve(None)
+
+        in_turn()
+
+    def _offsets(self, channel: Channel, request: RemotingCommand, reply: Reply) -> RemotingCommand:
+        consumer = self._push_consumer(text(request, "group"))
+        table = consumer.offset_store.clone_offset_table(text(request, "topic")) if consumer else {}
+        body = {"consumerTable": {}, "messageQueueTable": {queue_key(queue): offset for queue, offset in table.items()}}
+        return request.reply(body=_json(body))
+
+    def _running_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> RemotingCommand:
+        return request.reply(body=_json(running_info(self._known(text(request, "consumerGroup")))))
+
+    def _known(self, group: str) -> PushConsumer:
+        consumer = self._push_consumer(group)
+        if consumer is None:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"The Consumer Group <{group}> not exist in this consumer")
+        return consumer
+
+    def _consume_directly(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
+        consumer = self._known(text(request, "consumerGroup"))
+        messages = record.decode_all(request.body or b"")
+        if not messages:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "the request carries no message")
+        broker_name = request.ext_fields.get("brokerName") or request.ext_fields.get("bname", "")
+        self._answer_directly(consumer, MessageExt.from_record(messages[0], broker_name), request, reply)
+
+    @flow
+    def _answer_directly(
+        self, consumer: PushConsumer, message: MessageExt, request: RemotingCommand, reply: Reply
+    ) -> Flow[None]:
+        queue = MessageQueue(message.topic, message.broker_name, message.queue_id)
+        direct: DirectResult = yield consumer.consume_service.consume_directly(message, queue)
+        if direct.error is not None:
+            result = "CR_THROW_EXCEPTION"
+        else:
+            result = "CR_RETURN_NULL" if direct.answer is None else DIRECT_RESULTS.get(direct.answer, "CR_LATER")
+        body = {"autoCommit": True, "consumeResult": result, "order": consumer.is_orderly, "remark": direct.error,
+                "spentTimeMills": direct.took_ms}  # fmt: skip
+        reply(request.reply(body=_json(body)))
+
+
+def _offset_table(body: bytes) -> dict[MessageQueue, int]:
+    """The offsets of a reset request: an object with queues as keys, or the list form of C++ clients."""
+    table = java_json.loads(body.decode("utf-8", "replace")).get("offsetTable") or {}
+    if isinstance(table, list):
+        return {MessageQueue(row["topic"], row["brokerName"], int(row["queueId"])): int(row["offset"]) for row in table}
+    offsets = {}
+    for key, offset in table.items():
+        fields = java_json.loads(key) if isinstance(key, str) else dict(key)
+        offsets[MessageQueue(fields["topic"], fields["brokerName"], int(fields["queueId"]))] = int(offset)
+    return offsets
+
+
+def _json(body: dict[str, Any]) -> bytes:
+    kept = {name: value for name, value in body.items() if value is not None}
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()

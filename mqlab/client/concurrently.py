@@ -1,0 +1,240 @@
+"""Concurrent consumption: many threads, any order; what fails goes back to the broker, the offset follows the smallest.
+
+Mirrors: ConsumeMessageConcurrentlyService. Lab 04 opens it, lab 05 counts its threads.
+
+    pulled 32 ─▶ batches of 1 ─▶ pool of 20 ─▶ listener
+        CONSUME_SUCCESS    all up to ack_index are good
+        RECONSUME_LATER    all are bad (also: None, an exception)
+        bad                send back to the broker; could not be sent: once more here after 5 s, in this cache
+        then               good and sent back leave the cache; the smallest offset left is the new offset (never lower)
+
+    stuck longer than 15 min     swept every 15 min: sent back with level 3, at most 16 from the head of each queue
+    message_timeout              mqlab's own way: a timer per batch, exact, off by default
+
+Left out: pools that grow (RocketMQ's never does, its queue is unbounded).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client.consume_service import DirectResult, ListenerCallUnderWay, ListenerRunner, restore_original_topic
+from mqlab.client.listener import ConsumeConcurrentlyContext, as_call
+from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.settings import BROADCASTING
+from mqlab.client.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
+from mqlab.client.statuses import CONCURRENT_STATUSES, CONSUME_SUCCESS, RECONSUME_LATER
+from mqlab.client.timers import Periodic
+from mqlab.ports import Deadline
+from mqlab.promises import Flow, Promise, flow
+from mqlab.wire import property_names
+from mqlab.wire.message import MessageExt, MessageQueue
+
+if TYPE_CHECKING:
+    from mqlab.client.push_consumer import PushConsumer
+
+RESUBMIT_MS = 5_000
+EXPIRED_DELAY_LEVEL = 3
+EXPIRED_PER_SWEEP = 16
+
+
+class ConsumeConcurrently:
+    """Runs the listener of one push consumer on a pool of ``consume_thread_min`` threads."""
+
+    def __init__(self, consumer: PushConsumer, listener: Any) -> None:
+        self._consumer = consumer
+        self._ports = consumer.ports
+        self.group = consumer.group
+        self.workers = consumer.ports.workers
+        self.runner = ListenerRunner(consumer, as_call(listener), CONCURRENT_STATUSES, RECONSUME_LATER)
+        self.pool = consumer.ports.workers.pool(
+            "ConsumeMessageThread_" + consumer.group, consumer.config.consume_thread_min
+        )
+        period_ms = consumer.config.consume_timeout
+        self._sweep = Periodic(consumer.ports.clock, "consumer.expire_sweep", period_ms, self._sweep_all)
+        self._sweep_first_ms = period_ms
+
+    def start(self) -> None:
+        """Arm the sweep; its period stays what the setting was now."""
+        self._sweep.start(self._sweep_first_ms)
+
+    def shutdown(self) -> None:
+        """Take no more batches; running ones end, their results are dropped with their queues."""
+        self._sweep.stop()
+        self.pool.shutdown()
+
+    def submit(
+        self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, dispatch: bool = True
+    ) -> None:
+        """Cut pulled messages into batches, each a task of the pool."""
+        size = self._consumer.config.consume_message_batch_max_size
+        for start in range(0, len(messages), size):
+            batch = Batch(self, list(messages[start : start + size]), process_queue, queue)
+            self.pool.submit(batch.call, batch.done, label=str(queue))
+
+    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[DirectResult]:
+        """Consume one message that an operator sent, now."""
+        return self.runner.directly(self.pool, message, queue, ConsumeConcurrentlyContext(self.workers, queue))
+
+    def wait_idle(self, timeout_ms: int) -> Promise[bool]:
+        """True once no listener runs; False after the time."""
+        return self.runner.wait_until(lambda: self.runner.running == 0, timeout_ms)
+
+    # the result of one batch -------------------------------------------------------------------------------------
+
+    @flow
+    def give_back(
+        self, failed: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, delay_level: int
+    ) -> Flow[list[MessageExt]]:
+        """Failed messages leave for the broker (broadcasting: they are given up); those that stay to be tried again here."""
+        if self._consumer.config.message_model == BROADCASTING:
+            self._ports.note(
+                "message.given_up", client=self._ports.node, group=self.group, queue=queue,
+                msg_ids=[message.msg_id for message in failed],
+            )  # fmt: skip
+            return []
+        left: list[MessageExt] = yield self.send_back_failed(failed, process_queue, queue, delay_level)
+        return left
+
+    @flow
+    def send_back_failed(
+        self, failed: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, delay_level: int
+    ) -> Flow[list[MessageExt]]:
+        """Send failed messages back, one after another; those that could not be sent."""
+        left: list[MessageExt] = []
+        for message in failed:
+            if not process_queue.contains_message(message):
+                continue  # swept away while the listener ran
+            if not (yield self._consumer.send_message_back_async(message, delay_level, queue)):
+                message.reconsume_times += 1
+                left.append(message)
+        return left
+
+    def resubmit_later(self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue) -> None:
+        """Neither way back worked: consume these again here in five seconds."""
+        self._ports.clock.call_later(
+            RESUBMIT_MS, lambda: self.submit(messages, process_queue, queue), "consume.resubmit"
+        )
+
+    def count(self, outcome_took_ms: int, queue: MessageQueue, good: int, bad: int) -> None:
+        """Book one call in the statistics."""
+        statistics, group = self._consumer.client.statistics, self._consumer.group
+        statistics.count(CONSUME_RT, group, queue.topic, outcome_took_ms)
+        if good:
+            statistics.count(CONSUME_OK_TPS, group, queue.topic, good)
+        if bad:
+            statistics.count(CONSUME_FAILED_TPS, group, queue.topic, bad)
+
+    def remove(self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue) -> None:
+        """These are done: out of the cache, and the offset moves to the smallest left."""
+        offset = process_queue.remove_message(messages)
+        if offset >= 0 and not process_queue.dropped:
+            self._consumer.offset_store.update_offset(queue, offset, increase_only=True)
+        self._consumer.pull_loop.retry_parked(queue)
+
+    # messages that never come back -------------------------------------------------------------------------------
+
+    def _sweep_all(self) -> None:
+        for queue, process_queue in list(self._consumer.process_queues.items()):
+            self.clean_expired(process_queue, queue)
+
+    @flow
+    def clean_expired(self, process_queue: ProcessQueue, queue: MessageQueue) -> Flow[None]:
+        """Send back what has been consuming for too long, from the head of the queue (cleanExpiredMsg)."""
+        for _ in range(min(process_queue.msg_count, EXPIRED_PER_SWEEP)):
+            message = process_queue.first_message()
+            if message is None:
+                return
+            started = message.properties.get(property_names.CONSUME_START_TIME)
+            limit_ms = self._consumer.config.consume_timeout
+            if started is None or self._ports.clock.now_ms() - int(started) <= limit_ms:
+                return
+            self._ports.note(
+                "message.expired", client=self._ports.node, group=self._consumer.group, queue=queue,
+                msg_id=message.msg_id, queue_offset=message.queue_offset,
+            )  # fmt: skip
+            yield self._consumer.send_message_back_async(message, EXPIRED_DELAY_LEVEL, queue)
+            if process_queue.first_message() is message:
+                process_queue.remove_message([message])
+                self._consumer.pull_loop.retry_parked(queue)
+
+    def arm_timeout(self, batch: Batch) -> Deadline | None:
+        """Start the timer of a batch (setting message_timeout), None when it is off."""
+        limit_ms = self._consumer.config.message_timeout
+        if limit_ms == 0:
+            return None
+        return self._ports.clock.call_later(limit_ms, lambda: self._timed_out(batch).then(None), "consume.timeout")
+
+    @flow
+    def _timed_out(self, batch: Batch) -> Flow[None]:
+        if batch.process_queue.dropped:
+            return
+        stuck = [message for message in batch.messages if batch.process_queue.contains_message(message)]
+        self._ports.note(
+            "message.timed_out", client=self._ports.node, group=self._consumer.group, queue=batch.queue,
+            msg_ids=[message.msg_id for message in stuck],
+        )  # fmt: skip
+        left = yield self.send_back_failed(stuck, batch.process_queue, batch.queue, 0)
+        self.remove([message for message in stuck if message not in left], batch.process_queue, batch.queue)
+
+    def __repr__(self) -> str:
+        return f"<ConsumeConcurrently {self.pool!r}>"
+
+
+class Batch:
+    """One task of the pool: begin on the node, the listener in the thread, the result on the node. Mirrors ConsumeRequest."""
+
+    def __init__(
+        self, service: ConsumeConcurrently, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue
+    ) -> None:
+        self._service = service
+        self.messages = messages
+        self.process_queue = process_queue
+        self.queue = queue
+        self._timer: Deadline | None = None
+
+    def call(self) -> None:
+        """In a thread of the pool; the thread stays taken while failed messages are sent back."""
+        runner, workers = self._service.runner, self._service.workers
+        context = ConsumeConcurrentlyContext(workers, self.queue)
+        call = workers.call(lambda: Promise.of(self._begin()))
+        if call is not None:
+            answer, error = runner.listen(call, context)
+            workers.call(lambda: self._end(call, context, answer, error))
+
+    def _begin(self) -> ListenerCallUnderWay | None:
+        if self.process_queue.dropped:
+            return None
+        restore_original_topic(self.messages, self._service.group)
+        self._timer = self._service.arm_timeout(self)
+        return self._service.runner.begin(self.messages, self.queue)
+
+    @flow
+    def _end(
+        self, call: ListenerCallUnderWay, context: ConsumeConcurrentlyContext, answer: Any, error: str | None
+    ) -> Flow[None]:
+        service = self._service
+        if self._timer is not None:
+            self._timer.cancel()
+        outcome = service.runner.end(call, answer, error)
+        if self.process_queue.dropped:
+            service.runner.discarded(call)
+            return
+        ack = min(context.ack_index, len(self.messages) - 1) if outcome.status == CONSUME_SUCCESS else -1
+        service.count(outcome.took_ms, self.queue, ack + 1, len(self.messages) - ack - 1)
+        failed = self.messages[ack + 1 :]
+        done = self.messages
+        if failed:
+            left = yield service.give_back(
+                failed, self.process_queue, self.queue, context.delay_level_when_next_consume
+            )
+            if left:
+                done = [message for message in self.messages if message not in left]
+                service.resubmit_later(left, self.process_queue, self.queue)
+        service.remove(done, self.process_queue, self.queue)
+
+    def done(self, _: None, error: BaseException | None) -> None:
+        """The thread is free. Errors of the learner were caught before: one that comes here is mqlab's own."""
+        if error is not None:
+            raise error

@@ -1,0 +1,97 @@
+"""The learner's side of a consumer: the listener that is called, and the context it is called with.
+
+Mirrors: MessageListenerConcurrently, MessageListenerOrderly and their contexts. Every lab writes one.
+
+    def listener(messages, context):            a function, an object with consume_message, or a class of such objects
+        context.sleep("200ms")                  waits, as for I/O: a thread is taken, no core
+        context.compute("5ms")                  works: one of the client's simulated cores is taken
+        return CONSUME_SUCCESS
+
+Left out: nothing that a listener can see.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mqlab.durations import milliseconds
+from mqlab.errors import UsageError
+from mqlab.ports import Workers
+from mqlab.wire.message import MessageExt, MessageQueue
+
+ACK_ALL = 2**31 - 1
+
+ListenerCall = Callable[[Sequence[MessageExt], Any], Any]
+
+
+class ListenerContext:
+    """What both kinds of listener may do while they run. ``message_queue``: where the messages came from."""
+
+    def __init__(self, workers: Workers, message_queue: MessageQueue) -> None:
+        self._workers = workers
+        self.message_queue = message_queue
+
+    def sleep(self, duration: str | int) -> None:
+        """Wait without using a core: "200ms", "1s" or ms."""
+        self._workers.sleep(milliseconds(duration))
+
+    def compute(self, duration: str | int) -> None:
+        """Use a core of the client for so long; waits when all are taken."""
+        self._workers.compute(milliseconds(duration))
+
+
+class ConsumeConcurrentlyContext(ListenerContext):
+    """Mirrors ConsumeConcurrentlyContext. ``ack_index``: index of the last good message of the batch (read on success).
+
+    ``delay_level_when_next_consume``: 0 the broker decides, -1 straight to the dead letters, above 0 that level.
+    """
+
+    def __init__(self, workers: Workers, message_queue: MessageQueue) -> None:
+        super().__init__(workers, message_queue)
+        self.ack_index = ACK_ALL
+        self.delay_level_when_next_consume = 0
+
+
+class ConsumeOrderlyContext(ListenerContext):
+    """Mirrors ConsumeOrderlyContext. ``suspend_current_queue_time_millis`` -1: the consumer's setting."""
+
+    def __init__(self, workers: Workers, message_queue: MessageQueue) -> None:
+        super().__init__(workers, message_queue)
+        self.auto_commit = True
+        self.suspend_current_queue_time_millis: int | str = -1
+
+    def suspend_ms(self, default_ms: int) -> int:
+        """How long the queue rests after a failure, between 10 ms and 30 s."""
+        asked = self.suspend_current_queue_time_millis
+        wanted = default_ms if asked == -1 else milliseconds(asked)
+        return min(max(wanted, 10), 30_000)
+
+
+def as_call(listener: Any) -> ListenerCall:
+    """A listener as something to call. A class is instantiated here, once per start. UsageError for anything else."""
+    if inspect.isclass(listener):
+        listener = listener()
+    method = getattr(listener, "consume_message", None)
+    if callable(method):
+        return method  # type: ignore[no-any-return]
+    if not callable(listener):
+        raise UsageError(
+            f"{listener!r} is no listener", hint="a function (messages, context), or an object with consume_message"
+        )
+    return listener  # type: ignore[no-any-return]
+
+
+def learners_traceback(error: BaseException) -> str:
+    """The traceback cut to the learner's lines: frames of mqlab itself are left out."""
+    frames = [
+        summary
+        for (frame, _), summary in zip(
+            traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True
+        )
+        if not str(frame.f_globals.get("__name__", "")).startswith("mqlab.")
+    ]
+    lines = ["Traceback (most recent call last):\n"] if frames else []
+    return "".join([*lines, *traceback.format_list(frames), *traceback.format_exception_only(error)])

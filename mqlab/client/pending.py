@@ -1,0 +1,42 @@
+"""What an asynchronous call gives back: a Promise that can be waited for.
+
+Mirrors: the Future side of SendCallback. Lab 03.
+
+    pending = producer.send_async(message)
+    pending.then(lambda result: ..., lambda error: ...)       called when it is there
+    pending.result()                                          waits for it, as producer.send does
+
+Left out: waiting with a time limit of its own (the call has one).
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from mqlab.ports import Workers
+from mqlab.promises import Promise
+
+T = TypeVar("T")
+
+
+class Pending(Promise[T]):
+    """A Promise whose ``result()`` waits: in a listener its thread, in a notebook by playing the world forward."""
+
+    __slots__ = ("_workers",)
+
+    def __init__(self, workers: Workers) -> None:
+        super().__init__()
+        self._workers = workers
+
+    def result(self) -> T:
+        """The value, waited for if need be; raises the error."""
+        if not self.done:
+            self._workers.call(lambda: self)
+        return super().result()
+
+
+def pending(workers: Workers, promise: Promise[T]) -> Pending[T]:
+    """A Pending that settles as the promise does."""
+    waiting: Pending[T] = Pending(workers)
+    promise.then(waiting.resolve, waiting.reject)
+    return waiting

@@ -1,0 +1,230 @@
+"""The messages of one owned queue that were pulled and are not done: decides how far the offset may move.
+
+Mirrors: ProcessQueue. Lab 04 opens it and has it rebuilt.
+
+    pulled        2101 2102 2103 … 2200          queue_offset_max = 2200
+    done               2102 2103 … 2200          smallest left = 2101: the offset stays 2101
+    2101 done too                                nothing left: the offset is queue_offset_max + 1 = 2201
+
+    put_message ─▶ msg_tree_map ─ take_messages (orderly) ─▶ consuming map ─ commit ─▶ gone
+                        │                                        └─ rollback ─▶ back
+                        └─ remove_message (concurrent) ─▶ gone
+
+Left out: the two locks (a node runs one step at a time; ``listener_running`` says that an orderly batch is out) and POP.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
+
+from mqlab.errors import UsageError
+from mqlab.wire import property_names
+from mqlab.wire.message import MessageExt
+
+PULL_MAX_IDLE_TIME_MS = 120_000
+REBALANCE_LOCK_MAX_LIVE_TIME_MS = 30_000
+REBALANCE_LOCK_INTERVAL_MS = 20_000
+MIB = 1024 * 1024
+
+
+class MessageTree:
+    """Messages by queue offset, with the smallest and the largest at hand. Stands in for Java's TreeMap.
+
+    Offsets that were removed stay in the sorted list until they reach one of its ends.
+    """
+
+    __slots__ = ("_messages", "_offsets", "_start")
+
+    def __init__(self) -> None:
+        self._messages: dict[int, MessageExt] = {}
+        self._offsets: list[int] = []
+        self._start = 0
+
+    def put(self, message: MessageExt) -> bool:
+        """Keep a message; True when its offset was not there."""
+        offset = message.queue_offset
+        new = offset not in self._messages
+        self._messages[offset] = message
+        if new:
+            if not self._offsets or offset > self._offsets[-1]:
+                self._offsets.append(offset)
+            else:
+                at = bisect_left(self._offsets, offset, self._start)
+                if self._offsets[at] != offset:
+                    insort(self._offsets, offset, self._start)
+        return new
+
+    def remove(self, queue_offset: int) -> MessageExt | None:
+        """Take a message out; None when its offset is not there."""
+        return self._messages.pop(queue_offset, None)
+
+    def first_offset(self) -> int | None:
+        """The smallest offset, None when empty."""
+        if not self._messages:
+            self.clear()
+            return None
+        while self._offsets[self._start] not in self._messages:
+            self._start += 1
+        if self._start > 1024:
+            del self._offsets[: self._start]
+            self._start = 0
+        return self._offsets[self._start]
+
+    def last_offset(self) -> int | None:
+        """The largest offset, None when empty."""
+        if not self._messages:
+            self.clear()
+            return None
+        while self._offsets[-1] not in self._messages:
+            self._offsets.pop()
+        return self._offsets[-1]
+
+    def first(self) -> MessageExt | None:
+        """The message with the smallest offset."""
+        offset = self.first_offset()
+        return None if offset is None else self._messages[offset]
+
+    def clear(self) -> None:
+        self._messages.clear()
+        self._offsets.clear()
+        self._start = 0
+
+    def __contains__(self, queue_offset: object) -> bool:
+        return queue_offset in self._messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def messages(self) -> list[MessageExt]:
+        """All messages, smallest offset first."""
+        return [self._messages[offset] for offset in sorted(self._messages)]
+
+
+class ProcessQueue:
+    """What a consumer holds of one queue. Offsets are queue offsets, sizes bytes of body, times ms.
+
+    A learner's own class takes its place with the setting ``process_queue=``; it needs these methods.
+    """
+
+    def __init__(self, now_ms: int = 0) -> None:
+        self.msg_tree_map = MessageTree()
+        self.consuming_msg_orderly_tree_map = MessageTree()
+        self.msg_count = 0
+        self.msg_size = 0
+        self.queue_offset_max = 0
+        self.msg_acc_cnt = 0
+        self.dropped = False
+        self.locked = False
+        self.consuming = False
+        self.listener_running = False
+        self.try_unlock_times = 0
+        self.last_pull_timestamp = now_ms
+        self.last_consume_timestamp = now_ms
+        self.last_lock_timestamp = now_ms
+
+    def put_message(self, messages: Sequence[MessageExt]) -> bool:
+        """Keep pulled messages. True when nobody consumes this queue yet: an orderly task must be started."""
+        for message in messages:
+            if self.msg_tree_map.put(message):
+                self.msg_count += 1
+                self.msg_size += len(message.body)
+                self.queue_offset_max = message.queue_offset
+        if messages:
+            newest = messages[-1]
+            max_offset = newest.properties.get(property_names.MAX_OFFSET)
+            if max_offset is not None and int(max_offset) - newest.queue_offset > 0:
+                self.msg_acc_cnt = int(max_offset) - newest.queue_offset
+        dispatch = bool(len(self.msg_tree_map)) and not self.consuming
+        self.consuming = self.consuming or dispatch
+        return dispatch
+
+    def remove_message(self, messages: Iterable[MessageExt]) -> int:
+        """Take done messages out; the offset the group may move to: the smallest left, or one past the largest seen.
+
+        -1 when there was nothing to take from.
+        """
+        if not len(self.msg_tree_map):
+            return -1
+        for message in messages:
+            if self.msg_tree_map.remove(message.queue_offset) is not None:
+                self._forget(message)
+        smallest = self.msg_tree_map.first_offset()
+        return self.queue_offset_max + 1 if smallest is None else smallest
+
+    def contains_message(self, message: MessageExt) -> bool:
+        """True while the message's offset is cached and not taken."""
+        return message.queue_offset in self.msg_tree_map
+
+    def max_span(self) -> int:
+        """Largest minus smallest cached offset, 0 when empty."""
+        first, last = self.msg_tree_map.first_offset(), self.msg_tree_map.last_offset()
+        return 0 if first is None or last is None else last - first
+
+    def first_message(self) -> MessageExt | None:
+        """The cached message with the smallest offset."""
+        return self.msg_tree_map.first()
+
+    def take_messages(self, batch_size: int) -> list[MessageExt]:
+        """Move up to ``batch_size`` smallest messages to the consuming map (orderly). None left: no longer consuming."""
+        taken: list[MessageExt] = []
+        while len(taken) < batch_size and (message := self.msg_tree_map.first()) is not None:
+            self.msg_tree_map.remove(message.queue_offset)
+            self.consuming_msg_orderly_tree_map.put(message)
+            taken.append(message)
+        if not taken:
+            self.consuming = False
+        return taken
+
+    def commit(self) -> int:
+        """Everything taken is done; the offset after the largest of it. Raises UsageError when nothing is taken."""
+        largest = self.consuming_msg_orderly_tree_map.last_offset()
+        if largest is None:
+            raise UsageError(
+                "commit with no message taken", hint="a batch was committed already, or the queue was cleared"
+            )
+        for message in self.consuming_msg_orderly_tree_map.messages():
+            self._forget(message)
+        self.consuming_msg_orderly_tree_map.clear()
+        return largest + 1
+
+    def rollback(self) -> None:
+        """Put everything taken back."""
+        for message in self.consuming_msg_orderly_tree_map.messages():
+            self.msg_tree_map.put(message)
+        self.consuming_msg_orderly_tree_map.clear()
+
+    def make_message_to_consume_again(self, messages: Iterable[MessageExt]) -> None:
+        """Put these taken messages back."""
+        for message in messages:
+            self.consuming_msg_orderly_tree_map.remove(message.queue_offset)
+            self.msg_tree_map.put(message)
+
+    def clear(self) -> None:
+        """Forget everything cached and taken."""
+        self.msg_tree_map.clear()
+        self.consuming_msg_orderly_tree_map.clear()
+        self.msg_count = self.msg_size = self.queue_offset_max = 0
+
+    def is_pull_expired(self, now_ms: int) -> bool:
+        """True when no pull was tried for more than two minutes: its pull loop is dead."""
+        return now_ms - self.last_pull_timestamp > PULL_MAX_IDLE_TIME_MS
+
+    def is_lock_expired(self, now_ms: int) -> bool:
+        """True when the broker's lock was last confirmed more than 30 s ago."""
+        return now_ms - self.last_lock_timestamp > REBALANCE_LOCK_MAX_LIVE_TIME_MS
+
+    @property
+    def msg_size_mib(self) -> int:
+        """Cached body bytes in whole MiB: what flow control compares."""
+        return self.msg_size // MIB
+
+    def _forget(self, message: MessageExt) -> None:
+        self.msg_count -= 1
+        self.msg_size -= len(message.body)
+
+    def __repr__(self) -> str:
+        first, last = self.msg_tree_map.first_offset(), self.msg_tree_map.last_offset()
+        cached = "empty" if first is None else f"{first}..{last}"
+        marks = "".join(f" {name}" for name in ("dropped", "locked", "consuming") if getattr(self, name))
+        return f"<ProcessQueue {self.msg_count} messages, {cached}, max {self.queue_offset_max}{marks}>"

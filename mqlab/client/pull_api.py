@@ -1,0 +1,104 @@
+"""One pull, as every kind of consumer does it: which address, which flags, and what to make of the answer.
+
+Mirrors: PullAPIWrapper, PullResult. Lab 06.
+
+    ask        the address of the broker id last suggested for this queue (0, the master, at first)
+    answer     remember the suggested id; FOUND: units -> messages -> keep those whose TAGS text is wanted
+               each message gets MIN_OFFSET and MAX_OFFSET, the broker's name, the queue
+
+The broker filters by the hash of a tag; only here hash collisions fall out.
+Left out: class filters and connect_broker_by_user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from mqlab.client import statuses
+from mqlab.client.broker_calls import PullAnswer, PullCall
+from mqlab.promises import Flow, flow
+from mqlab.wire import property_names, record, sys_flag
+from mqlab.wire.bodies import SubscriptionData
+from mqlab.wire.message import MessageExt, MessageQueue
+
+if TYPE_CHECKING:
+    from mqlab.client.mq_client import MQClient
+
+@dataclass(frozen=True, slots=True)
+class PullResult:
+    """What a pull brought. Offsets are queue offsets; ``filtered_count``: how many the client itself dropped."""
+
+    pull_status: str
+    next_begin_offset: int
+    min_offset: int
+    max_offset: int
+    msg_found_list: list[MessageExt] = field(default_factory=list)
+    filtered_count: int = 0
+    remark: str | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"<PullResult {self.pull_status} {len(self.msg_found_list)} messages, next {self.next_begin_offset}, "
+            f"queue {self.min_offset}..{self.max_offset}>"
+        )
+
+
+class PullApi:
+    """Pulls for one consumer group. ``pull_from_which_node``: the broker id suggested last, per queue."""
+
+    def __init__(self, client: MQClient, group: str) -> None:
+        self._client = client
+        self.group = group
+        self.pull_from_which_node: dict[MessageQueue, int] = {}
+
+    @flow
+    def pull(self, call: PullCall, timeout_ms: int, extra: Mapping[str, str] | None = None) -> Flow[PullAnswer]:
+        """Ask; the commit offset is never sent to a slave."""
+        queue = call.queue
+        address: str = yield self._client.find_any_broker(queue, self.pull_from_which_node.get(queue, 0))
+        if self._client.routes.is_slave(queue.broker_name, address):
+            call = replace(call, sys_flag=call.sys_flag & ~sys_flag.PULL_COMMIT_OFFSET)
+        answer: PullAnswer = yield self._client.calls.pull(address, call, timeout_ms, extra)
+        self.pull_from_which_node[queue] = answer.suggest_which_broker_id
+        return answer
+
+    def result(self, answer: PullAnswer, queue: MessageQueue, subscription: SubscriptionData | None) -> PullResult:
+        """Decode an answer and drop what the subscription's tags do not name."""
+        found: list[MessageExt] = []
+        dropped: list[MessageExt] = []
+        if answer.pull_status == statuses.FOUND:
+            tags = subscription.tags_set if subscription and not subscription.class_filter_mode else ()
+            for unit in record.decode_all(answer.body):
+                message = MessageExt.from_record(unit, queue.broker_name)
+                if tags and message.tags not in tags:
+                    dropped.append(message)
+                    continue
+                message.properties[property_names.MIN_OFFSET] = str(answer.min_offset)
+                message.properties[property_names.MAX_OFFSET] = str(answer.max_offset)
+                message.queue_id = queue.queue_id
+                found.append(message)
+        if dropped:
+            self._client.ports.note(
+                "message.filtered", group=self.group, client=self._client.ports.node, queue=queue,
+                messages=[message_note(message, queue) for message in dropped],
+            )  # fmt: skip
+        return PullResult(
+            answer.pull_status, answer.next_begin_offset, answer.min_offset, answer.max_offset, found, len(dropped),
+            answer.remark,
+        )  # fmt: skip
+
+
+def message_note(message: MessageExt, queue: MessageQueue) -> dict[str, object]:
+    """What the journal keeps of one message that a consumer touched."""
+    return {
+        "msg_id": message.msg_id,
+        "offset_msg_id": message.offset_msg_id,
+        "topic": message.topic,
+        "real_topic": queue.topic,
+        "message_queue": queue,
+        "queue_offset": message.queue_offset,
+        "physical_offset": message.physical_offset,
+        "reconsume_times": message.reconsume_times,
+    }

@@ -1,0 +1,212 @@
+"""Which queues this member owns: asks who else is there, lets the strategy divide, drops and adds the difference.
+
+Mirrors: RebalanceImpl. Lab 05 opens it.
+
+    for each subscribed topic
+        queues  known readable queues                    from the route
+        members asked of one random broker (38)          brokers may know different members for a moment
+        target  strategy(group, me, sorted, sorted)      each member computes alone
+        drop    owned but not in target, or not pulled for 120 s
+        add     in target but not owned: (orderly: lock it) forget its offset, find the first offset, start pulling
+
+What is dropped, where a queue starts and who pulls is the consumer's own business (QueueKeeper).
+Left out: assignment by the broker (client_rebalance=false) and POP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from mqlab.client.allocate import AllocateStrategy
+from mqlab.client.mq_client import MQClient
+from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.settings import BROADCASTING, ConsumerConfig
+from mqlab.errors import MqlabError
+from mqlab.promises import Flow, Promise, flow
+from mqlab.wire.bodies import SubscriptionData
+from mqlab.wire.java_hash import utf16_key
+from mqlab.wire.message import MessageQueue
+from mqlab.wire.names import RETRY_PREFIX
+
+LOCK_AGAIN_MS = 500
+
+
+class QueueKeeper(Protocol):
+    """What a consumer does with a queue that comes or goes."""
+
+    repairs_expired_pulls: bool
+
+    def remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> Promise[bool]: ...
+
+    def compute_pull_from(self, queue: MessageQueue) -> Promise[int]: ...
+
+    def lock_queue(self, queue: MessageQueue) -> Promise[bool]: ...
+
+    def forget_offset(self, queue: MessageQueue) -> None: ...
+
+    def is_pull_expired(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool: ...
+
+    def queue_added(self, queue: MessageQueue, process_queue: ProcessQueue, next_offset: int) -> None: ...
+
+    def message_queue_changed(
+        self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]
+    ) -> Promise[None]: ...
+
+
+class Rebalance:
+    """The queues of one consumer. ``process_queues``: what it owns now; ``subscriptions``: what it wants."""
+
+    def __init__(
+        self, client: MQClient, group: str, config: ConsumerConfig, strategy: AllocateStrategy, keeper: QueueKeeper
+    ) -> None:
+        self._client = client
+        self._keeper = keeper
+        self.group = group
+        self.config = config
+        self.strategy = strategy
+        self.subscriptions: dict[str, SubscriptionData] = {}
+        self.topic_subscribe_info: dict[str, list[MessageQueue]] = {}
+        self.process_queues: dict[MessageQueue, ProcessQueue] = {}
+        self._round: Promise[bool] | None = None
+
+    @flow
+    def do_rebalance(self, *, orderly: bool) -> Flow[bool]:
+        """One round over all topics; True when this member owns what it should. Rounds of one consumer never overlap."""
+        while self._round is not None:
+            yield self._round
+        this_round: Promise[bool] = Promise()
+        self._round = this_round
+        balanced = True
+        for topic in list(self.subscriptions):
+            try:
+                balanced = bool((yield self._rebalance_topic(topic, orderly))) and balanced
+            except MqlabError as error:
+                self._client.ports.note("rebalance.failed", group=self.group, topic=topic, error=error.text)
+                balanced = False
+        self._drop_unsubscribed()
+        self._round = None
+        this_round.resolve(balanced)
+        self._client.ports.note(
+            "rebalance.done", group=self.group, client=self._client.ports.node, balanced=balanced,
+            queues=sorted(self.process_queues),
+        )  # fmt: skip
+        return balanced
+
+    @flow
+    def _rebalance_topic(self, topic: str, orderly: bool) -> Flow[bool]:
+        if self.config.message_model == BROADCASTING:
+            queues = self.topic_subscribe_info.get(topic)
+            if queues is None:
+                yield self._keeper.message_queue_changed(topic, [], [])
+                return True
+            changed = yield self._update(topic, queues, orderly=False)
+            if changed:
+                yield self._keeper.message_queue_changed(topic, queues, queues)
+            return self._working(topic) == queues
+        queues = self.topic_subscribe_info.get(topic)  # read before asking: a route that comes now counts next time
+        members = yield self._client.consumer_ids(topic, self.group)
+        if queues is None and not topic.startswith(RETRY_PREFIX):
+            yield self._keeper.message_queue_changed(topic, [], [])
+        if queues is None or members is None:
+            return True
+        queues = sorted(queues)
+        try:
+            target = self._allocate(queues, sorted(members, key=utf16_key))
+        except Exception as error:  # a strategy is a learner's code: the old assignment stays
+            self._client.ports.note("rebalance.failed", group=self.group, topic=topic, error=f"{error}")
+            return False
+        if (yield self._update(topic, target, orderly)):
+            yield self._keeper.message_queue_changed(topic, queues, target)
+        return self._working(topic) == sorted(target)
+
+    def _allocate(self, queues: list[MessageQueue], members: Sequence[str]) -> list[MessageQueue]:
+        mine = self.strategy.allocate(self.group, self._client.client_id, queues, list(members))
+        return list(dict.fromkeys(mine))
+
+    @flow
+    def _update(self, topic: str, target: Sequence[MessageQueue], orderly: bool) -> Flow[bool]:
+        """Make the owned queues of a topic equal to the target; True when anything changed."""
+        changed = yield self._drop(topic, target)
+        all_locked = True
+        for queue in target:
+            if queue in self.process_queues:
+                continue
+            if orderly and not (yield self._keeper.lock_queue(queue)):
+                all_locked = False
+                continue
+            if (yield self._add(queue)):
+                changed = True
+        if not all_locked:
+            self._client.rebalance_timer.wake_later(LOCK_AGAIN_MS)
+        return bool(changed)
+
+    @flow
+    def _drop(self, topic: str, target: Sequence[MessageQueue]) -> Flow[bool]:
+        wanted = dict.fromkeys(target)
+        leaving = []
+        for queue, process_queue in self.process_queues.items():
+            if queue.topic != topic:
+                continue
+            expired = self._keeper.repairs_expired_pulls and self._keeper.is_pull_expired(queue, process_queue)
+            if queue not in wanted or expired:
+                process_queue.dropped = True
+                leaving.append((queue, process_queue, "pull expired" if queue in wanted else "not mine"))
+        changed = False
+        for queue, process_queue, reason in leaving:
+            if (yield self._keeper.remove_unnecessary(queue, process_queue)):
+                if self.process_queues.get(queue) is process_queue:
+                    del self.process_queues[queue]
+                self._note_dropped(queue, reason)
+                changed = True
+        return changed
+
+    @flow
+    def _add(self, queue: MessageQueue) -> Flow[bool]:
+        self._keeper.forget_offset(queue)
+        process_queue = self.config.process_queue(self._client.ports.clock.now_ms())
+        process_queue.locked = True
+        try:
+            next_offset: int = yield self._keeper.compute_pull_from(queue)
+        except MqlabError as error:
+            self._client.ports.note("queue.no_offset", group=self.group, queue=queue, error=error.text)
+            return False
+        if next_offset < 0 or queue in self.process_queues:
+            return False
+        self.process_queues[queue] = process_queue
+        self._client.ports.note(
+            "queue.added", group=self.group, client=self._client.ports.node, queue=queue, next_offset=next_offset
+        )
+        self._keeper.queue_added(queue, process_queue, next_offset)
+        return True
+
+    def remove_process_queue(self, queue: MessageQueue) -> Promise[bool]:
+        """Drop one queue now, whatever the next round says (removeProcessQueue)."""
+        process_queue = self.process_queues.pop(queue, None)
+        if process_queue is None:
+            return Promise.of(False)
+        process_queue.dropped = True
+        self._note_dropped(queue, "removed")
+        return self._keeper.remove_unnecessary(queue, process_queue)
+
+    def _drop_unsubscribed(self) -> None:
+        for queue in [queue for queue in self.process_queues if queue.topic not in self.subscriptions]:
+            self.process_queues.pop(queue).dropped = True
+            self._note_dropped(queue, "not subscribed")
+
+    def drop_all(self) -> None:
+        """Mark every owned queue dropped and forget them (at shutdown)."""
+        for process_queue in self.process_queues.values():
+            process_queue.dropped = True
+        self.process_queues.clear()
+
+    def _note_dropped(self, queue: MessageQueue, reason: str) -> None:
+        self._client.ports.note(
+            "queue.dropped", group=self.group, client=self._client.ports.node, queue=queue, reason=reason
+        )
+
+    def _working(self, topic: str) -> list[MessageQueue]:
+        return sorted(queue for queue, pq in self.process_queues.items() if queue.topic == topic and not pq.dropped)
+
+    def __repr__(self) -> str:
+        return f"<Rebalance of {self.group}: {len(self.process_queues)} queues, {len(self.subscriptions)} topics>"

@@ -1,0 +1,101 @@
+"""What a consumer tells about itself when a broker asks for an operator.
+
+Mirrors: ConsumerRunningInfo, ProcessQueueInfo, GetConsumerStatusBody. Lab 09 and ``lab.admin`` read them.
+
+    properties        every setting as text, and PROP_… of the process
+    subscriptionSet   what it wants, %RETRY% too
+    mqTable           per queue: cached offsets and count, commit offset, locked, droped (so spelled), timestamps
+    statusTable       per topic: the minute's and hour's counters
+
+Left out: jstack (a coroutine has no thread to dump) and POP tables.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from mqlab.client.process_queue import ProcessQueue
+from mqlab.wire.message import MessageQueue
+
+if TYPE_CHECKING:
+    from mqlab.client.push_consumer import PushConsumer
+
+
+def running_info(consumer: PushConsumer) -> dict[str, Any]:
+    """The body of an answer to 307, as values."""
+    client = consumer.client
+    return {
+        "jstack": None,
+        "mqPopTable": {},
+        "mqTable": {queue_key(queue): _queue_info(consumer, queue, pq) for queue, pq in consumer.process_queues.items()},
+        "properties": _properties(consumer),
+        "statusTable": {topic: _status(client.statistics.consume_status(consumer.group, topic)) for topic in
+                        consumer.subscribed_topics()},
+        "subscriptionSet": [wanted.to_value() for wanted in consumer.rebalance.subscriptions.values()],
+        "userConsumerInfo": {},
+    }  # fmt: skip
+
+
+def queue_key(queue: MessageQueue) -> str:
+    """A queue as the key of a JSON object: its own object as text (Java reads it as it reads its own form).
+
+    >>> queue_key(MessageQueue("orders", "broker-a", 0))
+    '{"brokerName":"broker-a","queueId":0,"topic":"orders"}'
+    """
+    whole = {"brokerName": queue.broker_name, "queueId": queue.queue_id, "topic": queue.topic}
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+
+
+def _queue_info(consumer: PushConsumer, queue: MessageQueue, process_queue: ProcessQueue) -> dict[str, Any]:
+    cached, taken = process_queue.msg_tree_map, process_queue.consuming_msg_orderly_tree_map
+    parked = queue in consumer.pull_loop.parked
+    return {
+        "cachedMsgCount": len(cached),
+        "cachedMsgMaxOffset": cached.last_offset() or 0,
+        "cachedMsgMinOffset": cached.first_offset() or 0,
+        "cachedMsgSizeInMiB": process_queue.msg_size_mib,
+        "commitOffset": consumer.offset_store.read_memory(queue),
+        "droped": process_queue.dropped,
+        "lastConsumeTimestamp": process_queue.last_consume_timestamp,
+        "lastLockTimestamp": process_queue.last_lock_timestamp,
+        "lastPullTimestamp": consumer.ports.clock.now_ms() if parked else process_queue.last_pull_timestamp,
+        "locked": process_queue.locked,
+        "transactionMsgCount": len(taken),
+        "transactionMsgMaxOffset": taken.last_offset() or 0,
+        "transactionMsgMinOffset": taken.first_offset() or 0,
+        "tryUnlockTimes": process_queue.try_unlock_times,
+    }
+
+
+def _properties(consumer: PushConsumer) -> dict[str, str]:
+    settings = {_camel(each.name): _java(getattr(consumer.config, each.name)) for each in fields(consumer.config)}
+    addresses = consumer.client.name_servers.addresses
+    return {
+        **settings,
+        "PROP_CLIENT_VERSION": "V5_3_3",
+        "PROP_CONSUMEORDERLY": _java(consumer.is_orderly),
+        "PROP_CONSUMER_START_TIMESTAMP": str(consumer.client.started_ms or 0),
+        "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY",
+        "PROP_NAMESERVER_ADDR": "".join(f"{address};" for address in addresses),
+        "PROP_THREADPOOL_CORE_SIZE": str(consumer.config.consume_thread_min),
+    }
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _java(value: object) -> str:
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(getattr(value, "name", None) or value)
+
+
+def _status(status: Any) -> dict[str, Any]:
+    return {
+        _camel(each.name).replace("Tps", "TPS").replace("Rt", "RT"): getattr(status, each.name)
+        for each in fields(status)
+    }

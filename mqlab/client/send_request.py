@@ -1,0 +1,161 @@
+"""From a message to the request that carries it, with everything that must be right before it leaves.
+
+Mirrors: Validators, DefaultMQProducerImpl.sendKernelImpl, SendMessageRequestHeaderV2, MessageClientIDSetter. Lab 03.
+
+    check      topic legal and not the system's, body 1 byte .. 4 MiB
+    UNIQ_KEY   given once: a second try, and a second send of the same object, keep it
+    body       compressed when it pays
+    310        a group  b topic  c TBW102  d queues  e queue  f sysFlag  g born  h flag  i properties  j..n
+    320        the same with m=true; the body holds the messages of a batch
+
+Left out: request-reply (324, 325), namespaces, and timers of the timer wheel (their properties pass through).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mqlab.client.compression import compressed_if_smaller
+from mqlab.client.settings import ProducerConfig
+from mqlab.errors import ClientError
+from mqlab.wire import batch, command, names, properties, property_names, sys_flag
+from mqlab.wire.codes import RequestCode
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.ids import UniqueIdMaker
+from mqlab.wire.java_hash import hash_map_order
+from mqlab.wire.message import Message, MessageQueue
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """A checked message (or batch) ready to be sent, perhaps several times. ``msg_id``: what SendResult shows."""
+
+    message: Message
+    msg_id: str
+    is_batch: bool = False
+    is_retry_topic: bool = False
+
+
+def check_message(message: Message, config: ProducerConfig) -> None:
+    """ClientError when a broker would have to refuse the message (Validators.checkMessage)."""
+    check_topic(message.topic)
+    if message.topic in names.NOT_FOR_SENDING:
+        raise ClientError(
+            f"Sending message to topic [{message.topic}] is forbidden.", hint="it is one of the system's own"
+        )
+    size = len(message.body) if message.body is not None else -1
+    if size < 0:
+        raise ClientError("the message body is null")
+    if size == 0:
+        raise ClientError("the message body length is zero", hint="a message needs at least one byte")
+    if size > config.max_message_size:
+        raise ClientError(
+            f"the message body size over max value, MAX: {config.max_message_size}, found {size}",
+            hint="raise max_message_size here and at the broker, or send a reference to the data",
+        )
+
+
+def check_topic(topic: str) -> None:
+    """ClientError for a name no topic may have."""
+    problem = names.topic_problem(topic)
+    if problem is not None:
+        raise ClientError(problem)
+
+
+def check_group(group: str, reserved: str) -> None:
+    """ClientError for a name no group may have; ``reserved`` is RocketMQ's own default group."""
+    problem = names.group_problem(group)
+    if problem is not None:
+        raise ClientError(problem)
+    if group == reserved:
+        raise ClientError(f"group can not equal {reserved}, please specify another one.")
+
+
+def single(message: Message, config: ProducerConfig, ids: UniqueIdMaker, now_ms: int) -> Outgoing:
+    """One message, checked and with its unique key."""
+    check_message(message, config)
+    return Outgoing(
+        message, give_unique_key(message, ids, now_ms), is_retry_topic=message.topic.startswith(names.RETRY_PREFIX)
+    )
+
+
+def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMaker, now_ms: int) -> Outgoing:
+    """Several messages as one request: same topic, same WAIT, no delay level, no retry topic (MessageBatch)."""
+    if not messages:
+        raise ClientError("a batch needs at least one message")
+    first = messages[0]
+    for message in messages:
+        if message.delay_time_level > 0:
+            raise ClientError("TimeDelayLevel is not supported for batching", hint="send delayed messages one by one")
+        if message.topic.startswith(names.RETRY_PREFIX):
+            raise ClientError("Retry Group is not supported for batching")
+        if message.topic != first.topic:
+            raise ClientError(
+                "The topic of the messages in one batch should be the same", hint=f"{first.topic}, {message.topic}"
+            )
+        if message.wait_store_msg_ok != first.wait_store_msg_ok:
+            raise ClientError("The waitStoreMsgOK of the messages in one batch should the same")
+    keys = []
+    for message in messages:
+        check_message(message, config)
+        keys.append(give_unique_key(message, ids, now_ms))
+    items = [
+        batch.BatchItem(each.flag, each.body, properties.encode(in_java_order(each.properties))) for each in messages
+    ]
+    whole = Message(first.topic, batch.encode(items), wait_store_msg_ok=first.wait_store_msg_ok)
+    check_message(whole, config)
+    give_unique_key(whole, ids, now_ms)
+    return Outgoing(whole, ",".join(keys), is_batch=True)
+
+
+def give_unique_key(message: Message, ids: UniqueIdMaker, now_ms: int) -> str:
+    """The message's unique key; made now if it has none."""
+    key = message.properties.get(property_names.UNIQ_KEY)
+    if key is None:
+        key = message.properties[property_names.UNIQ_KEY] = ids.next(now_ms)
+    return key
+
+
+def in_java_order(held: Mapping[str, str]) -> dict[str, str]:
+    """The properties in the order in which a Java client writes them."""
+    return {name: held[name] for name in hash_map_order(held)}
+
+
+def request_for(
+    outgoing: Outgoing, queue: MessageQueue, group: str, config: ProducerConfig, now_ms: int
+) -> RemotingCommand:
+    """The 310 (or 320) that carries the message to a queue."""
+    message = outgoing.message
+    held = message.properties
+    flag = 0
+    body = message.body
+    if not outgoing.is_batch:
+        body, flag = compressed_if_smaller(
+            body, config.compress_msg_body_over_howmuch, config.compress_type, config.compress_level
+        )
+    if held.get(property_names.TRAN_MSG, "").lower() == "true":
+        flag |= sys_flag.TRANSACTION_PREPARED
+    reconsume_times, max_reconsume_times = 0, None
+    if outgoing.is_retry_topic:
+        reconsume_times = int(held.get(property_names.RECONSUME_TIME, "0"))
+        most = held.get(property_names.MAX_RECONSUME_TIMES)
+        max_reconsume_times = None if most is None else int(most)
+    return command.request(
+        RequestCode.SEND_BATCH_MESSAGE if outgoing.is_batch else RequestCode.SEND_MESSAGE_V2,
+        body,
+        a=group,
+        b=message.topic,
+        c=config.create_topic_key,
+        d=config.default_topic_queue_nums,
+        e=queue.queue_id,
+        f=flag,
+        g=now_ms,
+        h=message.flag,
+        i=properties.to_text(in_java_order(held)),
+        j=reconsume_times,
+        k=config.unit_mode,
+        l=max_reconsume_times,
+        m=outgoing.is_batch,
+        n=queue.broker_name,
+    )

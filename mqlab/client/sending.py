@@ -1,0 +1,297 @@
+"""How a message gets to a broker: choose a queue, ask, choose another when that failed; three ways to wait.
+
+Mirrors: DefaultMQProducerImpl (sendDefaultImpl, sendSelectImpl, onExceptionImpl). Lab 03 opens it.
+
+    way                 attempts   again after                                             not again after
+    sync                1 + 2      transport errors, broker codes 17 14 1 2 16 204 205     other codes; time used up
+    async               1 + 2      transport errors (another broker, same queue id)        any answer of a broker
+    one-way             1
+    queue or selector   1 (sync)   async: 1 + 2 on the same broker
+
+The time limit is for the whole call. FLUSH_DISK_TIMEOUT and its like mean "stored" and end the call.
+Left out: back pressure and automatic batches (both off in RocketMQ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mqlab.client import statuses
+from mqlab.client.broker_calls import send_result_of
+from mqlab.client.fault_strategy import FaultStrategy, LatencyFaultStrategy
+from mqlab.client.mq_client import MQClient
+from mqlab.client.queue_selection import PublishInfo, QueueSelector, select_queue
+from mqlab.client.send_request import Outgoing, batched, request_for, single
+from mqlab.client.settings import ProducerConfig
+from mqlab.errors import BrokerError, ClientError, MqlabError, RemotingError
+from mqlab.promises import Flow, flow
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.message import Message, MessageQueue, SendResult
+
+SYNC, ASYNC, ONEWAY = "SYNC", "ASYNC", "ONEWAY"
+
+
+@dataclass(slots=True)
+class SendHookContext:
+    """What hooks around a send see. Mirrors SendMessageContext."""
+
+    producer_group: str
+    message: Message
+    queue: MessageQueue
+    broker_address: str
+    started_ms: int
+    is_batch: bool
+    send_result: SendResult | None = None
+    error: MqlabError | None = None
+    props: dict[str, Any] = field(default_factory=dict)
+
+
+class SendHook(Protocol):
+    """Called before and after each attempt to send. Mirrors SendMessageHook."""
+
+    def send_message_before(self, context: SendHookContext) -> None: ...
+
+    def send_message_after(self, context: SendHookContext) -> None: ...
+
+
+class Sender:
+    """Sends for one producer group. ``topic_publish_info``: the queues offered, per topic."""
+
+    def __init__(self, client: MQClient, group: str, config: ProducerConfig) -> None:
+        self.client = client
+        self.group = group
+        self.config = config
+        self.topic_publish_info: dict[str, PublishInfo] = {}
+        self.hooks: list[SendHook] = []
+        self.faults: FaultStrategy | None = None
+        if config.mq_fault_strategy is not None:
+            self.faults = config.mq_fault_strategy
+        elif config.send_latency_fault_enable:
+            self.faults = LatencyFaultStrategy()
+
+    # what the client instance asks (RegisteredProducer) ------------------------------------------------------------
+
+    def publish_topics(self) -> list[str]:
+        """The topics whose routes are polled: those something was sent to."""
+        return list(self.topic_publish_info)
+
+    def update_publish_info(self, topic: str, queues: list[MessageQueue]) -> None:
+        """A route came."""
+        self.topic_publish_info[topic] = PublishInfo(queues, has_route=True)
+
+    def is_publish_info_needed(self, topic: str) -> bool:
+        """True while a topic is used and no queue of it is known."""
+        info = self.topic_publish_info.get(topic)
+        return info is not None and not info.queues
+
+    # sending -----------------------------------------------------------------------------------------------------
+
+    def outgoing(self, messages: Message | Sequence[Message]) -> Outgoing:
+        """Check a message, or a list as a batch, and give it its unique key."""
+        now_ms = self.client.ports.clock.now_ms()
+        if isinstance(messages, Message):
+            return single(messages, self.config, self.client.unique_ids, now_ms)
+        return batched(messages, self.config, self.client.unique_ids, now_ms)
+
+    @flow
+    def send_sync(self, outgoing: Outgoing, timeout_ms: int) -> Flow[SendResult]:
+        """Send, trying other queues after failures, and wait for the broker's word."""
+        clock, config = self.client.ports.clock, self.config
+        began_ms = clock.now_ms()
+        info: PublishInfo = yield self.find_publish_info(outgoing.message.topic)
+        last_broker: str | None = None
+        brokers_sent: list[str] = []
+        result: SendResult | None = None
+        error: MqlabError | None = None
+        attempts = 1 + config.retry_times_when_send_failed
+        for attempt in range(attempts):
+            queue = self.select_queue(info, last_broker, is_retry=attempt > 0)
+            last_broker = queue.broker_name
+            left_ms = timeout_ms - (clock.now_ms() - began_ms)
+            if left_ms < 0:
+                raise RemotingError(
+                    f"sendDefaultImpl call timeout: {timeout_ms} ms were used up after {attempt} attempts",
+                    code="too_much_request",
+                )
+            brokers_sent.append(queue.broker_name)
+            if config.send_msg_max_timeout_per_request > 0:
+                left_ms = min(left_ms, config.send_msg_max_timeout_per_request)
+            try:
+                result = yield self.attempt(outgoing, queue, left_ms, SYNC)
+            except (RemotingError, ClientError) as failure:
+                error = failure
+                continue
+            except BrokerError as refusal:
+                if refusal.response_code not in config.retry_response_codes:
+                    raise
+                error = refusal
+                continue
+            if result.send_status == statuses.SEND_OK or not config.retry_another_broker_when_not_store_ok:
+                return result
+        if result is not None:
+            return result
+        raise self._gave_up(attempts, clock.now_ms() - began_ms, outgoing.message.topic, brokers_sent, error)
+
+    def _gave_up(
+        self, attempts: int, cost_ms: int, topic: str, brokers_sent: list[str], error: MqlabError | None
+    ) -> MqlabError:
+        text = (
+            f"Send [{attempts}] times, still failed, cost [{cost_ms}]ms, Topic: {topic}, "
+            f"BrokersSent: [{', '.join(brokers_sent)}]"
+        )
+        gave_up = ClientError(f"{text}: {error.text if error else ''}", hint=error.hint if error else "")
+        gave_up.not_done = False  # one of the attempts may have been stored, its answer lost
+        gave_up.retry_helps = True
+        gave_up.__cause__ = error
+        return gave_up
+
+    @flow
+    def send_async(self, outgoing: Outgoing, timeout_ms: int) -> Flow[SendResult]:
+        """Send; after a transport error the same request goes to another broker, with the same queue id."""
+        began_ms = self.client.ports.clock.now_ms()
+        info: PublishInfo = yield self.find_publish_info(outgoing.message.topic)
+        queue = self.select_queue(info, None, is_retry=False)
+        result: SendResult = yield self._send_async_to(outgoing, queue, timeout_ms, began_ms, info)
+        return result
+
+    @flow
+    def send_to_queue(self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, mode: str) -> Flow[SendResult]:
+        """Send to a queue the caller chose: sync once; async up to three times, always to its broker."""
+        if queue.topic != outgoing.message.topic:
+            raise ClientError(
+                "message's topic not equal mq's topic",
+                hint=f"the message says {outgoing.message.topic}, the queue {queue.topic}",
+            )
+        if mode == ASYNC:
+            began_ms = self.client.ports.clock.now_ms()
+            result = yield self._send_async_to(outgoing, queue, timeout_ms, began_ms, None)
+        else:
+            result = yield self.attempt(outgoing, queue, timeout_ms, mode)
+        return result  # type: ignore[no-any-return]
+
+    @flow
+    def send_by_selector(
+        self, outgoing: Outgoing, selector: QueueSelector, arg: object, timeout_ms: int, mode: str
+    ) -> Flow[SendResult]:
+        """Send to the queue that ``selector(queues, message, arg)`` returns."""
+        began_ms = self.client.ports.clock.now_ms()
+        info: PublishInfo = yield self.find_publish_info(outgoing.message.topic)
+        try:
+            queue = selector(list(info.queues), outgoing.message, arg)
+        except Exception as error:
+            raise ClientError(f"select message queue threw exception: {error!r}") from error
+        if queue is None:
+            raise ClientError("select message queue return null.", hint="the selector must return one of the queues")
+        left_ms = timeout_ms - (self.client.ports.clock.now_ms() - began_ms)
+        if left_ms <= 0:
+            raise RemotingError("sendSelectImpl call timeout", code="too_much_request")
+        result: SendResult = yield self.send_to_queue(outgoing, queue, left_ms, mode)
+        return result
+
+    @flow
+    def send_oneway(self, outgoing: Outgoing) -> Flow[None]:
+        """Send once and do not wait; what happens to it is not known."""
+        info: PublishInfo = yield self.find_publish_info(outgoing.message.topic)
+        yield self.attempt(
+            outgoing, self.select_queue(info, None, is_retry=False), self.config.send_msg_timeout, ONEWAY
+        )
+
+    @flow
+    def _send_async_to(
+        self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, began_ms: int, info: PublishInfo | None
+    ) -> Flow[SendResult]:
+        """``info`` None: every attempt goes to the queue's own broker."""
+        tries_left = self.config.retry_times_when_send_async_failed
+        while True:
+            left_ms = timeout_ms - (self.client.ports.clock.now_ms() - began_ms)
+            try:
+                result: SendResult = yield self.attempt(outgoing, queue, max(left_ms, 0), ASYNC)
+                return result
+            except RemotingError as error:
+                left_ms = timeout_ms - (self.client.ports.clock.now_ms() - began_ms)
+                if tries_left == 0 or left_ms <= 0 or error.code == "too_much_request":
+                    raise
+            tries_left -= 1
+            if info is not None:
+                other = self.select_queue(info, queue.broker_name, is_retry=False)
+                queue = MessageQueue(queue.topic, other.broker_name, queue.queue_id)
+
+    # one attempt -------------------------------------------------------------------------------------------------
+
+    @flow
+    def attempt(self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, mode: str) -> Flow[SendResult | None]:
+        """One request to one broker; None for one-way. Tells the hooks and the latency table how it went."""
+        clock = self.client.ports.clock
+        address: str = yield self.client.find_master(queue)
+        started_ms = clock.now_ms()
+        request = request_for(outgoing, queue, self.group, self.config, started_ms)
+        context = SendHookContext(self.group, outgoing.message, queue, address, started_ms, outgoing.is_batch)
+        for hook in self.hooks:
+            hook.send_message_before(context)
+        try:
+            if mode == ONEWAY:
+                self.client.calls.send_oneway(address, request)
+            else:
+                answer: RemotingCommand = yield self.client.calls.send(address, request, timeout_ms)
+                context.send_result = send_result_of(answer, queue, outgoing.msg_id)
+        except MqlabError as error:
+            context.error = error
+        failed = context.error is not None
+        answered = not isinstance(context.error, BrokerError)
+        self._judge(queue, clock.now_ms() - started_ms, isolation=failed, reachable=answered)
+        self._note(outgoing, queue, mode, context)
+        for hook in self.hooks:
+            hook.send_message_after(context)
+        if context.error is not None:
+            raise context.error
+        return context.send_result
+
+    def _judge(self, queue: MessageQueue, took_ms: int, *, isolation: bool, reachable: bool) -> None:
+        if self.faults is not None:
+            now_ms = self.client.ports.clock.now_ms()
+            self.faults.update(queue.broker_name, took_ms, now_ms, isolation=isolation, reachable=reachable)
+
+    def _note(self, outgoing: Outgoing, queue: MessageQueue, mode: str, context: SendHookContext) -> None:
+        result = context.send_result
+        self.client.ports.note(
+            "message.sent", client=self.client.ports.node, group=self.group, mode=mode, msg_id=outgoing.msg_id,
+            topic=queue.topic, message_queue=result.message_queue if result else queue,
+            queue_offset=result.queue_offset if result else None,
+            offset_msg_id=result.offset_msg_id if result else None,
+            send_status=result.send_status if result else None,
+            error=context.error.text if context.error else None,
+        )  # fmt: skip
+
+    # queues ------------------------------------------------------------------------------------------------------
+
+    @flow
+    def find_publish_info(self, topic: str) -> Flow[PublishInfo]:
+        """The queues of a topic; asks the name server, then takes the template's. ClientError when there is none."""
+        info = self.topic_publish_info.get(topic)
+        if info is None or not info.queues:
+            self.topic_publish_info.setdefault(topic, PublishInfo())
+            yield self.client.update_route(topic)
+            info = self.topic_publish_info[topic]
+        if not info.has_route and not info.queues:
+            yield self.client.update_route(
+                topic, template=self.config.create_topic_key, template_queues=self.config.default_topic_queue_nums
+            )
+            info = self.topic_publish_info[topic]
+        if not info.queues:
+            raise ClientError(
+                f"No route info of this topic: {topic}",
+                hint="the name server knows no writable queue of it: create the topic, or see that its broker is up",
+            )
+        return info
+
+    def select_queue(self, info: PublishInfo, last_broker: str | None, *, is_retry: bool) -> MessageQueue:
+        """The next queue in turn, away from the broker of the last attempt and from brokers in penalty."""
+        ports = self.client.ports
+        return select_queue(
+            info, ports.rng, last_broker=last_broker, is_retry=is_retry, faults=self.faults, now_ms=ports.clock.now_ms()
+        )
+
+    def __repr__(self) -> str:
+        return f"<Sender of {self.group}: {len(self.topic_publish_info)} topics>"

@@ -1,0 +1,37 @@
+"""What a consumer wants of a topic, as it tells brokers: tags or an SQL expression, with a version.
+
+Mirrors: FilterAPI, SubscriptionData. Lab 06 shows what the version does when members disagree.
+
+    "*"               everything               tags_set empty
+    "paid || shipped" two tags                 code_set: their Java hashes, by which the broker filters
+    sql="a > 10"      an SQL92 expression      checked by the broker when the consumer starts
+
+The version is the client's clock at the time of subscribing, and again at every change of the topic's allocation.
+Left out: class filters.
+"""
+
+from __future__ import annotations
+
+from mqlab.errors import UsageError
+from mqlab.filter import tags
+from mqlab.wire.bodies import SubscriptionData
+
+TAG, SQL92 = "TAG", "SQL92"
+
+
+def tag_subscription(topic: str, expression: str | None, now_ms: int) -> SubscriptionData:
+    """A subscription by tags; None, "" and "*" mean all. FilterError for an expression without a tag ("||")."""
+    parsed = tags.parse(expression)
+    return SubscriptionData(
+        topic=topic, sub_string=parsed.sub_string, tags_set=sorted(parsed.tags_set), code_set=sorted(parsed.code_set),
+        sub_version=now_ms, expression_type=TAG,
+    )  # fmt: skip
+
+
+def subscription(topic: str, expression: str | None, sql: str | None, now_ms: int) -> SubscriptionData:
+    """A subscription by tags or by SQL. UsageError when both are given."""
+    if sql is None:
+        return tag_subscription(topic, expression, now_ms)
+    if expression not in (None, "*"):
+        raise UsageError(f"subscribe takes tags or sql, not both: {expression!r} and {sql!r}")
+    return SubscriptionData(topic=topic, sub_string=sql, sub_version=now_ms, expression_type=SQL92)
