@@ -14,6 +14,7 @@ Left out: units that hold a batch (INNER_BATCH). Bytes that are not UTF-8 in top
 from __future__ import annotations
 
 import struct
+import zlib
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,7 +23,6 @@ from mqlab.wire import properties as property_text
 from mqlab.wire import sys_flag as flags
 from mqlab.wire.host import V4_SIZE, V6_SIZE, Host, decode_host, encode_host
 from mqlab.wire.ids import offset_msg_id
-from mqlab.wire.java_hash import crc32
 from mqlab.wire.layout import NUMBERS, Buffer, Field, FieldSpec
 from mqlab.wire.record_layout import (
     BLANK_SIZE,
@@ -67,9 +67,15 @@ __all__ = [
 
 UNIT, BLANK, INVALID = "UNIT", "BLANK", "INVALID"
 
-_HOST_BITS = flags.BORN_HOST_V6 | flags.STORE_HOST_V6
+_NO_HOST_BITS = ~(flags.BORN_HOST_V6 | flags.STORE_HOST_V6)
+_V4_FIXED_SIZE, _V4_PACK = FIXED_PARTS[0].size, FIXED_PARTS[0].pack
 _I8, _I16, _I32, _I64 = struct.Struct(">b"), struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
+_PACK_I16 = _I16.pack
 _TWO_I32, _TWO_I64 = struct.Struct(">ii"), struct.Struct(">qq")
+
+_CACHE_LIMIT = 4096
+_known_hosts: dict[Host, bytes] = {}
+_known_topics: dict[str, tuple[int, bytes]] = {}
 
 
 @dataclass(slots=True)
@@ -124,48 +130,69 @@ def encode(record: Record) -> bytes:
     >>> encode(Record("orders", b"hi")).hex()[:16]
     '00000063daa320a7'
     """
-    body = record.body
-    encoded_properties = record.properties
-    topic = record.topic.encode("utf-8", "replace")
-    born_host = encode_host(record.born_host)
-    store_host = encode_host(record.store_host)
-    host_kinds = (len(born_host) > V4_SIZE) << 4 | (len(store_host) > V4_SIZE) << 5
-    magic = record.magic
-    if magic is None:
-        magic = MAGIC_V1 if len(topic) <= MAX_TOPIC_V1 else _version_for(record.topic)
-    fixed = FIXED_PARTS[host_kinds >> 4]
-    total_size = (
-        fixed.size + len(body) + (1 if magic == MAGIC_V1 else 2) + len(topic) + _I16.size + len(encoded_properties)
-    )
+    body, properties = record.body, record.properties
+    born_host = _known_hosts.get(record.born_host) or _known_host(record.born_host)
+    store_host = _known_hosts.get(record.store_host) or _known_host(record.store_host)
+    body_length, properties_length = len(body), len(properties)
     try:
-        start = fixed.pack(
-            total_size,
+        magic, topic = _known_topics.get(record.topic) or _known_topic(record.topic)
+        if record.magic is not None and record.magic != magic:
+            magic, topic = record.magic, _topic_part(record.topic, record.magic)
+        host_kinds, fixed_size, pack = 0, _V4_FIXED_SIZE, _V4_PACK
+        if len(born_host) != V4_SIZE or len(store_host) != V4_SIZE:
+            host_kinds = (len(born_host) > V4_SIZE) << 4 | (len(store_host) > V4_SIZE) << 5
+            fixed_size, pack = FIXED_PARTS[host_kinds >> 4].size, FIXED_PARTS[host_kinds >> 4].pack
+        start = pack(
+            fixed_size + body_length + len(topic) + 2 + properties_length,
             magic,
-            crc32(body) if record.body_crc is None else record.body_crc,
+            zlib.crc32(body) & 0x7FFFFFFF if record.body_crc is None else record.body_crc,
             record.queue_id,
             record.flag,
             record.queue_offset,
             record.physical_offset,
-            record.sys_flag & ~_HOST_BITS | host_kinds,
+            record.sys_flag & _NO_HOST_BITS | host_kinds,
             record.born_timestamp,
             born_host,
             record.store_timestamp,
             store_host,
             record.reconsume_times,
             record.prepared_transaction_offset,
-            len(body),
+            body_length,
         )
-        topic_length = _I8.pack(len(topic)) if magic == MAGIC_V1 else _I16.pack(len(topic))
-        return b"".join((start, body, topic_length, topic, _I16.pack(len(encoded_properties)), encoded_properties))
+        return b"".join((start, body, topic, _PACK_I16(properties_length), properties))
     except struct.error as error:
-        raise _not_encodable(record, magic, len(topic)) from error
+        raise _not_encodable(record) from error
+
+
+def _known_host(host: Host) -> bytes:
+    if len(_known_hosts) >= _CACHE_LIMIT:
+        _known_hosts.clear()
+    encoded = _known_hosts[host] = encode_host(host)
+    return encoded
+
+
+def _known_topic(topic: str) -> tuple[int, bytes]:
+    """The magic that RocketMQ would choose for a topic, and the topic as stored."""
+    if len(_known_topics) >= _CACHE_LIMIT:
+        _known_topics.clear()
+    magic = _version_for(topic)
+    known = _known_topics[topic] = (magic, _topic_part(topic, magic))
+    return known
+
+
+def _topic_part(topic: str, magic: int) -> bytes:
+    """A topic behind its length, as stored; struct.error when it is too long for that layout."""
+    encoded = topic.encode("utf-8", "replace")
+    return (_I8.pack(len(encoded)) if magic == MAGIC_V1 else _I16.pack(len(encoded))) + encoded
 
 
 def _version_for(topic: str) -> int:
     return MAGIC_V2 if len(topic.encode("utf-16-le", "surrogatepass")) // 2 > MAX_TOPIC_V1 else MAGIC_V1
 
 
-def _not_encodable(record: Record, magic: int, topic_length: int) -> UsageError:
+def _not_encodable(record: Record) -> UsageError:
+    magic = record.magic if record.magic is not None else _version_for(record.topic)
+    topic_length = len(record.topic.encode("utf-8", "replace"))
     lengths = {"body_length": len(record.body), "properties_length": len(record.properties), "magic": magic}
     for spec in LAYOUT:
         if spec.kind not in NUMBERS or spec.name == "total_size":
