@@ -76,7 +76,12 @@ class StoreInspector:
     @property
     def max_physical_offset(self) -> int:
         """Where the next unit will be appended: behind the last unit, found without reading the log from its start."""
-        return self.log.end(self._last_known_units())
+        return self.log.tail(self._last_known_units())[0]
+
+    def last_store_timestamp(self) -> int | None:
+        """When the last message was stored, ms; None for an empty log."""
+        last = self.log.tail(self._last_known_units())[1]
+        return last.store_timestamp if last else None
 
     @property
     def dispatched_physical_offset(self) -> int:

@@ -197,17 +197,20 @@ class LogReader:
                     return found
         return None
 
-    def end(self, known_units: Iterable[int], segments: list[Segment] | None = None) -> int:
-        """Where the next unit would be appended. ``known_units``: where the queues' last units start, in any order.
+    def tail(self, known_units: Iterable[int], segments: list[Segment] | None = None) -> tuple[int, Piece | None]:
+        """Where the next unit would be appended, and the last unit before it.
+
+        ``known_units`` is where the queues' last units start, in any order; the more of them, the less has to be read.
 
         From the last known unit on, units must follow each other without a gap (behind the end of a recovered log there
         may be old ones); later files that begin with a unit are part of the log all the same.
         """
         segments = self.segments() if segments is None else segments
         if not segments:
-            return 0
+            return 0, None
         start, over_gaps = self._start_near_the_end(known_units, segments)
-        end, last_time_ms = start, 0
+        end = start
+        last: Piece | None = None
         for segment in segments:
             if segment.end <= start:
                 continue
@@ -220,13 +223,13 @@ class LogReader:
                 if piece.kind == GAP:
                     continue
                 if piece.kind == UNIT:
-                    if piece.store_timestamp < last_time_ms and end != piece.physical_offset:
+                    if last and piece.store_timestamp < last.store_timestamp and end != piece.physical_offset:
                         break  # older than what stands before the gap: left over from before a recovery
-                    last_time_ms = max(last_time_ms, piece.store_timestamp)
+                    last = piece
                     end = piece.physical_offset + piece.size
                 elif segment is not segments[-1]:
                     end = segment.end
-        return end
+        return end, last
 
     def _start_near_the_end(self, known_units: Iterable[int], segments: list[Segment]) -> tuple[int, bool]:
         newest = next((s.start for s in reversed(segments) if self._begins_with_a_unit(s.start, segments)), None)

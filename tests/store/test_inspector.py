@@ -78,6 +78,7 @@ def test_a_directory_that_is_not_there_and_one_that_is_empty(tmp_path):
     with pytest.raises(UsageError, match="no store directory"):
         StoreInspector(tmp_path / "nowhere")
     store = StoreInspector(tmp_path)
+    assert store.last_store_timestamp() is None
     assert (store.min_physical_offset, store.max_physical_offset, offsets(store), store.problems()) == (0, 0, [], [])
     assert store.topics() == {} and store.checkpoint() is None and store.index_files() == []
     assert list(tmp_path.iterdir()) == []
@@ -93,6 +94,7 @@ def test_questions(tmp_path, monkeypatch, small):
     assert offsets(store, count=3) == places[:3]
     assert offsets(store, count=-3) == offsets(store, "orders", count=-3) == places[-3:]
     assert offsets(store, count=0) == []
+    assert store.last_store_timestamp() == T0 + 11_000
     assert offsets(store, from_ms=T0 + 3000, to_ms=T0 + 5000) == places[3:6]
     assert offsets(store, "orders", from_ms=T0 + 3001) == places[4:]
     assert offsets(store, from_ms=T0 + 99_000) == []

@@ -25,6 +25,9 @@ FLOOR = {room: height for height, (_, rooms) in enumerate(FLOORS) for room in ro
 
 # (module, what it loads from above, only when called): why
 LATE = {
+    ("mqlab.store.inspector", "mqlab.runtime.read_only_files"): "StoreInspector(directory) opens real files by itself",
+    ("mqlab.store.inspector", "mqlab.views.hexdump"): "StoreInspector.hexdump(physical_offset)",
+    ("mqlab.store.inspector", "mqlab.views.table"): "StoreInspector.tree()",
     ("mqlab.runtime.lab", "mqlab.views"): "deliveries, progress and the like are shown as a Table",
     ("mqlab.runtime.lab", "mqlab.views.moments"): "lab.timeline()",
     ("mqlab.runtime.lab", "mqlab.views.timeline"): "lab.timeline()",

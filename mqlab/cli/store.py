@@ -1,0 +1,191 @@
+"""`mqlab cat`, `mqlab inspect`, `mqlab recover`: a store directory from the command line.
+
+Mirrors: kcat and what mqadmin's dumpCompactionLog and queryMsg verbs do for a running broker. Lab 03 uses all three.
+
+    mqlab cat store --topic orders --count -3     the last three messages of a topic
+    mqlab inspect store --json                    bounds, blanks, queues, index, checkpoint, problems; never writes
+    mqlab recover store --json                    the same after the recovery a broker would do, and what that changed
+    exit code  0 fine   1 damage was found   2 no such store, or a wrong question
+
+Left out: a store another process has open can be looked at, not recovered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mqlab.cli.message_format import Printer, as_json, as_line, compile_format, json_line
+from mqlab.errors import UsageError
+from mqlab.store.inspector import SMALL_LOG_BYTES, StoreInspector
+from mqlab.store.store_problems import Problem
+
+DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
+PARTS = ("commitlog", "consumequeue", "index", "checkpoint", "config")
+
+
+def open_inspector(directory: Path) -> StoreInspector:
+    """An inspector of a directory that is a store. Raises UsageError when nothing in it belongs to one."""
+    if not any((directory / part).exists() for part in PARTS):
+        raise UsageError(
+            f"{directory} is not a store: it has none of {', '.join(PARTS)}",
+            hint="give storePathRootDir of a broker, or lab.directory's store folder",
+        )
+    return StoreInspector(directory)
+
+
+def say(text: str) -> None:
+    """Talk, on stderr."""
+    click.echo(text, err=True)
+
+
+def put_out(line: bytes) -> None:
+    """A result, on stdout, in UTF-8 whatever the terminal thinks."""
+    click.echo(line, nl=False)
+
+
+@click.command(epilog="Example:  mqlab cat store --topic orders --from 1700000000000 -f '%o %k %s\\n'")
+@click.argument("directory", type=DIRECTORY)
+@click.option("--json", "as_lines_of_json", is_flag=True, help="One JSON object a line, every field as stored.")
+@click.option("-f", "--format", "text", help="A format string in the manner of kcat: %t %p %o %k %s %T %h ...")
+@click.option("--topic", help="Only this topic.")
+@click.option("--queue", type=int, help="Only this queue of the topic.")
+@click.option("--key", help="Only messages with this key or unique key.")
+@click.option("--from", "from_ms", type=int, help="Stored at this time or later, ms since the epoch.")
+@click.option("--to", "to_ms", type=int, help="Stored at this time or earlier.")
+@click.option("--offset", type=int, help="Begin at this queue offset of the topic's queue.")
+@click.option("--count", type=int, help="At most so many; negative: the last ones.")
+def cat(
+    directory: Path, as_lines_of_json: bool, text: str | None, topic: str | None, queue: int | None, key: str | None,
+    from_ms: int | None, to_ms: int | None, offset: int | None, count: int | None,
+) -> None:  # fmt: skip
+    """Print the messages of the store in DIRECTORY in physical order, one a line. Never writes into it.
+
+    Damage is stepped over; it is told on stderr and by exit code 1.
+    """
+    if as_lines_of_json and text is not None:
+        raise UsageError("--json and --format are two ways to print", hint="choose one")
+    printer: Printer = as_json if as_lines_of_json else as_line if text is None else compile_format(text)
+    store = open_inspector(directory)
+    found = 0
+    for piece in store.pieces(topic, queue, key, from_ms=from_ms, to_ms=to_ms, count=count, offset=offset):
+        put_out(printer(piece))
+        found += 1
+    if not found:
+        say("no message" + (f"; topics: {', '.join(store.topics()) or 'none'}" if topic not in store.topics() else ""))
+    _end(store.problems())
+
+
+@click.command(epilog="Example:  mqlab inspect store --json | jq .problems")
+@click.argument("directory", type=DIRECTORY)
+@click.option("--json", "as_one_json", is_flag=True, help="One JSON object.")
+@click.option(
+    "--deep/--quick",
+    default=None,
+    help="Read every unit, or only what bounds and ends tell. Default: deep for logs of up to "
+    f"{SMALL_LOG_BYTES >> 20} MiB.",
+)
+def inspect(directory: Path, as_one_json: bool, deep: bool | None) -> None:
+    """Sum up the store in DIRECTORY: bounds, blanks, queues, index files, checkpoint, problems. Never writes into it.
+
+    Exit code 1 when there are problems.
+    """
+    store = open_inspector(directory)
+    problems = store.problems(deep=deep)
+    summary = summary_of(store, problems, deep)
+    if as_one_json:
+        put_out(json_line(summary))
+    else:
+        _print_summary(summary)
+    _end(problems, told=not as_one_json)
+
+
+@click.command(epilog="Example:  mqlab recover store --json")
+@click.argument("directory", type=DIRECTORY)
+@click.option("--json", "as_one_json", is_flag=True, help="One JSON object.")
+def recover(directory: Path, as_one_json: bool) -> None:
+    """Open the store in DIRECTORY, recover it as a broker does at its start, close it; say what was cut and rebuilt.
+
+    The directory is changed. Segment sizes are found in its files. Refused while another process has it open.
+    """
+    from mqlab.store import MessageStore
+
+    open_inspector(directory).close()
+    with MessageStore.open(str(directory)) as opened:
+        report = opened.recovery_report
+    store = open_inspector(directory)
+    problems = store.problems()
+    summary = {**summary_of(store, problems, None), "recovery": {_camel(k): v for k, v in asdict(report).items()}}
+    if as_one_json:
+        put_out(json_line(summary))
+    else:
+        put_out(f"{report!r}\n".encode())
+        _print_summary(summary)
+    _end(problems, told=not as_one_json)
+
+
+def summary_of(store: StoreInspector, problems: list[Problem], deep: bool | None) -> dict[str, Any]:
+    """What ``inspect`` and ``recover`` answer, as plain values under RocketMQ's names."""
+    checkpoint = store.checkpoint()
+    end = store.max_physical_offset
+    return {
+        "directory": store.directory,
+        "abort": store.is_open,
+        "minPhysicalOffset": store.min_physical_offset,
+        "maxPhysicalOffset": end,
+        "dispatchBehindBytes": max(0, end - store.dispatched_physical_offset),
+        "blanks": [{"physicalOffset": at, "size": size} for at, size in store.blanks(deep=deep)],
+        "queues": [
+            {"topic": q.topic, "queueId": q.queue_id, "minOffset": q.min_offset, "maxOffset": q.max_offset}
+            for q in store.queues()
+        ],
+        "index": [{_camel(name): value for name, value in asdict(file).items()} for file in store.index_files()],
+        "checkpoint": None if checkpoint is None else {_CHECKPOINT_NAMES[n]: value for n, value in checkpoint.items()},
+        "sizes": {_camel(name): value for name, value in asdict(store.sizes()).items()},
+        "otherParts": store.other_parts(),
+        "problems": [{_camel(name): value for name, value in asdict(problem).items()} for problem in problems],
+    }
+
+
+_CHECKPOINT_NAMES = {
+    "physic_msg_timestamp": "physicMsgTimestamp",
+    "logics_msg_timestamp": "logicsMsgTimestamp",
+    "index_msg_timestamp": "indexMsgTimestamp",
+    "master_flushed_offset": "masterFlushedOffset",
+    "confirm_physical_offset": "confirmPhyOffset",
+}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    from mqlab.views.table import Table
+
+    state = "open, or its process was killed (abort is there)" if summary["abort"] else "closed"
+    lines = [
+        f"store       {summary['directory']}, {state}",
+        f"commit log  {summary['minPhysicalOffset']}..{summary['maxPhysicalOffset']}, "
+        f"{summary['dispatchBehindBytes']} bytes not dispatched, {len(summary['blanks'])} full files",
+        f"checkpoint  {summary['checkpoint']}",
+        f"not read    {', '.join(summary['otherParts']) or 'nothing'}",
+        "",
+        str(Table(summary["queues"], title="queues")),
+        "",
+        str(Table(summary["index"], title="index")),
+        "",
+        str(Table(summary["problems"], title="problems", empty="none")),
+    ]
+    put_out("\n".join(lines).encode("utf-8", "replace") + b"\n")
+
+
+def _end(problems: list[Problem], *, told: bool = False) -> None:
+    if problems:
+        for problem in problems if not told else []:
+            say(f"problem: {problem}")
+        raise click.exceptions.Exit(1)
