@@ -81,7 +81,7 @@ def standalone_store(
 ) -> MessageStore:  # fmt: skip
     """What MessageStore.open returns: loaded, started, driving itself."""
     try:
-        config = StoreConfig(**settings)
+        config = StoreConfig(**{"utc_offset_ms": time.localtime().tm_gmtoff * 1000, **settings})
     except TypeError:
         unknown = sorted(set(settings) - set(StoreConfig.__dataclass_fields__))
         raise UsageError(

@@ -88,6 +88,7 @@ class StoreConfig:
     disk_space_clean_forcibly_ratio: int = 85
     disk_space_warning_level_ratio: int = 90
     clean_file_forcibly_enable: bool = True
+    utc_offset_ms: int = 0  # of the local time that delete_when and the names of index files are in; 0 is UTC
 
     sharp_edges: tuple[str, ...] = ()
 

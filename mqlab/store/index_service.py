@@ -6,8 +6,8 @@ Mirrors: org.apache.rocketmq.store.index.IndexService. Lab 03 asks it for a key.
     put     unit of topic orders, UNIQ_KEY 7F00…, KEYS "k1 k2"  ->  orders#7F00…, orders#k1, orders#k2
     query   candidates, newest first: the key itself is not stored, so a reader checks what it finds
 
-Left out: file names in local time (they are UTC here and always rise, so that two files of one millisecond do not
-overwrite each other), and the flush of a full file in a thread of its own.
+Names are local time and always rise here, so that two files of one millisecond do not overwrite each other.
+Left out: the flush of a full file in a thread of its own.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ class IndexConfig(Protocol):
     def max_index_num(self) -> int: ...
     @property
     def max_msgs_num_batch(self) -> int: ...
+    @property
+    def utc_offset_ms(self) -> int: ...
 
 
 def file_name(created_ms: int) -> str:
-    """The name of an index file made at that time: ``yyyyMMddHHmmssSSS``, in UTC.
+    """The name of an index file made at that moment of the local clock: ``yyyyMMddHHmmssSSS``.
 
     >>> file_name(1700000000456)
     '20231114221320456'
@@ -180,7 +182,7 @@ class IndexService:
 
     def _roll(self) -> IndexFile:
         self._files.make_directory(self.directory)
-        name = file_name(self._clock.now_ms())
+        name = file_name(self._clock.now_ms() + self._config.utc_offset_ms)
         if not self.index_files:
             fresh = self._open(f"{self.directory}/{name}")
         else:

@@ -21,6 +21,7 @@ class Config:
     max_hash_slot_num: int = 10
     max_index_num: int = 5  # four entries a file
     max_msgs_num_batch: int = 64
+    utc_offset_ms: int = 0
 
 
 class StandingClock:
@@ -108,6 +109,16 @@ def test_files_of_one_millisecond_get_rising_names_and_a_full_one_is_checkpointe
     assert names(tmp_path)[:2] == ["20231114221320456", "20231114221320457"]
     again = Checkpoint(RealFiles(), f"{tmp_path}/checkpoint")
     assert again.index_msg_timestamp == filled.index_files[-2].end_timestamp
+
+
+def test_file_names_are_local_time_and_rise_even_when_the_clock_is_set_back(tmp_path):
+    hour_ms = 3_600_000
+    for offset_hours, first in ((8, 0), (-8, 4)):
+        index, _ = open_index(tmp_path, utc_offset_ms=offset_hours * hour_ms)
+        for number in range(first, first + 4):
+            index.put("orders", number, NOW_MS, keys="a")
+        index.close()
+    assert names(tmp_path) == ["20231115061320456", "20231115061320457"]
 
 
 def test_file_names_follow_the_calendar():
