@@ -46,7 +46,7 @@ from mqlab.broker.transaction_metrics import TransactionMetrics
 from mqlab.broker.transactions import Transactions
 from mqlab.ports import Ports
 from mqlab.remoting.endpoint import Handler, Remoting
-from mqlab.remoting.requests import answering
+from mqlab.remoting.requests import Answering, answering
 from mqlab.store.config import StoreConfig, parse_delay_levels
 from mqlab.store.config_files import ConfigFile
 from mqlab.store.message_store import MessageStore
@@ -201,11 +201,14 @@ class Broker:
 
     def _handlers(self) -> Mapping[int, Handler]:
         """Request code -> handler. Mirrors BrokerController.registerProcessor."""
+        return {int(code): answering(handle) for code, handle in {**self._of_clients(), **self._of_tools()}.items()}
+
+    def _of_clients(self) -> Mapping[RequestCode, Answering]:
+        """What producers and consumers ask."""
         sending, pulling, membership = Sending(self), self.pulling, self.membership
-        offsets, resets, lookup = OffsetQueries(self), OffsetResets(self), MessageLookup(self)
-        topics, groups, info, calls = TopicAdmin(self), GroupQueries(self), RuntimeInfo(self), MemberCalls(self)
+        offsets, lookup = OffsetQueries(self), MessageLookup(self)
         code = RequestCode
-        table = {
+        return {
             code.SEND_MESSAGE: sending.send_message,
             code.SEND_MESSAGE_V2: sending.send_message,
             code.SEND_BATCH_MESSAGE: sending.send_message,
@@ -229,6 +232,14 @@ class Broker:
             code.GET_EARLIEST_MSG_STORETIME: offsets.get_earliest_msg_storetime,
             code.GET_ALL_CONSUMER_OFFSET: offsets.get_all_consumer_offset,
             code.GET_ALL_DELAY_OFFSET: offsets.get_all_delay_offset,
+        }
+
+    def _of_tools(self) -> Mapping[RequestCode, Answering]:
+        """What mqadmin and dashboards ask."""
+        resets, calls, topics = OffsetResets(self), MemberCalls(self), TopicAdmin(self)
+        groups, info = GroupQueries(self), RuntimeInfo(self)
+        code = RequestCode
+        return {
             code.INVOKE_BROKER_TO_RESET_OFFSET: resets.invoke_broker_to_reset_offset,
             code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: resets.invoke_broker_to_get_consumer_status,
             code.CLONE_GROUP_OFFSET: resets.clone_group_offset,
@@ -261,7 +272,6 @@ class Broker:
             code.GET_CONSUMER_RUNNING_INFO: calls.get_consumer_running_info,
             code.CONSUME_MESSAGE_DIRECTLY: calls.consume_message_directly,
         }
-        return {int(number): answering(handle) for number, handle in table.items()}
 
     # -- life
 
