@@ -72,7 +72,7 @@ class ClientConfig:
     persist_consumer_offset_interval: int = _duration("5s")
     pull_time_delay_mills_when_exception: int = _duration("1s")
     mq_client_api_timeout: int = _duration("3s")
-    enable_trace: bool = True
+    enable_trace: bool = False
     trace_topic: str = "RMQ_SYS_TRACE_TOPIC"
 
 

@@ -98,7 +98,7 @@ def name_server_addresses(lab: Lab) -> list[str]:
 
 def start_brokers(lab: Lab, names: Sequence[str], settings: Mapping[str, Any], memory: str | int | None) -> None:
     """Start the brokers on their store directories and play until every name server knows them."""
-    broker_config, store_config = split_settings(settings, BrokerConfig(), LAB_STORE)
+    broker_config, store_config = split_settings(settings, BrokerConfig(trace_topic_enable=True), LAB_STORE)
     addresses = name_server_addresses(lab)
     for name in names:
         (config,) = split_settings({"broker_name": name}, broker_config)

@@ -27,24 +27,24 @@ from mqlab.runtime.faults import Faults
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.handles import NodeHandle
 from mqlab.runtime.journal import Journal, StepRecord
-from mqlab.runtime.progress import progress_rows
+from mqlab.runtime.looking import WhatHappened
 from mqlab.runtime.sim import DEFAULT_START_MS, SimWorld
 from mqlab.runtime.story import Story, StoryTeller
 from mqlab.runtime.threads import ThreadWorld
 
 if TYPE_CHECKING:
     from mqlab.store import StoreInspector
-    from mqlab.views import Table
 
 Duration = str | int
 
 
-class Lab(clients.ClientVerbs, Faults):
+class Lab(clients.ClientVerbs, Faults, WhatHappened):
     """A world of RocketMQ nodes. Raises UsageError for settings that do not exist, naming the nearest one.
 
     ``brokers`` and ``name_servers`` are counts or lists of names; ``broker`` and ``name_server`` hold settings by their
     RocketMQ names in snake_case; ``stores`` maps a broker's name to an existing store directory, of which a copy is
-    opened; ``directory`` is kept, without one a temporary directory goes with the Lab. ``driver`` is "sim" or "threads".
+    opened; ``client`` holds settings for all clients (message trace is on unless it says ``enable_trace=False``);
+    ``directory`` is kept, without one a temporary directory goes with the Lab. ``driver`` is "sim" or "threads".
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Lab(clients.ClientVerbs, Faults):
         speed: float = 1.0,
     ) -> None:
         self.seed = seed
-        self.client_settings = dict(client or {})
+        self.client_settings = {"enable_trace": True, **(client or {})}
         self.directory = self._own_directory(directory)
         names = cluster.broker_names(brokers, stores)
         start_ms = cluster.copy_stores(stores, self.directory) or DEFAULT_START_MS
@@ -79,8 +79,8 @@ class Lab(clients.ClientVerbs, Faults):
             )
         else:
             raise UsageError(f"there is no driver {driver!r}", hint='drivers are "sim" and "threads"')
-        self._book = DeliveryBook()
-        self.world.watchers.append(self._book.watch)
+        self.delivery_book = DeliveryBook()
+        self.world.watchers.append(self.delivery_book.watch)
         self.files = RealFiles()
         self.handles: dict[str, NodeHandle] = {}
         cluster.start_name_servers(self, name_servers, name_server or {})
@@ -109,7 +109,7 @@ class Lab(clients.ClientVerbs, Faults):
         """A read-only look into a broker's store directory, live or dead."""
         from mqlab.store import StoreInspector
 
-        return StoreInspector(self._handle(broker, "broker").store_directory)
+        return StoreInspector(self.directory / self._handle(broker, "broker").name)
 
     def _handle(self, name: str, role: str) -> NodeHandle:
         handle = self.handles.get(name)
@@ -134,17 +134,7 @@ class Lab(clients.ClientVerbs, Faults):
 
     def step(self) -> StepRecord | None:
         """Let the next thing happen; its record, or None when nothing is left."""
-        return self._sim("step").advance()
-
-    def upcoming(self, count: int = 5) -> Table:
-        """The next deadlines and arrivals in order, to predict from: a row each with due_ms, in_ms, node, kind."""
-        from mqlab.views import Table
-
-        events = self._sim("upcoming").upcoming(count)
-        rows = [
-            {"due_ms": e.due_ms, "in_ms": e.due_ms - self.now_ms, "node": e.node.name, "kind": e.kind} for e in events
-        ]
-        return Table(rows, columns=["due_ms", "in_ms", "node", "kind"], title=f"upcoming at {self.now_ms}")
+        return self.simulation("step").advance()
 
     def run_for(self, duration: Duration) -> Lab:
         """Play everything that is due within a duration."""
@@ -190,7 +180,8 @@ class Lab(clients.ClientVerbs, Faults):
         self.world.run_until(self.world.is_quiet, milliseconds(limit), "quiet (only periodic timers left)")
         return self
 
-    def _sim(self, verb: str) -> SimWorld:
+    def simulation(self, verb: str) -> SimWorld:
+        """The simulated world; UsageError for a verb that needs it under another driver."""
         if not isinstance(self.world, SimWorld):
             raise UsageError(f"lab.{verb} needs the simulated driver: real threads do not stop for a look")
         return self.world
@@ -201,29 +192,6 @@ class Lab(clients.ClientVerbs, Faults):
     def journal(self) -> Journal:
         """One record a step; see mqlab.runtime.journal."""
         return self.world.journal
-
-    def deliveries(self, group: str) -> Table:
-        """A row per delivery to a listener of a group, in the order they began."""
-        from mqlab.views import Table
-
-        columns = [
-            "msg_id", "topic", "message_queue", "queue_offset", "client", "started_ms", "ended_ms", "status",
-            "reconsume_times",
-        ]  # fmt: skip
-        return Table(self._book.of(group), columns=columns, title=f"deliveries of {group}")
-
-    def progress(self, group: str) -> Table:
-        """A row per queue that a group reads: broker_offset consumer_offset pull_offset lag inflight client last_timestamp."""
-        from mqlab.views import Table
-
-        return Table(progress_rows(self, group), title=f"progress of {group}")
-
-    def timeline(self, message: str | None = None) -> Any:
-        """The journal as a static picture, of one message (its msg_id) or of all; ``.table()`` is its text twin."""
-        from mqlab.views.moments import moments
-        from mqlab.views.timeline import Timeline
-
-        return Timeline(moments(self.journal, message))
 
     # ends ------------------------------------------------------------------------------------------------------
 

@@ -129,6 +129,16 @@ class Links:
         if target.alive:
             self._arm(closed, target, "net.closed", lambda: self._closed_by_peer(closed, reason))
 
+    def open_links(self) -> list[tuple[str, str]]:
+        """Open connections as pairs of node names, who opened it first; each pair once."""
+        pairs = {
+            (link.node.name, link.peer_node.name): None
+            for links in self._connections.values()
+            for link in links
+            if link.is_open and link.remote_address in self._listeners
+        }
+        return list(pairs)
+
     # what the lab does -------------------------------------------------------------------------------------------
 
     def drop_node(self, node: SimNode, *, silent: bool) -> None:

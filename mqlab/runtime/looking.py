@@ -1,0 +1,127 @@
+"""What a Lab shows of what happened: rows and static pictures, each made from the journal or the nodes' own tables.
+
+Mirrors: mqadmin and the Dashboard, for a world that keeps everything. Every lab looks through it.
+
+    deliveries  progress        rows (mqlab.views.Table)
+    timeline  space_time  offset_strip  diagram       pictures with a table twin
+    snapshot  changes           what differs between two moments
+
+Left out: admin verbs (lab.admin), named anomalies.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mqlab.runtime.progress import progress_rows
+
+if TYPE_CHECKING:
+    from mqlab.runtime.lab import Lab
+    from mqlab.views import Table
+    from mqlab.views.diagram import Diagram
+    from mqlab.views.offset_strip import OffsetStrip
+    from mqlab.views.timeline import Timeline
+
+DELIVERY_COLUMNS = [
+    "msg_id", "topic", "message_queue", "queue_offset", "client", "started_ms", "ended_ms", "status", "reconsume_times",
+]  # fmt: skip
+
+Snapshot = dict[str, Any]
+
+
+class WhatHappened:
+    """The verbs of a Lab that show."""
+
+    def deliveries(self: Lab, group: str) -> Table:  # type: ignore[misc]
+        """A row per delivery to a listener of a group, in the order they began."""
+        from mqlab.views import Table
+
+        return Table(self.delivery_book.of(group), columns=DELIVERY_COLUMNS, title=f"deliveries of {group}")
+
+    def progress(self: Lab, group: str) -> Table:  # type: ignore[misc]
+        """A row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp."""
+        from mqlab.views import Table
+
+        return Table(progress_rows(self, group), title=f"progress of {group}")
+
+    def upcoming(self: Lab, count: int = 5) -> Table:  # type: ignore[misc]
+        """The next deadlines and arrivals in order, to predict from: a row each with due_ms, in_ms, node, kind."""
+        from mqlab.views import Table
+
+        rows = [
+            {"due_ms": e.due_ms, "in_ms": e.due_ms - self.now_ms, "node": e.node.name, "kind": e.kind}
+            for e in self.simulation("upcoming").upcoming(count)
+        ]
+        return Table(rows, columns=["due_ms", "in_ms", "node", "kind"], title=f"upcoming at {self.now_ms}")
+
+    def timeline(self: Lab, message: str | None = None) -> Timeline:  # type: ignore[misc]
+        """The journal as a static picture, of one message (its msg_id) or of all; ``.table()`` is its text twin."""
+        from mqlab.views.moments import moments
+        from mqlab.views.timeline import Timeline
+
+        return Timeline(moments(self.journal, message))
+
+    def space_time(self: Lab, first_step: int = 0, last_step: int | None = None) -> Timeline:  # type: ignore[misc]
+        """Every frame between two steps as an arrow from node to node."""
+        from mqlab.views.moments import space_time
+
+        return space_time(self.journal, first_step, last_step)
+
+    def offset_strip(self: Lab, group: str) -> OffsetStrip:  # type: ignore[misc]
+        """Where a group stands on each queue: smallest, committed, pulled and largest offset as a strip."""
+        from mqlab.views.offset_strip import OffsetStrip
+
+        return OffsetStrip(progress_rows(self, group), title=f"offsets of {group}")
+
+    def diagram(self: Lab) -> Diagram:  # type: ignore[misc]
+        """The nodes and their open connections."""
+        from mqlab.views.diagram import Diagram
+
+        nodes = {name: f"{handle.status} {self.world.nodes[name].ip}" for name, handle in self.handles.items()}
+        return Diagram(nodes, [(client, server, "") for client, server in self.world.network.open_links()])
+
+    def snapshot(self: Lab) -> Snapshot:  # type: ignore[misc]
+        """Offsets, tables and files of all living brokers as one flat dict, to be compared by ``changes``."""
+        found: Snapshot = {}
+        for name, handle in self.handles.items():
+            if handle.role == "broker" and handle.is_up:
+                found.update(_tables_of(name, handle.node))
+                found.update(_files_of(name, self.directory / name))
+        return found
+
+    def changes(self: Lab, before: Snapshot) -> Table:  # type: ignore[misc]
+        """What is not as it was in a snapshot: a row each with what, before, after (None: was not, is not there)."""
+        from mqlab.views import Table
+
+        now = self.snapshot()
+        rows = [
+            {"what": what, "before": before.get(what), "after": now.get(what)}
+            for what in sorted(before.keys() | now.keys())
+            if before.get(what) != now.get(what)
+        ]
+        return Table(rows, columns=["what", "before", "after"], title="changes")
+
+
+def _tables_of(name: str, broker: Any) -> Snapshot:
+    found: Snapshot = {f"{name} commit log end": broker.store.max_physical_offset}
+    for topic, queue_ids in broker.store.topics().items():
+        for queue_id in queue_ids:
+            found[f"{name} queue {topic} {queue_id}"] = broker.store.max_offset(topic, queue_id)
+    for topic in broker.topics:
+        found[f"{name} topic {topic}"] = broker.topics[topic].write_queue_nums
+    for key, queues in broker.offset_table.items():
+        for queue_id, commit_offset in queues.items():
+            found[f"{name} committed {key} {queue_id}"] = commit_offset
+    for group in broker.consumers:
+        found[f"{name} members {group}"] = ", ".join(broker.consumers[group].client_ids)
+    return found
+
+
+def _files_of(name: str, directory: Path) -> Snapshot:
+    return {
+        f"{name} file {path.relative_to(directory).as_posix()}": f"{path.stat().st_size} B {zlib.crc32(path.read_bytes()):08x}"
+        for path in directory.rglob("*")
+        if path.is_file() and path.name not in ("lock", "abort")
+    }
