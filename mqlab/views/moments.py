@@ -10,22 +10,25 @@ Left out: frames that changed nothing that is shown (``space_time`` has every fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mqlab.views.timeline import Moment, Timeline
+from mqlab.wire.names import RETRY_PREFIX, TRACE_TOPIC
 
 if TYPE_CHECKING:
     from mqlab.runtime.journal import Change, Journal, StepRecord
 
 SENTENCES: dict[str, tuple[str, str]] = {
+    "message.sent": ("other", "{send_status}: entry {queue_offset} of {topic} {queue_id}"),
     "message.stored": ("stored", "stored at byte {physical_offset}"),
     "message.dispatched": ("stored", "{topic} {queue_id}: entry {queue_offset} points there"),
     "message.delivered_late": ("stored", "its delay is over"),
-    "message.pulled": ("read", "pulled {count} from {topic} {queue_id}"),
+    "message.pulled": ("read", "got {count} of {topic} {queue_id}"),
     "message.filtered": ("read", "filtered out by its tag"),
-    "listener.started": ("read", "listener starts"),
-    "listener.returned": ("read", "{status}"),
+    "listener.started": ("read", "listener starts: {entries}"),
+    "listener.returned": ("read", "{status}: {entries}"),
+    "pull.held": ("other", "{group} waits for entry {queue_offset} of {topic} {queue_id}"),
     "result.discarded": ("trouble", "result discarded"),
     "offset.updated": ("progress", "in memory: next of {topic} {queue_id} is {queue_offset}"),
     "offset.committed": ("progress", "{group}: next of {topic} {queue_id} is {queue_offset}"),
@@ -40,40 +43,87 @@ STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}")}
 OFFSET_KINDS = ("offset.updated", "offset.committed", "offset.reset")
 
 
-def moments(journal: Journal, message: str | None = None, *, since_step: int = 0) -> list[Moment]:
+def moments(journal: Journal, message: str | None = None) -> list[Moment]:
     """What happened, in order: of one message (its msg_id) from its arrival on, or of all."""
-    choose = _Follower(message) if message is not None else _everything
+    choose = _Follower(message) if message is not None else _Overview()
+    frames = _Frames(journal)
     found: list[Moment] = []
     shown_steps: set[int] = set()
     for record in journal:
-        if record.step < since_step:
-            continue
+        frames.seen(record)
         told = [change for change in record.changes if change.kind in SENTENCES and choose(record, change)]
-        answer = record.about is not None and record.about.flag & 1 and record.cause in shown_steps
-        if record.about is not None and (told or (answer and message is not None)):
-            found.extend(_arrow(journal, record))
-        found.extend(_moment(record, change.kind, change.values) for change in told)
-        if record.kind == "fault":
-            found.extend(_moment(record, "fault", change.values | {"what": change.kind}) for change in record.changes)
-        if told:
+        reply = message is not None and frames.is_answer(record) and record.cause in shown_steps
+        if told or reply:
+            found.extend(frames.arrow(record))
             shown_steps.add(record.step)
+        found.extend(_moment(record, change.kind, change.values) for change in told)
+        found.extend(_faults(record))
     return found
 
 
 def space_time(journal: Journal, first_step: int = 0, last_step: int | None = None) -> Timeline:
     """Every frame between two steps as an arrow from node to node, and what it changed: the space-time diagram."""
+    last = len(journal) - 1 if last_step is None else last_step
+    frames = _Frames(journal)
     found: list[Moment] = []
     for record in journal:
-        if record.step < first_step or (last_step is not None and record.step > last_step):
-            continue
-        if record.about is not None:
-            found.extend(_arrow(journal, record))
-        found.extend(_moment(record, c.kind, c.values) for c in record.changes if c.kind in SENTENCES)
-    return Timeline(found, title=f"steps {first_step} to {last_step if last_step is not None else len(journal) - 1}")
+        frames.seen(record)
+        if first_step <= record.step <= last:
+            found.extend(frames.arrow(record))
+            found.extend(_moment(record, c.kind, c.values) for c in record.changes if c.kind in SENTENCES)
+            found.extend(_faults(record))
+    return Timeline(found, title=f"steps {first_step} to {last}")
 
 
-def _everything(record: StepRecord, change: Change) -> bool:
-    return True
+class _Overview:
+    """Chooses what a first reader wants of everything: no trace messages, no pull held twice, no offset that stayed."""
+
+    def __init__(self) -> None:
+        self.held: set[tuple[Any, ...]] = set()
+
+    def __call__(self, record: StepRecord, change: Change) -> bool:
+        values = plain(change.values)
+        topic = str(values.get("topic", ""))
+        if topic == TRACE_TOPIC:
+            return False
+        if change.kind in OFFSET_KINDS:
+            return bool(values["queue_offset"] > max(values.get("before") or 0, 0) or change.kind == "offset.reset")
+        if change.kind == "pull.held":
+            place = (values["group"], topic, values["queue_id"], values["queue_offset"])
+            known, self.held = place in self.held, self.held | {place}
+            return not known and not topic.startswith(RETRY_PREFIX)
+        return True
+
+
+class _Frames:
+    """Tells who sent a frame and, of an answer, which request it answers."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.asked: dict[tuple[str, str, int], str] = {}  # (who asked, whom, opaque) -> request name
+
+    def seen(self, record: StepRecord) -> None:
+        """Remember a request that arrived."""
+        if record.about is not None and not self.is_answer(record):
+            self.asked[self._sender(record), record.node, record.about.opaque] = record.about_text.rsplit(" #", 1)[0]
+
+    def is_answer(self, record: StepRecord) -> bool:
+        """True for a step in which an answer arrived."""
+        return record.about is not None and bool(record.about.flag & 1)
+
+    def arrow(self, record: StepRecord) -> Iterator[Moment]:
+        """The frame that arrived in this step, if one did, from the node that sent it."""
+        sender = self._sender(record)
+        if record.about is None or not sender or sender == record.node:
+            return
+        text = record.about_text.rsplit(" #", 1)[0]
+        if self.is_answer(record):
+            asked = self.asked.get((record.node, sender, record.about.opaque), "")
+            text = f"{text.removesuffix(' answer')} to {asked}" if asked else text
+        yield Moment(record.now_ms, sender, "frame", text, to=record.node, step=record.step)
+
+    def _sender(self, record: StepRecord) -> str:
+        return self.journal[record.cause].node if record.cause >= self.journal.dropped else ""
 
 
 class _Follower:
@@ -82,24 +132,19 @@ class _Follower:
     def __init__(self, msg_id: str) -> None:
         self.msg_id = msg_id
         self.places: dict[tuple[str, int], int] = {}  # (topic, queue id) -> queue offset
-        self.batches: set[tuple[str, int]] = set()  # (node, batch) of listener calls that got it
 
     def __call__(self, record: StepRecord, change: Change) -> bool:
         values = plain(change.values)
         if change.kind in OFFSET_KINDS:
             return self._is_passed(values)
-        if change.kind == "listener.returned":
-            return (record.node, values.get("batch", -1)) in self.batches
-        carried = [plain(message) for message in values.get("messages", ())]
-        concerned = values.get("msg_id") == self.msg_id or any(m.get("msg_id") == self.msg_id for m in carried)
-        if not concerned and "queue_offset" in values:
-            place = self.places.get((values.get("topic", ""), values.get("queue_id", -1)))
-            concerned = place == values["queue_offset"] and change.kind == "message.dispatched"
-        if concerned and change.kind == "listener.started":
-            self.batches.add((record.node, values.get("batch", -1)))
-        if concerned and change.kind == "message.stored":
+        if change.kind == "message.stored" and values["msg_id"] == self.msg_id:
             self.places[values["topic"], values["queue_id"]] = values["queue_offset"]
-        return concerned
+        if self.msg_id in (values.get("msg_id"), *(message["msg_id"] for message in _carried(values))):
+            return True
+        place = self.places.get((values.get("topic", ""), values.get("queue_id", -1)))
+        if change.kind == "message.pulled":
+            return place in values["queue_offsets"]
+        return change.kind == "message.dispatched" and place == values["queue_offset"]
 
     def _is_passed(self, values: Mapping[str, Any]) -> bool:
         place = self.places.get((values.get("topic", ""), values.get("queue_id", -1)))
@@ -120,12 +165,20 @@ def plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _arrow(journal: Journal, record: StepRecord) -> Iterator[Moment]:
-    """The frame that this step received, from the node that sent it."""
-    sender = journal[record.cause].node if record.cause >= getattr(journal, "dropped", 0) else ""
-    if sender and sender != record.node:
-        text = record.about_text.rsplit(" #", 1)[0]
-        yield Moment(record.now_ms, sender, "frame", text, to=record.node, step=record.step)
+def _carried(values: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The messages that a change names one by one (a listener's), not those it only counts."""
+    messages = values.get("messages")
+    return messages if isinstance(messages, list) else ()
+
+
+def _faults(record: StepRecord) -> list[Moment]:
+    """What the notebook broke or mended in this step."""
+    if record.kind != "fault":
+        return []
+    return [
+        _moment(record, "fault", change.values | {"what": change.kind.removeprefix("fault.").replace("_", " ")})
+        for change in record.changes
+    ]
 
 
 def _moment(record: StepRecord, kind: str, values: Mapping[str, Any]) -> Moment:
@@ -133,7 +186,11 @@ def _moment(record: StepRecord, kind: str, values: Mapping[str, Any]) -> Moment:
     known = plain(values)
     if kind == "listener.returned" and known.get("status") in ("RECONSUME_LATER", "SUSPEND_CURRENT_QUEUE_A_MOMENT"):
         look = "trouble"
-    known.setdefault("count", len(known.get("messages", ())))
+    carried = _carried(values)
+    if len(carried) == 1:
+        known = plain(carried[0]) | known
+    known["entries"] = f"entry {known.get('queue_offset')}" if len(carried) == 1 else f"{len(carried)} messages"
+    known.setdefault("count", len(carried) or known.get("messages", 0))
     known.setdefault("file", str(known.get("path", "")).rsplit("/", 1)[-1])
     text = sentence.format_map(_Words(known))
     return Moment(record.now_ms, record.node, kind, text, look, step=record.step, values=tuple(_small(known)))

@@ -13,10 +13,14 @@ Left out: queues of more than sixteen entries (the newest are drawn, the table h
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from mqlab.views.picture import INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
 from mqlab.views.table import Table, as_row
 from mqlab.views.text_width import cut, pad
+
+if TYPE_CHECKING:
+    from mqlab.runtime.lab import Lab
 
 DRAWN_ENTRIES = 16
 LABEL_COLUMNS = 12
@@ -119,3 +123,24 @@ class QueueView(Picture):
 
     def __repr__(self) -> str:
         return f"<QueueView {self.alt}>"
+
+
+def show_queue(lab: Lab, topic: str, queue_id: int = 0, broker: str = "broker-a") -> QueueView:
+    """One queue of a running broker: the entries from its files, the groups from its offset table."""
+    store, offsets = lab.store(broker), lab.broker(broker).offset_table
+    entries = []
+    for queue_offset, unit in store.queue(topic, queue_id).units():
+        message = store.message_at(unit.physical_offset)
+        entries.append(
+            {
+                "queue_offset": queue_offset,
+                "label": (message.keys or message.tags or "") if message else "",
+                "physical_offset": unit.physical_offset,
+                "size": unit.size,
+                "tags_code": unit.tags_code,
+            }
+        )
+    groups = {}
+    for group in sorted(offsets.groups_of(topic)):
+        groups[group] = (offsets.queues_of(group, topic) or {}).get(queue_id, 0)
+    return QueueView(f"{topic}, queue {queue_id} of {broker}", entries, groups)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Lab, Message, play
+from mqlab.views.moments import moments, space_time
+from mqlab.views.queue import show_queue
+from mqlab.views.timeline import Timeline
+
+KEYS = ("заказ-1", "订单-2", "🎁-3")
+
+
+def day(lab: Lab) -> None:
+    """Three messages, one group that reads them all."""
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop", enable_trace=False)
+    for key in KEYS:
+        shop.send(Message("orders", key.encode(), keys=key))
+        lab.run_for("20ms")
+    billing = lab.push_consumer("billing", enable_trace=False)
+    billing.subscribe("orders", "*")
+    billing.on_messages(lambda messages, context: CONSUME_SUCCESS)
+    billing.start()
+    lab.run_for("16s")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Lab:
+    return play(day, seed=7)
+
+
+def ids(lab: Lab) -> list[str]:
+    return [values["msg_id"] for _, values in lab.journal.changes("message.stored")]
+
+
+def test_one_messages_day_from_send_to_commit(lab: Lab) -> None:
+    told = moments(lab.journal, ids(lab)[1])
+    assert [(m.lane, m.kind) for m in told] == [
+        ("shop-1", "frame"),
+        ("broker-a", "message.stored"),
+        ("broker-a", "message.dispatched"),
+        ("broker-a", "frame"),
+        ("shop-1", "message.sent"),
+        ("broker-a", "frame"),
+        ("billing-1", "message.pulled"),
+        ("billing-1", "listener.started"),
+        ("billing-1", "listener.returned"),
+        ("billing-1", "offset.updated"),
+        ("billing-1", "frame"),
+        ("broker-a", "offset.committed"),
+    ]
+    assert told[3].text == "SUCCESS to SEND_MESSAGE_V2" and told[5].text == "SUCCESS to PULL_MESSAGE"
+    assert told[7].text == "listener starts: entry 1"
+    assert told[-1].text == "billing: next of orders 0 is 3"  # one commit passes all three
+
+
+def test_all_messages_and_nothing_twice(lab: Lab) -> None:
+    told = moments(lab.journal)
+    kinds = [m.kind for m in told]
+    assert kinds.count("message.stored") == kinds.count("message.dispatched") == kinds.count("listener.started") == 3
+    assert kinds.count("offset.committed") == 1 and kinds.count("pull.held") == 1
+    assert all(before.now_ms <= after.now_ms for before, after in pairwise(told))
+    assert all(m.step is not None for m in told)
+
+
+def test_a_timeline_of_the_lab_is_the_same(lab: Lab) -> None:
+    assert str(lab.timeline()) == str(Timeline(moments(lab.journal)))
+    assert str(lab.timeline(ids(lab)[0])) == str(Timeline(moments(lab.journal, ids(lab)[0])))
+    assert lab.timeline().table().column("kind") == [m.kind for m in moments(lab.journal)]
+
+
+def test_space_time_has_every_frame(lab: Lab) -> None:
+    frames = [r for r in lab.journal if r.about is not None and r.cause >= 0]  # the first was sent before step 0
+    assert sum(m.kind == "frame" for m in space_time(lab.journal).moments) == len(frames)
+    some = space_time(lab.journal, frames[2].step, frames[4].step)
+    assert sum(m.kind == "frame" for m in some.moments) == 3
+
+
+def test_a_failure_and_its_retry_belong_to_the_message() -> None:
+    def fails_once(lab: Lab) -> None:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        lab.producer("shop", enable_trace=False).send(Message("orders", b"x"))
+        billing = lab.push_consumer("billing", enable_trace=False)
+        billing.subscribe("orders", "*")
+        billing.on_messages(lambda m, context: CONSUME_SUCCESS if m[0].reconsume_times else RECONSUME_LATER)
+        billing.start()
+        lab.run_for("30s")
+
+    lab = play(fails_once, seed=7)
+    told = [(m.kind, m.look) for m in moments(lab.journal, ids(lab)[0])]
+    assert told.count(("listener.started", "read")) == 2
+    assert ("listener.returned", "trouble") in told and ("listener.returned", "read") in told
+    assert ("message.sent_back", "trouble") in told
+
+
+def test_faults_are_told() -> None:
+    def broken(lab: Lab) -> None:
+        day(lab)
+        lab.kill("billing-1")
+        lab.kill("broker-a")
+
+    told = [m for m in moments(play(broken, seed=7).journal) if m.kind == "fault"]
+    assert [(m.lane, m.text, m.look) for m in told] == [
+        ("billing-1", "killed", "trouble"), ("broker-a", "killed", "trouble"),
+    ]  # fmt: skip
+
+
+def test_a_queue_as_its_files_and_tables_say(lab: Lab) -> None:
+    view = show_queue(lab, "orders")
+    assert str(view).splitlines()[1:] == [
+        "0: заказ-1", "1: 订单-2", "2: 🎁-3", "3: (next)  ◀ billing reads this next",
+    ]  # fmt: skip
+    assert view.table().column("physical_offset")[0] == 0
