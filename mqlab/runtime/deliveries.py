@@ -44,6 +44,7 @@ class DeliveryBook:
     def __init__(self) -> None:
         self._rows: list[Delivery] = []
         self._open: dict[tuple[str, int], list[Delivery]] = {}
+        self._last_returned: dict[str, list[Delivery]] = {}
 
     def watch(self, record: StepRecord, change: Change) -> None:
         """Called for every change of every step."""
@@ -54,7 +55,8 @@ class DeliveryBook:
         elif change.kind == "message.filtered":
             self._absent(record, change.values, FILTERED_BY_CLIENT)
         elif change.kind == "result.discarded":
-            self._discarded(change.values)
+            for row in self._last_returned.get(record.node, ()):  # told in the same step as what the listener returned
+                row.status = RESULT_DISCARDED
 
     def of(self, group: str) -> list[Delivery]:
         """The rows of one group."""
@@ -66,7 +68,8 @@ class DeliveryBook:
         self._rows.extend(rows)
 
     def _returned(self, record: StepRecord, values: dict[str, Any]) -> None:
-        for row in self._open.pop((record.node, values["batch"]), ()):
+        rows = self._last_returned[record.node] = self._open.pop((record.node, values["batch"]), [])
+        for row in rows:
             row.ended_ms = record.now_ms
             row.status = values["status"]
             row.error = values.get("error")
@@ -76,11 +79,6 @@ class DeliveryBook:
             row = self._row(record, values, message, why)
             row.ended_ms = record.now_ms
             self._rows.append(row)
-
-    def _discarded(self, values: dict[str, Any]) -> None:
-        for row in reversed(self._rows):
-            if row.client == values["client"] and row.status != RUNNING and values["batch"] == row:
-                row.status = RESULT_DISCARDED
 
     def _row(self, record: StepRecord, values: dict[str, Any], message: dict[str, Any], status: str) -> Delivery:
         return Delivery(

@@ -165,7 +165,7 @@ class Lab(clients.ClientVerbs, Faults, WhatHappened):
             finally:
                 self.world.watchers.remove(watch)
         else:
-            takes_lab = bool(inspect.signature(condition).parameters)
+            takes_lab = any(p.default is p.empty for p in inspect.signature(condition).parameters.values())
             holds = (lambda: condition(self)) if takes_lab else condition
             what = getattr(condition, "__name__", "the condition")
             self.world.run_until(holds, milliseconds(limit), what)
