@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Self
 
 from mqlab.errors import CorruptionError
@@ -64,12 +64,19 @@ class Body:
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
-        """Read a body. Raises CorruptionError when it is no JSON or not this body."""
-        try:
-            value = java_json.loads(data)
-        except ValueError as error:
-            raise CorruptionError(f"a body is no {cls.__name__}", expected="JSON", found=str(error)) from error
-        return cls.from_value(value)
+        """Read a body; to be treated as immutable. Raises CorruptionError when it is no JSON or not this body."""
+        body: Self = _read(cls, bytes(data))
+        return body
+
+
+@lru_cache(maxsize=512)
+def _read(cls: Any, data: bytes) -> Any:
+    """Heartbeats, registrations and routes come again and again unchanged: the same bytes are read once."""
+    try:
+        value = java_json.loads(data)
+    except ValueError as error:
+        raise CorruptionError(f"a body is no {cls.__name__}", expected="JSON", found=str(error)) from error
+    return cls.from_value(value)
 
 
 def camel_case(name: str) -> str:
@@ -83,7 +90,7 @@ def camel_case(name: str) -> str:
 
 
 @cache
-def _plan(cls: type) -> list[tuple[str, str, Convert, Convert]]:
+def _plan(cls: Any) -> list[tuple[str, str, Convert, Convert]]:
     hints = typing.get_type_hints(cls)
     plan = []
     for field in dataclasses.fields(cls):
