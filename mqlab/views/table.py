@@ -146,6 +146,10 @@ class Table(View):
 
         return pandas.DataFrame([tuple(row) for row in self._rows], columns=list(self.columns))
 
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The rows as plain dictionaries, for code that needs nothing of mqlab."""
+        return [row.as_dict() for row in self._rows]
+
     def table(self) -> Table:
         """Itself: every view has a table."""
         return self
