@@ -1,7 +1,7 @@
 """The clients: producers and consumers, and what they share.
 
-Mirrors: the client module of RocketMQ (package org.apache.rocketmq.client). Every lab uses it through ``lab.producer`` and
-``lab.push_consumer``.
+Mirrors: the client module of RocketMQ (package org.apache.rocketmq.client). Every lab uses it through
+``lab.producer`` and ``lab.push_consumer``.
 
     mq_client ── routes, broker_calls         one per process: connections, routes, heartbeats, who lives here
     producer ── sending, queue_selection      send: which queue, which broker, how often
@@ -13,7 +13,10 @@ Mirrors: the client module of RocketMQ (package org.apache.rocketmq.client). Eve
 Left out: POP consumption, request-reply, namespaces, ACL signatures, TLS.
 """
 
+from mqlab.client.lite_pull_consumer import LitePullConsumer
 from mqlab.client.producer import Producer
+from mqlab.client.pull_consumer import PullConsumer
 from mqlab.client.push_consumer import PushConsumer
+from mqlab.client.transaction_producer import TransactionProducer
 
-__all__ = ["Producer", "PushConsumer"]
+__all__ = ["LitePullConsumer", "Producer", "PullConsumer", "PushConsumer", "TransactionProducer"]

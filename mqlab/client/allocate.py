@@ -52,7 +52,7 @@ def _may_allocate(client_id: str, queues: Sequence[MessageQueue], client_ids: Se
 
 
 class Averagely:
-    """Contiguous blocks; the first ``len(queues) % len(client_ids)`` members get one more. AllocateMessageQueueAveragely."""
+    """Contiguous blocks; the first members get one more if it is uneven. AllocateMessageQueueAveragely."""
 
     name = "AVG"
 
@@ -136,7 +136,7 @@ class ConsistentHash:
 
 
 class ByMachineRoom:
-    """Deals out the queues of brokers ``room@name`` of the listed rooms, and no others. AllocateMessageQueueByMachineRoom.
+    """Deals out the queues of brokers ``room@name`` of the listed rooms only. AllocateMessageQueueByMachineRoom.
 
     The member's own room plays no part; the remainder is taken from the tail.
     """
@@ -208,7 +208,7 @@ def _by_room(things: Sequence[T], room_of: Callable[[T], str], what: str) -> dic
 
 
 class ByConfig:
-    """The configured list as it is, for every topic it is asked about (the retry topic too). AllocateMessageQueueByConfig."""
+    """The configured list as it is, for every topic, the retry topic too. AllocateMessageQueueByConfig."""
 
     name = "CONFIG"
 

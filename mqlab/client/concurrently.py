@@ -87,7 +87,7 @@ class ConsumeConcurrently:
     def give_back(
         self, failed: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, delay_level: int
     ) -> Flow[list[MessageExt]]:
-        """Failed messages leave for the broker (broadcasting: they are given up); those that stay to be tried again here."""
+        """Failed messages leave for the broker (broadcasting: they are given up); those that have to stay."""
         if self._consumer.config.message_model == BROADCASTING:
             self._ports.note(
                 "message.given_up", client=self._ports.node, group=self.group, queue=queue,
@@ -183,7 +183,7 @@ class ConsumeConcurrently:
 
 
 class Batch:
-    """One task of the pool: begin on the node, the listener in the thread, the result on the node. Mirrors ConsumeRequest."""
+    """One task of the pool: begin on the node, listen in the thread, end on the node. Mirrors ConsumeRequest."""
 
     def __init__(
         self, service: ConsumeConcurrently, messages: list[MessageExt], process_queue: ProcessQueue, queue: MessageQueue

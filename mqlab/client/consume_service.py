@@ -4,7 +4,7 @@ Mirrors: ConsumeMessageService, ConsumeMessageHook, ConsumeReturnType; lab 00 se
 
     listener.started    client group batch messages message_queue        a thread took the batch up
     listener.returned   … status error                                   it came back, or raised
-    result.discarded    … batch messages                                 it came back too late: the queue had been dropped
+    result.discarded    … batch messages                                 it came back too late: the queue was dropped
 
 Left out: nothing.
 """
@@ -31,7 +31,7 @@ TIME_OUT, EXCEPTION, RETURNNULL, FAILED, RETURN_SUCCESS = "TIME_OUT", "EXCEPTION
 
 @dataclass(slots=True)
 class ConsumeHookContext:
-    """What hooks around a listener call see. Mirrors ConsumeMessageContext; ``props["ConsumeContextType"]`` as there."""
+    """What hooks around a listener call see. Mirrors ConsumeMessageContext."""
 
     consumer_group: str
     messages: Sequence[MessageExt]

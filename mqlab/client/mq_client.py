@@ -55,7 +55,7 @@ class RegisteredProducer(Protocol):
 
     def update_publish_info(self, topic: str, queues: list[MessageQueue]) -> None: ...
 
-    def is_publish_info_needed(self, topic: str) -> bool: ...
+    def needs_queues_of(self, topic: str) -> bool: ...
 
 
 class RegisteredConsumer(Protocol):
@@ -67,7 +67,7 @@ class RegisteredConsumer(Protocol):
 
     def update_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None: ...
 
-    def is_subscribe_info_needed(self, topic: str) -> bool: ...
+    def needs_queues_of(self, topic: str) -> bool: ...
 
     def heartbeat_data(self) -> ConsumerData: ...
 
@@ -282,9 +282,8 @@ class MQClient:
         return True
 
     def _is_needed(self, topic: str) -> bool:
-        return any([producer.is_publish_info_needed(topic) for producer in self.producers.values()]) or any(
-            [consumer.is_subscribe_info_needed(topic) for consumer in self.consumers.values()]
-        )
+        members: list[RegisteredProducer | RegisteredConsumer] = [*self.producers.values(), *self.consumers.values()]
+        return any(member.needs_queues_of(topic) for member in members)
 
     @flow
     def _ask_name_server(self, topic: str) -> Flow[TopicRouteData | None]:

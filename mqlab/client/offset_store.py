@@ -1,4 +1,4 @@
-"""How far a consumer is on each of its queues: memory first, the broker (clustering) or a file (broadcasting) behind it.
+"""How far a consumer is on each queue: memory first, behind it the broker (clustering) or a file (broadcasting).
 
 Mirrors: OffsetStore, RemoteBrokerOffsetStore, ControllableOffset. Lab 04 watches memory, broker and file differ.
 

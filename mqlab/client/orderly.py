@@ -4,9 +4,10 @@ Mirrors: ConsumeMessageOrderlyService, RebalancePushImpl's locks. Lab 05 opens i
 
     lock at the broker     per queue, 60 s, renewed every 20 s for all owned queues; here it counts for 30 s
     take ─▶ listener ─▶    SUCCESS                          commit: the offset moves, go on
-                           SUSPEND_CURRENT_QUEUE_A_MOMENT   put back, again after 1 s (10 ms .. 30 s); the count is this
-                                                            process's own; after max_reconsume_times to %RETRY%, i.e. %DLQ%
-                           COMMIT, ROLLBACK                 with auto_commit False: commit all taken / put all taken back
+                           SUSPEND_CURRENT_QUEUE_A_MOMENT   put back, again after 1 s (10 ms .. 30 s); the count is
+                                                            this process's own; after max_reconsume_times
+                                                            to %RETRY%, and there to %DLQ%
+                           COMMIT, ROLLBACK                 with auto_commit False: commit / put back all taken
     after 60 s on one queue the thread lets others on
 
 Left out: lock_in_strict_mode (a quorum of replicas).
@@ -192,7 +193,9 @@ class ConsumeOrderly:
         limit = NO_LIMIT if configured == -1 else configured
         suspend = False
         for message in messages:
-            if message.reconsume_times < limit or not (yield self._consumer.send_as_new_message(message, queue, max_reconsume_times=limit)):
+            if message.reconsume_times < limit or not (
+                yield self._consumer.send_as_new_message(message, queue, max_reconsume_times=limit)
+            ):
                 suspend = True
                 message.reconsume_times += 1
         return suspend

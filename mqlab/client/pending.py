@@ -11,6 +11,7 @@ Left out: waiting with a time limit of its own (the call has one).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from mqlab.ports import Workers
@@ -35,8 +36,14 @@ class Pending(Promise[T]):
         return super().result()
 
 
-def pending(workers: Workers, promise: Promise[T]) -> Pending[T]:
-    """A Pending that settles as the promise does."""
-    waiting: Pending[T] = Pending(workers)
-    promise.then(waiting.resolve, waiting.reject)
-    return waiting
+def begin(workers: Workers, start: Callable[[], Promise[T]]) -> Pending[T]:
+    """Start something on the node without waiting for its end."""
+    started: Promise[Pending[T]] = Promise()
+
+    def run() -> Promise[Pending[T]]:
+        waiting: Pending[T] = Pending(workers)
+        start().then(waiting.resolve, waiting.reject)
+        started.resolve(waiting)
+        return started
+
+    return workers.call(run)

@@ -10,7 +10,7 @@ Mirrors: ProcessQueue. Lab 04 opens it and has it rebuilt.
                         │                                        └─ rollback ─▶ back
                         └─ remove_message (concurrent) ─▶ gone
 
-Left out: the two locks (a node runs one step at a time; ``listener_running`` says that an orderly batch is out) and POP.
+Left out: the two locks (a node runs one step at a time; ``listener_running``: an orderly batch is out) and POP.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class ProcessQueue:
         return self.msg_tree_map.first()
 
     def take_messages(self, batch_size: int) -> list[MessageExt]:
-        """Move up to ``batch_size`` smallest messages to the consuming map (orderly). None left: no longer consuming."""
+        """Move up to ``batch_size`` smallest messages to the consuming map (orderly). None left: consuming ends."""
         taken: list[MessageExt] = []
         while len(taken) < batch_size and (message := self.msg_tree_map.first()) is not None:
             self.msg_tree_map.remove(message.queue_offset)

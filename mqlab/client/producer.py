@@ -19,7 +19,7 @@ from typing import Any
 
 from mqlab.client.client_id import client_of
 from mqlab.client.mq_client import MQClient
-from mqlab.client.pending import Pending, pending
+from mqlab.client.pending import Pending, begin
 from mqlab.client.queue_selection import QueueSelector
 from mqlab.client.send_request import check_group
 from mqlab.client.sending import ASYNC, ONEWAY, SYNC, Sender, SendHook
@@ -46,12 +46,16 @@ class Producer:
         self.group = group
         self.config = make_config(ProducerConfig, settings, "producer")
         self.client = client or client_of(ports, name_servers, self.config)
-        self.sender = Sender(self.client, group, self.config)
+        self.sender = self.make_sender()
         self.state = CREATED
         self._trace: TraceDispatcher | None = None
         if self.config.enable_trace:
             self._trace = TraceDispatcher(self.client, f"{group}-PRODUCE", self.config.trace_topic)
             self.sender.hooks.append(ProducerTraceHook(self._trace))
+
+    def make_sender(self) -> Sender:
+        """The part that sends."""
+        return Sender(self.client, self.group, self.config)
 
     @property
     def name(self) -> str:
@@ -121,7 +125,7 @@ class Producer:
         timeout: str | int | None = None,
     ) -> Pending[SendResult]:
         """Send without waiting; ``.result()`` waits, ``.then(on_value, on_error)`` is told."""
-        return self._begin(lambda: self._send(message, message_queue, selector, arg, timeout, ASYNC))
+        return begin(self.ports.workers, lambda: self._send(message, message_queue, selector, arg, timeout, ASYNC))
 
     def send_oneway(
         self,
@@ -141,7 +145,7 @@ class Producer:
         *,
         timeout: str | int | None = None,
     ) -> SendResult:
-        """Send several messages of one topic in one request to one queue; ``msg_id`` holds all ids, joined by commas."""
+        """Send messages of one topic in one request to one queue; ``msg_id`` holds all ids, joined by commas."""
         return self.client.call(lambda: self._send(list(messages), message_queue, None, None, timeout, SYNC))
 
     def send_batch_async(
@@ -152,21 +156,12 @@ class Producer:
         timeout: str | int | None = None,
     ) -> Pending[SendResult]:
         """The same without waiting."""
-        return self._begin(lambda: self._send(list(messages), message_queue, None, None, timeout, ASYNC))
+        return begin(self.ports.workers, lambda: self._send(list(messages), message_queue, None, None, timeout, ASYNC))
 
     def fetch_publish_message_queues(self, topic: str) -> list[MessageQueue]:
         """The queues a message to this topic may go to."""
-        self._must_run()
+        self.must_run()
         return list(self.client.call(lambda: self.sender.find_publish_info(topic)).queues)
-
-    def _begin(self, start: Any) -> Pending[SendResult]:
-        started: Promise[Promise[SendResult]] = Promise()
-
-        def begin() -> Promise[Promise[SendResult]]:
-            started.resolve(start())
-            return started
-
-        return pending(self.ports.workers, self.client.call(begin))
 
     def _send(
         self,
@@ -177,7 +172,7 @@ class Producer:
         timeout: str | int | None,
         mode: str,
     ) -> Promise[SendResult]:
-        self._must_run()
+        self.must_run()
         if queue is not None and selector is not None:
             raise UsageError("a message goes to a given queue or to one that a selector picks, not both")
         timeout_ms = self.config.send_msg_timeout if timeout is None else milliseconds(timeout)
@@ -193,10 +188,11 @@ class Producer:
     ) -> Promise[Any]:
         if queue is not None or selector is not None:
             return self._send(message, queue, selector, arg, None, ONEWAY)
-        self._must_run()
+        self.must_run()
         return self.sender.send_oneway(self.sender.outgoing(message))
 
-    def _must_run(self) -> None:
+    def must_run(self) -> None:
+        """ClientError when it is not running."""
         if self.state != RUNNING:
             raise ClientError(
                 f"The producer service state not OK, {self.state}", hint="start it first; a shut down one stays so"

@@ -26,6 +26,7 @@ from mqlab.wire.message import MessageExt, MessageQueue
 if TYPE_CHECKING:
     from mqlab.client.mq_client import MQClient
 
+
 @dataclass(frozen=True, slots=True)
 class PullResult:
     """What a pull brought. Offsets are queue offsets; ``filtered_count``: how many the client itself dropped."""

@@ -125,8 +125,9 @@ class PullLoop:
         self.flow_control_times[reason] = self.flow_control_times.get(reason, 0) + 1
         process_queue = request.process_queue
         self._ports.note(
-            "pull.flow_control", client=self._ports.node, group=self._consumer.group, queue=request.queue, reason=reason,
-            count=process_queue.msg_count, size_mib=process_queue.msg_size_mib, span=process_queue.max_span(),
+            "pull.flow_control", client=self._ports.node, group=self._consumer.group, queue=request.queue,
+            reason=reason, count=process_queue.msg_count, size_mib=process_queue.msg_size_mib,
+            span=process_queue.max_span(),
         )  # fmt: skip
 
     def _park(self, request: PullRequest, grid_ms: int, holds: Callable[[PullRequest], bool], reason: str) -> None:
@@ -215,8 +216,8 @@ class PullLoop:
         statistics = consumer.client.statistics
         statistics.count(PULL_RT, consumer.group, queue.topic, took_ms)
         self._ports.note(
-            "message.pulled", client=self._ports.node, group=consumer.group, queue=queue, from_offset=request.next_offset,
-            next_offset=result.next_begin_offset, messages=len(messages),
+            "message.pulled", client=self._ports.node, group=consumer.group, queue=queue,
+            from_offset=request.next_offset, next_offset=result.next_begin_offset, messages=len(messages),
             queue_offsets=[message.queue_offset for message in messages],
         )  # fmt: skip
         request.next_offset = result.next_begin_offset
@@ -235,7 +236,7 @@ class PullLoop:
             self._consumer.offset_store.update_offset(request.queue, request.next_offset, increase_only=True)
 
     def _moved(self, request: PullRequest, result: PullResult) -> None:
-        """The broker names another offset: drop the queue, freeze and tell the offset, let the rebalance add it again."""
+        """The broker names another offset: drop the queue, freeze and tell it; the rebalance adds it again."""
         consumer, queue = self._consumer, request.queue
         request.next_offset = result.next_begin_offset
         request.process_queue.dropped = True

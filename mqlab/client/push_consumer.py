@@ -17,77 +17,55 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mqlab.client.allocate import strategy
-from mqlab.client.client_id import client_of
 from mqlab.client.concurrently import ConsumeConcurrently
 from mqlab.client.consume_service import ConsumeHook
-from mqlab.client.first_offset import DEFAULT_TIMESTAMP_AGO_MS, first_offset, timestamp_ms
+from mqlab.client.group_member import GroupMember
 from mqlab.client.mq_client import MQClient
-from mqlab.client.offset_store import OffsetStore, offset_store_for
 from mqlab.client.orderly import ConsumeOrderly
 from mqlab.client.process_queue import ProcessQueue
-from mqlab.client.pull_api import PullApi
 from mqlab.client.pull_loop import PullLoop
-from mqlab.client.rebalance import Rebalance
 from mqlab.client.reset import reset_offset_by_timestamp
 from mqlab.client.send_back import SendBack
-from mqlab.client.send_request import check_group
 from mqlab.client.settings import CLUSTERING, PushConsumerConfig, changed, make_config
-from mqlab.client.subscriptions import SQL92, subscription, tag_subscription
+from mqlab.client.subscriptions import subscription, tag_subscription
 from mqlab.client.trace import ConsumerTraceHook, TraceDispatcher
-from mqlab.errors import ClientError, MqlabError
+from mqlab.errors import ClientError
 from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow
-from mqlab.wire.bodies import ConsumerData, SubscriptionData
 from mqlab.wire.message import MessageExt, MessageQueue
 from mqlab.wire.names import retry_topic
 
-CREATED, RUNNING, SHUT_DOWN = "created", "running", "shut down"
-DEFAULT_CONSUMER_GROUP = "DEFAULT_CONSUMER"
 UNLOCK_DELAY_TIME_MS = 20_000
 WRITE_LOCK_WAIT_MS = 500
 
 QueueListener = Callable[[str, list[MessageQueue], list[MessageQueue]], object]
 
 
-class PushConsumer:
+class PushConsumer(GroupMember[PushConsumerConfig]):
     """A member of ``group``; settings are those of DefaultMQPushConsumer in snake_case (see PushConsumerConfig).
 
     ``process_queues``: what it owns and holds; ``offset_store``: how far it is; ``pull_threshold_for_queue`` and
     ``_size_for_queue``: the limits in force (rewritten by the limits per topic).
     """
 
+    kind = "PushConsumer"
+    consume_type = "CONSUME_PASSIVELY"
     repairs_expired_pulls = True
 
     def __init__(
         self, ports: Ports, group: str, name_servers: Sequence[str], *, client: MQClient | None = None, **settings: Any
     ) -> None:
-        check_group(group, DEFAULT_CONSUMER_GROUP)
-        self.ports = ports
-        self.group = group
-        self.config = make_config(PushConsumerConfig, settings, "push consumer")
-        self.client = client or client_of(ports, name_servers, self.config)
-        chosen = self.config.allocate_message_queue_strategy
-        self.rebalance = Rebalance(
-            self.client, group, self.config, strategy(chosen) if isinstance(chosen, str) else chosen, self
-        )
-        self.process_queues = self.rebalance.process_queues
-        self.offset_store: OffsetStore = offset_store_for(self.client, group, self.config)
-        self.pull_api = PullApi(self.client, group)
+        super().__init__(ports, group, name_servers, make_config(PushConsumerConfig, settings, "push consumer"), client)
         self.pull_loop = PullLoop(self)
         self.send_back = SendBack(self.client, group)
         self.consume_hooks: list[ConsumeHook] = []
         self.consume_service: ConsumeConcurrently | ConsumeOrderly
         self.pull_threshold_for_queue = self.config.pull_threshold_for_queue
         self.pull_threshold_size_for_queue = self.config.pull_threshold_size_for_queue
-        self.state = CREATED
         self.is_suspended = False
         self.is_orderly = False
         self._listener: Any = None
         self._queue_listener: QueueListener | None = None
-        text = self.config.consume_timestamp
-        default_ms = ports.clock.now_ms() - DEFAULT_TIMESTAMP_AGO_MS
-        self._consume_timestamp_ms = default_ms if text is None else timestamp_ms(text)
         self._trace: TraceDispatcher | None = None
         if self.config.enable_trace:
             self._trace = TraceDispatcher(self.client, f"{group}-CONSUME", self.config.trace_topic)
@@ -95,29 +73,10 @@ class PushConsumer:
 
     # what a program does with it -------------------------------------------------------------------------------------
 
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self.ports.node
-
-    @property
-    def client_id(self) -> str:
-        """``ip@instance_name``."""
-        return self.client.client_id
-
-    @property
-    def is_running(self) -> bool:
-        return self.state == RUNNING
-
-    @property
-    def message_queues(self) -> list[MessageQueue]:
-        """The queues it owns now, sorted, retry queues included."""
-        return sorted(self.process_queues)
-
     def subscribe(self, topic: str, expression: str | None = "*", *, sql: str | None = None) -> None:
         """Want a topic's messages: all, those with some tags ("paid || shipped"), or those an SQL92 text selects.
 
-        On a running consumer the queues follow with the next route poll and rebalance. FilterError for a bad expression.
+        On a running consumer queues follow with the next route poll and rebalance. FilterError for a bad expression.
         """
         self.rebalance.subscriptions[topic] = subscription(topic, expression, sql, self.ports.clock.now_ms())
         if self.is_running:
@@ -129,7 +88,7 @@ class PushConsumer:
         self.rebalance.subscriptions.pop(topic, None)
 
     def on_messages(self, listener: Any) -> None:
-        """Have ``listener(messages, context)`` called for each batch, many at a time. A class: a new object each start."""
+        """Have ``listener(messages, context)`` called for each batch, many at a time. A class: a new object a start."""
         self._listener, self.is_orderly = listener, False
 
     register_message_listener = on_messages
@@ -147,7 +106,7 @@ class PushConsumer:
         self.consume_hooks.append(hook)
 
     def configure(self, **settings: Any) -> None:
-        """Change settings of a running consumer; what is read live takes effect (limits, batch sizes, consume_timeout)."""
+        """Change settings of a running consumer; what is read live takes effect (limits, batches, consume_timeout)."""
         self.config = self.rebalance.config = changed(self.config, settings, "push consumer")
         self.pull_threshold_for_queue = self.config.pull_threshold_for_queue
         self.pull_threshold_size_for_queue = self.config.pull_threshold_size_for_queue
@@ -156,14 +115,13 @@ class PushConsumer:
     # life --------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Join the group. ClientError without a listener, when started before, or when a broker refuses the expression."""
+        """Join the group. ClientError without a listener, when started before, or when a broker refuses."""
         self.client.call(self.start_async)
 
     @flow
     def start_async(self) -> Flow[None]:
         """The same, as a Promise."""
-        if self.state != CREATED:
-            raise ClientError(f"The PushConsumer service state not OK, maybe started once, {self.state}")
+        self.must_be_new()
         if self._listener is None:
             raise ClientError("messageListener is null", hint="call on_messages(listener) before start()")
         if self.config.message_model == CLUSTERING:
@@ -171,59 +129,23 @@ class PushConsumer:
             self.rebalance.subscriptions[topic] = tag_subscription(topic, "*", self.ports.clock.now_ms())
         self.offset_store.load()
         self.consume_service = (ConsumeOrderly if self.is_orderly else ConsumeConcurrently)(self, self._listener)
-        self.client.register_consumer(self)
         self.consume_service.start()
         if self._trace is not None:
             self._trace.start()
-        self.client.start()
-        self.state = RUNNING
-        for topic in list(self.rebalance.subscriptions):
-            yield self.client.update_route(topic)
-        yield self._check_expressions()
-        if (yield self.client.heartbeat_all()):
-            self.client.rebalance_timer.wake()
-
-    @flow
-    def _check_expressions(self) -> Flow[None]:
-        """Ask one broker of each topic whether it takes the SQL expression; a refusal ends the start."""
-        for topic, wanted in list(self.rebalance.subscriptions.items()):
-            addresses = self.client.routes.addresses_of_topic(topic)
-            if wanted.expression_type != SQL92 or not addresses:
-                continue
-            address = addresses[self.ports.rng.randrange(len(addresses))]
-            try:
-                yield self.client.calls.check_client_config(
-                    address, self.client_id, self.group, wanted, self.client.config.mq_client_api_timeout
-                )
-            except MqlabError as error:
-                yield self.shutdown_async()
-                raise ClientError(
-                    f"Check client in broker error, maybe because you use {wanted.expression_type} to filter message, "
-                    f"but server has not been upgraded to support! topic {topic}: {error.text}",
-                    hint="the broker needs enable_property_filter=True, and the expression must parse",
-                ) from error
-
-    def shutdown(self) -> None:
-        """Leave the group: commit offsets, unlock queues, tell the brokers. Harmless when not running."""
-        if self.is_running:
-            self.client.call(self.shutdown_async)
+        yield self.join()
 
     @flow
     def shutdown_async(self) -> Flow[None]:
-        """The same, as a Promise."""
+        """Leave the group: commit offsets, unlock queues, tell the brokers. Harmless when not running."""
         if not self.is_running:
             return
         self.consume_service.shutdown()
         yield self.consume_service.wait_idle(self.config.await_termination_millis_when_shutdown)
         if isinstance(self.consume_service, ConsumeOrderly) and self.config.message_model == CLUSTERING:
             yield self.consume_service.locks.unlock_all()
-        self.persist_offsets()
         if self._trace is not None:
             yield self._trace.shutdown()
-        yield self.client.unregister_consumer(self.group)
-        self.state = SHUT_DOWN
-        self.rebalance.drop_all()
-        yield self.client.shutdown()
+        yield self.leave()
 
     def suspend(self) -> None:
         """Stop asking for messages; what is cached is still consumed, and this member rebalances no more."""
@@ -246,28 +168,7 @@ class PushConsumer:
         """Move every subscribed topic, the retry topic too, to a time; takes ten seconds a topic."""
         self.client.call(lambda: reset_offset_by_timestamp(self, timestamp_ms))
 
-    # what the client instance asks (RegisteredConsumer) ------------------------------------------------------------
-
-    def subscribed_topics(self) -> list[str]:
-        """The topics whose routes are polled."""
-        return list(self.rebalance.subscriptions)
-
-    def update_subscribe_info(self, topic: str, queues: list[MessageQueue]) -> None:
-        """A route came."""
-        if topic in self.rebalance.subscriptions:
-            self.rebalance.topic_subscribe_info[topic] = queues
-
-    def is_subscribe_info_needed(self, topic: str) -> bool:
-        """True while a subscribed topic's queues are not known."""
-        return topic in self.rebalance.subscriptions and topic not in self.rebalance.topic_subscribe_info
-
-    def heartbeat_data(self) -> ConsumerData:
-        """What brokers are told about this member."""
-        return ConsumerData(
-            group_name=self.group, consume_type="CONSUME_PASSIVELY", message_model=self.config.message_model,
-            consume_from_where=self.config.consume_from_where,
-            subscription_data_set=list(self.rebalance.subscriptions.values()), unit_mode=self.config.unit_mode,
-        )  # fmt: skip
+    # what the client instance and the rebalance ask ------------------------------------------------------------------
 
     def try_rebalance(self) -> Promise[bool]:
         """A round of rebalance; a suspended consumer does nothing and says "not balanced"."""
@@ -275,15 +176,9 @@ class PushConsumer:
             return Promise.of(False)
         return self.rebalance.do_rebalance(orderly=self.is_orderly)
 
-    def persist_offsets(self) -> None:
-        """Tell the owned queues' offsets to where they are kept."""
-        self.offset_store.persist_all(self.process_queues)
-
-    # what the rebalance asks (QueueKeeper) -------------------------------------------------------------------------
-
     @flow
     def remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> Flow[bool]:
-        """Let a queue go: commit its offset; an orderly one only once its listener is back (or after 20 s)."""
+        """Let a queue go and commit its offset; an orderly one when its listener is back, or after 20 s."""
         self.pull_loop.parked.pop(queue, None)
         self.offset_store.persist(queue)
         if not isinstance(self.consume_service, ConsumeOrderly) or self.config.message_model != CLUSTERING:
@@ -300,23 +195,11 @@ class PushConsumer:
         self.consume_service.locks.unlock(queue)
         return True
 
-    @flow
-    def compute_pull_from(self, queue: MessageQueue) -> Flow[int]:
-        """Where to begin to pull a queue."""
-        stored = yield self.offset_store.read_store(queue)
-        where = self.config.consume_from_where
-        offset: int = yield first_offset(self.client, queue, stored, where, self._consume_timestamp_ms)
-        return offset
-
     def lock_queue(self, queue: MessageQueue) -> Promise[bool]:
         """Ask the broker for the queue (orderly)."""
         if isinstance(self.consume_service, ConsumeOrderly):
             return self.consume_service.locks.lock(queue)
         return Promise.of(True)
-
-    def forget_offset(self, queue: MessageQueue) -> None:
-        """Forget what memory says of a queue that is about to be added."""
-        self.offset_store.remove_offset(queue)
 
     def is_pull_expired(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
         """True when its pull loop is dead; a parked request is alive."""
@@ -347,7 +230,7 @@ class PushConsumer:
     # failed messages ---------------------------------------------------------------------------------------------
 
     def send_message_back_async(self, message: MessageExt, delay_level: int, queue: MessageQueue) -> Promise[bool]:
-        """Give a failed message to its broker to be delivered later; True when it is stored there or as a new message."""
+        """Give a failed message to its broker to be delivered later; True when it is stored again."""
         limit = self.config.max_reconsume_times
         return self.send_back.send(message, delay_level, queue, max_reconsume_times=16 if limit == -1 else limit)
 
@@ -356,10 +239,6 @@ class PushConsumer:
     ) -> Promise[bool]:
         """Store a failed message as a new one in %RETRY%group; True when that worked."""
         return self.send_back.send_as_new_message(message, queue, max_reconsume_times=max_reconsume_times)
-
-    def subscription_of(self, topic: str) -> SubscriptionData | None:
-        """What it wants of a topic."""
-        return self.rebalance.subscriptions.get(topic)
 
     def __repr__(self) -> str:
         suspended = ", suspended" if self.is_suspended else ""

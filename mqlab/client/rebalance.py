@@ -72,7 +72,7 @@ class Rebalance:
 
     @flow
     def do_rebalance(self, *, orderly: bool) -> Flow[bool]:
-        """One round over all topics; True when this member owns what it should. Rounds of one consumer never overlap."""
+        """One round over all topics; True when this member owns what it should. Rounds never overlap."""
         while self._round is not None:
             yield self._round
         this_round: Promise[bool] = Promise()

@@ -1,4 +1,4 @@
-"""When the queues of a group are divided anew: 20 s after the last time, at once when asked, never twice within a second.
+"""When queues are divided anew: 20 s after the last time, at once when asked, never twice within a second.
 
 Mirrors: RebalanceService. Lab 05 counts its rounds.
 

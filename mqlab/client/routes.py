@@ -62,7 +62,7 @@ class Routes:
     def broker_address_in_subscribe(
         self, broker_name: str, broker_id: int = MASTER_ID, *, only_this_broker: bool = False
     ) -> str | None:
-        """Where to read: the id, else the next one (not for the master), else any. Mirrors findBrokerAddressInSubscribe."""
+        """Where to read: the id, else the next id, else any. Mirrors findBrokerAddressInSubscribe."""
         addresses = self.broker_addr_table.get(broker_name)
         if not addresses:
             return None

@@ -29,7 +29,8 @@ def running_info(consumer: PushConsumer) -> dict[str, Any]:
     return {
         "jstack": None,
         "mqPopTable": {},
-        "mqTable": {queue_key(queue): _queue_info(consumer, queue, pq) for queue, pq in consumer.process_queues.items()},
+        "mqTable": {queue_key(queue): _queue_info(consumer, queue, held) for queue, held in
+                    consumer.process_queues.items()},
         "properties": _properties(consumer),
         "statusTable": {topic: _status(client.statistics.consume_status(consumer.group, topic)) for topic in
                         consumer.subscribed_topics()},

@@ -81,7 +81,7 @@ class Sender:
         """A route came."""
         self.topic_publish_info[topic] = PublishInfo(queues, has_route=True)
 
-    def is_publish_info_needed(self, topic: str) -> bool:
+    def needs_queues_of(self, topic: str) -> bool:
         """True while a topic is used and no queue of it is known."""
         info = self.topic_publish_info.get(topic)
         return info is not None and not info.queues

@@ -1,6 +1,6 @@
 """Every setting of a client in one place, with RocketMQ's names, defaults and allowed ranges.
 
-Mirrors: ClientConfig, DefaultMQProducer, DefaultMQPushConsumer, DefaultMQPullConsumer, DefaultLitePullConsumer. All labs.
+Mirrors: ClientConfig and the fields of DefaultMQProducer, DefaultMQPushConsumer and the pull consumers. All labs.
 
     lab.push_consumer("billing", max_reconsume_times=3, consume_timeout="5m")
         └ make_config(PushConsumerConfig, {...})      unknown name: UsageError naming the nearest one

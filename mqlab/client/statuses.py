@@ -1,6 +1,6 @@
 """The words a listener answers with, and the words a send or a pull comes back with.
 
-Mirrors: ConsumeConcurrentlyStatus, ConsumeOrderlyStatus, LocalTransactionState, SendStatus, PullStatus. Lab 00 meets them.
+Mirrors: ConsumeConcurrentlyStatus, ConsumeOrderlyStatus, LocalTransactionState, SendStatus, PullStatus. Lab 00.
 
     concurrent listener   CONSUME_SUCCESS | RECONSUME_LATER
     orderly listener      SUCCESS | SUSPEND_CURRENT_QUEUE_A_MOMENT | COMMIT, ROLLBACK (deprecated in RocketMQ)

@@ -29,7 +29,9 @@ STORE = StoreConfig(
 class World:
     """Nodes by name; clients have message trace off unless asked, so that frames can be counted."""
 
-    def __init__(self, directory: Path, *, brokers: Sequence[str] = ("broker-a",), seed: int = 7, **settings: Any) -> None:
+    def __init__(
+        self, directory: Path, *, brokers: Sequence[str] = ("broker-a",), seed: int = 7, **settings: Any
+    ) -> None:
         self.directory = directory
         self.sim = SimWorld(seed=seed)
         self.name_server = NameServer(self.ports("nameserver-1"), NameServerConfig())

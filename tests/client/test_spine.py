@@ -15,7 +15,8 @@ def test_a_message_is_sent_pulled_consumed_and_committed(world: World) -> None:
     consumer = world.consumer(listener=listener)
     world.run_until(lambda: bool(listener.seen))
     message = listener.seen[0]
-    assert (message.topic, message.body.decode(), message.tags, message.keys) == ("orders", "заказ 订单 🚀", "paid", "order-1")
+    assert (message.topic, message.body.decode()) == ("orders", "заказ 订单 🚀")
+    assert (message.tags, message.keys) == ("paid", "order-1")
     assert (message.msg_id, message.offset_msg_id) == (result.msg_id, result.offset_msg_id)
     assert (message.queue_offset, message.reconsume_times) == (0, 0)
     world.run_for(15_000)

@@ -1,0 +1,391 @@
+"""A consumer whose program polls: pulling goes on behind it, the program takes batch after batch and commits.
+
+Mirrors: DefaultLitePullConsumer and DefaultLitePullConsumerImpl. Lab 06.
+
+    subscribe("orders", "paid")      queues come from the group's rebalance       (one of the two, for good)
+    assign(queues)                   queues are given; the group's rebalance does not know of them
+    poll()                           one pull's messages of one queue, or [] after 5 s
+    commit()                         what was polled so far counts as done; auto_commit does it inside poll, every 5 s
+    seek, pause, resume              per queue
+
+The committed offset moves only with polled messages: a filter that matches nothing leaves it where it is.
+Left out: the object's one lock (a waiting poll blocks seek and commit in RocketMQ; a node has no second thread here).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from mqlab.client.first_offset import first_offset, max_offset, min_offset, search_offset
+from mqlab.client.group_member import GroupMember
+from mqlab.client.lite_pull_queue import AssignedQueue, PolledBatch, PullSlots, PullTask
+from mqlab.client.mq_client import MQClient
+from mqlab.client.offset_store import NOT_FOUND, READ_FAILED
+from mqlab.client.queue_selection import subscribe_queues
+from mqlab.client.settings import BROADCASTING, LitePullConsumerConfig, make_config
+from mqlab.client.subscriptions import subscription, tag_subscription
+from mqlab.client.timers import Periodic
+from mqlab.durations import milliseconds
+from mqlab.errors import ClientError, UsageError
+from mqlab.ports import Ports
+from mqlab.promises import Flow, Promise, flow
+from mqlab.wire.bodies import SubscriptionData
+from mqlab.wire.message import MessageExt, MessageQueue
+
+SUBSCRIBE, ASSIGN = "SUBSCRIBE", "ASSIGN"
+FIRST_TOPIC_CHECK_MS = 10_000
+
+QueueListener = Callable[[str, list[MessageQueue], list[MessageQueue]], object]
+TopicListener = Callable[[str, list[MessageQueue]], object]
+
+
+class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
+    """Settings are those of DefaultLitePullConsumer in snake_case (see LitePullConsumerConfig)."""
+
+    kind = "LitePullConsumer"
+
+    def __init__(
+        self, ports: Ports, group: str, name_servers: Sequence[str], *, client: MQClient | None = None, **settings: Any
+    ) -> None:
+        config = make_config(LitePullConsumerConfig, settings, "lite pull consumer")
+        super().__init__(ports, group, name_servers, config, client, stream=True)
+        self.mode: str | None = None
+        self.assigned: dict[MessageQueue, AssignedQueue] = {}
+        self.cache: deque[PolledBatch] = deque()
+        self.pull_slots = PullSlots(config.pull_thread_nums)
+        self._expressions: dict[str, SubscriptionData] = {}
+        self._queue_listener: QueueListener | None = None
+        self._topic_listeners: dict[str, TopicListener] = {}
+        self._topic_queues: dict[str, list[MessageQueue]] = {}
+        self._arrival: Promise[bool] | None = None
+        self._next_auto_commit_ms = -1
+        self._topic_check = Periodic(
+            ports.clock, "client.topic_check", config.topic_metadata_check_interval_millis, self._check_topics
+        )
+
+    # which queues ------------------------------------------------------------------------------------------------
+
+    def _use(self, mode: str) -> None:
+        if self.mode not in (None, mode):
+            raise ClientError("Subscribe and assign are mutually exclusive.", hint=f"this consumer uses {self.mode}")
+        self.mode = mode
+
+    def subscribe(
+        self, topic: str, expression: str | None = "*", *, sql: str | None = None, listener: QueueListener | None = None
+    ) -> None:
+        """Want a topic; queues come from the group's rebalance. ``listener(topic, all, mine)`` is told of changes."""
+        self._use(SUBSCRIBE)
+        self.rebalance.subscriptions[topic] = subscription(topic, expression, sql, self.ports.clock.now_ms())
+        if listener is not None:
+            self._queue_listener = listener
+        if self.is_running:
+            self.client.call(lambda: self._told(topic))
+
+    @flow
+    def _told(self, topic: str) -> Flow[None]:
+        yield self.client.heartbeat_all()
+        yield self.client.update_route(topic)
+
+    def unsubscribe(self, topic: str) -> None:
+        """Want a topic no more."""
+        self.rebalance.subscriptions.pop(topic, None)
+        for queue in [queue for queue in self.assigned if queue.topic == topic]:
+            self._unassign(queue, drop=False)
+
+    def assign(self, queues: Iterable[MessageQueue]) -> None:
+        """Read exactly these queues. UsageError for none."""
+        wanted = list(dict.fromkeys(queues))
+        if not wanted:
+            raise UsageError("assign needs at least one queue", hint="fetch_message_queues(topic) lists them")
+        self._use(ASSIGN)
+        self._set_assigned([queue for queue in self.assigned if queue not in wanted], wanted)
+
+    def set_sub_expression_for_assign(self, topic: str, expression: str) -> None:
+        """The tags wanted of an assigned topic (before start); all if not said."""
+        if self.is_running:
+            raise ClientError("setAssignTag only can be called before start.")
+        self._use(ASSIGN)
+        self._expressions[topic] = tag_subscription(topic, expression, self.ports.clock.now_ms())
+
+    def subscription_of(self, topic: str) -> SubscriptionData:
+        """What is wanted of a topic."""
+        if self.mode == SUBSCRIBE and topic in self.rebalance.subscriptions:
+            return self.rebalance.subscriptions[topic]
+        return self._expressions.get(topic) or tag_subscription(topic, "*", self.ports.clock.now_ms())
+
+    def assignment(self) -> list[MessageQueue]:
+        """The queues that are read now, sorted."""
+        return sorted(self.assigned)
+
+    def fetch_message_queues(self, topic: str) -> list[MessageQueue]:
+        """All readable queues of a topic."""
+        return self.client.call(lambda: self._fetch(topic))
+
+    @flow
+    def _fetch(self, topic: str) -> Flow[list[MessageQueue]]:
+        yield self.client.update_route(topic)
+        route = self.client.routes.topic_route_table.get(topic)
+        if route is None:
+            raise ClientError(f"Can not find Message Queue for this topic, {topic}")
+        return subscribe_queues(topic, route)
+
+    def register_topic_message_queue_change_listener(self, topic: str, listener: TopicListener) -> None:
+        """Have ``listener(topic, queues)`` called when a topic's queues change; looked at every 30 s."""
+        self._topic_listeners[topic] = listener
+
+    @flow
+    def _check_topics(self) -> Flow[None]:
+        for topic, listener in list(self._topic_listeners.items()):
+            queues = yield self._fetch(topic)
+            if queues != self._topic_queues.get(topic):
+                self._topic_queues[topic] = queues
+                listener(topic, queues)
+
+    def _set_assigned(self, leaving: Sequence[MessageQueue], wanted: Sequence[MessageQueue]) -> None:
+        for queue in leaving:
+            self._unassign(queue, drop=True)
+        for queue in wanted:
+            if queue not in self.assigned:
+                held = self.process_queues.get(queue) or self.config.process_queue(self.ports.clock.now_ms())
+                self.assigned[queue] = AssignedQueue(queue, held)
+                if self.is_running:
+                    self._start_task(self.assigned[queue])
+
+    def _unassign(self, queue: MessageQueue, *, drop: bool) -> None:
+        assigned = self.assigned.pop(queue)
+        if drop:
+            assigned.process_queue.dropped = True
+        if assigned.task is not None:
+            assigned.task.cancel()
+
+    def _start_task(self, assigned: AssignedQueue) -> None:
+        assigned.task = PullTask(self, assigned)
+        assigned.task.start()
+
+    # life --------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Join the group. ClientError when started before."""
+        self.client.call(self.start_async)
+
+    @flow
+    def start_async(self) -> Flow[None]:
+        """The same, as a Promise."""
+        self.must_be_new()
+        self.offset_store.load()
+        joined = self.join()
+        for assigned in list(self.assigned.values()):
+            self._start_task(assigned)
+        if self._topic_listeners:
+            for topic in self._topic_listeners:
+                self._topic_queues[topic] = yield self._fetch(topic)
+            self._topic_check.start(FIRST_TOPIC_CHECK_MS)
+        yield joined
+
+    @flow
+    def leave(self) -> Flow[None]:
+        """Stop pulling, persist what was committed (what was only polled is not), tell the brokers."""
+        self._topic_check.stop()
+        for assigned in self.assigned.values():
+            if assigned.task is not None:
+                assigned.task.cancel()
+        yield super().leave()
+
+    # polling -----------------------------------------------------------------------------------------------------
+
+    def poll(self, timeout: str | int | None = None) -> list[MessageExt]:
+        """The next batch: one pull's messages of one queue, or []. Commits first when auto commit is due."""
+        return self.client.call(lambda: self.poll_async(timeout))
+
+    @flow
+    def poll_async(self, timeout: str | int | None = None) -> Flow[list[MessageExt]]:
+        """The same, as a Promise."""
+        self.must_run()
+        clock = self.ports.clock
+        limit_ms = self.config.poll_timeout_millis if timeout is None else milliseconds(timeout)
+        if self.config.auto_commit and clock.now_ms() >= self._next_auto_commit_ms:
+            self._commit_all()
+            self._next_auto_commit_ms = clock.now_ms() + self.config.auto_commit_interval_millis
+        batch = self._next_batch()
+        if batch is None and limit_ms > 0:
+            arrival = self._arrival = Promise()
+            deadline = clock.call_later(limit_ms, lambda: arrival.resolve(False), "lite_pull.poll")
+            if (yield arrival):
+                deadline.cancel()
+                batch = self._next_batch()
+        if batch is None:
+            return []
+        batch.assigned.consume_offset = batch.process_queue.remove_message(batch.messages)
+        batch.process_queue.last_consume_timestamp = clock.now_ms()
+        self.ports.note(
+            "message.polled", client=self.name, group=self.group, queue=batch.assigned.queue,
+            queue_offsets=[message.queue_offset for message in batch.messages],
+            consume_offset=batch.assigned.consume_offset,
+        )  # fmt: skip
+        self._retry_parked()
+        return batch.messages
+
+    def _next_batch(self) -> PolledBatch | None:
+        while self.cache:
+            batch = self.cache.popleft()
+            if not batch.process_queue.dropped:
+                return batch
+        return None
+
+    def arrived(self, batch: PolledBatch) -> None:
+        """A pull brought messages."""
+        self.cache.append(batch)
+        if self._arrival is not None:
+            arrival, self._arrival = self._arrival, None
+            arrival.resolve(True)
+
+    def _retry_parked(self) -> None:
+        for assigned in list(self.assigned.values()):
+            if assigned.task is not None:
+                assigned.task.retry_parked()
+
+    def pause(self, queues: Iterable[MessageQueue]) -> None:
+        """Pull these no more; what is cached can still be polled. Unknown queues are ignored."""
+        self._set_paused(queues, paused=True)
+
+    def resume(self, queues: Iterable[MessageQueue]) -> None:
+        """Go on pulling these, within a second."""
+        self._set_paused(queues, paused=False)
+        self._retry_parked()
+
+    def _set_paused(self, queues: Iterable[MessageQueue], *, paused: bool) -> None:
+        for queue in queues:
+            if queue in self.assigned:
+                self.assigned[queue].paused = paused
+
+    # offsets -----------------------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        queues: Iterable[MessageQueue] | None = None,
+        *,
+        offsets: Mapping[MessageQueue, int] | None = None,
+        persist: bool = False,
+    ) -> None:
+        """What was polled of all queues (or of these) counts as done; or store given offsets. Sent with the 5 s timer.
+
+        ``persist``: send now; RocketMQ then forgets the unsent commits of all other queues, and so does this.
+        """
+        if offsets is not None:
+            chosen = dict(offsets)
+        else:
+            chosen = {queue: self.assigned[queue].consume_offset for queue in self._of(queues)}
+        for queue, offset in chosen.items():
+            assigned = self.assigned.get(queue)
+            if assigned is not None and offset != -1 and not assigned.process_queue.dropped:
+                self.offset_store.update_offset(queue, offset)
+        if persist:
+            self.offset_store.persist_all(list(chosen))
+
+    def _of(self, queues: Iterable[MessageQueue] | None) -> list[MessageQueue]:
+        return [queue for queue in (self.assigned if queues is None else queues) if queue in self.assigned]
+
+    commit_sync = commit  # RocketMQ's deprecated name
+
+    def _commit_all(self) -> None:
+        self.commit()
+
+    def committed(self, queue: MessageQueue) -> int:
+        """The committed offset: memory's word first, then the store's; -1 none. ClientError when it cannot be read."""
+        return self.client.call(lambda: self._committed(queue))
+
+    @flow
+    def _committed(self, queue: MessageQueue) -> Flow[int]:
+        self.must_run()
+        offset = yield self._stored(queue)
+        if offset == READ_FAILED:
+            raise ClientError("Fetch consume offset from broker exception")
+        return int(offset)
+
+    @flow
+    def _stored(self, queue: MessageQueue) -> Flow[int]:
+        known = self.offset_store.read_memory(queue)
+        if known == NOT_FOUND:
+            known = yield self.offset_store.read_store(queue)
+        return known
+
+    @flow
+    def first_pull_offset(self, queue: MessageQueue) -> Flow[int]:
+        """Where to begin to pull a queue; -1 when the stored offset could not be read (asked again soon)."""
+        stored = yield self._stored(queue)
+        if stored == READ_FAILED:
+            return -1
+        where = self.config.consume_from_where
+        offset: int = yield first_offset(self.client, queue, stored, where, self.consume_timestamp_ms)
+        return offset
+
+    def compute_pull_from(self, queue: MessageQueue) -> Promise[int]:
+        """As the rebalance asks: the same, but never an error."""
+        return Promise.of(0)  # the task finds the place itself, when it pulls
+
+    def offset_for_timestamp(self, queue: MessageQueue, timestamp_ms: int) -> int:
+        """The first queue offset stored at or after a time, to seek to."""
+        return self.client.call(lambda: search_offset(self.client, queue, timestamp_ms))
+
+    def seek(self, queue: MessageQueue, offset: int) -> None:
+        """Go on at an offset; what is cached of the queue is forgotten. ClientError out of min..max or not assigned."""
+        self.client.call(lambda: self._seek(queue, lambda least, most: offset))
+
+    def seek_to_begin(self, queue: MessageQueue) -> None:
+        """Go on at the oldest message."""
+        self.client.call(lambda: self._seek(queue, lambda least, most: least))
+
+    def seek_to_end(self, queue: MessageQueue) -> None:
+        """Go on after the newest message."""
+        self.client.call(lambda: self._seek(queue, lambda least, most: most))
+
+    @flow
+    def _seek(self, queue: MessageQueue, chosen: Callable[[int, int], int]) -> Flow[None]:
+        if queue not in self.assigned:
+            maybe = ", may be rebalancing" if self.mode == SUBSCRIBE else ""
+            raise ClientError(f"The message queue is not in assigned list{maybe}, message queue: {queue}")
+        least = yield min_offset(self.client, queue)
+        most = yield max_offset(self.client, queue)
+        offset = chosen(least, most)
+        if not least <= offset <= most:
+            raise ClientError(f"Seek offset illegal, seek offset = {offset}, min offset = {least}, max offset = {most}")
+        assigned = self.assigned.get(queue)
+        if assigned is None:
+            raise ClientError(
+                f"The message queue is not in assigned list, message queue: {queue}", hint="it moved away"
+            )
+        assigned.process_queue.clear()
+        self.cache = deque(batch for batch in self.cache if batch.assigned is not assigned)
+        if assigned.task is not None:
+            assigned.task.cancel()
+        assigned.seek_offset = offset
+        self._start_task(assigned)
+
+    # what the client instance and the rebalance ask ------------------------------------------------------------------
+
+    def heartbeat_subscriptions(self) -> list[SubscriptionData]:
+        """What brokers are told it wants: nothing when queues are assigned."""
+        return super().heartbeat_subscriptions() if self.mode == SUBSCRIBE else []
+
+    def persist_offsets(self) -> None:
+        """Tell the offsets of the queues it reads."""
+        self.offset_store.persist_all(self.process_queues if self.mode == SUBSCRIBE else self.assigned)
+
+    @flow
+    def message_queue_changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> Flow[None]:
+        """The allocation changed: assign accordingly, then tell the program."""
+        wanted = queues if self.config.message_model == BROADCASTING else mine
+        leaving = [queue for queue in self.assigned if queue.topic == topic and queue not in wanted]
+        self._set_assigned(leaving, wanted)
+        if self._queue_listener is not None:
+            self._queue_listener(topic, queues, mine)
+        yield Promise.of(None)
+
+    def __repr__(self) -> str:
+        cached = sum(len(batch.messages) for batch in self.cache)
+        return (
+            f"<LitePullConsumer {self.group} {self.client_id} {self.state}: {len(self.assigned)} queues, "
+            f"{cached} messages cached>"
+        )

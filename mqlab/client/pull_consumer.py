@@ -1,0 +1,182 @@
+"""A consumer whose program asks for messages itself, one queue and one pull at a time, and keeps its own offsets.
+
+Mirrors: DefaultMQPullConsumer (deprecated in RocketMQ, and still the plainest way to see what a pull is). Lab 06.
+
+    for queue in puller.fetch_subscribe_message_queues("orders"):
+        result = puller.pull(queue, "paid", offset, max_nums=32)
+        FOUND            result.msg_found_list, go on at result.next_begin_offset
+        NO_MATCHED_MSG   go on at next_begin_offset             NO_NEW_MSG   wait, or pull_block_if_not_found
+        OFFSET_ILLEGAL   go on at next_begin_offset: the broker says what is legal
+
+Offsets given to update_consume_offset stay in memory; the 5 s timer sends those of queues this member owns, and it owns
+queues only of registered topics.
+Left out: MQPullConsumerScheduleService.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mqlab.client.broker_calls import PullAnswer, PullCall
+from mqlab.client.first_offset import max_offset, min_offset, search_offset
+from mqlab.client.group_member import GroupMember
+from mqlab.client.mq_client import MQClient
+from mqlab.client.offset_store import NOT_FOUND, RemoteOffsetStore
+from mqlab.client.pending import Pending, begin
+from mqlab.client.pull_api import PullResult
+from mqlab.client.queue_selection import subscribe_queues
+from mqlab.client.send_back import SendBack
+from mqlab.client.settings import PullConsumerConfig, make_config
+from mqlab.client.subscriptions import SQL92, subscription, tag_subscription
+from mqlab.durations import milliseconds
+from mqlab.errors import ClientError
+from mqlab.ports import Ports
+from mqlab.promises import Flow, flow
+from mqlab.wire import sys_flag
+from mqlab.wire.message import MessageExt, MessageQueue
+
+STREAM_REQUEST = {"ReqT": "0"}  # how pull clients mark their requests
+
+
+class PullConsumer(GroupMember[PullConsumerConfig]):
+    """Settings are those of DefaultMQPullConsumer in snake_case (see PullConsumerConfig)."""
+
+    kind = "PullConsumer"
+
+    def __init__(
+        self, ports: Ports, group: str, name_servers: Sequence[str], *, client: MQClient | None = None, **settings: Any
+    ) -> None:
+        super().__init__(ports, group, name_servers, make_config(PullConsumerConfig, settings, "pull consumer"), client)
+        self._send_back = SendBack(self.client, group)
+
+    def register_topics(self, *topics: str) -> None:
+        """Take part in the group's rebalance for these topics (before start)."""
+        for topic in topics:
+            self.rebalance.subscriptions[topic] = tag_subscription(topic, "*", 0)
+
+    def start(self) -> None:
+        """Join the group. ClientError when started before."""
+        self.client.call(self.start_async)
+
+    @flow
+    def start_async(self) -> Flow[None]:
+        """The same, as a Promise."""
+        self.must_be_new()
+        self.offset_store.load()
+        yield self.join()
+
+    # queues ------------------------------------------------------------------------------------------------------
+
+    def fetch_subscribe_message_queues(self, topic: str) -> list[MessageQueue]:
+        """All readable queues of a topic. ClientError when the name server does not know it."""
+        self.must_run()
+        return self.client.call(lambda: self._fetch_queues(topic))
+
+    @flow
+    def _fetch_queues(self, topic: str) -> Flow[list[MessageQueue]]:
+        if topic not in self.client.routes.topic_route_table:
+            yield self.client.update_route(topic)
+        route = self.client.routes.topic_route_table.get(topic)
+        queues = [] if route is None else subscribe_queues(topic, route)
+        if not queues:
+            raise ClientError(f"Can not find Message Queue for this topic, {topic}", hint="does the topic exist?")
+        return queues
+
+    def fetch_message_queues_in_balance(self, topic: str) -> list[MessageQueue]:
+        """This member's share of a registered topic."""
+        return [queue for queue in self.message_queues if queue.topic == topic]
+
+    # pulling -----------------------------------------------------------------------------------------------------
+
+    def pull(
+        self, queue: MessageQueue, sub_expression: str | None, offset: int, max_nums: int = 32, *,
+        sql: str | None = None, timeout: str | int | None = None,
+    ) -> PullResult:  # fmt: skip
+        """Ask once; the broker answers at once, messages or not."""
+        return self.client.call(lambda: self._pull(queue, sub_expression, sql, offset, max_nums, timeout, block=False))
+
+    def pull_block_if_not_found(
+        self,
+        queue: MessageQueue,
+        sub_expression: str | None,
+        offset: int,
+        max_nums: int = 32,
+        *,
+        sql: str | None = None,
+    ) -> PullResult:
+        """Ask; with nothing new the broker holds the request for up to 20 s."""
+        return self.client.call(lambda: self._pull(queue, sub_expression, sql, offset, max_nums, None, block=True))
+
+    def pull_async(
+        self,
+        queue: MessageQueue,
+        sub_expression: str | None,
+        offset: int,
+        max_nums: int = 32,
+        *,
+        sql: str | None = None,
+    ) -> Pending[PullResult]:
+        """As pull, without waiting."""
+        return begin(
+            self.ports.workers, lambda: self._pull(queue, sub_expression, sql, offset, max_nums, None, block=False)
+        )
+
+    @flow
+    def _pull(
+        self, queue: MessageQueue, sub_expression: str | None, sql: str | None, offset: int, max_nums: int,
+        timeout: str | int | None, *, block: bool,
+    ) -> Flow[PullResult]:  # fmt: skip
+        self.must_run()
+        if offset < 0:
+            raise ClientError(f"offset < 0: {offset}")
+        if max_nums <= 0:
+            raise ClientError(f"maxNums <= 0: {max_nums}")
+        wanted = subscription(queue.topic, sub_expression, sql, 0 if sql is None else self.ports.clock.now_ms())
+        timeout_ms = self.config.consumer_pull_timeout_millis if timeout is None else milliseconds(timeout)
+        call = PullCall(
+            group=self.group, queue=queue, queue_offset=offset, max_nums=max_nums,
+            sys_flag=sys_flag.pull_sys_flag(suspend=block, subscription=True),
+            commit_offset=0, suspend_ms=self.config.broker_suspend_max_time_millis, sub_version=wanted.sub_version,
+            subscription=wanted.sub_string, expression_type=SQL92 if sql is not None else "TAG",
+        )  # fmt: skip
+        waits_ms = self.config.consumer_timeout_millis_when_suspend if block else timeout_ms
+        answer: PullAnswer = yield self.pull_api.pull(call, waits_ms, STREAM_REQUEST)
+        return self.pull_api.result(answer, queue, wanted)
+
+    # offsets -----------------------------------------------------------------------------------------------------
+
+    def update_consume_offset(self, queue: MessageQueue, offset: int) -> None:
+        """Note in memory how far this queue is."""
+        self.offset_store.update_offset(queue, offset)
+
+    def update_consume_offset_to_broker(self, queue: MessageQueue, offset: int, *, oneway: bool = False) -> None:
+        """Store an offset at the broker now."""
+        store = self.offset_store
+        if isinstance(store, RemoteOffsetStore):
+            self.client.call(lambda: store.commit_offset(queue, offset, oneway=oneway))
+
+    def fetch_consume_offset(self, queue: MessageQueue, from_store: bool = False) -> int:
+        """How far this queue is: memory's word, else (or with ``from_store``) the store's; -1 none, -2 not readable."""
+        known = self.offset_store.read_memory(queue)
+        if known != NOT_FOUND and not from_store:
+            return known
+        return self.client.call(lambda: self.offset_store.read_store(queue))
+
+    def max_offset(self, queue: MessageQueue) -> int:
+        """The queue offset the next message will get."""
+        return self.client.call(lambda: max_offset(self.client, queue))
+
+    def min_offset(self, queue: MessageQueue) -> int:
+        """The smallest queue offset still stored."""
+        return self.client.call(lambda: min_offset(self.client, queue))
+
+    def search_offset(self, queue: MessageQueue, timestamp_ms: int, boundary: str = "LOWER") -> int:
+        """The first queue offset stored at or after a time."""
+        return self.client.call(lambda: search_offset(self.client, queue, timestamp_ms, boundary))
+
+    def send_message_back(self, message: MessageExt, delay_level: int = 0) -> bool:
+        """Have a message delivered again later, as a push consumer does with a failed one; True when it is stored."""
+        queue = MessageQueue(message.topic, message.broker_name, message.queue_id)
+        limit = self.config.max_reconsume_times
+        return self.client.call(lambda: self._send_back.send(message, delay_level, queue, max_reconsume_times=limit))
