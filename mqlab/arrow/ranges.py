@@ -1,0 +1,134 @@
+"""A store's commit log cut into ranges that can be read apart, each beginning and ending between two units.
+
+Mirrors: nothing in RocketMQ, where one thread reads the log. Lab 10 looks at a read as Spark plans it.
+
+    file 0          262144          524288 (made ahead, empty)
+    ├ a ─┤├ b ─┤ blank├ c ──┤ end of the log
+    range a   start 0, end where the first unit at or after the middle begins; so b begins where a ends
+
+A cut is found by looking for a unit's magic at whose place the stored physical offset names that very place.
+Left out: waiting for what is still being written; the plan is a snapshot up to the log's end at its moment.
+"""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from mqlab.errors import UsageError
+from mqlab.store.inspector import StoreInspector
+from mqlab.wire.record_layout import FIXED_PARTS, MAGIC_V1, MAGIC_V2, fixed_offset
+
+MAGIC_AT = fixed_offset("magic")
+PHYSICAL_OFFSET_AT = fixed_offset("physical_offset")
+SMALLEST_UNIT = FIXED_PARTS[0].size
+_MAGICS = (struct.pack(">i", MAGIC_V1), struct.pack(">i", MAGIC_V2))
+_I64 = struct.Struct(">q")
+
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """A piece of one commit-log file: physical offsets ``start`` to ``end``, units of one broker."""
+
+    path: str
+    file_start: int
+    start: int
+    end: int
+    broker_name: str
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+def plan(
+    directory: str,
+    target_bytes: int,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    broker_name: str | None = None,
+) -> list[LogRange]:
+    """The ranges of the store in ``directory``, none much longer than ``target_bytes``, in order of their offsets.
+
+    ``start`` and ``end`` are physical offsets: units that begin at or after ``start`` and before ``end``; they need not
+    be where a unit begins. Raises UsageError when there is no commit log.
+    """
+    inspector = StoreInspector(directory)
+    segments = inspector.log.segments()
+    if not segments:
+        raise UsageError(
+            f"no commit log in {directory!r}",
+            hint="give the directory that holds commitlog/ (storePathRootDir of a broker)",
+        )
+    name = broker_name or broker_name_of(directory)
+    log_end = inspector.max_physical_offset
+    first, last = segments[0].start if start is None else start, log_end if end is None else min(end, log_end)
+    ranges = []
+    for segment in segments:
+        if segment.end <= first or segment.start >= last or not segment.size:
+            continue
+        stop = min(segment.end, log_end)
+        with open(segment.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+            cuts = _cuts(view, segment.start, stop, first=first, last=last, target_bytes=target_bytes)
+        for a, b in itertools.pairwise(cuts):
+            if a < b:
+                ranges.append(LogRange(segment.path, segment.start, a, b, name))
+    return ranges
+
+
+def _cuts(view: mmap.mmap, file_start: int, stop: int, *, first: int, last: int, target_bytes: int) -> list[int]:
+    """Physical offsets at which units begin, from ``first`` to ``last`` about ``target_bytes`` apart, in one file."""
+
+    def at_or_after(offset: int) -> int:
+        if offset <= file_start:
+            return file_start
+        if offset >= stop:
+            return stop
+        found = next_unit(view, file_start, offset - file_start, stop - file_start)
+        return stop if found is None else file_start + found
+
+    begin, finish = at_or_after(first), at_or_after(last)
+    pieces = max(1, -(-(finish - begin) // target_bytes))
+    step = -(-(finish - begin) // pieces)
+    return [begin, *(at_or_after(begin + number * step) for number in range(1, pieces)), finish]
+
+
+def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> int | None:
+    """The first place of the file at or after ``at`` and before ``end`` where a unit begins; None if there is none."""
+    while True:
+        hits = [hit for magic in _MAGICS if (hit := view.find(magic, at + MAGIC_AT, end)) >= 0]
+        if not hits:
+            return None
+        place = min(hits) - MAGIC_AT
+        if place + SMALLEST_UNIT <= end:
+            (stored,) = _I64.unpack_from(view, place + PHYSICAL_OFFSET_AT)
+            if stored == file_start + place:
+                return place
+        at = place + 1
+
+
+def broker_name_of(directory: str) -> str:
+    """What to call the broker of a store that does not say: its folder, or the one above a folder named store.
+
+    >>> broker_name_of("run/broker-a/store"), broker_name_of("run/broker-b/")
+    ('broker-a', 'broker-b')
+    """
+    path = Path(directory)
+    return path.parent.name if path.name == "store" and path.parent.name else path.name
+
+
+def together(ranges: list[LogRange], target_bytes: int) -> list[list[LogRange]]:
+    """The ranges in groups of about ``target_bytes``, order kept: many small files must not become many tasks."""
+    groups: list[list[LogRange]] = []
+    room = 0
+    for piece in ranges:
+        if not groups or piece.size > room:
+            groups.append([])
+            room = target_bytes
+        groups[-1].append(piece)
+        room -= piece.size
+    return groups

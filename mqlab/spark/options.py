@@ -1,0 +1,119 @@
+"""The options of the data source rocketmq, read and checked once.
+
+Mirrors: nothing in RocketMQ. Lab 10 uses columns, topic and splitMB.
+
+    path                 a store directory (or several by load([...])); each is one broker
+    columns              "topic,queue_id,..."; only these are decoded: Spark does not tell a source what a query needs
+    topic, queues        "orders,%RETRY%billing" and "0,1": only these
+    startTime, endTime   store time, from and before: ms since the epoch, or ISO 8601 (UTC without an offset)
+    startPhysicalOffset, endPhysicalOffset     units that begin from and before there; for one store
+    splitMB              about how much of a log one task reads; default: a quarter of what there is per core, 64 to 128
+    brokerName           what the column broker_name says; default: the name of the directory
+
+Left out: pushed-down filters: Spark 4.3 keeps them between uses of one DataFrame and then answers wrongly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from mqlab.arrow.columns import COLUMNS, schema
+from mqlab.arrow.reading import Selection
+from mqlab.errors import UsageError
+
+KNOWN = (
+    "path", "paths", "columns", "topic", "queues", "startTime", "endTime", "startPhysicalOffset", "endPhysicalOffset",
+    "splitMB", "brokerName",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What one read wants. ``split_bytes`` None: to be chosen from the size of the stores."""
+
+    paths: tuple[str, ...]
+    columns: tuple[str, ...]
+    selection: Selection
+    start_physical_offset: int | None = None
+    end_physical_offset: int | None = None
+    split_bytes: int | None = None
+    broker_name: str | None = None
+
+
+def parse(given: Mapping[str, str]) -> Options:
+    """Options as Spark hands them over, names in any case. Raises UsageError naming the option and what it may be.
+
+    >>> parse({"path": "run/broker-a", "COLUMNS": "topic, queue_id", "queues": "0,1"}).columns
+    ('topic', 'queue_id')
+    """
+    names = {name.lower(): name for name in KNOWN}
+    options: dict[str, str] = {}
+    for name, value in given.items():
+        if name.lower() not in names:
+            raise UsageError(f"there is no option {name!r}", hint=f"options are {', '.join(KNOWN)}")
+        options[names[name.lower()]] = value
+    paths = _paths(options)
+    start, end = _number(options, "startPhysicalOffset"), _number(options, "endPhysicalOffset")
+    if len(paths) > 1:
+        for name in ("startPhysicalOffset", "endPhysicalOffset", "brokerName"):
+            if name in options:
+                raise UsageError(f"{name} is for one store, and {len(paths)} are read", hint="read them one by one")
+    columns = tuple(_words(options, "columns")) or tuple(COLUMNS)
+    schema(columns)
+    split = _number(options, "splitMB")
+    if split is not None and split < 1:
+        raise UsageError(f"option splitMB is {split}: expected 1 or more")
+    selection = Selection(
+        tuple(_words(options, "topic")), _queues(options), _time_ms(options, "startTime"), _time_ms(options, "endTime")
+    )
+    split_bytes = None if split is None else split << 20
+    return Options(paths, columns, selection, start, end, split_bytes, options.get("brokerName"))
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    paths = json.loads(options["paths"]) if "paths" in options else []
+    if options.get("path"):
+        paths = [options["path"], *paths]
+    if not paths:
+        raise UsageError("no store to read", hint='say which: .option("path", directory) or .load(directory)')
+    return tuple(path.removeprefix("file://") for path in paths)
+
+
+def _words(options: Mapping[str, str], name: str) -> list[str]:
+    return [word for part in options.get(name, "").split(",") if (word := part.strip())]
+
+
+def _number(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"option {name} is {text!r}: expected a whole number") from None
+
+
+def _queues(options: Mapping[str, str]) -> tuple[int, ...]:
+    words = _words(options, "queues")
+    if not all(word.isdecimal() for word in words):
+        raise UsageError(f"option queues is {options['queues']!r}: expected queue ids such as '0,1'")
+    return tuple(int(word) for word in words)
+
+
+def _time_ms(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name)
+    if text is None:
+        return None
+    if text.lstrip("-").isdecimal():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"option {name} is {text!r}: expected ms since the epoch or a time such as 2026-01-31T09:30:00"
+        ) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)

