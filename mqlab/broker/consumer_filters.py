@@ -219,7 +219,7 @@ class PullFilter:
     it is asked only when the retry topic itself is subscribed with SQL, which its clients never do.
     """
 
-    __slots__ = ("_codes", "_compiled", "_is_tag", "_of_retried", "_passes_all")
+    __slots__ = ("_codes", "_compiled", "_is_tag", "_of_retried", "passes_all")
 
     def __init__(
         self,
@@ -228,20 +228,20 @@ class PullFilter:
         of_retried: Callable[[str], ConsumerFilter | None] | None = None,
     ) -> None:
         self._is_tag = is_tag_type(subscription.expression_type)
-        self._passes_all = subscription.class_filter_mode or (self._is_tag and subscription.sub_string == ALL)
+        self.passes_all = subscription.class_filter_mode or (self._is_tag and subscription.sub_string == ALL)
         self._codes = frozenset(subscription.code_set)
         self._compiled = None if consumer_filter is None else consumer_filter.compiled
         retried = subscription.topic.startswith(names.RETRY_PREFIX)
-        self._of_retried = of_retried if retried and not self._is_tag and not self._passes_all else None
+        self._of_retried = of_retried if retried and not self._is_tag and not self.passes_all else None
 
     @property
     def needs_properties(self) -> bool:
         """True when ``matches_properties`` may say no."""
-        return not self._is_tag and not self._passes_all
+        return not self._is_tag and not self.passes_all
 
     def matches_code(self, tags_code: int) -> bool:
         """Test an index entry's tag hash (its low 32 bits)."""
-        if self._passes_all or not self._is_tag:
+        if self.passes_all or not self._is_tag:
             return True
         return ((tags_code + (1 << 31)) & 0xFFFFFFFF) - (1 << 31) in self._codes
 

@@ -250,7 +250,8 @@ class Pulling:
         if reset is not None and self._broker.config.use_server_side_reset_offset:
             bounds = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
             return PullAnswer(OFFSET_RESET, reset, *bounds)
-        found = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=message_filter)
+        chosen = None if message_filter.passes_all else message_filter
+        found = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=chosen)
         return PullAnswer(found.status, found.next_begin_offset, found.min_offset, found.max_offset, found)
 
     def _code(self, status: str, queue_offset: int) -> int:

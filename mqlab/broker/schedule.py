@@ -136,6 +136,7 @@ class Schedule:
         """A delayed message can be read now; if its level waits for nothing yet, it waits for this one."""
         level = queue_id + 1
         if level <= len(self._delays_ms) and level not in self._deadlines:
+            self._offsets.update(level, self._offsets.get(level, 0))
             self._arm(level, deliver_ms)
 
     def _arm(self, level: int, due_ms: int) -> None:

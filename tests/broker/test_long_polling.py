@@ -1,4 +1,4 @@
-"""Held pulls: woken by a suiting message at once, by an unsuiting one at the next 5 s check, by time after 15 to 20 s."""
+"""Held pulls: woken by a suiting message at once, by others at the next 5 s check, by time after 15 to 20 s."""
 
 from __future__ import annotations
 
@@ -45,20 +45,11 @@ class Holder:
     def hold(
         self, group: str, *, offset: int = 7, code: int = 5, timeout_ms: int = 15_000, channel: Any = None
     ) -> None:
-        self.held.hold(
-            HeldPull(
-                "订单",
-                0,
-                offset,
-                group,
-                request(11),
-                channel,
-                lambda answer: None,
-                OnlyCode(code),
-                self.clock.now_ms(),
-                timeout_ms,
-            )  # fmt: skip
+        now_ms = self.clock.now_ms()
+        pull = HeldPull(
+            "订单", 0, offset, group, request(11), channel, lambda answer: None, OnlyCode(code), now_ms, timeout_ms
         )
+        self.held.hold(pull)
 
 
 def test_a_suiting_message_wakes_at_once_and_only_once() -> None:

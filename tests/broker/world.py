@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.broker import Broker, BrokerConfig
+from mqlab.broker.sending import LETTERS
 from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.promises import Promise
 from mqlab.remoting.endpoint import Channel, Remoting, Reply
@@ -13,7 +14,9 @@ from mqlab.runtime.files import RealFiles
 from mqlab.runtime.sim import SimWorld
 from mqlab.store.config import StoreConfig
 from mqlab.wire import properties
+from mqlab.wire.bodies import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from mqlab.wire.command import RemotingCommand, request
+from mqlab.wire.record import Record
 
 SMALL_STORE = StoreConfig(
     mapped_file_size_commit_log=1 << 18, mapped_file_size_consume_queue=2_000, max_hash_slot_num=100, max_index_num=400
@@ -54,19 +57,34 @@ class BareClient:
         self.world.run_for(5)
 
     def put(
-        self, topic: str, body: bytes = b"body", *, queue_id: int = 0, code: int = 310, **named: str
+        self, topic: str, body: bytes = b"body", *, queue_id: int = 0, code: int = 310, more: Any = None, **named: str
     ) -> RemotingCommand:
-        """Send one message as a Java client does."""
-        names = dict(zip(("producerGroup", "topic", "defaultTopic", "defaultTopicQueueNums", "queueId", "sysFlag",
-                          "bornTimestamp", "flag", "properties", "reconsumeTimes"), "abcdefghij", strict=True))  # fmt: skip
+        """Send one message as a Java client does; ``named`` are properties, ``more`` fields by their long names."""
         values = {
-            "producerGroup": "shop", "topic": topic, "defaultTopic": "TBW102", "defaultTopicQueueNums": 4,
-            "queueId": queue_id, "sysFlag": 0, "bornTimestamp": self.ports.clock.now_ms(), "flag": 0,
-            "properties": properties.to_text(named), "reconsumeTimes": 0,
-        }  # fmt: skip
-        if code == 310:
-            values = {names[name]: value for name, value in values.items()}
+            "producerGroup": "shop",
+            "topic": topic,
+            "defaultTopic": "TBW102",
+            "defaultTopicQueueNums": 4,
+            "queueId": queue_id,
+            "sysFlag": 0,
+            "bornTimestamp": self.ports.clock.now_ms(),
+            "flag": 0,
+            "properties": properties.to_text(named),
+            "reconsumeTimes": 0,
+            **(more or {}),
+        }
+        if code != 10:
+            values = {LETTERS[name]: value for name, value in values.items()}
         return self.ask(code, body, **values)
+
+    def heartbeat(
+        self, group: str, *subscriptions: SubscriptionData, client_id: str = "", **more: Any
+    ) -> RemotingCommand:
+        """One consumer's heartbeat; without subscriptions a producer's."""
+        consumers = [ConsumerData(group, subscription_data_set=list(subscriptions), **more)] if subscriptions else []
+        producers = [] if subscriptions else [ProducerData(group)]
+        data = HeartbeatData(client_id or f"{self.ports.ip}@{self.ports.node}", producers, consumers)
+        return self.ask(34, data.to_json())
 
     def pull(
         self, group: str, topic: str, offset: int = 0, *, queue_id: int = 0, **more: Any
@@ -96,6 +114,7 @@ class World:
         self.name_server.start()
         self.settings = settings
         self.store_config = store
+        self.files = RealFiles()
         self.broker = self.make_broker("broker-a")
         self.broker.start()
         self.run_for(20)
@@ -103,10 +122,10 @@ class World:
     def make_broker(self, name: str) -> Broker:
         settings = {"broker_name": name, **self.settings}
         if name not in self.sim.nodes:
-            self.sim.add_node(name, RealFiles())
+            self.sim.add_node(name, self.files)
         node = self.sim.nodes[name]
         return Broker(
-            self.sim.ports(node, RealFiles()),
+            self.sim.ports(node, self.files),
             BrokerConfig(**settings),
             store_directory=f"{self.directory}/{name}",
             store_config=self.store_config,
@@ -121,6 +140,7 @@ class World:
         node.alive = False
         self.sim.network.drop_node(node, silent=False)
         self.sim.disarm(node)
+        self.files.process_ended()
         self.run_for(10)
         node.alive, node.incarnation = True, node.incarnation + 1
         self.broker = self.make_broker("broker-a")
@@ -132,6 +152,11 @@ class World:
 
     def run_for(self, ms: int) -> None:
         self.sim.run_until_ms(self.sim.now_ms + ms)
+
+    def messages(self, topic: str, queue_id: int = 0) -> list[Record]:
+        """What stands in a queue of the broker now."""
+        store = self.broker.store
+        return store.get(topic, queue_id, store.min_offset(topic, queue_id), 1000).records()
 
     def changes(self, kind: str) -> list[dict[str, Any]]:
         """Every journal change of a kind so far."""
