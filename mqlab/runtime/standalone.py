@@ -58,10 +58,10 @@ class PolledClock:
     def call_later(self, delay_ms: int, action: Callable[[], None], kind: str) -> DueCall:
         return self.call_at(self.now_ms() + delay_ms, action, kind)
 
-    def run_due(self) -> None:
+    def run_due(self, now_ms: int) -> None:
         """Run every deadline that is due by now, in order."""
         heap = self._heap
-        while heap and (heap[0][2].action is None or heap[0][0] <= self.now_ms()):
+        while heap and heap[0][0] <= now_ms:
             action = heappop(heap)[2].action
             if action is not None:
                 action()

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from mqlab.ports import Files
 from mqlab.store.mapped_file import MappedFile
 from mqlab.store.mapped_file_queue import MappedFileQueue
-from mqlab.wire.record import Record, encode
+from mqlab.wire.record import Record, encode_at
 from mqlab.wire.record_layout import BLANK_SIZE, MAGIC_BLANK, STORE_TIMESTAMP_AT, SYS_FLAG_AT
 
 _SIZE_AND_MAGIC = struct.Struct(">ii")
@@ -55,45 +55,42 @@ class CommitLog:
 
     # ── appending ──
 
-    def append(self, record: Record) -> int:
-        """Encode a record at the end of the log and return its size; its physical_offset is set.
+    def append(self, record: Record, queue_offset: int, store_timestamp: int) -> tuple[int, int]:
+        """Encode a record at the end of the log; where it begins and its size. The record itself is not changed.
 
         Raises UnitTooLarge when no file can hold it, OSError when none can be made, UsageError when it has no layout.
         """
         queue = self.queue
         mapped_files = queue.mapped_files
         mapped = mapped_files[-1] if mapped_files else queue.file_to_write()
-        record.physical_offset = mapped.start_offset + mapped.wrote_position
-        unit = encode(record)
+        position = mapped.wrote_position
+        physical_offset = mapped.start_offset + position
+        unit = encode_at(record, queue_offset, physical_offset, store_timestamp)
         size = len(unit)
-        if size + BLANK_SIZE > mapped.size - mapped.wrote_position:
+        if position + size + BLANK_SIZE > mapped.size:
             mapped = self._roll(mapped, size)
-            record.physical_offset = mapped.start_offset
-            unit = encode(record)
-        mapped.append(unit)
-        mapped.store_timestamp = record.store_timestamp
-        return size
+            position, physical_offset = 0, mapped.start_offset
+            unit = encode_at(record, queue_offset, physical_offset, store_timestamp)
+        mapped.write_at(position, unit)
+        mapped.wrote_position = position + size
+        mapped.store_timestamp = store_timestamp
+        return physical_offset, size
 
-    def append_batch(self, records: Sequence[Record]) -> list[int]:
-        """Encode several records next to each other in one file; their sizes. Raises as ``append`` does."""
+    def append_batch(self, records: Sequence[Record], queue_offset: int, store_timestamp: int) -> list[int]:
+        """Encode several records next to each other in one file; where each begins, and where the last ends.
+
+        Raises as ``append`` does.
+        """
         mapped = self.queue.file_to_write()
-        units = self._encode_from(records, mapped)
-        total = sum(map(len, units))
-        if total + BLANK_SIZE > mapped.size - mapped.wrote_position:
+        here = mapped.start_offset + mapped.wrote_position
+        units, offsets = _encode_from(records, here, queue_offset, store_timestamp)
+        total = offsets[-1] - offsets[0]
+        if mapped.wrote_position + total + BLANK_SIZE > mapped.size:
             mapped = self._roll(mapped, total)
-            units = self._encode_from(records, mapped)
+            units, offsets = _encode_from(records, mapped.start_offset, queue_offset, store_timestamp)
         mapped.append(b"".join(units))
-        mapped.store_timestamp = records[-1].store_timestamp
-        return [len(unit) for unit in units]
-
-    def _encode_from(self, records: Sequence[Record], mapped: MappedFile) -> list[bytes]:
-        physical_offset = mapped.start_offset + mapped.wrote_position
-        units = []
-        for record in records:
-            record.physical_offset = physical_offset
-            units.append(encode(record))
-            physical_offset += len(units[-1])
-        return units
+        mapped.store_timestamp = store_timestamp
+        return offsets
 
     def _roll(self, mapped: MappedFile, needed: int) -> MappedFile:
         """End a file with a BLANK that names what is left, and go on in the next one."""
@@ -170,3 +167,15 @@ class CommitLog:
     def __repr__(self) -> str:
         bounds = f"{self.min_offset}..{self.max_offset}, flushed {self.flushed_where}"
         return f"<CommitLog {bounds}, files of {self.file_size}>"
+
+
+def _encode_from(
+    records: Sequence[Record], physical_offset: int, queue_offset: int, store_timestamp: int
+) -> tuple[list[bytes], list[int]]:
+    units, offsets = [], [physical_offset]
+    for number, record in enumerate(records, queue_offset):
+        unit = encode_at(record, number, physical_offset, store_timestamp)
+        units.append(unit)
+        physical_offset += len(unit)
+        offsets.append(physical_offset)
+    return units, offsets

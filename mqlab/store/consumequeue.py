@@ -22,6 +22,7 @@ from mqlab.store.mapped_file import MappedFile
 from mqlab.store.mapped_file_queue import MappedFileQueue
 from mqlab.wire.units import CQ_UNIT, CQ_UNIT_SIZE, PREBLANK, PREBLANK_SIZE
 
+_PACK = CQ_UNIT.pack
 RECOVERED_FILES = 3  # how many of a queue's files recovery looks at, from the newest back
 
 Unit = tuple[int, int, int]  # physical offset, size, tagsCode
@@ -94,7 +95,8 @@ class ConsumeQueue:
         position = last.wrote_position
         if last.start_offset + position != queue_offset * CQ_UNIT_SIZE and self.on_mismatch is not None:
             self.on_mismatch(self, queue_offset, physical_offset)
-        last.append(CQ_UNIT.pack(physical_offset, size, tags_code))
+        last.write_at(position, _PACK(physical_offset, size, tags_code))
+        last.wrote_position = position + CQ_UNIT_SIZE
         self.max_physical_offset = end
         return True
 

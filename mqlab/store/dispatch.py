@@ -25,12 +25,12 @@ from mqlab.wire.host import V4_SIZE, V6_SIZE
 from mqlab.wire.java_hash import tags_code as hash_of_tags
 from mqlab.wire.layout import NUMBERS
 from mqlab.wire.names import SCHEDULE_TOPIC
-from mqlab.wire.record_layout import LAYOUT, MAGIC_BLANK, MAGIC_V1, MAGIC_V2
-from mqlab.wire.sys_flag import TRANSACTION_MASK, TRANSACTION_PREPARED, TRANSACTION_ROLLBACK
+from mqlab.wire.property_names import DELAY, KEYS, TAGS, UNIQ_KEY
+from mqlab.wire.record_layout import BLANK_SIZE, LAYOUT, MAGIC_BLANK, MAGIC_V1, MAGIC_V2
+from mqlab.wire.sys_flag import TRANSACTION_PREPARED
 
 _PICKED = ("total_size", "magic", "queue_id", "queue_offset", "sys_flag", "store_timestamp", "body_length")
 _CACHE_LIMIT = 10_000
-_UNKNOWN_LEVEL_MS = 1_000
 
 Arrival = Callable[[str, int, int, int, int, Mapping[str, str]], None]
 
@@ -45,7 +45,10 @@ def _head_struct(sys_flag: int) -> struct.Struct:
 
 
 _HEADS = [_head_struct(kinds << 4) for kinds in range(4)]
-SMALLEST_UNIT = _HEADS[0].size + 3
+_HEAD, _V4_HEAD_SIZE = _HEADS[0].unpack_from, _HEADS[0].size
+_SIZE_AND_MAGIC = struct.Struct(">ii")
+_HALF = TRANSACTION_PREPARED  # set in prepared and in rolled back units
+SMALLEST_UNIT = _V4_HEAD_SIZE + 3
 
 
 class StoredProperties(Mapping[str, str]):
@@ -97,13 +100,14 @@ class Dispatcher:
         self.reput_from = 0
         self.logics_msg_timestamp = 0  # store time of the last unit dispatched to a queue
         self.touched: dict[ConsumeQueue, None] = {}  # queues with units that may not be synced
-        self.on_arrival: Arrival | None = None
+        self.on_arrival = None
 
     def run(self, limit: int, max_units: int | None = None) -> int:
         """Dispatch units that end at or before ``limit``, at most so many; returns how many. Mirrors doReput."""
         done = 0
         left = max_units if max_units is not None else -1
-        while self.reput_from < limit and left != 0:
+        dispatch_unit = self.dispatch_unit
+        while self.reput_from < limit and done != left:
             mapped = self._log.queue.find(self.reput_from)
             if mapped is None:
                 if self.reput_from >= self._log.min_offset:
@@ -112,20 +116,18 @@ class Dispatcher:
                 continue
             view, base = mapped.view, mapped.start_offset
             end = min(mapped.wrote_position, limit - base)
-            at = self.reput_from - base
-            while at < end and left != 0:
-                try:
-                    size = self.dispatch_unit(view, at, end, base)
-                except UndecodableUnit as problem:
-                    at = self._skip(mapped.start_offset + at, base + end, str(problem)) - base
-                    break
-                if not size:  # BLANK
-                    at = mapped.size
-                    break
-                at += size
-                done += 1
-                left -= 1
-            if base + at == self.reput_from:
+            start = at = self.reput_from - base
+            try:
+                while at < end and done != left:
+                    size = dispatch_unit(view, at, end, base)
+                    if not size:  # BLANK
+                        at = mapped.size
+                        break
+                    at += size
+                    done += 1
+            except UndecodableUnit as problem:
+                at = self._skip(base + at, base + end, str(problem)) - base
+            if at == start:
                 break
             self.reput_from = base + at
         return done
@@ -146,62 +148,70 @@ class Dispatcher:
         """
         if end - at < SMALLEST_UNIT:
             return self._short_of_a_unit(view, at, end)
-        head = _HEADS[0]
-        size, magic, queue_id, queue_offset, sys_flag, timestamp, body_length = head.unpack_from(view, at)
-        if magic == MAGIC_BLANK:
-            return 0
-        if sys_flag & 0x30:
+        size, magic, queue_id, queue_offset, sys_flag, timestamp, body_length = _HEAD(view, at)
+        topic_at = at + _V4_HEAD_SIZE + body_length
+        if magic != MAGIC_V1 or sys_flag & 0x30 or body_length < 0:
+            if magic == MAGIC_BLANK:
+                return 0
             head = _HEADS[sys_flag >> 4 & 3]
-            if head.size + 3 > end - at:
-                raise UndecodableUnit("cut off")
+            if magic not in (MAGIC_V1, MAGIC_V2) or head.size + 3 > end - at:
+                raise UndecodableUnit(f"magic {magic & 0xFFFFFFFF:08X}, {end - at} bytes left")
             timestamp, body_length = head.unpack_from(view, at)[5:]
-        topic_at = at + head.size + (body_length if body_length > 0 else 0)
-        if magic not in (MAGIC_V1, MAGIC_V2) or size > end - at or topic_at + 3 > at + size:
-            raise UndecodableUnit(f"size {size}, magic {magic & 0xFFFFFFFF:08X}")
+            topic_at = at + head.size + max(0, body_length)
+        if size > end - at or topic_at + 3 > at + size:
+            raise UndecodableUnit(f"size {size} where {end - at} bytes are left, body of {body_length}")
         tail = bytes(view[topic_at : at + size])
         topic_start = 1 if magic == MAGIC_V1 else 2
         topic_end = topic_start + (tail[0] if magic == MAGIC_V1 else tail[0] << 8 | tail[1])
-        properties = tail[topic_end + 2 :]
-        if topic_end + 2 > len(tail) or (tail[topic_end] << 8 | tail[topic_end + 1]) != len(properties):
-            raise UndecodableUnit("the parts do not add up")
+        if topic_end + 2 > len(tail) or (tail[topic_end] << 8 | tail[topic_end + 1]) != len(tail) - topic_end - 2:
+            raise UndecodableUnit("the lengths of topic and properties do not add up")
         topic_bytes = tail[topic_start:topic_end]
-        topic = self._topics.get(topic_bytes)
-        if topic is None:
-            topic = self._topic(topic_bytes)
-        self._dispatch(topic, queue_id, queue_offset, sys_flag, timestamp, base + at, size, properties)
-        return int(size)
+        topic = self._topics.get(topic_bytes) or self._topic(topic_bytes)
 
-    def _short_of_a_unit(self, view: memoryview, at: int, end: int) -> int:
-        if end - at >= 8 and struct.unpack_from(">i", view, at + 4)[0] == MAGIC_BLANK:
-            return 0
-        raise UndecodableUnit(f"{end - at} bytes are too few for a unit")
-
-    def _dispatch(
-        self, topic: str, queue_id: int, queue_offset: int, sys_flag: int, timestamp: int, physical_offset: int,
-        size: int, properties: bytes,
-    ) -> None:  # fmt: skip
-        tags_code = self._tags_code(properties)
+        tags_code = 0
+        tags_at = tail.rfind(b"TAGS\x01", topic_end + 2) + 5
+        if tags_at > 4:
+            tags_end = tail.find(b"\x02", tags_at)
+            tags = tail[tags_at:tags_end] if tags_end >= 0 else tail[tags_at:]
+            known_code = self._tags.get(tags)
+            if known_code is None or (tags_at > topic_end + 7 and tail[tags_at - 6] != 2):
+                known_code = self._tags_code(tail[topic_end + 2 :], tags)
+            tags_code = known_code
         if topic == SCHEDULE_TOPIC:
-            tags_code = self._deliver_time(properties, timestamp, tags_code)
-        transaction = sys_flag & TRANSACTION_MASK
-        if transaction != TRANSACTION_PREPARED and transaction != TRANSACTION_ROLLBACK:
+            tags_code = self._deliver_time(tail[topic_end + 2 :], timestamp, tags_code)
+        if not sys_flag & _HALF:
             of_topic = self._queues.queues.get(topic)
             queue = of_topic.get(queue_id) if of_topic is not None else None
             if queue is None:
                 queue = self._queues.find_or_create(topic, queue_id)
-            queue.put(physical_offset, size, tags_code, queue_offset)
+            queue.put(base + at, size, tags_code, queue_offset)
             self.touched[queue] = None
             self.logics_msg_timestamp = timestamp
+        if self._tells_more:
+            properties = tail[topic_end + 2 :]
+            self._tell(topic, queue_id, queue_offset, sys_flag, timestamp, base + at, tags_code, properties)
+        return int(size)
+
+    def _short_of_a_unit(self, view: memoryview, at: int, end: int) -> int:
+        if end - at >= BLANK_SIZE and _SIZE_AND_MAGIC.unpack_from(view, at)[1] == MAGIC_BLANK:
+            return 0
+        raise UndecodableUnit(f"{end - at} bytes are too few for a unit")
+
+    def _tell(
+        self, topic: str, queue_id: int, queue_offset: int, sys_flag: int, timestamp: int, physical_offset: int,
+        tags_code: int, properties: bytes,
+    ) -> None:  # fmt: skip
+        """The index, the journal and waiting pulls."""
         if self._index is not None:
             found = property_text.decode(properties)
             self._index.put(
-                topic, physical_offset, timestamp, unique_key=found.get("UNIQ_KEY"), keys=found.get("KEYS"),
+                topic, physical_offset, timestamp, unique_key=found.get(UNIQ_KEY), keys=found.get(KEYS),
                 sys_flag=sys_flag,
             )  # fmt: skip
         if self._note is not None:
             self._note("message.dispatched", topic=topic, queue_id=queue_id, queue_offset=queue_offset)
-        if self.on_arrival is not None:
-            self.on_arrival(topic, queue_id, queue_offset + 1, tags_code, timestamp, StoredProperties(properties))
+        if self._on_arrival is not None:
+            self._on_arrival(topic, queue_id, queue_offset + 1, tags_code, timestamp, StoredProperties(properties))
 
     def _topic(self, data: bytes) -> str:
         if len(self._topics) >= _CACHE_LIMIT:
@@ -209,25 +219,29 @@ class Dispatcher:
         topic = self._topics[data] = str(data, "utf-8", "replace")
         return topic
 
-    def _tags_code(self, properties: bytes) -> int:
-        """The hash of the whole TAGS property, 0 without one; found without decoding the others."""
-        at = properties.find(b"TAGS\x01")
-        if at < 0:
-            return 0
-        end = properties.find(b"\x02", at)
-        tags = properties[at + 5 : end] if end >= 0 else properties[at + 5 :]
-        if (at and properties[at - 1] != 2) or not tags or properties.find(b"TAGS\x01", at + 5) >= 0:
-            return hash_of_tags(property_text.decode(properties).get("TAGS"))
-        code = self._tags.get(tags)
-        if code is None:
+    def _tags_code(self, properties: bytes, tags: bytes) -> int:
+        """The hash of the whole TAGS property, 0 without one; remembered when ``tags`` is plainly it."""
+        known = property_text.decode(properties).get(TAGS)
+        code = hash_of_tags(known)
+        if known is not None and known.encode("utf-8", "replace") == tags:
             if len(self._tags) >= _CACHE_LIMIT:
                 self._tags.clear()
-            code = self._tags[tags] = hash_of_tags(str(tags, "utf-8", "replace"))
+            self._tags[tags] = code
         return code
+
+    @property
+    def on_arrival(self) -> Arrival | None:
+        """Called for each dispatched unit: topic, queue id, next queue offset, tags code, store time, properties."""
+        return self._on_arrival
+
+    @on_arrival.setter
+    def on_arrival(self, action: Arrival | None) -> None:
+        self._on_arrival = action
+        self._tells_more = self._index is not None or self._note is not None or action is not None
 
     def _deliver_time(self, properties: bytes, timestamp: int, tags_code: int) -> int:
         """In the schedule topic the tags code is when to deliver, ms. Mirrors computeDeliverTimestamp."""
-        text = property_text.decode(properties).get("DELAY", "")
+        text = property_text.decode(properties).get(DELAY, "")
         if not text.isascii() or not text.lstrip("-").isdigit():
             return tags_code
         level = min(int(text), len(self._delays_ms))

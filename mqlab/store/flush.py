@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mqlab.store.index_service import IndexService
 
 CHECKPOINT_INTERVAL_MS = 1_000
+UNITS_A_LOOK = 100  # dirty pages of queues are counted after so many units (a page holds 204)
 
 
 class Flusher:
@@ -52,9 +53,10 @@ class Flusher:
         self._commit: Deadline | None = None
         self._timeout: Deadline | None = None
         self._flush: Deadline | None = None
-        self._flush_is_soon = False
         self._queue_flush: Deadline | None = None
         self._queue_flush_is_soon = False
+        self._units_unseen = 0
+        self.is_armed = False  # what was put so far will be synced soon: nothing to arm
         self._checkpoint_flush: Deadline | None = None
         self.on_flushed: Callable[[], None] = lambda: None
         self.on_error: Callable[[OSError], None] = lambda error: None
@@ -64,11 +66,11 @@ class Flusher:
 
     def after_put(self) -> None:
         """Something was appended: arm what will sync it."""
-        if self.config.flush_disk_type == "SYNC_FLUSH":
-            if self._commit is None:
-                self._commit = self._clock.call_later(0, self._group_commit, "store.group_commit")
-        elif not self._flush_is_soon:
+        if self.config.flush_disk_type != "SYNC_FLUSH":
             self._arm_flush()
+        elif self._commit is None and self._timeout is None:
+            self._commit = self._clock.call_later(0, self._group_commit, "store.group_commit")
+            self.is_armed = True
 
     def wait(self, result: PutResult) -> Promise[str]:
         """PUT_OK once the message is as durable as the policy promises; FLUSH_DISK_TIMEOUT if that takes too long."""
@@ -86,6 +88,7 @@ class Flusher:
 
     def _group_commit(self) -> None:
         self._commit = None
+        self.is_armed = False
         self.sync_log()
         flushed = self._log.flushed_where
         served = [waiting for waiting in self._waiting if waiting[0] <= flushed]
@@ -149,13 +152,13 @@ class Flusher:
                 return
             self._flush.cancel()
         period = self.config.flush_interval_commit_log if enough else self.config.flush_commit_log_thorough_interval
-        self._flush_is_soon = enough
+        self.is_armed = enough
         due_ms = next_on_grid(self._clock.now_ms() + 1, period, self._origin_ms)
         self._flush = self._clock.call_at(due_ms, self._timed_flush, "store.flush")
 
     def _timed_flush(self) -> None:
         self._flush = None
-        self._flush_is_soon = False
+        self.is_armed = False
         config = self.config
         thorough = self._crossed(config.flush_interval_commit_log, config.flush_commit_log_thorough_interval)
         self.sync_log(0 if thorough else config.flush_commit_log_least_pages)
@@ -169,15 +172,17 @@ class Flusher:
 
     # ── consume queues and checkpoint ──
 
-    def after_dispatch(self) -> None:
+    def after_dispatch(self, units: int) -> None:
         """Units were added to queues: arm what will sync them."""
         if "checkpoint_ahead_of_queues" in self.config.sharp_edges:
             self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
             self._arm_checkpoint()
-        if not self._queue_flush_is_soon and self._dispatcher.touched:
+        self._units_unseen += units
+        if not self._queue_flush_is_soon and (self._queue_flush is None or self._units_unseen >= UNITS_A_LOOK):
             self._arm_queue_flush()
 
     def _arm_queue_flush(self) -> None:
+        self._units_unseen = 0
         least = self.config.flush_consume_queue_least_pages
         enough = any(queue.files.is_able_to_flush(least) for queue in self._dispatcher.touched)
         if self._queue_flush is not None:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from mqlab.errors import CorruptionError
+from mqlab.filter import tags
 from mqlab.ports import Note
 from mqlab.store.get_result import (
     FOUND,
@@ -52,6 +53,24 @@ class MessageFilter(Protocol):
     def matches_code(self, tags_code: int) -> bool: ...
 
     def matches_properties(self, properties: Mapping[str, str]) -> bool: ...
+
+
+class TagCodes:
+    """A subscription's tags as a MessageFilter: hashes are compared, so messages of colliding tags pass."""
+
+    needs_properties = False
+
+    def __init__(self, sub_expression: str) -> None:
+        self._tags = tags.parse(sub_expression)
+
+    def matches_code(self, tags_code: int) -> bool:
+        return self._tags.matches_code(tags_code)
+
+    def matches_properties(self, properties: Mapping[str, str]) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<TagCodes {self._tags.sub_string}>"
 
 
 class Reader:

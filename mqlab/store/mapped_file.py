@@ -12,6 +12,8 @@ Left out: reference counting (Python frees a mapping with its last reader), warm
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mqlab.ports import Files, Mapping
 
 OS_PAGE_SIZE = 4096
@@ -31,7 +33,7 @@ class MappedFile:
 
     __slots__ = (
         "_files", "_mapping", "_view", "flushed_position", "flushed_timestamp", "path", "size", "start_offset",
-        "store_timestamp", "wrote_position",
+        "store_timestamp", "write_at", "wrote_position",
     )  # fmt: skip
 
     def __init__(self, files: Files, directory: str, start_offset: int, size: int) -> None:
@@ -45,6 +47,7 @@ class MappedFile:
         self.flushed_position = 0
         self.store_timestamp = 0  # of the last message appended by this process
         self.flushed_timestamp = 0  # of the last message known to be on the disk
+        self.write_at: Callable[[int, bytes | bytearray], None] = self._map_and_write  # overwrite bytes; moves no position
 
     @property
     def view(self) -> memoryview:
@@ -64,7 +67,11 @@ class MappedFile:
         if self._mapping is None:
             self._mapping = self._files.map(self.path, self.size)
             self._view = self._mapping.view
+            self.write_at = self._mapping.write
         return self._mapping
+
+    def _map_and_write(self, position: int, data: bytes | bytearray) -> None:
+        self._map().write(position, data)
 
     def create(self) -> None:
         """Make the file, full size and all zero, if it is not there."""
@@ -73,12 +80,8 @@ class MappedFile:
     def append(self, data: bytes | bytearray) -> None:
         """Write behind what is written; the caller has checked that it fits."""
         position = self.wrote_position
-        (self._mapping or self._map()).write(position, data)
+        self.write_at(position, data)
         self.wrote_position = position + len(data)
-
-    def write_at(self, position: int, data: bytes) -> None:
-        """Overwrite bytes anywhere; moves no position."""
-        self._map().write(position, data)
 
     def read(self, position: int, size: int) -> bytes | None:
         """Bytes that are written already; None when they are not (all) there."""
@@ -124,6 +127,7 @@ class MappedFile:
         if self._mapping is not None:
             self._mapping.close()
             self._mapping = self._view = None
+            self.write_at = self._map_and_write
 
     def remove(self) -> None:
         """Close and delete the file; readers that hold a piece of it keep it alive."""

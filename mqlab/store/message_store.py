@@ -19,7 +19,7 @@ from mqlab.ports import Deadline
 from mqlab.promises import Promise
 from mqlab.store.commitlog import UnitTooLarge
 from mqlab.store.dispatch import Arrival
-from mqlab.store.put_checks import INNER_BATCH_BITS, INNER_NUM, SURELY_SHORT_TOPIC, batch_refusal_of, refusal_of
+from mqlab.store.put_checks import INNER_NUM, WAIT_FALSE, batch_refusal_of, refusal_of
 from mqlab.store.put_result import (
     CREATE_MAPPED_FILE_FAILED,
     MESSAGE_ILLEGAL,
@@ -30,15 +30,16 @@ from mqlab.store.put_result import (
 )
 from mqlab.store.store_lookups import StoreLookups
 from mqlab.wire.host import Host
+from mqlab.wire.property_names import UNIQ_KEY
 from mqlab.wire.record import Record
 from mqlab.wire.record_layout import MAX_PROPERTIES
-from mqlab.wire.sys_flag import TRANSACTION_COMMIT, TRANSACTION_MASK
+from mqlab.wire.sys_flag import INNER_BATCH, TRANSACTION_PREPARED
 
 if TYPE_CHECKING:
     from mqlab.wire.message import Message
 
 DISPATCH_PERIOD_MS = 1
-_WAIT_FALSE = b"WAIT\x01false"
+CHECKED_TOPICS_LIMIT = 10_000
 
 
 class MessageStore(StoreLookups):
@@ -48,7 +49,7 @@ class MessageStore(StoreLookups):
     caller dispatches). ``MessageStore.open`` makes one that drives itself. Mirrors DefaultMessageStore.
     """
 
-    _drive: Callable[[], None] | None = None
+    _drive: Callable[[int], None] | None = None
     _dispatch_deadline: Deadline | None = None
 
     @classmethod
@@ -70,74 +71,86 @@ class MessageStore(StoreLookups):
     def put(self, message: Record | Message, *, queue_id: int | None = None) -> PutResult:
         """Append one message; it becomes visible by dispatch and durable by the flush policy (``wait_durable``).
 
-        A Record gets its offsets, store time and check sum written into it. Never raises for what RocketMQ answers by a
-        status. Mirrors asyncPutMessage.
+        The record is not changed: its place and store time are in the result. What RocketMQ answers by a status is not
+        raised. Mirrors asyncPutMessage.
         """
         record = message if isinstance(message, Record) else self._record_of(message, queue_id)
-        topic, properties, sys_flag = record.topic, record.properties, record.sys_flag
-        if self._state != "running" or not self.is_writeable or self.page_cache_busy:
+        topic, properties = record.topic, record.properties
+        if not self._accepts:
             return self._unavailable()
         if (
-            not 0 < len(topic) <= SURELY_SHORT_TOPIC
-            or "/" in topic
-            or "." in topic
-            or len(record.body) > self.config.max_message_size
+            topic not in self._checked_topics
+            or len(record.body) > self._max_body
             or len(properties) > MAX_PROPERTIES
-            or sys_flag & INNER_BATCH_BITS
+            or record.sys_flag & INNER_BATCH
             or INNER_NUM in properties
         ):
-            refusal = refusal_of(record, self.config.max_message_size)
+            refusal = refusal_of(record, self._max_body)
             if refusal is not None:
                 return refusal
+            self._remember(topic)
         next_offsets = self.queues.next_offsets
         key = (topic, record.queue_id)
-        transaction = sys_flag & TRANSACTION_MASK
-        queue_offset = 0 if transaction and transaction != TRANSACTION_COMMIT else next_offsets.get(key, 0)
-        record.queue_offset = queue_offset
-        record.store_timestamp = timestamp = self.clock.now_ms()
-        record.body_crc = record.magic = None
+        numbered = not record.sys_flag & TRANSACTION_PREPARED  # set in prepared and in rolled back messages
+        queue_offset = next_offsets.get(key, 0) if numbered else 0
+        timestamp = self.clock.now_ms()
         try:
-            size = self.commit_log.append(record)
+            physical_offset, size = self.commit_log.append(record, queue_offset, timestamp)
         except (UnitTooLarge, UsageError) as error:
             return PutResult.refused(MESSAGE_ILLEGAL, str(error))
         except OSError as error:
             return PutResult.refused(CREATE_MAPPED_FILE_FAILED, str(error))
-        if not transaction or transaction == TRANSACTION_COMMIT:
+        if numbered:
             next_offsets[key] = queue_offset + 1
-        wait = _WAIT_FALSE not in properties
-        result = PutResult(PUT_OK, record.physical_offset, size, queue_offset, timestamp, record.store_host, wait)
-        self._appended(record, result)
+        wait = WAIT_FALSE not in properties
+        result = PutResult(PUT_OK, physical_offset, size, queue_offset, timestamp, record.store_host, wait)
+        if not self.flusher.is_armed:
+            self.flusher.after_put()
+        if self._note is not None:
+            self._note_stored(record, result)
+        if self._drive is not None:
+            self._drive(timestamp)
+        elif self._dispatch_deadline is None:
+            self._arm_dispatch()
         return result
 
     def put_batch(self, records: list[Record]) -> PutResult:
         """Append several messages of one queue side by side in one file, or none of them. Mirrors asyncPutMessages."""
-        if self._state != "running" or not self.is_writeable or self.page_cache_busy:
+        if not self._accepts:
             return self._unavailable()
-        refusal = batch_refusal_of(records, self.config.max_message_size)
+        refusal = batch_refusal_of(records, self._max_body)
         if refusal is not None:
             return refusal
         first = records[0]
         key = (first.topic, first.queue_id)
         queue_offset = self.queues.next_offsets.get(key, 0)
         timestamp = self.clock.now_ms()
-        for number, record in enumerate(records, queue_offset):
-            record.queue_offset = number
-            record.store_timestamp = timestamp
-            record.body_crc = record.magic = None
         try:
-            size = sum(self.commit_log.append_batch(records))
+            offsets = self.commit_log.append_batch(records, queue_offset, timestamp)
         except (UnitTooLarge, UsageError) as error:
             return PutResult.refused(MESSAGE_ILLEGAL, str(error))
         except OSError as error:
             return PutResult.refused(CREATE_MAPPED_FILE_FAILED, str(error))
         self.queues.next_offsets[key] = queue_offset + len(records)
         result = PutResult(
-            PUT_OK, first.physical_offset, size, queue_offset, timestamp, first.store_host,
-            _WAIT_FALSE not in first.properties,
+            PUT_OK, offsets[0], offsets[-1] - offsets[0], queue_offset, timestamp, first.store_host,
+            WAIT_FALSE not in first.properties, tuple(offsets[:-1]),
         )  # fmt: skip
-        result.unit_offsets = tuple([record.physical_offset for record in records])
-        self._appended(first, result)
+        if not self.flusher.is_armed:
+            self.flusher.after_put()
+        if self._note is not None:
+            self._note_stored(first, result)
+        if self._drive is not None:
+            self._drive(timestamp)
+        elif self._dispatch_deadline is None:
+            self._arm_dispatch()
         return result
+
+    def _remember(self, topic: str) -> None:
+        """A checked topic is not checked again."""
+        if len(self._checked_topics) >= CHECKED_TOPICS_LIMIT:
+            self._checked_topics.clear()
+        self._checked_topics.add(topic)
 
     def _record_of(self, message: Message, queue_id: int | None) -> Record:
         from mqlab.wire import properties
@@ -156,18 +169,13 @@ class MessageStore(StoreLookups):
             return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store is not writeable: the disk is full or failed")
         return PutResult.refused(OS_PAGE_CACHE_BUSY, "the page cache is busy: the disk does not keep up")
 
-    def _appended(self, record: Record, result: PutResult) -> None:
-        self.flusher.after_put()
-        if self._note is not None:
-            self._note(
-                "message.stored", topic=record.topic, queue_id=record.queue_id, queue_offset=result.queue_offset,
-                physical_offset=result.physical_offset, size=result.size, count=result.message_count,
-                msg_id=record.property_map.get("UNIQ_KEY") or result.offset_msg_id,
-            )  # fmt: skip
-        if self._drive is not None:
-            self._drive()
-        elif self._dispatch_deadline is None:
-            self._arm_dispatch()
+    def _note_stored(self, record: Record, result: PutResult) -> None:
+        assert self._note is not None
+        self._note(
+            "message.stored", topic=record.topic, queue_id=record.queue_id, queue_offset=result.queue_offset,
+            physical_offset=result.physical_offset, size=result.size, count=result.message_count,
+            msg_id=record.property_map.get(UNIQ_KEY) or result.offset_msg_id,
+        )  # fmt: skip
 
     def wait_durable(self, result: PutResult) -> Promise[str]:
         """Resolves to PUT_OK, or to FLUSH_DISK_TIMEOUT, by the flush policy: at once under ASYNC_FLUSH."""
@@ -175,7 +183,7 @@ class MessageStore(StoreLookups):
             return Promise.of(result.status)
         answer = self.flusher.wait(result)
         if self._drive is not None:
-            self._drive()
+            self._drive(self.clock.now_ms())
         return answer
 
     # ── dispatching ──
@@ -184,7 +192,7 @@ class MessageStore(StoreLookups):
         """Dispatch what is confirmed, at most so many units; how many it was."""
         done = self.dispatcher.run(self.confirm_offset, max_units)
         if done:
-            self.flusher.after_dispatch()
+            self.flusher.after_dispatch(done)
         return done
 
     @property
@@ -225,17 +233,16 @@ class MessageStore(StoreLookups):
             self._dispatch_deadline.cancel()
         super().shutdown()
 
-    def drive_by(self, run_due: Callable[[], None], *, dispatch: bool) -> None:
-        """Let every put flush (under SYNC_FLUSH) and dispatch before it returns, and run timers that are due."""
+    def drive_by(self, run_due: Callable[[int], None], *, dispatch: bool) -> None:
+        """Let every put flush (SYNC_FLUSH) and dispatch before it returns; ``run_due(now_ms)`` runs due timers."""
 
-        def drive() -> None:
-            run_due()
-            if dispatch:
-                self.dispatch()
+        def run_due_and_dispatch(now_ms: int) -> None:
+            run_due(now_ms)
+            self.dispatch()
 
-        self._drive = drive
+        self._drive = run_due_and_dispatch if dispatch else run_due
         self._dispatches_at_close = dispatch
-        drive()
+        self._drive(self.clock.now_ms())
 
     def delete_topic(self, topic: str) -> bool:
         """Delete a topic's queues; False when it has none. Its messages stay in the log until that is cleaned."""

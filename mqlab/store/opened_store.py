@@ -46,8 +46,6 @@ class OpenedStore:
         self.clock = clock
         self.store_host = store_host
         self.auto_dispatch = auto_dispatch
-        self.page_cache_busy = False  # a lab's fault: puts answer OS_PAGE_CACHE_BUSY
-        self.is_writeable = True
         self.recovery_report = RecoveryReport()
         self._note = note
         self._memory_bytes = memory_bytes
@@ -56,11 +54,19 @@ class OpenedStore:
         self._on_arrival: Arrival | None = None
         self._dispatches_at_close = auto_dispatch
         self._state = "new"
+        self._is_writeable = True
+        self._page_cache_busy = False
+        self._accepts = False
+        self._checked_topics: set[str] = set()
         self._build(config if config is not None else StoreConfig())
 
     def _build(self, config: StoreConfig) -> None:
         files, directory = self.files, self.directory
         self.config = config
+        self._max_body = config.max_message_size
+        self._confirms_flushed = (
+            config.is_sync_flush and config.broker_role != "SLAVE" and not config.read_un_committed
+        )
         self.commit_log = CommitLog(files, f"{directory}/commitlog", config.mapped_file_size_commit_log)
         self.queues = ConsumeQueues(files, f"{directory}/consumequeue", config)
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
@@ -132,7 +138,7 @@ class OpenedStore:
         self.files.write(f"{self.directory}/abort", str(self._process_id).encode(), sync=True)
         self.files.sync_directory(self.directory)
         self._state = "running"
-        self.is_writeable = self.is_writeable and self.config.broker_role != "SLAVE"
+        self._decide_to_accept()
         self._started()
 
     def shutdown(self) -> None:
@@ -140,6 +146,7 @@ class OpenedStore:
         if self._state in ("closed", "new"):
             return
         was_running, self._state = self._state == "running", "closed"
+        self._decide_to_accept()
         self.flusher.sync_all()
         if self._dispatches_at_close:
             self.dispatcher.run(self.confirm_offset)
@@ -185,14 +192,36 @@ class OpenedStore:
     @property
     def confirm_offset(self) -> int:
         """Up to where messages may be dispatched: what is flushed under SYNC_FLUSH, else all (getConfirmOffset)."""
-        if self.config.is_sync_flush and self.config.broker_role != "SLAVE" and not self.config.read_un_committed:
-            return self.commit_log.flushed_where
-        return self.commit_log.max_offset
+        return self.commit_log.flushed_where if self._confirms_flushed else self.commit_log.max_offset
 
     @property
     def dispatch_behind_bytes(self) -> int:
         """How much of the log is not dispatched yet."""
         return max(0, self.commit_log.max_offset - self.dispatcher.reput_from)
+
+    @property
+    def is_writeable(self) -> bool:
+        """False when the disk is full or failed: puts answer SERVICE_NOT_AVAILABLE. Mirrors RunningFlags."""
+        return self._is_writeable
+
+    @is_writeable.setter
+    def is_writeable(self, value: bool) -> None:
+        self._is_writeable = value
+        self._decide_to_accept()
+
+    @property
+    def page_cache_busy(self) -> bool:
+        """A lab's fault: True makes puts answer OS_PAGE_CACHE_BUSY."""
+        return self._page_cache_busy
+
+    @page_cache_busy.setter
+    def page_cache_busy(self, value: bool) -> None:
+        self._page_cache_busy = value
+        self._decide_to_accept()
+
+    def _decide_to_accept(self) -> None:
+        is_master = self.config.broker_role != "SLAVE"
+        self._accepts = self._state == "running" and is_master and self._is_writeable and not self._page_cache_busy
 
     def _check_open(self) -> None:
         if self._state not in ("loaded", "running"):

@@ -17,13 +17,12 @@ from mqlab.store.put_result import MESSAGE_ILLEGAL, PROPERTIES_SIZE_EXCEEDED, Pu
 from mqlab.wire.names import RETRY_PREFIX
 from mqlab.wire.record import Record
 from mqlab.wire.record_layout import MAX_PROPERTIES
-from mqlab.wire.sys_flag import INNER_BATCH, NEED_UNWRAP, TRANSACTION_MASK
+from mqlab.wire.sys_flag import INNER_BATCH, TRANSACTION_MASK
 
 MAX_TOPIC_BYTES = 127
 MAX_RETRY_TOPIC_BYTES = 255
-SURELY_SHORT_TOPIC = MAX_TOPIC_BYTES // 4  # so many characters are never more bytes than allowed
-INNER_BATCH_BITS = INNER_BATCH | NEED_UNWRAP
 INNER_NUM = b"INNER_NUM\x01"
+WAIT_FALSE = b"WAIT\x01false"
 
 
 def refusal_of(record: Record, max_message_size: int) -> PutResult | None:

@@ -41,7 +41,8 @@ class PutResult:
 
     def __init__(
         self, status: str, physical_offset: int, size: int, queue_offset: int, store_timestamp: int,
-        store_host: tuple[str, int], wait_store_msg_ok: bool = True,
+        store_host: tuple[str, int], wait_store_msg_ok: bool = True, unit_offsets: tuple[int, ...] | None = None,
+        reason: str = "",
     ) -> None:  # fmt: skip
         self.status = status
         self.physical_offset = physical_offset
@@ -50,15 +51,13 @@ class PutResult:
         self.store_timestamp = store_timestamp
         self.store_host = store_host
         self.wait_store_msg_ok = wait_store_msg_ok
-        self.unit_offsets: tuple[int, ...] | None = None
-        self.reason = ""
+        self.unit_offsets = unit_offsets
+        self.reason = reason
 
     @classmethod
     def refused(cls, status: str, reason: str) -> PutResult:
         """Nothing was stored."""
-        result = cls(status, -1, 0, -1, 0, ("", 0))
-        result.reason = reason
-        return result
+        return cls(status, -1, 0, -1, 0, ("", 0), reason=reason)
 
     @property
     def is_ok(self) -> bool:

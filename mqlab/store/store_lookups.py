@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.store.get_result import GetResult, QueryResult
-from mqlab.store.getting import MAX_PULL_BYTES, MessageFilter
+from mqlab.store.getting import MAX_PULL_BYTES, MessageFilter, TagCodes
 from mqlab.store.opened_store import OpenedStore
 from mqlab.wire.record import Record, decode
 from mqlab.wire.units import CqUnit
@@ -36,9 +36,7 @@ class StoreLookups(OpenedStore):
         """
         self._check_open()
         if message_filter is None and sub_expression != "*":
-            from mqlab.filter import tags
-
-            message_filter = tags.parse(sub_expression)
+            message_filter = TagCodes(sub_expression)
         return self.reader.get(topic, queue_id, queue_offset, max_nums, message_filter, max_bytes)
 
     def min_offset(self, topic: str, queue_id: int) -> int:

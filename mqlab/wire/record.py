@@ -61,6 +61,7 @@ __all__ = [
     "decode",
     "decode_all",
     "encode",
+    "encode_at",
     "field_map",
     "set_offsets",
 ]
@@ -130,30 +131,40 @@ def encode(record: Record) -> bytes:
     >>> encode(Record("orders", b"hi")).hex()[:16]
     '00000063daa320a7'
     """
+    return encode_at(
+        record, record.queue_offset, record.physical_offset, record.store_timestamp, record.body_crc, record.magic
+    )
+
+
+def encode_at(
+    record: Record, queue_offset: int, physical_offset: int, store_timestamp: int, body_crc: int | None = None,
+    magic: int | None = None,
+) -> bytes:  # fmt: skip
+    """The bytes of a unit to be appended: place, time, check sum and magic as given, not as they stand in ``record``."""
     body, properties = record.body, record.properties
     born_host = _known_hosts.get(record.born_host) or _known_host(record.born_host)
     store_host = _known_hosts.get(record.store_host) or _known_host(record.store_host)
     body_length, properties_length = len(body), len(properties)
     try:
-        magic, topic = _known_topics.get(record.topic) or _known_topic(record.topic)
-        if record.magic is not None and record.magic != magic:
-            magic, topic = record.magic, _topic_part(record.topic, record.magic)
+        usual_magic, topic = _known_topics.get(record.topic) or _known_topic(record.topic)
+        if magic is not None and magic != usual_magic:
+            usual_magic, topic = magic, _topic_part(record.topic, magic)
         host_kinds, fixed_size, pack = 0, _V4_FIXED_SIZE, _V4_PACK
         if len(born_host) != V4_SIZE or len(store_host) != V4_SIZE:
             host_kinds = (len(born_host) > V4_SIZE) << 4 | (len(store_host) > V4_SIZE) << 5
             fixed_size, pack = FIXED_PARTS[host_kinds >> 4].size, FIXED_PARTS[host_kinds >> 4].pack
         start = pack(
             fixed_size + body_length + len(topic) + 2 + properties_length,
-            magic,
-            zlib.crc32(body) & 0x7FFFFFFF if record.body_crc is None else record.body_crc,
+            usual_magic,
+            zlib.crc32(body) & 0x7FFFFFFF if body_crc is None else body_crc,
             record.queue_id,
             record.flag,
-            record.queue_offset,
-            record.physical_offset,
+            queue_offset,
+            physical_offset,
             record.sys_flag & _NO_HOST_BITS | host_kinds,
             record.born_timestamp,
             born_host,
-            record.store_timestamp,
+            store_timestamp,
             store_host,
             record.reconsume_times,
             record.prepared_transaction_offset,
