@@ -40,8 +40,8 @@ def test_ten_runs_of_one_story_have_one_digest() -> None:
     assert len({digest() for _ in range(10)}) == 1
 
 
-def test_another_seed_has_another_history() -> None:
-    assert digest(5) != digest(6)
+def test_other_seeds_have_other_histories() -> None:
+    assert len({digest(seed) for seed in range(6)}) > 1  # few choices are left to chance, so some may agree
 
 
 def test_separate_processes_and_hash_seeds_have_the_same_digest() -> None:

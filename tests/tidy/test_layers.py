@@ -18,7 +18,8 @@ FLOORS = [
     (TOGETHER, {"runtime", "admin"}),
     (APART, {"views", "arrow"}),
     (APART, {"traffic", "spark"}),
-    (APART, {"teach", "widgets", "grading"}),
+    (APART, {"teach", "widgets"}),
+    (APART, {"grading"}),
     (TOGETHER, {"cli"}),
 ]
 FLOOR = {room: height for height, (_, rooms) in enumerate(FLOORS) for room in rooms}
@@ -28,9 +29,12 @@ LATE = {
     ("mqlab.store.inspector", "mqlab.runtime.read_only_files"): "StoreInspector(directory) opens real files by itself",
     ("mqlab.store.inspector", "mqlab.views.hexdump"): "StoreInspector.hexdump(physical_offset)",
     ("mqlab.store.inspector", "mqlab.views.table"): "StoreInspector.tree()",
-    ("mqlab.runtime.lab", "mqlab.views"): "deliveries, progress and the like are shown as a Table",
-    ("mqlab.runtime.lab", "mqlab.views.moments"): "lab.timeline()",
-    ("mqlab.runtime.lab", "mqlab.views.timeline"): "lab.timeline()",
+    ("mqlab.store.message_store", "mqlab.runtime.standalone"): "MessageStore.open(directory) brings real files and a clock",
+    ("mqlab.runtime.looking", "mqlab.views"): "deliveries, progress and the like are shown as a Table",
+    ("mqlab.runtime.looking", "mqlab.views.moments"): "lab.timeline() and lab.space_time()",
+    ("mqlab.runtime.looking", "mqlab.views.timeline"): "lab.timeline()",
+    ("mqlab.runtime.looking", "mqlab.views.offset_strip"): "lab.offset_strip(group)",
+    ("mqlab.runtime.looking", "mqlab.views.diagram"): "lab.diagram()",
 }
 
 # arrow and spark read stores through the record format alone, so that a Spark worker starts fast
@@ -43,7 +47,7 @@ def climbs(module: Module, found: Import) -> str | None:
     if parts[0] != "mqlab" or module.room == "":  # mqlab/__init__.py names what notebooks need
         return None
     target = parts[1] if len(parts) > 1 else ""
-    if target == module.room:
+    if target in (module.room, ""):  # "import mqlab" alone costs nothing
         return None
     if target not in FLOOR:
         return f"'{found.target}' is in no floor of this test"
