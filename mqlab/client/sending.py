@@ -110,7 +110,7 @@ class Sender:
             queue = self.select_queue(info, last_broker, is_retry=attempt > 0)
             last_broker = queue.broker_name
             left_ms = timeout_ms - (clock.now_ms() - began_ms)
-            if left_ms < 0:
+            if left_ms <= 0:  # RocketMQ asks for < 0; in virtual time a time-out ends in the very ms it was set for
                 raise RemotingError(
                     f"sendDefaultImpl call timeout: {timeout_ms} ms were used up after {attempt} attempts",
                     code="too_much_request",
