@@ -28,9 +28,11 @@ from mqlab.runtime.files import RealFiles
 from mqlab.runtime.handles import NodeHandle
 from mqlab.runtime.journal import Journal, StepRecord
 from mqlab.runtime.looking import WhatHappened
+from mqlab.runtime.shared import Database, Resource
 from mqlab.runtime.sim import DEFAULT_START_MS, SimWorld
 from mqlab.runtime.story import Story, StoryTeller
 from mqlab.runtime.threads import ThreadWorld
+from mqlab.runtime.traffic_verbs import TrafficVerbs
 
 if TYPE_CHECKING:
     from mqlab.store import StoreInspector
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 Duration = str | int
 
 
-class Lab(clients.ClientVerbs, Faults, WhatHappened):
+class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
     """A world of RocketMQ nodes. Raises UsageError for settings that do not exist, naming the nearest one.
 
     ``brokers`` and ``name_servers`` are counts or lists of names; ``broker`` and ``name_server`` hold settings by their
@@ -79,6 +81,8 @@ class Lab(clients.ClientVerbs, Faults, WhatHappened):
             )
         else:
             raise UsageError(f"there is no driver {driver!r}", hint='drivers are "sim" and "threads"')
+        self.began_ms = start_ms
+        self._resources: dict[str, Resource] = {}
         self.delivery_book = DeliveryBook()
         self.world.watchers.append(self.delivery_book.watch)
         self.files = RealFiles()
@@ -124,6 +128,20 @@ class Lab(clients.ClientVerbs, Faults, WhatHappened):
     ) -> None:  # fmt: skip
         """Create or change a topic on all brokers, or on those named, and wait until every name server knows."""
         cluster.create_topic(self, topic, read_queue_nums, write_queue_nums, perm, brokers)
+
+    # things shared by listeners ------------------------------------------------------------------------------------
+
+    def resource(self, name: str, *, slots: int | None = None) -> Resource:
+        """A shared thing to wait for, made when ``slots`` is given: ``with lab.resource("db"): context.sleep("20ms")``."""
+        if slots is not None:
+            self._resources[name] = Resource(self.world, name, slots)
+        if name not in self._resources:
+            raise UsageError(f"there is no resource {name!r}", hint=f'make it first: lab.resource("{name}", slots=10)')
+        return self._resources[name]
+
+    def database(self, name: str) -> Database:
+        """A SQLite database that all listeners can reach; its file survives kill and is in the Lab's directory."""
+        return Database(self.world, self.directory / f"{name}.sqlite")
 
     # time ------------------------------------------------------------------------------------------------------
 

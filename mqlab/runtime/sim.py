@@ -114,8 +114,10 @@ class SimWorld:
         self.nodes: dict[str, SimNode] = {}
         self.network = Links(self, latency_ms)
         self.workers: dict[str, SimWorkers] = {}
+        self.outside = SimNode(self, "lab", "10.255.255.254")  # whose events no fault touches
         self.watchers: list[Callable[[StepRecord, Change], None]] = []
         self.before_step: Callable[[int], None] | None = None  # faults and until_step hook in here
+        self.between_steps: list[Action] = []  # what the notebook wants done after the step under way
         self.storyteller: StoryTeller | None = None
         self.busy = 0  # armed events that are not periodic
         self.step_is_periodic = False  # the step under way only keeps the world ticking: so does what it sends
@@ -214,8 +216,14 @@ class SimWorld:
                 event.action()
             finally:
                 self._record, self._inside_step, self.step_is_periodic = None, False, False
+            while self.between_steps:
+                self.between_steps.pop(0)()
             return record
         return None
+
+    def at(self, due_ms: int, action: Action) -> None:
+        """Let the notebook act at a moment, between two steps: it may call, break and wait as it likes."""
+        self.arm(self.outside, due_ms, "lab.at", lambda: self.between_steps.append(action))
 
     def advance(self) -> StepRecord | None:
         """One step, inside the story when one is paused."""

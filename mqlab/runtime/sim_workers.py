@@ -53,13 +53,13 @@ class SimWorkers:
 
     def call(self, start: Callable[[], Promise[T]]) -> T:
         """Run ``start`` and block the caller only: a listener's coroutine, or the notebook, which plays the world."""
-        caller = _listener()
+        caller = current_listener()
         if caller is not None:
             caller.must_be_up()
         if not self.node.alive:
             raise UsageError(f"{self.node.name} is down", hint=f'lab.start("{self.node.name}") brings it back')
         if caller is not None:
-            return _wait(caller, start())
+            return wait(caller, start())
         self.world.open_call(self.node)
         promise = start()
         if not promise.done:
@@ -71,7 +71,7 @@ class SimWorkers:
         slept: Promise[None] = Promise()
         due_ms = self.world.now_ms + max(int(ms), 0)
         self.world.arm(self.node, due_ms, "listener.waited", lambda: slept.resolve(None))
-        _wait(caller, slept)
+        wait(caller, slept)
 
     def compute(self, ms: int) -> None:
         caller = _must_be_listener("compute")
@@ -80,7 +80,7 @@ class SimWorkers:
             self._occupy_core(ms, computed)
         else:
             self._core_queue.append((ms, computed))
-        _wait(caller, computed)
+        wait(caller, computed)
 
     def end(self) -> None:
         """The process is gone: NodeDown is raised in every running call, pools are emptied."""
@@ -91,6 +91,8 @@ class SimWorkers:
         self._core_queue.clear()
         running, self._running = self._running, []
         for coroutine in running:
+            for connection in coroutine.dies_with:
+                connection.close()
             coroutine.throw(NodeDown(f"{self.node.name} is down"))
 
     # inside ------------------------------------------------------------------------------------------------------
@@ -137,6 +139,7 @@ class ListenerCoroutine(greenlet.greenlet):
         super().__init__(body)
         self.workers = workers
         self.life = workers.node.incarnation
+        self.dies_with: list[Any] = []  # connections to close when the process is gone
 
     def must_be_up(self) -> None:
         """NodeDown when the process this call runs in is gone, whatever the call tries."""
@@ -151,20 +154,21 @@ class ListenerCoroutine(greenlet.greenlet):
             self.switch()
 
 
-def _listener() -> ListenerCoroutine | None:
+def current_listener() -> ListenerCoroutine | None:
+    """The listener call that is running now, None when it is the notebook or a node's handler."""
     current = greenlet.getcurrent()
     return current if isinstance(current, ListenerCoroutine) else None
 
 
 def _must_be_listener(what: str) -> ListenerCoroutine:
-    caller = _listener()
+    caller = current_listener()
     if caller is None:
         raise UsageError(f"context.{what} belongs into a listener; the notebook passes time with lab.run_for(...)")
     caller.must_be_up()
     return caller
 
 
-def _wait(caller: ListenerCoroutine, promise: Promise[T]) -> T:
+def wait(caller: ListenerCoroutine, promise: Promise[T]) -> T:
     """Leave a call until a promise is settled; it goes on in a step of its own node."""
     if not promise.done:
         node, hub = caller.workers.node, caller.parent

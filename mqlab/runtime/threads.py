@@ -55,6 +55,8 @@ class ThreadWorld:
         self._order = itertools.count()
         self._lock = threading.Lock()
         self._local = threading.local()
+        self.outside = SimNode(self, "lab", "10.255.255.254")
+        self._loops["lab"] = _Loop(self, self.outside)
 
     @property
     def now_ms(self) -> int:
@@ -147,6 +149,15 @@ class ThreadWorld:
             self.failures.append(failure)
         finally:
             self._local.record, self._local.periodic = None, False
+
+    def at(self, due_ms: int, action: Action) -> None:
+        """Let the notebook act at a moment, on a thread of its own: it may call, break and wait as it likes."""
+        self.arm(self.outside, due_ms, "lab.at", lambda: threading.Thread(target=action, daemon=True).start())
+
+    def open_call(self, node: SimNode, kind: str = "call") -> StepRecord:
+        """A record of its own for something the notebook does."""
+        with self._lock:
+            return self._open(node, kind, NOTEBOOK)
 
     def run_for_ms(self, ms: int) -> None:
         time.sleep(ms / 1000 / self.speed)

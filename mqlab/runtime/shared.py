@@ -1,0 +1,150 @@
+"""Things that listeners of several nodes share and wait for: slots of a resource, a database with its locks.
+
+Mirrors: a connection pool and a SQL database beside a RocketMQ consumer; SQLite stands for any of them. Lab 04 and 09.
+
+    with lab.resource("db", slots=10): context.sleep("20ms")     the eleventh waits, in virtual time
+    with lab.database("billing").connect() as connection: …      a file; it survives kill, what was not committed does not
+
+A listener that dies while it holds either gives it back: its connections are closed, which rolls back.
+Left out: fairness rules other than first come, first served.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import UsageError
+from mqlab.promises import Promise
+from mqlab.runtime import sim_workers
+from mqlab.runtime.sim import SimWorld
+
+if TYPE_CHECKING:
+    from mqlab.runtime.threads import ThreadWorld
+
+LOCK_RETRY_MS = 10
+LOCK_TIMEOUT_MS = 5_000
+
+
+class Resource:
+    """A number of slots; ``with resource:`` takes one, waiting for it like any caller, and gives it back."""
+
+    def __init__(self, world: SimWorld | ThreadWorld, name: str, slots: int) -> None:
+        if slots < 1:
+            raise UsageError(f"a resource needs at least one slot, not {slots}")
+        self._world = world
+        self.name = name
+        self.slots = slots
+        self.in_use = 0
+        self.longest_queue = 0
+        self._queue: deque[Promise[None]] = deque()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    def __enter__(self) -> Resource:
+        turn: Promise[None] = Promise()
+        if self.in_use < self.slots:
+            self.in_use += 1
+            turn.resolve(None)
+        else:
+            self._queue.append(turn)
+            self.longest_queue = max(self.longest_queue, len(self._queue))
+        try:
+            wait(self._world, turn)
+        except BaseException:  # killed in the queue, or holding a slot it was just given
+            if turn.done:
+                self.__exit__()
+            else:
+                self._queue.remove(turn)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._queue:
+            self._queue.popleft().resolve(None)
+        else:
+            self.in_use -= 1
+
+    def __repr__(self) -> str:
+        return f"<Resource {self.name}: {self.in_use}/{self.slots} in use, {self.waiting} waiting>"
+
+
+class Database:
+    """A SQLite file of a Lab. ``connect()`` gives ordinary sqlite3 connections."""
+
+    def __init__(self, world: SimWorld | ThreadWorld, path: Path) -> None:
+        self._world = world
+        self.path = path
+
+    def connect(self) -> sqlite3.Connection:
+        """A new connection; in a listener it dies with its node and waits for locks in virtual time."""
+        if not isinstance(self._world, SimWorld):
+            return sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_MS / 1000)
+        connection = sqlite3.connect(self.path, timeout=0, factory=WaitingConnection)
+        connection.world = self._world
+        caller = sim_workers.current_listener()
+        if caller is not None:
+            caller.dies_with.append(connection)
+        return connection
+
+    def __repr__(self) -> str:
+        return f"<Database {self.path.name}>"
+
+
+class WaitingConnection(sqlite3.Connection):
+    """A connection that waits for another's lock as the world does, 10 ms at a time, up to 5 s."""
+
+    world: SimWorld
+
+    def execute(self, *args: Any) -> sqlite3.Cursor:
+        return self._patiently(super().execute, *args)
+
+    def executemany(self, *args: Any) -> sqlite3.Cursor:
+        return self._patiently(super().executemany, *args)
+
+    def executescript(self, *args: Any) -> sqlite3.Cursor:
+        return self._patiently(super().executescript, *args)
+
+    def commit(self) -> None:
+        self._patiently(super().commit)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        if kind is None:
+            self.commit()
+            return False
+        self.rollback()
+        return False
+
+    def _patiently(self, act: Any, *args: Any) -> Any:
+        waited_ms = 0
+        while True:
+            try:
+                return act(*args)
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or waited_ms >= LOCK_TIMEOUT_MS:
+                    raise
+            pause: Promise[None] = Promise()
+            due_ms = self.world.now_ms + LOCK_RETRY_MS
+            self.world.arm(self.world.outside, due_ms, "database.retry", lambda pause=pause: pause.resolve(None))
+            wait(self.world, pause)
+            waited_ms += LOCK_RETRY_MS
+
+
+def wait(world: SimWorld | ThreadWorld, promise: Promise[Any]) -> None:
+    """Block the caller only until a promise is settled, whoever the caller is."""
+    if promise.done:
+        return
+    if isinstance(world, SimWorld):
+        caller = sim_workers.current_listener()
+        if caller is not None:
+            sim_workers.wait(caller, promise)
+        else:
+            world.play_until_settled(promise)
+        return
+    while not promise.done:
+        time.sleep(0.0005)
