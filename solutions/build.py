@@ -131,8 +131,10 @@ def notebook(text: str, where: str, *, solved: bool) -> dict[str, Any]:
     lab = f"lab{where[:2]}" if where[:2].isdigit() else Path(where).stem
     cells, seen = [], set()
     for number, cell in enumerate(read(text, where), 1):
-        student, answered = split(cell.source, f"{where}, cell of line {cell.line}")
-        source = answered if solved else student
+        source = cell.source
+        if cell.kind == "code":
+            student, answered = split(source, f"{where}, cell of line {cell.line}")
+            source = answered if solved else student
         identity, metadata = _identity(cell, lab, number)
         if identity in seen:
             raise UsageError(
@@ -171,7 +173,7 @@ def with_outputs(made: dict[str, Any]) -> dict[str, Any]:
     import nbformat
     from nbclient import NotebookClient
 
-    node = nbformat.from_dict(made)
+    node = nbformat.reads(json.dumps(made), as_version=4)
     client = NotebookClient(
         node, timeout=300, record_timing=False, resources={"metadata": {"path": str(ROOT / "solutions")}}
     )

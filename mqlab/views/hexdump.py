@@ -23,7 +23,7 @@ from mqlab.views.view import View
 from mqlab.wire import properties
 
 LINE = 16
-WHOLE_FIELD_BYTES = 96  # of a longer field the dump shows as much, from its start
+WHOLE_FIELD_BYTES = 256  # of a longer field the dump shows as much, from its start
 TABLE_BYTES = 12
 MAX_VALUE_COLUMNS = 100
 FIELD_INK = "#1f2430"

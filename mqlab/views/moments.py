@@ -183,17 +183,18 @@ def _faults(record: StepRecord) -> list[Moment]:
 
 def _moment(record: StepRecord, kind: str, values: Mapping[str, Any]) -> Moment:
     look, sentence = SENTENCES.get(kind) or STEP_SENTENCES[kind]
-    known = plain(values)
+    known, raw = plain(values), plain(values)
     if kind == "listener.returned" and known.get("status") in ("RECONSUME_LATER", "SUSPEND_CURRENT_QUEUE_A_MOMENT"):
         look = "trouble"
     carried = _carried(values)
     if len(carried) == 1:
-        known = plain(carried[0]) | known
+        raw = plain(carried[0]) | raw
+        known |= raw
     known["entries"] = f"entry {known.get('queue_offset')}" if len(carried) == 1 else f"{len(carried)} messages"
     known.setdefault("count", len(carried) or known.get("messages", 0))
     known.setdefault("file", str(known.get("path", "")).rsplit("/", 1)[-1])
     text = sentence.format_map(_Words(known))
-    return Moment(record.now_ms, record.node, kind, text, look, step=record.step, values=tuple(_small(known)))
+    return Moment(record.now_ms, record.node, kind, text, look, step=record.step, values=tuple(_small(raw)))
 
 
 class _Words(dict[str, Any]):

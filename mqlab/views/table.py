@@ -22,6 +22,7 @@ from markupsafe import Markup
 from mqlab.errors import UsageError
 from mqlab.views.text_width import cut, pad, printable, width
 from mqlab.views.view import View
+from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
     import pandas
@@ -242,6 +243,8 @@ def shown_value(name: str, value: Any) -> str:
         return text_of_bytes(bytes(value))
     if isinstance(value, float):
         return f"{value:.6g}"
+    if isinstance(value, MessageQueue):
+        return f"{value.topic} {value.broker_name} {value.queue_id}"  # str() is RocketMQ's long form
     is_time = name.endswith(("_ms", "_timestamp")) and isinstance(value, int) and not isinstance(value, bool)
     if is_time and value >= FIRST_CALENDAR_MS:
         return calendar(value)

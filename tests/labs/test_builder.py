@@ -15,7 +15,7 @@ from solutions import build
 SOURCE = '''# %% [markdown]
 # # Заголовок 标题 🙂
 #
-# Text.
+# ### Text
 
 # %% tags=["explorer"]
 x = 1
@@ -61,17 +61,17 @@ def source_of(cell: dict[str, object]) -> str:
 
 def test_the_student_gets_starters_and_no_answer() -> None:
     texts = [source_of(cell) for cell in cells(False)]
-    assert texts[0] == "# Заголовок 标题 🙂\n\nText."
+    assert texts[0] == "# Заголовок 标题 🙂\n\n### Text"
     assert texts[2] == '# exercise: lab99.find\ndef find(data):\n    """Find it."""\n    ...  # your code here'
     assert texts[4] == 'predict("lab99.kept", ...)  # "stays" or "gone"'
-    assert "secret" not in "".join(texts) and "###" not in "".join(texts)
+    assert "secret" not in "".join(texts) and "###" not in "".join(texts[1:])
 
 
 def test_the_solution_gets_answers_and_no_markers() -> None:
     texts = [source_of(cell) for cell in cells(True)]
     assert texts[2].endswith('    """Find it."""\n    return data.index(b"secret")')
     assert texts[4] == 'predict("lab99.kept", "stays")'
-    assert "###" not in "".join(texts)
+    assert "###" not in "".join(texts[1:])
 
 
 def test_ids_are_the_same_in_both_and_name_the_exercise() -> None:

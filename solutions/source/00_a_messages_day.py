@@ -1,0 +1,503 @@
+# %% [markdown]
+# # Lab 00: A message's day
+#
+# ## Why
+#
+# Friday, half past five. Billing is live; the audit service will be ready on Monday.
+#
+# "No problem," says one colleague, "audit starts on Monday, the messages will wait for it."
+#
+# "They will not," says another. "Billing acknowledges every message, and what is acknowledged is deleted."
+#
+# One of them is wrong, and the auditors would like to know which. In this lab you will not have to believe either: you
+# will send messages to a broker, let a service acknowledge them, and then open the broker's own files and look.
+
+# %% [markdown]
+# ## Objectives
+#
+# About 60 minutes. You need Python. You need to know nothing about message brokers, and nothing has to be installed:
+# the whole cluster runs inside this notebook.
+#
+# When you are done you can
+#
+# - name the steps of a message's day, and say on which machine each happens;
+# - find one message in the three files that know of it;
+# - say what an *acknowledgement* is, who remembers it, and from when on;
+# - say what a service gets again after a crash.
+
+# %% [markdown]
+# ## The world
+#
+# Five words are enough to begin with.
+#
+# | word | 中文 | what it is |
+# |---|---|---|
+# | **broker** | 消息服务器 | the machine that stores messages; ours is `broker-a` |
+# | **name server** | 名称服务 | the machine that knows which broker has which topic |
+# | **producer** | 生产者 | a program that sends messages; ours is the `shop` |
+# | **topic** and **queue** | 主题, 队列 | messages of one kind go to a topic; a topic is made of queues. Ours has one queue, so that every picture stays small |
+# | **consumer group** | 消费者组 | a service that reads a topic, on one machine or on many; ours are `billing` and `audit` |
+#
+# A demonstration in these labs is a **story**: a function that gets a `Lab`, which is a whole cluster with a clock of
+# its own. `play(story, seed=7)` tells the story on a fresh cluster and gives it back to you, to be looked at. The same
+# seed gives the same day, to the byte, as often as you like.
+
+# %%
+from mqlab import CONSUME_SUCCESS, Message, play
+from mqlab.teach import check, hint, predict, reveal
+from mqlab.views import Table
+
+# %% [markdown]
+# ## Morning: three orders are sent
+#
+# Each `Message` has a topic, a body (bytes: the broker never looks inside) and, if you like, keys to find it by.
+
+# %%
+ORDERS = {"order-1": "книга", "order-2": "三本书", "order-3": "🎁 for Anna"}
+
+
+def morning(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for key, body in ORDERS.items():
+        shop.send(Message("orders", body.encode(), keys=key))
+        lab.run_for("20ms")
+
+
+lab = play(morning, seed=7)
+lab.timeline()
+
+# %% [markdown]
+# Read the picture from top to bottom; the left column is the time since the first line. Three times the same happens:
+#
+# 1. The shop sends a request to the broker (an arrow; the words on it are the request's name in RocketMQ).
+# 2. The broker **writes the message** at the end of one long file, the **commit log** (提交日志), and says at which byte.
+# 3. The broker answers `SUCCESS`. It has written the message down, so the shop may forget it.
+# 4. A moment later the broker writes an **entry** for it into the queue. The entry is small; it only says where the
+#    message lies. Consumers find messages by these entries.
+#
+# Nobody drew this picture: it is made from the journal of the run you have just made. "The same as text" under it is for
+# those who cannot see it, or would rather search.
+
+# %% [markdown]
+# ## Three files know your message
+#
+# The broker is an ordinary program with ordinary files. These are the ones that matter today:
+
+# %%
+Table([row for row in lab.store().tree() if row.path.startswith(("commitlog", "consumequeue", "config/cons"))])
+
+# %% [markdown]
+# **First file: the commit log.** Every message of every topic, one behind the other. This is the second order, byte by
+# byte. Each colour is one field, and the table under the bytes names them in the same order. Look for the body, the
+# topic, and the three places where the message says who it is: `queue_id`, `queue_offset`, `physical_offset`.
+
+# %%
+first, second, third = lab.store().messages("orders")
+lab.store().hexdump(second.physical_offset)
+
+# %% [markdown]
+# **Second file: the consume queue** (消费队列). Twenty bytes a message, nothing else. The first eight are the place in
+# the commit log: compare them with the `physical_offset` above. The number of an entry is the message's **queue offset**
+# (队列偏移量): 0, 1, 2, …
+
+# %%
+from pathlib import Path
+
+from mqlab.views.hexdump import Hexdump
+from mqlab.wire.units import cq_field_map
+
+queue_file = Path(lab.store().directory, "consumequeue", "orders", "0", "00000000000000000000")
+Hexdump(cq_field_map(queue_file.read_bytes(), 20 * second.queue_offset), base=20 * second.queue_offset)
+
+# %% [markdown]
+# **Third file: `config/consumerOffset.json`.** It says how far each group has read. It does not exist yet: nobody has
+# read anything. So let somebody read.
+
+# %% [markdown]
+# ## Noon: billing reads
+#
+# ### Predict
+#
+# A service reads with a **listener**: a function that gets messages and returns `CONSUME_SUCCESS` when it is done with
+# them. That is the acknowledgement (确认). Before you run anything, answer two questions. Replace the `...`; the answer
+# is locked, so that you can compare it with the run.
+
+# %%
+### BEGIN SOLUTION
+predict("lab00.after_ack", 3)
+### STARTER
+# predict("lab00.after_ack", ...)
+### END SOLUTION
+
+# %%
+### BEGIN SOLUTION
+predict("lab00.known_when", "later")
+### STARTER
+# predict("lab00.known_when", ...)
+### END SOLUTION
+
+# %% [markdown]
+# ### Run
+#
+# The listener takes 200 ms for an order. `context.sleep` passes virtual time: a whole day in these labs takes you no
+# longer than a blink.
+
+
+# %%
+def handle(messages, context):
+    context.sleep("200ms")
+    return CONSUME_SUCCESS
+
+
+def read_orders(lab, group):
+    consumer = lab.push_consumer(group)
+    consumer.subscribe("orders", "*")
+    consumer.on_messages(handle)
+    consumer.start()
+    return consumer
+
+
+# %%
+def noon(lab):
+    morning(lab)
+    read_orders(lab, "billing")
+    lab.run_for("30s")
+
+
+lab = play(noon, seed=7)
+lab.deliveries("billing")
+
+# %% [markdown]
+# ### Look
+#
+# One row a delivery: which message went to which client, when, and what the listener said. Now the question that the
+# two colleagues argued about. How many messages are in the commit log?
+
+# %%
+in_the_log = list(lab.store().messages("orders"))
+reveal("lab00.after_ack", len(in_the_log))
+
+# %% [markdown]
+# All of them. And they are where they were:
+
+# %%
+from mqlab.views.queue import show_queue
+
+show_queue(lab, "orders")
+
+# %% [markdown]
+# An acknowledgement deletes nothing. It moves a number: *billing reads 3 next*. That number is the group's **offset**
+# (消费位点), and it always means the **next** message to read, not the last one read.
+#
+# Here is the whole day of the second order, from the shop to that number.
+
+# %%
+lab.timeline(second.msg_id)
+
+# %% [markdown]
+# Follow billing's lane. It got the orders as an answer to a `PULL_MESSAGE` of its own: nothing is pushed, it asks. Then
+# the listener runs and returns, and the client notes the new offset *in memory*. Only much later does a request go to the
+# broker, `UPDATE_CONSUMER_OFFSET`, one for all three orders. How much later?
+
+# %%
+returned = lab.journal.changes("listener.returned")[-1][0].now_ms
+committed = lab.journal.changes("offset.committed")[0][0].now_ms
+print(f"The broker knew {committed - returned} ms after the last listener had returned.")
+reveal("lab00.known_when", "later" if committed - returned > 1000 else "at once")
+
+# %% [markdown]
+# And this is the third file, read into a dictionary: for each topic and group, one number a queue.
+
+# %%
+lab.store().config("consumerOffset.json")["offsetTable"]
+
+# %% [markdown]
+# ## Evening: audit arrives late
+#
+# ### Predict
+#
+# It is Monday: billing has acknowledged everything long ago, and audit starts for the first time.
+
+# %%
+### BEGIN SOLUTION
+predict("lab00.audit", 3)
+### STARTER
+# predict("lab00.audit", ...)
+### END SOLUTION
+
+# %% [markdown]
+# ### Run, and look
+
+
+# %%
+def evening(lab):
+    noon(lab)
+    lab.run_for("30s")
+    read_orders(lab, "audit")
+    lab.run_for("5s")
+
+
+lab = play(evening, seed=7)
+reveal("lab00.audit", len(lab.deliveries("audit")))
+
+# %% [markdown]
+# Audit gets every order, as if billing did not exist: each group has its own number in the same queue. Where is audit's?
+
+# %%
+show_queue(lab, "orders")
+
+# %% [markdown]
+# Not there. Audit has handled everything, but its client has not reported yet, so the broker knows nothing of it. Thirty
+# seconds later it does:
+
+
+# %%
+def night(lab):
+    evening(lab)
+    lab.run_for("30s")
+
+
+lab = play(night, seed=7)
+show_queue(lab, "orders")
+
+# %%
+Table([*lab.progress("billing"), *lab.progress("audit")])
+
+# %% [markdown]
+# The rows of `%RETRY%billing` and `%RETRY%audit` are the groups' own **retry topics** (重试队列), where a message goes
+# when a listener fails. Lab 07 is about them; today nothing fails.
+#
+# And this is who has a connection to whom. Every client talks to the name server, to learn where the topic is, and to the
+# broker. The shop knows nothing of billing and audit, nor they of each other.
+
+# %% tags=["nbval-ignore-output"]
+lab.diagram()
+
+# %%
+lab.diagram().table()
+
+# %% [markdown]
+# ### Step through the day
+#
+# Now you drive. **Step** goes on to the next thing that happened, **Back** takes it back, the player runs, and the
+# slider jumps. (Tab moves between them, Space presses, arrow keys move the slider.) Each stop is the world itself,
+# replayed up to that moment, so what you see in the queue is what is in its file.
+#
+# Find the stop at which a message is stored but not yet in the queue. Find the stop at which billing has handled an
+# order and the broker does not know it.
+
+# %% tags=["explorer"]
+from mqlab.widgets import explore
+
+
+def queue_now(lab):
+    return [show_queue(lab, "orders")] if "orders" in lab.store().topics() else []
+
+
+explorer = explore(night, seed=7, show=queue_now)
+explorer
+
+# %% [markdown]
+# The same stops as a table, for a page that cannot be clicked:
+
+# %%
+explorer.stepper.table()
+
+# %% [markdown]
+# ## Build
+#
+# Two exercises now, a third after the crash. `check(...)` tries your function on days that you have not seen. When you
+# are stuck, `hint("lab00.find")` gives you the first of three hints; asking is free.
+#
+# ### Exercise 1: find your message in three files
+#
+# Write `find`. It gets what you have looked at above, as plain bytes:
+#
+# - `entries`: the consume queue file of queue 0. Entry *n* has 20 bytes: the place in the log (8), the size of the
+#   message's unit (4), a tag code (8); big-endian, which `struct` calls `">"`.
+# - `log`: the commit log file.
+# - `offset_table`: the third file, as `{"orders@billing": {0: 3}, …}`: group's next offset, for each queue.
+
+# %%
+import struct
+
+
+# %%
+# exercise: lab00.find
+def find(queue_offset, entries, log, offset_table):
+    """Where is message number queue_offset, and which of the groups "audit" and "billing" are past it?
+
+    Returns a tuple: (physical offset, the bytes of its unit in the log, names of the groups past it, sorted).
+    """
+    ### BEGIN SOLUTION
+    physical_offset, size, _ = struct.unpack_from(">qiq", entries, 20 * queue_offset)
+    unit = log[physical_offset : physical_offset + size]
+    next_offsets = {group: offset_table.get(f"orders@{group}", {}).get(0, 0) for group in ("audit", "billing")}
+    return physical_offset, unit, [group for group, offset in next_offsets.items() if offset > queue_offset]
+    ### END SOLUTION
+
+
+# %%
+check("lab00.find")
+
+# %% [markdown]
+# ### Exercise 2: read the timeline
+#
+# Write `read_day`. It gets the rows of a timeline, as you get them here, and answers three questions about one message
+# and one group. Each row is a dictionary; what the journal wrote down is under `"values"`.
+
+# %%
+rows = lab.timeline().table().to_dicts()
+for kind in ("message.stored", "listener.started", "offset.committed"):
+    print(next(row for row in rows if row["kind"] == kind), "\n")
+
+
+# %%
+# exercise: lab00.timeline
+def read_day(rows, msg_id, group):
+    """When was the message stored, when did the group first see it, when did the broker know the group is past it?
+
+    Returns a tuple (stored_ms, seen_ms, known_ms) of times now_ms, with None for what did not happen.
+    """
+
+    ### BEGIN SOLUTION
+    def of(kind, **wanted):
+        return [row for row in rows if row["kind"] == kind and wanted.items() <= row["values"].items()]
+
+    stored = of("message.stored", msg_id=msg_id)[0]
+    seen = of("listener.started", msg_id=msg_id, group=group)
+    offset = stored["values"]["queue_offset"]
+    known = [row for row in of("offset.committed", group=group) if row["values"]["queue_offset"] > offset]
+    return stored["now_ms"], seen[0]["now_ms"] if seen else None, known[0]["now_ms"] if known else None
+    ### END SOLUTION
+
+
+# %%
+check("lab00.timeline")
+
+# %% [markdown]
+# ## Break it
+#
+# Billing starts, handles all three orders, and three seconds later its process is killed. Ten seconds after that it is
+# started again.
+
+# %%
+### BEGIN SOLUTION
+predict("lab00.again", 3)
+### STARTER
+# predict("lab00.again", ...)
+### END SOLUTION
+
+
+# %%
+def crash(lab):
+    morning(lab)
+    read_orders(lab, "billing")
+    lab.run_for("3s")
+    lab.kill("billing-1")
+    lab.run_for("10s")
+    lab.start("billing-1")
+    lab.run_for("15s")
+
+
+lab = play(crash, seed=7)
+lab.deliveries("billing")
+
+# %%
+killed = lab.journal.of("fault.killed")[0].now_ms
+reveal("lab00.again", sum(row.started_ms > killed for row in lab.deliveries("billing")))
+
+# %% [markdown]
+# Three customers have now paid twice, unless billing is prepared for it. Nobody made a mistake: the broker delivered
+# what, to its knowledge, had not been handled. This promise is called **at least once** (至少一次).
+#
+# `reconsume_times` is 0 in every row: to the broker these are first deliveries, not retries. A service cannot tell from
+# the message that it has seen it before. It has to remember on its own; lab 04 shows how.
+
+# %%
+lab.timeline(second.msg_id)
+
+# %% [markdown]
+# And the broker? Kill it too. What it has written stays: its files are still there, and it reads them when it starts.
+
+
+# %%
+def broker_crash(lab):
+    noon(lab)
+    lab.kill("broker-a")
+    lab.run_for("5s")
+    lab.start("broker-a")
+    lab.run_for("40s")
+
+
+lab = play(broker_crash, seed=7)
+show_queue(lab, "orders")
+
+# %% [markdown]
+# ### Exercise 3: say where each group stands after a crash
+#
+# All consumers are killed at the same moment. You get the rows of the timeline up to that moment, and the names of the
+# groups. What will each group read next from the queue when it is started again?
+
+
+# %%
+# exercise: lab00.crash
+def stand(rows, groups):
+    """The next queue offset of each group after its consumer was killed: a dictionary {group: offset}.
+
+    The topic has one queue. A group of which the broker was never told anything begins at 0.
+    """
+    ### BEGIN SOLUTION
+    told = dict.fromkeys(groups, 0)
+    for row in rows:
+        if row["kind"] == "offset.committed" and row["values"]["group"] in told:
+            told[row["values"]["group"]] = row["values"]["queue_offset"]
+    return told
+    ### END SOLUTION
+
+
+# %%
+check("lab00.crash")
+
+# %% [markdown]
+# ## What this does not prove
+#
+# - **Messages do not stay for ever.** The broker deletes whole files of its log, by default when they are 72 hours old
+#   (at 04:00), sooner when the disk is full, and it does not ask who has read them. Audit could wait from Friday to
+#   Monday morning, not much longer. Lab 01 lets you see it.
+# - **A killed process is not a pulled plug.** `kill` leaves what the process had written with the operating system. What
+#   a power cut takes depends on when the broker forces its file to disk (lab 01).
+# - **One queue, one broker, one consumer a group.** With several, order and sharing become questions (labs 02, 03, 05).
+# - **That audit got the old orders has a condition.** A new group begins at the start of a queue while the queue's first
+#   message is still there and in memory; on an old topic it begins at the *end* unless it asks for more (lab 04).
+# - **The network and the clock are simulated,** the files and the frames are not: other tools can read them.
+
+# %% [markdown]
+# ## RocketMQ does it so
+#
+# | step | where in RocketMQ |
+# |---|---|
+# | the shop sends | `DefaultMQProducer.send`, request `SEND_MESSAGE_V2` |
+# | the broker writes | `SendMessageProcessor`, `CommitLog.asyncPutMessage` |
+# | the entry in the queue | `DefaultMessageStore.ReputMessageService`, `ConsumeQueue` |
+# | billing fetches | `DefaultMQPushConsumerImpl.pullMessage`, `PullMessageProcessor`: a *push* consumer pulls, and the broker holds the pull until something comes (`PullRequestHoldService`) |
+# | billing is done | `ConsumeMessageConcurrentlyService.processConsumeResult`, `RemoteBrokerOffsetStore.updateOffset` |
+# | the broker is told | `RemoteBrokerOffsetStore.persistAll`: after 10 s, then every 5 s; also along with the next pull |
+# | the broker remembers | `ConsumerOffsetManager`, written to `consumerOffset.json` every 5 s |
+#
+# Where you may read it differently: "the broker pushes" (it answers pulls), "the broker marks a message as consumed" (it
+# has no such mark; a group is one number a queue), "an ack deletes" (true for a RabbitMQ queue, not here).
+
+# %% [markdown]
+# ## Reflect
+#
+# - Ten groups read the same topic. What does the tenth cost the broker in disk space?
+# - Billing reports its offset every 5 seconds. What would you gain, and what would it cost, to report after each message?
+# - The colleague who was wrong had a good reason to be. Which broker had they used before?
+
+# %% [markdown]
+# ## Next
+#
+# The numbers of these labs are in files, so other programs can read them. Look at [lab 10](10-spark-reads-the-broker.ipynb):
+# Spark counts what you have stored today. All labs: [index](index.ipynb).

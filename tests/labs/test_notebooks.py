@@ -1,0 +1,105 @@
+"""Every lab: built from its source, free of answers; unsolved nothing is started, solved it is as committed."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+
+from mqlab.teach.exercises import manifest
+from solutions import build
+from tests.labs.notebooks import ROOT, errors, execute, load_json, nbval, read, source, texts
+
+SOURCES = sorted(build.SOURCES.glob("*.py"))
+LABS = [
+    pytest.param(path, marks=[pytest.mark.spark] if path.stem[:2] >= "10" else [], id=path.stem)
+    for path in SOURCES
+    if path.stem[:2].isdigit()
+]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_the_committed_notebooks_are_what_their_source_says(path: Path) -> None:
+    assert build.stale(path) == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_a_lab_has_no_outputs_and_no_solution_text(path: Path) -> None:
+    lab = read(build.targets(path)[0])
+    assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in lab.cells)
+    handed_out = "\n".join(cell.source for cell in lab.cells)
+    assert "SOLUTION" not in handed_out
+    for answer in re.findall(
+        r"### BEGIN SOLUTION\n(.*?)\s*### (?:STARTER|END SOLUTION)", path.read_text("utf-8"), re.DOTALL
+    ):
+        assert answer.strip() not in handed_out
+        for line in answer.splitlines():
+            assert len(line.strip()) < 25 or line.strip() not in handed_out
+
+
+@pytest.mark.parametrize("path", LABS)
+def test_lab_and_solution_have_the_same_cells(path: Path) -> None:
+    lab, solution = (load_json(target) for target in build.targets(path) if target is not None)
+    assert [(c["id"], c["cell_type"], c["metadata"]) for c in lab["cells"]] == [
+        (c["id"], c["cell_type"], c["metadata"]) for c in solution["cells"]
+    ]
+
+
+@pytest.mark.parametrize("path", LABS)
+def test_a_solution_was_run_to_its_end_and_its_explorers_are_saved_without_outputs(path: Path) -> None:
+    _, solution = build.targets(path)
+    assert solution is not None
+    for cell in load_json(solution)["cells"]:
+        if cell["cell_type"] == "code":
+            is_explorer = "explorer" in cell["metadata"].get("tags", [])
+            assert (cell["execution_count"] is None) == is_explorer
+            assert not (is_explorer and cell["outputs"])
+
+
+@pytest.mark.parametrize("path", LABS)
+def test_cells_are_short_and_text_reads_well(path: Path) -> None:
+    for cell in load_json(build.targets(path)[0])["cells"]:
+        text = source(cell)
+        if cell["cell_type"] == "code" and "nbgrader" not in cell["metadata"]:
+            assert len(text.splitlines()) <= 15, cell["id"]
+        assert "TODO" not in text
+
+
+@pytest.mark.parametrize("path", LABS)
+def test_unsolved_it_runs_to_the_end_and_every_check_says_not_started(path: Path) -> None:
+    lab = execute(read(build.targets(path)[0]))
+    assert errors(lab) == []
+    checks = [cell for cell in lab.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    assert all("not started" in texts(cell) for cell in checks)
+    asked = manifest(f"lab{path.stem[:2]}").exercises
+    assert {cell.metadata.nbgrader.grade_id for cell in checks} == {e.id.replace(".", "-") + "-check" for e in asked}
+    for question in manifest(f"lab{path.stem[:2]}").predictions:
+        assert any(question.question in texts(cell) for cell in lab.cells), question.id
+
+
+@pytest.mark.parametrize("path", LABS)
+def test_unsolved_it_runs_under_nbval(path: Path) -> None:
+    nbval(build.targets(path)[0], "--nbval-lax")
+
+
+@pytest.mark.parametrize("path", LABS)
+def test_solved_a_fresh_run_gives_the_committed_outputs(path: Path) -> None:
+    _, solution = build.targets(path)
+    assert solution is not None
+    nbval(solution, "--nbval")
+    told = "\n".join(texts(cell) for cell in read(solution).cells)
+    for exercise in manifest(f"lab{path.stem[:2]}").exercises:
+        assert re.search(rf"✓ {re.escape(exercise.id)}: (\d+) of \1 public checks pass", told)
+
+
+def test_a_wrong_answer_is_told_in_a_few_lines_where_a_traceback_would_be() -> None:
+    lab = copy.deepcopy(read(ROOT / "labs" / "00-a-messages-day.ipynb"))
+    answer = next(cell for cell in lab.cells if cell.id == "lab00-crash")
+    answer.source += "\n    return {group: 0 for group in groups}"
+    ran = execute(lab)
+    shown = next(texts(cell) for cell in ran.cells if cell.id == "lab00-crash-check")
+    assert shown.startswith("✗ lab00.crash: After a crash a group goes on from the last offset the broker was told")
+    assert len(shown.splitlines()) == 6 and "Traceback" not in shown and "first wrong" in shown
+    assert [error.partition(":")[0] for error in errors(ran)] == ["lab00-crash-check"]
