@@ -1,4 +1,4 @@
-"""What every test run shares: repeatable hypothesis, and skips that must be owned up to.
+"""What every test run shares: repeatable hypothesis, one Spark session, and skips that must be owned up to.
 
 With ``CI=true`` a skipped test fails the run unless allowed_skips.txt names it with the reason why CI cannot run it.
 """
@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import fnmatch
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ALLOWED_SKIPS = Path(__file__).parent / "allowed_skips.txt"
 
@@ -76,3 +81,14 @@ def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("CI") == "true":
         config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of a test process; it takes seconds to start."""
+    from mqlab.spark import session
+
+    quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
+    started = session("local[2]", **quick)
+    yield started
+    started.stop()

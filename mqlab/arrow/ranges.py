@@ -93,17 +93,23 @@ def _cuts(view: mmap.mmap, file_start: int, stop: int, *, first: int, last: int,
 
     begin, finish = at_or_after(first), at_or_after(last)
     pieces = max(1, -(-(finish - begin) // target_bytes))
-    step = -(-(finish - begin) // pieces)
-    return [begin, *(at_or_after(begin + number * step) for number in range(1, pieces)), finish]
+    step = max(SMALLEST_UNIT, -(-(finish - begin) // pieces))
+    cuts = [begin]
+    while cuts[-1] < finish:
+        cuts.append(min(at_or_after(cuts[-1] + step), finish))
+    return cuts
 
 
 def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> int | None:
     """The first place of the file at or after ``at`` and before ``end`` where a unit begins; None if there is none."""
     while True:
-        hits = [hit for magic in _MAGICS if (hit := view.find(magic, at + MAGIC_AT, end)) >= 0]
-        if not hits:
+        hit = -1
+        for magic in _MAGICS:  # the second is searched before the first's hit only
+            earlier = view.find(magic, at + MAGIC_AT, end if hit < 0 else hit)
+            hit = earlier if earlier >= 0 else hit
+        if hit < 0:
             return None
-        place = min(hits) - MAGIC_AT
+        place = hit - MAGIC_AT
         if place + SMALLEST_UNIT <= end:
             (stored,) = _I64.unpack_from(view, place + PHYSICAL_OFFSET_AT)
             if stored == file_start + place:

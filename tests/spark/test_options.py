@@ -1,0 +1,48 @@
+"""The options of the data source: what they become, and what a wrong one is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from mqlab.arrow.columns import COLUMNS
+from mqlab.errors import UsageError
+from mqlab.spark.options import parse
+
+
+def test_names_in_any_case_and_lists_with_spaces() -> None:
+    options = parse({"PATH": "a", "Topic": "orders, %RETRY%g", "queues": "0, 1", "splitmb": "2", "brokername": "x"})
+    assert options.paths == ("a",)
+    assert options.selection.topics == ("orders", "%RETRY%g")
+    assert options.selection.queues == (0, 1)
+    assert options.split_bytes == 2 << 20
+    assert options.columns == tuple(COLUMNS)
+    assert options.broker_name == "x"
+
+
+def test_several_stores() -> None:
+    assert parse({"paths": '["a", "file:///b"]'}).paths == ("a", "/b")
+
+
+@pytest.mark.parametrize(
+    "text", ["1700000000000", "2023-11-14T22:13:20", "2023-11-14T22:13:20Z", "2023-11-15T06:13:20+08:00"]
+)
+def test_times(text: str) -> None:
+    assert parse({"path": "a", "startTime": text}).selection.start_ms == 1_700_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "which"),
+        ({"path": "a", "topics": "x"}, r"no option 'topics'[\s\S]*columns, topic"),
+        ({"path": "a", "columns": "topic,boddy"}, r"'boddy'[\s\S]*body"),
+        ({"path": "a", "queues": "0,x"}, "'0,x'.*'0,1'"),
+        ({"path": "a", "splitMB": "big"}, "whole number"),
+        ({"path": "a", "splitMB": "0"}, "1 or more"),
+        ({"path": "a", "endTime": "yesterday"}, "'yesterday'.*ms since the epoch"),
+        ({"paths": '["a", "b"]', "startPhysicalOffset": "7"}, "one store"),
+    ],
+)
+def test_a_wrong_one_is_told_what_it_may_be(given: dict[str, str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        parse(given)
