@@ -316,8 +316,13 @@ class Broker:
         self.topics.update(config)
 
     def update_config(self, config: BrokerConfig) -> None:
-        """Change settings while the broker runs; changed permissions are registered at once."""
+        """Change settings while the broker runs; changed permissions are registered at once.
+
+        Intervals and limits that a table or timer was made with count from the next start on.
+        """
         before, self.config = self.config, config
+        self.topics.config = config
+        self.groups.auto_create = config.auto_create_subscription_group
         if before.broker_permission != config.broker_permission:
             self.topics.touch()
             self.registration.register_all()

@@ -31,7 +31,7 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self._now_ms = now_ms
-        self._auto_create = auto_create
+        self.auto_create = auto_create
         self._on_changed = on_changed
         self._note = note
         self.data_version = DataVersion.at(now_ms())
@@ -46,7 +46,7 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         known = self._groups.get(group)
         if known is not None:
             return known
-        if not (self._auto_create or group in names.PREDEFINED_GROUPS) or names.group_problem(group):
+        if not (self.auto_create or group in names.PREDEFINED_GROUPS) or names.group_problem(group):
             return None
         self._groups[group] = SubscriptionGroupConfig(group_name=group)
         self._note("group.created", group=group, by="use")

@@ -78,7 +78,7 @@ class TopicTable(Mapping[str, TopicConfig]):
         on_changed: Callable[[list[TopicConfig]], None] = lambda topics: None,
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
-        self._config = config
+        self.config = config
         self._now_ms = now_ms
         self._on_changed = on_changed
         self._note = note
@@ -103,7 +103,7 @@ class TopicTable(Mapping[str, TopicConfig]):
         template = self._topics.get(default_topic)
         if template is None or not template.perm & PERM_INHERIT:
             return None
-        if default_topic == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic_enable:
+        if default_topic == names.AUTO_CREATE_TOPIC and not self.config.auto_create_topic_enable:
             return None  # a TBW102 that an older file brought along
         queues = max(0, min(client_queue_nums, template.write_queue_nums))
         return self._made(

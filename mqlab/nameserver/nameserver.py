@@ -155,9 +155,14 @@ class NameServer:
 
     def _arm_scan(self) -> None:
         expires_ms = self.routes.next_expiry_ms()
-        if self._scan is None and expires_ms is not None:
-            due_ms = next_on_grid(expires_ms, self.config.scan_not_active_broker_interval, self.started_ms)
-            self._scan = self.ports.clock.call_at(due_ms, self._expire, "nameserver.scan")
+        if expires_ms is None:
+            return
+        due_ms = next_on_grid(expires_ms, self.config.scan_not_active_broker_interval, self.started_ms)
+        if self._scan is not None:
+            if self._scan.due_ms <= due_ms:
+                return
+            self._scan.cancel()
+        self._scan = self.ports.clock.call_at(due_ms, self._expire, "nameserver.scan")
 
     def _expire(self) -> None:
         self._scan = None
