@@ -24,7 +24,7 @@ def sent(world: ScriptedWorld) -> list[tuple[str, str]]:
     return [(name, request.ext_fields["e"]) for name, broker in world.brokers.items() for request in broker.of(SEND)]
 
 
-# which queue ---------------------------------------------------------------------------------------------------------
+# which queue ------------------------------------------------------------
 
 
 def test_round_robin_over_brokers_by_name_and_queue_number() -> None:
@@ -77,7 +77,7 @@ def test_selector_failures_are_explained() -> None:
         producer.send(message(), MessageQueue("payments", "broker-a", 0))
 
 
-# retries -------------------------------------------------------------------------------------------------------------
+# retries ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("code", [17, 14, 1, 2, 16, 204, 205, 1500])
@@ -218,7 +218,7 @@ def test_oneway_is_sent_once_and_answered_by_nobody() -> None:
     assert [request.is_oneway for request in requests] == [True]
 
 
-# latency table -------------------------------------------------------------------------------------------------------
+# latency table ------------------------------------------------------------
 
 
 def test_a_slow_broker_is_avoided_for_its_penalty() -> None:
@@ -256,7 +256,7 @@ def test_a_learners_own_strategy_takes_its_place() -> None:
     assert len(mine.told) == 6
 
 
-# what a frame says ---------------------------------------------------------------------------------------------------
+# what a frame says ------------------------------------------------------------
 
 
 def test_the_letters_of_a_send_request() -> None:
@@ -309,7 +309,7 @@ def test_what_is_not_compressed() -> None:
     assert world.brokers["broker-a"].of(RequestCode.SEND_BATCH_MESSAGE)[0].ext_fields["f"] == "0"
 
 
-# batches -------------------------------------------------------------------------------------------------------------
+# batches ------------------------------------------------------------
 
 
 def test_a_batch_is_one_request_with_one_key_each() -> None:
@@ -341,7 +341,7 @@ def test_batches_that_are_refused(messages: list[Message], word: str) -> None:
         ScriptedWorld().producer().send_batch(messages)
 
 
-# refusals ------------------------------------------------------------------------------------------------------------
+# refusals ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def test_group_names_are_checked(world: World) -> None:
             world.producer(bad or " ", start=False)
 
 
-# name servers --------------------------------------------------------------------------------------------------------
+# name servers ------------------------------------------------------------
 
 
 def test_a_dead_name_server_costs_one_call_and_the_next_one_is_used() -> None:
