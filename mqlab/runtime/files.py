@@ -12,14 +12,19 @@ Left out: Windows.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
 import resource
 import shutil
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 from mqlab.errors import CorruptionError, StoreError
+
+T = TypeVar("T")
 
 _ZEROS = bytes(1 << 20)
 _held_locks: dict[str, int] = {}  # real path -> file descriptor, for the whole process
@@ -74,14 +79,14 @@ class RealFiles:
 
     def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
         """Map a file; it is made, or extended with zeros, unless ``create`` is False. Its directory must exist."""
-        descriptor = _open_many(path, os.O_RDWR | (os.O_CREAT if create else 0))
+        descriptor = _with_descriptors(lambda: os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644))
         try:
             found = os.fstat(descriptor).st_size
             if found < size:
                 if not create:
                     raise CorruptionError("file is too short", where=path, expected=f"{size} bytes", found=found)
                 os.ftruncate(descriptor, size)
-            return self._mapping(path, size, _map_without_descriptor(descriptor, size))
+            return self._mapping(path, size, _with_descriptors(lambda: _map(descriptor, size)))
         finally:
             os.close(descriptor)
 
@@ -198,19 +203,20 @@ class _Lock:
             os.close(self._descriptor)
 
 
-def _open_many(path: str, flags: int) -> int:
+def _with_descriptors(action: Callable[[], T]) -> T:
+    """Do it, if need be with more file descriptors allowed: a store has many files, and a mapped one keeps one."""
     try:
-        return os.open(path, flags, 0o644)
+        return action()
     except OSError as error:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if error.errno != 24 or soft == hard:  # EMFILE: a store has many files, a mapped one keeps a descriptor
+        if error.errno != errno.EMFILE or soft == hard:
             raise
         wanted = soft * 16 if hard == resource.RLIM_INFINITY else min(hard, soft * 16)
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        return os.open(path, flags, 0o644)
+        return action()
 
 
-def _map_without_descriptor(descriptor: int, size: int) -> mmap.mmap:
+def _map(descriptor: int, size: int) -> mmap.mmap:
     if sys.version_info >= (3, 13):
         return mmap.mmap(descriptor, size, trackfd=False)
     return mmap.mmap(descriptor, size)

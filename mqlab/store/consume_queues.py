@@ -97,6 +97,15 @@ class ConsumeQueues:
         self._files.sync_directory(self.directory)
         return True
 
+    def delete_queue(self, queue: ConsumeQueue) -> None:
+        """Delete one queue; its numbering begins again at 0."""
+        queue.destroy()
+        self.next_offsets.pop((queue.topic, queue.queue_id), None)
+        of_topic = self.queues[queue.topic]
+        del of_topic[queue.queue_id]
+        if not of_topic:
+            self.delete_topic(queue.topic)
+
     def destroy(self) -> None:
         """Delete every queue (the commit log is empty)."""
         for topic in list(self.queues):

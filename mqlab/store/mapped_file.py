@@ -47,7 +47,7 @@ class MappedFile:
         self.flushed_position = 0
         self.store_timestamp = 0  # of the last message appended by this process
         self.flushed_timestamp = 0  # of the last message known to be on the disk
-        self.write_at: Callable[[int, bytes | bytearray], None] = self._map_and_write  # overwrite bytes; moves no position
+        self.write_at: Callable[[int, bytes | bytearray], None] = self._map_and_write  # moves no position
 
     @property
     def view(self) -> memoryview:

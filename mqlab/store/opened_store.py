@@ -27,7 +27,9 @@ from mqlab.store.file_sizes import found_sizes
 from mqlab.store.flush import Flusher
 from mqlab.store.getting import Reader
 from mqlab.store.index_service import IndexService
+from mqlab.store.mapped_file import MappedFile
 from mqlab.store.recovery import Recovery, RecoveryReport
+from mqlab.store.retention import Retention
 from mqlab.wire.host import Host
 
 S = TypeVar("S", bound="OpenedStore")
@@ -55,6 +57,7 @@ class OpenedStore:
         self._dispatches_at_close = auto_dispatch
         self._state = "new"
         self._is_writeable = True
+        self._is_disk_full = False
         self._page_cache_busy = False
         self._accepts = False
         self._checked_topics: set[str] = set()
@@ -79,6 +82,11 @@ class OpenedStore:
             self.clock, config, self.commit_log, self.queues, self.index, self.checkpoint, self.dispatcher, self._note
         )
         self.flusher.on_flushed = self._flushed
+        self.retention = Retention(
+            files, self.clock, config, self.commit_log, self.queues, self.index, self._note
+        )
+        self.retention.on_disk_full = self._set_disk_full
+        self.commit_log.queue.on_full = self._log_file_is_full
         self.flusher.on_error = self._flush_failed
         self.reader = Reader(config, self.commit_log, self.queues, self._memory_bytes, self._note)
 
@@ -139,6 +147,7 @@ class OpenedStore:
         self.files.sync_directory(self.directory)
         self._state = "running"
         self._decide_to_accept()
+        self.retention.arm()
         self._started()
 
     def shutdown(self) -> None:
@@ -152,6 +161,7 @@ class OpenedStore:
             self.dispatcher.run(self.confirm_offset)
         complete = self.flusher.sync_all() and self.dispatch_behind_bytes == 0
         self.flusher.close()
+        self.retention.close()
         if self.index is not None:
             self.index.close()
         self.commit_log.queue.close()
@@ -202,7 +212,7 @@ class OpenedStore:
     @property
     def is_writeable(self) -> bool:
         """False when the disk is full or failed: puts answer SERVICE_NOT_AVAILABLE. Mirrors RunningFlags."""
-        return self._is_writeable
+        return self._is_writeable and not self._is_disk_full
 
     @is_writeable.setter
     def is_writeable(self, value: bool) -> None:
@@ -219,9 +229,20 @@ class OpenedStore:
         self._page_cache_busy = value
         self._decide_to_accept()
 
+    def _set_disk_full(self, full: bool) -> None:
+        if full != self._is_disk_full:
+            self._is_disk_full = full
+            self._decide_to_accept()
+
+    def _log_file_is_full(self, mapped: MappedFile) -> None:
+        """Its age begins now, by the store's clock: retention goes by it."""
+        self.files.set_modified_ms(mapped.path, self.clock.now_ms())
+        self.retention.arm()
+
     def _decide_to_accept(self) -> None:
         is_master = self.config.broker_role != "SLAVE"
-        self._accepts = self._state == "running" and is_master and self._is_writeable and not self._page_cache_busy
+        writeable = self._is_writeable and not self._is_disk_full
+        self._accepts = self._state == "running" and is_master and writeable and not self._page_cache_busy
 
     def _check_open(self) -> None:
         if self._state not in ("loaded", "running"):
