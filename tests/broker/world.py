@@ -11,7 +11,7 @@ from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.promises import Promise
 from mqlab.remoting.endpoint import Channel, Remoting, Reply
 from mqlab.runtime.files import RealFiles
-from mqlab.runtime.sim import SimWorld
+from mqlab.runtime.sim import DEFAULT_START_MS, SimWorld
 from mqlab.store.config import StoreConfig
 from mqlab.wire import properties
 from mqlab.wire.bodies import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
@@ -106,9 +106,10 @@ class World:
         *,
         store: StoreConfig = SMALL_STORE,
         name_server: NameServerConfig | None = None,
+        start_ms: int = DEFAULT_START_MS,
         **settings: Any,
     ) -> None:
-        self.sim = SimWorld(seed=5)
+        self.sim = SimWorld(seed=5, start_ms=start_ms)
         self.directory = str(directory)
         self.name_server = NameServer(self.sim.add_node("nameserver-1", RealFiles()), name_server)
         self.name_server.start()
