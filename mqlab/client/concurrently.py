@@ -220,6 +220,7 @@ class Batch:
         outcome = service.runner.end(call, answer, error)
         if self.process_queue.dropped:
             service.runner.discarded(call)
+            service.runner.finished()
             return
         ack = min(context.ack_index, len(self.messages) - 1) if outcome.status == CONSUME_SUCCESS else -1
         service.count(outcome.took_ms, self.queue, ack + 1, len(self.messages) - ack - 1)
@@ -233,6 +234,7 @@ class Batch:
                 done = [message for message in self.messages if message not in left]
                 service.resubmit_later(left, self.process_queue, self.queue)
         service.remove(done, self.process_queue, self.queue)
+        service.runner.finished()
 
     def done(self, _: None, error: BaseException | None) -> None:
         """The thread is free. Errors of the learner were caught before: one that comes here is mqlab's own."""

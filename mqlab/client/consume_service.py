@@ -121,8 +121,6 @@ class ListenerRunner:
 
     def end(self, call: ListenerCallUnderWay, answer: Any, error: str | None) -> ListenerOutcome:
         """On the node: what the answer counts as; tell journal and hooks."""
-        self.running -= 1
-        self.look_at_waiters()
         raised = error is not None
         if not raised and answer is not None and answer not in self._statuses:
             error = f"the listener returned {answer!r}, which is none of {', '.join(self._statuses)}"
@@ -152,7 +150,9 @@ class ListenerRunner:
 
         pool.submit(lambda: self.listen(call, context), done, label=f"directly {queue}")
         answer, error = yield listened
-        return DirectResult(self.end(call, answer, error).took_ms, answer, error)
+        outcome = self.end(call, answer, error)
+        self.finished()
+        return DirectResult(outcome.took_ms, answer, error)
 
     def wait_until(self, holds: Callable[[], bool], timeout_ms: int) -> Promise[bool]:
         """True as soon as it holds after a call's end, False after the time."""
@@ -163,8 +163,13 @@ class ListenerRunner:
         self._waiters.append((holds, waited, deadline))
         return waited
 
+    def finished(self) -> None:
+        """On the node: a call is over, its result booked."""
+        self.running -= 1
+        self.look_at_waiters()
+
     def look_at_waiters(self) -> None:
-        """A call ended: settle those who waited for that."""
+        """Something ended: settle those who waited for that."""
         waiters, self._waiters = self._waiters, []
         for holds, waited, deadline in waiters:
             if holds():

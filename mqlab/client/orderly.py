@@ -261,6 +261,7 @@ class QueueTask:
         go_on: bool = yield service.handle_result(
             outcome.status, call.messages, context, self._process_queue, self._queue
         )
+        service.runner.finished()
         if not go_on:
             service.leave(self._process_queue, self._queue)
         return go_on

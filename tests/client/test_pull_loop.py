@@ -20,9 +20,7 @@ COMMIT_FLAG, SUSPEND_FLAG, SUBSCRIPTION_FLAG = 1, 2, 4
 def units(*offsets: int, body: bytes = b"x", tags: str = "") -> bytes:
     held = f"TAGS\x01{tags}\x02".encode() if tags else b""
     return b"".join(
-        record.encode(
-            record.Record("orders", body, queue_offset=offset, physical_offset=offset * 100, properties=held)
-        )
+        record.encode(record.Record("orders", body, queue_offset=offset, physical_offset=offset * 100, properties=held))
         for offset in offsets
     )
 
