@@ -25,15 +25,16 @@ def objections(module: Module) -> Iterator[str]:
 
 @functools.cache
 def documented_methods() -> dict[str, set[str]]:
-    """Class name -> the methods it documents, or names as a Protocol, over the whole package."""
+    """Class name -> the methods it documents, over the whole package; "Protocol" -> those of all protocols."""
     found: dict[str, set[str]] = {}
     for module in modules():
         for node in ast.walk(module.tree):
             if isinstance(node, ast.ClassDef):
-                protocol = "Protocol" in base_names(node)
                 methods = [child for child in node.body if isinstance(child, ast.FunctionDef)]
-                named = {child.name for child in methods if protocol or ast.get_docstring(child)}
+                named = {child.name for child in methods if ast.get_docstring(child)}
                 found.setdefault(node.name, set()).update(named)
+                if "Protocol" in base_names(node):  # what it says holds for every class that fits it
+                    found.setdefault("Protocol", set()).update(child.name for child in methods)
     return found
 
 
@@ -42,9 +43,9 @@ def base_names(node: ast.ClassDef) -> set[str]:
 
 
 def silent(node: ast.Module | ast.ClassDef, module: Module) -> Iterator[str]:
-    """Public functions and classes without a docstring. A method may rely on the same method of its base class."""
+    """Public functions and classes without a docstring. A method may rely on that of its base class or a protocol."""
     quiet = isinstance(node, ast.ClassDef) and "Protocol" in base_names(node)
-    bases = base_names(node) if isinstance(node, ast.ClassDef) else set()
+    bases = base_names(node) | {"Protocol"} if isinstance(node, ast.ClassDef) else set()
     inherited = set().union(*(documented_methods().get(base, set()) for base in bases))
     for child in node.body:
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or child.name.startswith("_"):

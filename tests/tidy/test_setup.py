@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -137,13 +135,3 @@ def test_no_python_at_all(clone: Path) -> None:
     answer = make_env(clone)
     assert answer.returncode != 0
     assert "python3 is not there" in answer.stderr
-
-
-def test_the_environment_that_runs_this_counts_as_set_up() -> None:
-    if not (ROOT / ".venv" / ".installed").exists():
-        pytest.skip("these tests run outside .venv")
-    answer = subprocess.run(
-        ["sh", ".ci/setup", ".venv"], cwd=ROOT, capture_output=True, text=True, check=False,
-        env={**os.environ, "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]},
-    )
-    assert (answer.returncode, answer.stderr) == (0, "")
