@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,12 @@ class Import:
     target: str
     line: int
     lazy: bool
+
+
+def assert_none(objections: Iterable[str]) -> None:
+    """Fail with all objections, one a line."""
+    lines = list(objections)
+    assert not lines, "\n" + "\n".join(lines)
 
 
 def parse(name: str, path: Path, text: str) -> Module:

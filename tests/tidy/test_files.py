@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tidy.sources import ROOT, Module, modules
+from tests.tidy.sources import ROOT, Module, assert_none, modules
 
 FILE_LINES, FUNCTION_LINES = 400, 60
 SOME_MACHINES = re.compile(
@@ -36,7 +36,7 @@ def tracked() -> list[Path]:
 
 def test_no_file_is_long() -> None:
     long = [f"{m.at(1)}: {m.text.count(chr(10))} lines" for m in modules() if m.text.count("\n") > FILE_LINES]
-    assert "\n".join(long) == ""
+    assert_none(long)
 
 
 def long_functions(module: Module) -> Iterator[str]:
@@ -48,7 +48,7 @@ def long_functions(module: Module) -> Iterator[str]:
 
 
 def test_no_function_is_long() -> None:
-    assert "\n".join(line for module in modules() for line in long_functions(module)) == ""
+    assert_none(line for module in modules() for line in long_functions(module))
 
 
 def test_no_path_or_registry_of_one_machine() -> None:
@@ -62,7 +62,7 @@ def test_no_path_or_registry_of_one_machine() -> None:
             match = SOME_MACHINES.search(line)
             if match:
                 found.append(f"{name}:{number}: {match.group()}")
-    assert "\n".join(found) == ""
+    assert_none(found)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def suite(tmp_path: Path) -> Path:
 
 
 def run(suite: Path, *, ci: bool) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "CI": "true" if ci else ""}
+    environment = {**os.environ, "CI": "true" if ci else "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
         cwd=suite, env=environment, capture_output=True, text=True, check=False,
