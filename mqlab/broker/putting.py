@@ -89,7 +89,7 @@ class Putter:
         if kind in (sys_flag.TRANSACTION_NOT_TYPE, sys_flag.TRANSACTION_COMMIT):
             if delay_level > 0:
                 record = parked_for_delay(record, delay_level, self._max_delay_level)
-            elif _asks_for_timer(record.property_map):
+            elif b"TIMER_DEL" in record.properties and _asks_for_timer(record.property_map):
                 return PutResult.refused(WHEEL_TIMER_NOT_ENABLE, "the timer wheel is off: use delay levels")
         return self._store_put(record)
 

@@ -57,7 +57,7 @@ class StatsItem:
     48
     """
 
-    __slots__ = ("_origin_ms", "_samples", "_times", "_value", "_next_tick_ms")
+    __slots__ = ("_due_ms", "_next_tick_ms", "_origin_ms", "_samples", "_times", "_value")
 
     def __init__(self, origin_ms: int) -> None:
         self._origin_ms = origin_ms
@@ -65,6 +65,7 @@ class StatsItem:
         self._times = 0
         self._samples: dict[str, deque[tuple[int, int, int]]] = {name: deque(maxlen=keep) for name, _, keep in WINDOWS}
         self._next_tick_ms: dict[str, int | None] = dict.fromkeys(self._samples)
+        self._due_ms = -1  # the first tick that was not made up yet
 
     @property
     def value(self) -> int:
@@ -73,7 +74,8 @@ class StatsItem:
 
     def add(self, now_ms: int, value: int, times: int = 1) -> None:
         """Count ``value``, which came ``times`` times."""
-        self._catch_up(now_ms)
+        if now_ms > self._due_ms:
+            self._catch_up(now_ms)
         self._value += value
         self._times += times
 
@@ -104,6 +106,7 @@ class StatsItem:
             for at_ms in range(tick_ms + max(0, missed - keep) * period_ms, now_ms, period_ms):
                 samples.append((at_ms, self._value, self._times))
             self._next_tick_ms[name] = tick_ms + missed * period_ms
+        self._due_ms = min(tick_ms for tick_ms in self._next_tick_ms.values() if tick_ms is not None)
 
 
 class BrokerStats:
@@ -118,24 +121,40 @@ class BrokerStats:
         self._detail = detail
         self._origin_ms = now_ms()
         self._items: dict[tuple[str, str], StatsItem] = {}
+        self._of_puts: dict[tuple[str, int], tuple[list[StatsItem], list[StatsItem]]] = {}
 
     def add(self, name: str, key: str, value: int, times: int = 1) -> None:
         """Count something under a name and key."""
+        self._item(name, key).add(self._now_ms(), value, times)
+
+    def _item(self, name: str, key: str) -> StatsItem:
         item = self._items.get((name, key))
         if item is None:
             item = self._items[name, key] = StatsItem(self._origin_ms)
-        item.add(self._now_ms(), value, times)
+        return item
 
     def put(self, topic: str, queue_id: int, messages: int, size: int) -> None:
         """A send that was stored: ``messages`` messages of ``size`` bytes in all."""
-        self.add(TOPIC_PUT_NUMS, topic, messages)
-        self.add(TOPIC_PUT_SIZE, topic, size)
+        counted = self._of_puts.get((topic, queue_id))
+        if counted is None:
+            counted = self._of_puts[topic, queue_id] = self._put_items(topic, queue_id)
+        now_ms = self._now_ms()
+        of_messages, of_bytes = counted
+        for item in of_messages:
+            item.add(now_ms, messages)
+        for item in of_bytes:
+            item.add(now_ms, size)
+
+    def _put_items(self, topic: str, queue_id: int) -> tuple[list[StatsItem], list[StatsItem]]:
+        """The counters of messages and those of bytes that a put to this queue moves."""
+        of_messages = [self._item(TOPIC_PUT_NUMS, topic), self._item(BROKER_PUT_NUMS, self._cluster)]
+        of_bytes = [self._item(TOPIC_PUT_SIZE, topic)]
         if self._detail:
-            self.add(QUEUE_PUT_NUMS, f"{topic}@{queue_id}", messages)
-            self.add(QUEUE_PUT_SIZE, f"{topic}@{queue_id}", size)
-        self.add(BROKER_PUT_NUMS, self._cluster, messages)
+            of_messages.append(self._item(QUEUE_PUT_NUMS, f"{topic}@{queue_id}"))
+            of_bytes.append(self._item(QUEUE_PUT_SIZE, f"{topic}@{queue_id}"))
         if not self._is_system(topic):
-            self.add(BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC, self._cluster, messages)
+            of_messages.append(self._item(BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC, self._cluster))
+        return of_messages, of_bytes
 
     def got(self, group: str, topic: str, messages: int, size: int) -> None:
         """A pull that was answered with messages."""
@@ -174,6 +193,7 @@ class BrokerStats:
         for name, key in list(self._items):
             if topic in key.split("@"):
                 del self._items[name, key]
+        self._of_puts.clear()
 
     def __repr__(self) -> str:
         return f"<BrokerStats: {len(self._items)} counters>"

@@ -62,9 +62,11 @@ def text(request: RemotingCommand, name: str) -> str:
 
 def whole(request: RemotingCommand, name: str) -> int:
     """A whole number that must be there."""
+    found = request.ext_fields.get(name)
+    if found is not None and found.isdecimal():
+        return int(found)
     value = whole_or(request, name, None)
     if value is None:
-        found = request.ext_fields.get(name)
         raise Refused(
             ResponseCode.INVALID_PARAMETER,
             f"{request_name(request.code)} needs a whole number in the field {name}, found {found!r}",
@@ -75,10 +77,11 @@ def whole(request: RemotingCommand, name: str) -> int:
 def whole_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
     """A whole number, or the default when it is missing or not a number (RocketMQ reads such text as null)."""
     value = request.ext_fields.get(name)
-    digits = value[1:] if value and value[0] in "+-" else value
-    if value is None or not digits or not (digits.isascii() and digits.isdigit()):
+    if value is None:
         return default
-    return int(value)
+    if value.isdecimal() or (value[:1] in ("+", "-") and value[1:].isdecimal()):
+        return int(value)
+    return default
 
 
 def truth(request: RemotingCommand, name: str, default: bool = False) -> bool:
