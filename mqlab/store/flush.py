@@ -215,8 +215,10 @@ class Flusher:
         try:
             for queue in self._dispatcher.touched:
                 queue.flush()
-            if self._index is not None:
+            if self._index is not None and self._index.dirty:
                 self._index.flush()
+                for directory in (self._index.directory.rpartition("/")[0], self._index.directory):
+                    self._log.queue.files.sync_directory(directory)
         except OSError as error:
             self.on_error(error)
             return False

@@ -76,7 +76,7 @@ class MappedFileQueue:
         if self._ahead is not None:
             self._ahead.remove()
             self._ahead = None
-            self.names_dirty = True
+            self.sync_names()
         for mapped in self.mapped_files:
             mapped.close()
 
@@ -137,9 +137,16 @@ class MappedFileQueue:
         self.names_dirty = True
         self.mapped_files.append(mapped)
         if self._make_ahead:
-            self._ahead = MappedFile(self.files, self.directory, start_offset + self.file_size, self.file_size)
-            self._ahead.create()
+            self._ahead = self._try_to_make(start_offset + self.file_size)
         return mapped
+
+    def _try_to_make(self, start_offset: int) -> MappedFile | None:
+        ahead = MappedFile(self.files, self.directory, start_offset, self.file_size)
+        try:
+            ahead.create()
+        except OSError:  # it is not needed yet: whoever needs it tries again and gets the error
+            return None
+        return ahead
 
     def _make_directory(self) -> None:
         missing = self.directory

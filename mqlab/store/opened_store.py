@@ -97,7 +97,7 @@ class OpenedStore:
         """
         if self._state != "new":
             raise UsageError(f"this store was loaded already ({self._state})", hint="make a new MessageStore")
-        self.files.make_directory(self.directory)
+        self._make_directory()
         if "lock_after_recovery" not in self.config.sharp_edges:
             self._take_lock()
         try:
@@ -105,6 +105,17 @@ class OpenedStore:
         except BaseException:
             self._release_lock()
             raise
+
+    def _make_directory(self) -> None:
+        """Make the directory, and make sure that a power cut does not take it away again."""
+        missing = []
+        path = self.directory
+        while path and not self.files.exists(path):
+            path = path.rpartition("/")[0]
+            missing.append(path or ".")
+        self.files.make_directory(self.directory)
+        for parent in reversed(missing):
+            self.files.sync_directory(parent)
 
     def _load(self) -> RecoveryReport:
         self._build(self._with_found_sizes(self.config))
@@ -141,8 +152,8 @@ class OpenedStore:
             raise UsageError(f"start() needs a store that was loaded, this one is {self._state}")
         if self._lock is None:
             self._take_lock()
-        self.files.write(f"{self.directory}/lock", b"lock")
-        self.files.write(f"{self.directory}/abort.bak", b"")
+        self.files.write(f"{self.directory}/lock", b"lock", sync=True)
+        self.files.write(f"{self.directory}/abort.bak", b"", sync=True)
         self.files.write(f"{self.directory}/abort", str(self._process_id).encode(), sync=True)
         self.files.sync_directory(self.directory)
         self._state = "running"
