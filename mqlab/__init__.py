@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         SUSPEND_CURRENT_QUEUE_A_MOMENT,
         UNKNOWN,
     )
+    from mqlab.runtime.crashes import every_crash
     from mqlab.runtime.lab import Lab, play
     from mqlab.wire.message import Message, MessageExt, MessageQueue
 
@@ -36,10 +37,11 @@ __all__ = [
     "Message",
     "MessageExt",
     "MessageQueue",
+    "every_crash",
     "play",
 ]
 
-_HOMES = {"Lab": "runtime.lab", "play": "runtime.lab", "Message": "wire.message", "MessageExt": "wire.message",
+_HOMES = {"every_crash": "runtime.crashes", "Lab": "runtime.lab", "play": "runtime.lab", "Message": "wire.message", "MessageExt": "wire.message",
           "MessageQueue": "wire.message"}  # fmt: skip
 
 

@@ -10,6 +10,7 @@ Mirrors: org.apache.rocketmq.client.exception and org.apache.rocketmq.remoting.e
     ├── BrokerError         an answer that says no, with its response code
     ├── ClientError         the client itself refuses (MQClientException)
     ├── FilterError         a filter expression that does not parse or evaluate
+    ├── NodeLost            the node that a call waited on ended meanwhile
     └── LimitReached        the world was played to its limit and what was waited for did not happen
 
 Left out: the many Java subclasses that differ only in name.
@@ -114,6 +115,13 @@ class LimitReached(MqlabError):
     """The world was played forward to its limit and what was waited for did not happen."""
 
     code = "limit"
+
+
+class NodeLost(MqlabError):
+    """The node that a call from the notebook waited on was killed or powered off meanwhile."""
+
+    code = "node_lost"
+    not_done = False
 
 
 class NodeDown(BaseException):

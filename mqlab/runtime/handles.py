@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mqlab.errors import UsageError
+from mqlab.errors import NodeLost, UsageError
 from mqlab.ports import Ports
 from mqlab.runtime.files import RealFiles
 
@@ -50,7 +50,7 @@ class NodeHandle:
         """Start the node; remembered, so that a restart starts it again."""
         self._must_be_up()
         self._started = True
-        return self.node.start()
+        return self._start()
 
     def shutdown(self) -> Any:
         """Shut the node down cleanly."""
@@ -69,7 +69,13 @@ class NodeHandle:
         for verb, args, kwargs in self._set_up:
             getattr(self.node, verb)(*args, **kwargs)
         if self._started:
-            self.node.start()
+            self._start()
+
+    def _start(self) -> Any:
+        try:
+            return self.node.start()
+        except NodeLost:
+            return None  # it died while it started: the next life starts again
 
     def _must_be_up(self) -> None:
         if not self.is_up:

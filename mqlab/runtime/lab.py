@@ -35,6 +35,7 @@ from mqlab.runtime.threads import ThreadWorld
 from mqlab.runtime.traffic_verbs import TrafficVerbs
 
 if TYPE_CHECKING:
+    from mqlab.runtime.crashes import CrashPoint
     from mqlab.store import StoreInspector
 
 Duration = str | int
@@ -82,6 +83,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         else:
             raise UsageError(f"there is no driver {driver!r}", hint='drivers are "sim" and "threads"')
         self.began_ms = start_ms
+        self.crash_point: CrashPoint | None = None  # where a run of every_crash killed its node
         self._resources: dict[str, Resource] = {}
         self.delivery_book = DeliveryBook()
         self.world.watchers.append(self.delivery_book.watch)

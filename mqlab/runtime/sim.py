@@ -27,6 +27,7 @@ from mqlab.runtime.links import Links
 from mqlab.runtime.sim_workers import SimWorkers
 
 if TYPE_CHECKING:
+    from mqlab.runtime.crashes import LineWatch
     from mqlab.runtime.story import StoryTeller
     from mqlab.runtime.threads import ThreadWorld
 
@@ -119,6 +120,7 @@ class SimWorld:
         self.before_step: Callable[[int], None] | None = None  # faults and until_step hook in here
         self.between_steps: list[Action] = []  # what the notebook wants done after the step under way
         self.storyteller: StoryTeller | None = None
+        self.line_watch: LineWatch | None = None
         self.busy = 0  # armed events that are not periodic
         self.step_is_periodic = False  # the step under way only keeps the world ticking: so does what it sends
         self._heap: list[tuple[int, int, Event]] = []

@@ -17,12 +17,12 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import greenlet
 
-from mqlab.errors import NodeDown, UsageError
+from mqlab.errors import NodeDown, NodeLost, UsageError
 from mqlab.promises import Promise
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mqlab.runtime.sim import SimNode, SimWorld
 
 T = TypeVar("T")
+CALL_LIMIT_MS = 3_600_000  # of virtual time: no call of RocketMQ's clients waits so long
 OnDone = Callable[[Any, BaseException | None], None]
 
 
@@ -61,9 +62,15 @@ class SimWorkers:
         if caller is not None:
             return wait(caller, start())
         self.world.open_call(self.node)
-        promise = start()
+        promise, life = start(), self.node.incarnation
         if not promise.done:
-            self.world.play_until_settled(promise)
+            self.world.run_until(
+                lambda: promise.done or not self.node.alive or self.node.incarnation != life,
+                CALL_LIMIT_MS,
+                f"the answer to this call of {self.node.name}",
+            )
+        if not promise.done:
+            raise NodeLost(f"{self.node.name} ended while this call waited for its answer")
         return promise.result()
 
     def sleep(self, ms: int) -> None:
@@ -150,7 +157,8 @@ class ListenerCoroutine(greenlet.greenlet):
     def go_on(self) -> None:
         """Run to the next wait or to the end, then come back to whoever plays the world now."""
         self.parent = greenlet.getcurrent()
-        with _sleep_is_watched():
+        watch = self.workers.world.line_watch
+        with _sleep_is_watched(), watch.watching(self) if watch is not None else nullcontext():
             self.switch()
 
 

@@ -1,0 +1,145 @@
+"""One whole run per place at which a node could have died: before each of its steps, before each line of its listener.
+
+Mirrors: nothing in RocketMQ; it is how "at least once" is shown and idempotent code is tried. Lab 04 and 08.
+
+    for lab in every_crash(story, node="billing-1", restart_after="1s"):
+        assert paid(lab) == once            lab.crash_point says where it died in this run
+
+The first run has no crash and only counts: the node's steps, and the lines its listeners go through.
+Left out: two crashes in one run (nest it in a story of your own).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import greenlet
+
+from mqlab.durations import milliseconds
+from mqlab.errors import UsageError
+from mqlab.runtime.lab import Lab
+from mqlab.runtime.sim import SimWorld
+from mqlab.runtime.sim_workers import ListenerCoroutine
+from mqlab.runtime.story import Story, StoryTeller
+
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoint:
+    """Where a node died: ``kind`` "step" or "line", its number in the run without a crash, and in words."""
+
+    kind: str
+    number: int
+    where: str
+
+    def __str__(self) -> str:
+        return f"before {self.kind} {self.number} ({self.where})"
+
+
+class LineWatch:
+    """Counts the lines of the learner's own files that one node's listeners run, and acts before one of them.
+
+    Lines are counted in the files that define the listeners (a notebook cell is a file).
+    """
+
+    def __init__(self, node: str, before_line: int | None = None, act: Callable[[], None] = lambda: None) -> None:
+        self.node = node
+        self.lines: list[str] = []
+        self._before_line = before_line
+        self._act = act
+
+    @contextmanager
+    def watching(self, coroutine: ListenerCoroutine) -> Iterator[None]:
+        """Trace what a coroutine runs from here to its next wait."""
+        if coroutine.workers.node.name != self.node:
+            yield
+            return
+        before = sys.gettrace()
+        sys.settrace(self._called)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+
+    def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self._line if _is_learners(frame.f_code) else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            number = len(self.lines)
+            self.lines.append(f"{frame.f_code.co_name} line {frame.f_lineno}")
+            if number == self._before_line:
+                self._act()
+                coroutine = greenlet.getcurrent()
+                assert coroutine.parent is not None
+                coroutine.parent.switch()  # the world kills the node; NodeDown is raised here
+        return self._line
+
+
+def _is_learners(code: CodeType) -> bool:
+    name = code.co_filename
+    if name.startswith((_PACKAGE, sys.base_prefix, "<frozen", "<string>")):  # <string>: methods that dataclasses make
+        return False
+    return "site-packages" not in name
+
+
+def every_crash(
+    story: Story, *, node: str, restart_after: str | int = "1s", seed: int = 0, **settings: Any
+) -> Iterator[Lab]:
+    """Yield a finished Lab per crash point of a node, the node killed there and started again after a while.
+
+    ``lab.crash_point`` names the point. Keywords beyond these are Lab's. UsageError when the node never acts.
+    """
+    watch = LineWatch(node)
+    calm = _told(story, seed, settings, watch, {})
+    steps = [record for record in calm.journal if record.node == node and record.kind not in ("call", "fault")]
+    if not steps:
+        raise UsageError(f"{node!r} never acts in this story", hint=f"nodes: {', '.join(calm.handles)}")
+    for record in steps:
+        point = CrashPoint("step", record.step, record.kind)
+        yield _crashed_at(point, story, node, restart_after, seed, settings)
+    for number, where in enumerate(watch.lines):
+        yield _crashed_at(CrashPoint("line", number, where), story, node, restart_after, seed, settings)
+
+
+def _crashed_at(
+    point: CrashPoint, story: Story, node: str, restart_after: str | int, seed: int, settings: dict[str, Any]
+) -> Lab:
+    lab_of_run: list[Lab] = []
+
+    def crash(lab: Lab) -> None:
+        lab.kill(node)
+        lab.world.at(lab.now_ms + milliseconds(restart_after), lambda: lab.start(node))
+
+    if point.kind == "step":
+        lab = _told(story, seed, settings, LineWatch(node), {point.number: crash})
+    else:
+        watch = LineWatch(
+            node, point.number, lambda: lab_of_run[0].simulation("every_crash").between_steps.append(
+                lambda: crash(lab_of_run[0])
+            )
+        )  # fmt: skip
+        lab = _told(story, seed, settings, watch, {}, lab_of_run)
+    lab.crash_point = point
+    return lab
+
+
+def _told(
+    story: Story, seed: int, settings: dict[str, Any], watch: LineWatch, faults: dict[int, Callable[[Lab], Any]],
+    lab_of_run: list[Lab] | None = None,
+) -> Lab:  # fmt: skip
+    lab = Lab(seed=seed, **settings)
+    if lab_of_run is not None:
+        lab_of_run.append(lab)
+    assert isinstance(lab.world, SimWorld)
+    lab.world.line_watch = watch
+    StoryTeller(lab.world, faults, None).tell(story, lab)
+    return lab

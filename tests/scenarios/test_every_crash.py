@@ -1,0 +1,94 @@
+"""A payment service killed before every step and every line: what holds, and what only seems to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mqlab import CONSUME_SUCCESS, Lab, Message, every_crash
+from mqlab.errors import UsageError
+
+QUIET = {"client": {"enable_trace": False}}
+
+
+def payments(listener_of: Any) -> Any:
+    def story(lab: Lab) -> None:
+        with lab.database("billing").connect() as connection:
+            connection.execute("create table accounts (name text primary key, balance integer)")
+            connection.execute("create table done (key text primary key)")
+            connection.execute("insert into accounts values ('Анна', 100)")
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        consumer = lab.push_consumer("billing")
+        consumer.subscribe("orders")
+        consumer.on_messages(listener_of(lab))
+        consumer.start()
+        lab.run_for("1s")
+        lab.producer("shop").send(Message("orders", "оплата 支付 💳".encode(), keys="order-1"))
+        lab.run_for("60s")
+
+    return story
+
+
+def balance(lab: Lab) -> int:
+    return int(lab.database("billing").connect().execute("select balance from accounts").fetchone()[0])
+
+
+def check_then_act(lab: Lab) -> Any:
+    def listener(messages: Any, context: Any) -> str:
+        connection = lab.database("billing").connect()
+        key = messages[0].keys
+        if connection.execute("select 1 from done where key = ?", (key,)).fetchone():
+            return CONSUME_SUCCESS
+        connection.execute("update accounts set balance = balance - 10")
+        connection.commit()
+        connection.execute("insert into done values (?)", (key,))
+        connection.commit()
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+def unique_row_in_the_transaction(lab: Lab) -> Any:
+    def listener(messages: Any, context: Any) -> str:
+        connection = lab.database("billing").connect()
+        key = messages[0].keys
+        if connection.execute("insert or ignore into done values (?)", (key,)).rowcount == 0:
+            return CONSUME_SUCCESS
+        connection.execute("update accounts set balance = balance - 10")
+        connection.commit()
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+def test_the_unique_row_in_the_same_transaction_holds_at_every_point() -> None:
+    points = []
+    for lab in every_crash(payments(unique_row_in_the_transaction), node="billing-1", **QUIET):
+        points.append(lab.crash_point)
+        assert balance(lab) == 90, f"killed {lab.crash_point}"
+    assert sum(point.kind == "line" for point in points) == 6
+    assert sum(point.kind == "step" for point in points) > 20
+
+
+def test_check_then_act_is_caught_between_the_effect_and_the_record() -> None:
+    wrong = {
+        str(lab.crash_point.where): balance(lab)
+        for lab in every_crash(payments(check_then_act), node="billing-1", **QUIET)
+        if balance(lab) != 90
+    }
+    assert set(wrong.values()) == {80}
+    assert len(wrong) == 2  # before the insert, and before its commit
+
+
+def test_the_message_is_redelivered_after_a_crash_before_the_commit_of_its_offset() -> None:
+    lines = [lab for lab in every_crash(payments(check_then_act), node="billing-1", **QUIET) if lab.crash_point.kind == "line"]
+    for lab in lines:
+        statuses = [row.status for row in lab.deliveries("billing")]
+        assert statuses == ["RUNNING", CONSUME_SUCCESS], f"killed {lab.crash_point}"
+        assert {row.reconsume_times for row in lab.deliveries("billing")} == {0}
+
+
+def test_a_node_that_never_acts_is_told() -> None:
+    with pytest.raises(UsageError, match="never acts"):
+        list(every_crash(lambda lab: lab.run_for("1s"), node="nobody"))
