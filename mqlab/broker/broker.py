@@ -302,6 +302,7 @@ class Broker:
         self.registration.stop()
         self.is_running = False
         self.held_pulls.clear()
+        self.membership.stop()
         self.broadcast_offsets.stop()
         self.transaction_check.stop()
         self.transactions.stop()

@@ -105,7 +105,9 @@ class Membership:
         return request.reply()
 
     def channel_closed(self, channel: Channel) -> None:
-        """A connection is gone, with everybody who spoke over it."""
+        """A connection is gone, with everybody who spoke over it; nothing is told while the broker itself stops."""
+        if not self._broker.is_running:
+            return
         self._broker.held_pulls.drop(channel)
         self._broker.consumers.channel_closed(channel)
         self._broker.producers.channel_closed(channel)
@@ -180,6 +182,13 @@ class Membership:
         for channel in dict.fromkeys(silent):
             channel.close()
         self._arm_scan()
+
+    def stop(self) -> None:
+        """The broker stops: no scans and no notices any more."""
+        for deadline in (self._scan, self._batch):
+            if deadline is not None:
+                deadline.cancel()
+        self._scan = self._batch = None
 
     # -- locks of queues consumed in order
 
