@@ -24,6 +24,11 @@ VERBS = {  # verb -> where its click command lives, and what it says of itself i
     "cat": ("mqlab.cli.store:cat", "Print a store's messages in physical order."),
     "inspect": ("mqlab.cli.store:inspect", "Sum up a store without touching it."),
     "recover": ("mqlab.cli.store:recover", "Open a store as the broker would, recover it, close it."),
+    "check": ("mqlab.cli.grading:check", "Run the public checks on your own notebook."),
+    "start": ("mqlab.cli.grading:start", "Begin a lab in a dated copy of its notebook."),
+    "restore": ("mqlab.cli.grading:restore", "Make a fresh copy of a lab beside your work."),
+    "grade": ("mqlab.cli.grading:grade", "Grade a class, behind walls."),
+    "release": ("mqlab.cli.grading:release", "Pack what students get."),
 }
 
 

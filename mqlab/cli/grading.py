@@ -1,0 +1,201 @@
+"""`mqlab grade`, `check`, `start`, `restore`, `release`: a lab's way from the teacher to the student and back.
+
+Mirrors: nothing in RocketMQ. The instructor's guide (docs/instructors.md) walks through all five.
+
+    release ─▶ zip ─▶ start ─▶ work ─▶ check ─▶ hand in ─▶ grade ─▶ grades.csv, feedback, heat map
+
+Left out: judging; these verbs ask mqlab.grading and print.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mqlab.errors import UsageError
+
+WIDTH = 24
+Folder = click.Path(path_type=Path, file_okay=False)
+
+
+def course_option(command: Any) -> Any:
+    """--course, for a course with labs of its own."""
+    return click.option("--course", type=Folder, help="A folder with labs/; default: mqlab's own.")(command)
+
+
+@click.command()
+@click.argument("submissions", type=click.Path(path_type=Path))
+@click.option("--lab", "labs", multiple=True, required=True, metavar="NN", help="A lab's number, or all; repeatable.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder of the results.")
+@click.option("--seed", default="mqlab", show_default=True, help="The class's seed: hidden cases follow from it.")
+@click.option("-j", "--jobs", type=click.IntRange(1, 256), help="Notebooks at a time; default: one a processor.")
+@click.option("--resume", is_flag=True, help="Keep records that are there and still hold.")
+@click.option("--show-hidden", type=click.Choice(["none", "name", "message", "full"]), default="message",
+              show_default=True, help="What feedback tells of hidden cases.")  # fmt: skip
+@click.option("--roster", type=click.Path(path_type=Path), help="A class list: all on it get a record.")
+@click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="In seconds.")
+@click.option("--unsafe-no-sandbox", is_flag=True, help="Answers can read and change your files.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a record.")
+@course_option
+def grade(
+    submissions: Path, labs: tuple[str, ...], out: Path, seed: str, jobs: int | None, resume: bool, show_hidden: str,
+    roster: Path | None, time_limit: float, unsafe_no_sandbox: bool, as_json: bool, course: Path | None,
+) -> None:  # fmt: skip
+    """Grade a folder of notebooks or of student folders; every submission gets a record.
+
+    Exit code 0 when every submission has one, whatever the scores.
+
+    Example:  mqlab grade submissions --lab 01 --out grades --seed autumn -j 4
+    """
+    from mqlab.grading.gradebook import Grader, Plan, open_gradebook
+    from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
+    from mqlab.grading.reports import write_reports
+    from mqlab.grading.submissions import find_submissions, read_roster
+
+    home = course_folder(course)
+    numbers = lab_numbers(home) if "all" in labs else [number.removeprefix("lab") for number in dict.fromkeys(labs)]
+    chosen = [open_lab(home, number) for number in numbers]
+    found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
+    for lab in chosen:
+        if lab.hidden_file is None:
+            click.echo(f"lab {lab.number} has no hidden cases of its own, only seeded ones", err=True)
+    sandbox = _sandbox(home, submissions, out, unsafe_no_sandbox)
+    open_gradebook(out)
+    plan = Plan(home, out.absolute(), seed, sandbox, jobs or os.cpu_count() or 1, resume, True, time_limit)
+    grader = Grader(plan, chosen)
+    try:
+        records = _with_progress(grader, found)
+    except KeyboardInterrupt:
+        click.echo("stopped; the same command with --resume goes on", err=True)
+        sys.exit(130)
+    write_reports(out, records, seed=seed, show_hidden=show_hidden)
+    for record in sorted(records, key=lambda record: (record.student, record.lab)):
+        line = f"{record.student:<{WIDTH}} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
+        click.echo(json.dumps(record.to_json(), ensure_ascii=False) if as_json else line)
+    click.echo(f"reports: {out / 'index.html'}", err=True)
+    if len(records) < len(found):
+        sys.exit(1)
+
+
+def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
+    """A sandbox that was tried, or the unsafe one with a warning."""
+    from mqlab.grading.sandbox import Sandbox, probe
+
+    hidden = (str(course / "solutions"), str(submissions.absolute()), str(out.absolute()))
+    datasets = course / "datasets"
+    sandbox = Sandbox(
+        "process" if unsafe else "bwrap",
+        readable=(str(datasets),) if datasets.is_dir() else (),
+        hidden=hidden,
+    )
+    if unsafe:
+        click.echo("no sandbox: every answer can read and change your files", err=True)
+    probe(sandbox, tuple(path for path in hidden if Path(path).is_dir()))
+    return sandbox
+
+
+def _with_progress(grader: Any, submissions: list[Any]) -> list[Any]:
+    from tqdm import tqdm
+
+    records = []
+    with tqdm(total=len(submissions), unit="notebook", file=sys.stderr, dynamic_ncols=True) as bar:
+        for record in grader.grade(submissions):
+            records.append(record)
+            bar.set_postfix_str(record.student[:20], refresh=False)
+            bar.update()
+    return records
+
+
+@click.command()
+@click.argument("notebooks", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a notebook.")
+@course_option
+def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> None:
+    """Run the public checks on your own notebook. Exit code 1 when an answer is wrong.
+
+    Example:  mqlab check labs/01-*.ipynb
+    """
+    from mqlab.grading.own_work import check_notebook
+
+    wrong = False
+    for notebook in notebooks:
+        record = check_notebook(notebook, course)
+        wrong = wrong or any(exercise.state in ("failed", "stopped") for exercise in record.exercises)
+        if as_json:
+            click.echo(json.dumps(record.to_json(), ensure_ascii=False))
+            continue
+        for exercise in record.exercises:
+            passed, count = exercise.count("public")
+            said = f"{passed} of {count} public checks pass" if exercise.state == "passed" else exercise.reason
+            click.echo(f"{'✓' if exercise.state == 'passed' else '✗' if count else '○'} {exercise.id}: {said}")
+            for case in exercise.cases:
+                for name in ("first_wrong", "expected", "found", "trace"):
+                    if not case.passed and getattr(case, name):
+                        click.echo(f"    {name.replace('_', ' ')}: {getattr(case, name)}")
+    if wrong:
+        sys.exit(1)
+
+
+@click.command()
+@click.argument("number")
+@click.option("--to", type=Folder, default=".", show_default=True, help="The folder to work in.")
+@course_option
+def start(number: str, to: Path, course: Path | None) -> None:
+    """Begin a lab: a dated copy of its notebook, unless there is one already.
+
+    Example:  mqlab start 01
+    """
+    from mqlab.grading.lab_files import course_folder, open_lab
+    from mqlab.grading.working_copies import copies, fresh_copy
+
+    lab = open_lab(course_folder(course), number, False)
+    existing = copies(lab, to)
+    if existing:
+        click.echo(existing[-1])
+        click.echo(f"you have begun already; mqlab restore {number} makes a fresh copy beside it", err=True)
+        return
+    click.echo(fresh_copy(lab, to, datetime.date.today())[0])
+
+
+@click.command()
+@click.argument("number")
+@click.option("--to", type=Folder, default=".", show_default=True, help="The folder to work in.")
+@click.option("--answers-of", type=click.Path(path_type=Path), help="A notebook whose answers are carried over.")
+@course_option
+def restore(number: str, to: Path, answers_of: Path | None, course: Path | None) -> None:
+    """Make a fresh dated copy of a lab's notebook. Nothing is overwritten.
+
+    Example:  mqlab restore 01 --answers-of 01-what-the-broker-writes-2026-03-05.ipynb
+    """
+    from mqlab.grading.lab_files import course_folder, open_lab
+    from mqlab.grading.working_copies import fresh_copy
+
+    lab = open_lab(course_folder(course), number, False)
+    path, carried = fresh_copy(lab, to, datetime.date.today(), answers_of)
+    click.echo(path)
+    if answers_of is not None:
+        click.echo(f"answers carried over: {', '.join(carried) or 'none'}", err=True)
+
+
+@click.command()
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default="mqlab-labs.zip", show_default=True)
+@course_option
+def release(out: Path, course: Path | None) -> None:
+    """Pack what students get: everything but solutions and tests.
+
+    Example:  mqlab release --out mqlab-labs.zip
+    """
+    from mqlab.grading.lab_files import course_folder
+    from mqlab.grading.release import write_release
+
+    names = write_release(course_folder(course), out)
+    if not names:
+        raise UsageError("there is nothing to pack")
+    click.echo(out)
+    click.echo(f"{len(names)} files, no solutions", err=True)

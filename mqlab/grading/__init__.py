@@ -1,0 +1,10 @@
+"""Grading: what an answer does is judged where the answer cannot reach.
+
+Mirrors: nothing in RocketMQ. Used by ``mqlab grade`` and ``mqlab check``; no lab opens it.
+
+    submission ─▶ rebuild (pristine lab + answer cells) ─▶ nbval runs it ─▶ record ─▶ reports
+                                                             │ trusted kernel: checks, Labs, expected values
+                                                             └ JSON lines ▶ sandboxed worker: the answers
+
+Left out: the checks themselves; public ones are the labs' own, hidden ones live under solutions/grading.
+"""

@@ -1,0 +1,178 @@
+"""One worker process seen from the judge: start it, send a line, wait for a line, end it.
+
+Mirrors: nothing in RocketMQ. Used by mqlab.grading.desk only.
+
+    exchange({"op": "call", ..}, seconds=10) ─▶ {"op": "return", ..}
+                                             ─▶ Died("its process ended (signal 9 ..)")
+                                             ─▶ TooSlow, Garbled
+
+Reading and writing wait at most as long as they are told, and read at most a line's cap: a worker can be silent, loud,
+deaf or dead and the judge goes on.
+Left out: knowing what an answer is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import asdict
+from typing import IO, Any
+
+from mqlab.errors import MqlabError
+from mqlab.grading import limits
+from mqlab.grading.sandbox import Sandbox
+from mqlab.grading.values import MAX_BYTES, Malformed, dump_line, load_line
+
+START_SECONDS = 60.0
+CHUNK = 1 << 16
+
+
+class Gone(Exception):
+    """The worker cannot be used any more; the text says why."""
+
+
+class Died(Gone):
+    """Its process ended by itself."""
+
+
+class TooSlow(Gone):
+    """It did not answer in time."""
+
+
+class Garbled(Gone):
+    """It wrote what no worker writes."""
+
+
+class NotStarted(MqlabError):
+    """A worker that did not come up: nothing an answer has done."""
+
+    code = "worker"
+
+
+class AnswerProcess:
+    """A started worker. Every method but ``end`` raises Gone and ends the process when it cannot go on."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._buffer = b""
+        self._folder = tempfile.TemporaryDirectory(prefix="mqlab-answers-") if sandbox.level == "process" else None
+        with tempfile.TemporaryFile() as words:  # what bubblewrap or Python say before the worker closes its mouth
+            self._start(sandbox, words)
+
+    def _start(self, sandbox: Sandbox, words: IO[bytes]) -> None:
+        self._process = subprocess.Popen(
+            sandbox.command(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=words,
+            env=sandbox.environment(),
+            cwd=self._folder.name if self._folder else "/",
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._to_worker, self._from_worker = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._to_worker, False)
+        os.set_blocking(self._from_worker, False)
+        walled = sandbox.level == "bwrap"
+        outside = limits.processes_outside(sandbox.user_id, own_namespace=walled and not sandbox.drops_root)
+        hello = {
+            "user_id": sandbox.user_id if walled and sandbox.drops_root else None,
+            "limits": asdict(sandbox.limits),
+            "processes_outside": 0 if walled and sandbox.drops_root else outside,
+        }
+        try:
+            self.exchange(hello, START_SECONDS)
+        except Gone as gone:
+            words.seek(0)
+            said = words.read(4_000).decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise NotStarted(f"a worker could not be started: {' '.join(said) or gone}") from gone
+
+    def exchange(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Send one message and wait for one. NotPlain when ours is too large; Gone as above."""
+        line = dump_line(message)
+        deadline = time.monotonic() + seconds
+        try:
+            self._write(line, deadline)
+            return load_line(self._read_line(deadline))
+        except Malformed as error:
+            raise self._ended(Garbled(f"it wrote something else than an answer: {error}")) from error
+        except Gone as gone:
+            raise self._ended(gone) from None
+        except BaseException:  # an interrupt between question and answer: the conversation cannot be taken up again
+            self.end()
+            raise
+
+    def _write(self, line: bytes, deadline: float) -> None:
+        view = memoryview(line)
+        while view:
+            if not select.select([], [self._to_worker], [], _left(deadline))[1]:
+                raise TooSlow("it did not take its input")
+            try:
+                view = view[os.write(self._to_worker, view[:CHUNK]) :]
+            except BrokenPipeError:
+                raise Died("") from None
+
+    def _read_line(self, deadline: float) -> bytes:
+        while b"\n" not in self._buffer:
+            if len(self._buffer) > MAX_BYTES:
+                raise Garbled("it wrote a line without end")
+            if not select.select([self._from_worker], [], [], _left(deadline))[0]:
+                raise TooSlow("it did not answer")
+            chunk = os.read(self._from_worker, CHUNK)
+            if not chunk:
+                raise Died("")
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        if self._buffer:
+            raise Garbled("it wrote more than one answer")
+        return line
+
+    def _ended(self, gone: Gone) -> Gone:
+        if not isinstance(gone, Died):
+            self.end()
+            return gone
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
+        code = self._process.poll()
+        self.end()
+        return Died(f"its process ended {_how(code)}")
+
+    def end(self) -> None:
+        """Kill the process and all it started; harmless when it is gone."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):
+                assert stream is not None
+                stream.close()
+        if self._folder is not None:
+            with contextlib.suppress(OSError):
+                self._folder.cleanup()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def __repr__(self) -> str:
+        state = "running" if self._process.poll() is None else "ended"
+        return f"<AnswerProcess {self._process.pid} {state}>"
+
+
+def _left(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.0)
+
+
+def _how(code: int | None) -> str:
+    """An exit code in words; bubblewrap reports a signal of its child as 128 + signal."""
+    if code is None:
+        return "without a word"
+    number = -code if code < 0 else code - 128 if code > 128 else 0
+    with contextlib.suppress(ValueError):
+        if number:
+            return f"by {signal.Signals(number).name}" + (" (out of memory?)" if number == signal.SIGKILL else "")
+    return f"with exit code {code}"

@@ -1,0 +1,148 @@
+"""What a check holds instead of an answer: a function, class or object whose work happens behind the wall.
+
+Mirrors: nothing in RocketMQ. A check, a Lab or a consumer uses them as if they were the learner's own.
+
+    decode_unit            AnswerFunction    called with values, gives values
+    ProcessQueue           answer_class(..)  a class; calling it makes an object in the worker
+    ProcessQueue(mq)       AnswerObject      methods and attributes cross one by one
+
+Two stand-ins are equal when they are one: an answer's own ``__eq__`` is never asked.
+Left out: operators (+, <) and special methods but for calling, len, in and [].
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqlab.grading.desk import Desk
+
+
+class AnswerFunction:
+    """A function of an answer. ``by_name``: found again by its name after a worker was replaced."""
+
+    def __init__(
+        self, desk: Desk, exercise: str, life: int, number: int, name: str, parameters: tuple[str, ...],
+        by_name: bool = False,
+    ) -> None:  # fmt: skip
+        self._desk = desk
+        self._exercise = exercise
+        self._life = life
+        self._number = number
+        self._by_name = by_name
+        self.__name__ = name
+        self.__qualname__ = name
+        self.__signature__ = signature(parameters)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._desk.call(self._exercise, self.locate(), None, args, kwargs)
+
+    def locate(self) -> tuple[int, int]:
+        """The worker's life and number it has now."""
+        return self._desk.locate(self._exercise, self.__name__) if self._by_name else (self._life, self._number)
+
+    def __repr__(self) -> str:
+        return f"<answer {self.__name__} of {self._exercise}>"
+
+
+class AnswerObject:
+    """An object of an answer, or the base of the classes that make them."""
+
+    _mqlab_where: tuple[Desk, str, int, int]
+    _mqlab_methods: frozenset[str] = frozenset()
+
+    @classmethod
+    def standing_for(cls, desk: Desk, exercise: str, life: int, number: int, methods: frozenset[str]) -> AnswerObject:
+        """The stand-in for an object that is there already."""
+        stand_in = object.__new__(cls)
+        object.__setattr__(stand_in, "_mqlab_where", (desk, exercise, life, number))
+        object.__setattr__(stand_in, "_mqlab_methods", methods)
+        return stand_in
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name in self._mqlab_methods:
+
+            def method(*args: Any, **kwargs: Any) -> Any:
+                return _ask(self, name, args, kwargs)
+
+            method.__name__ = name
+            return method
+        return _ask(self, "__getattr__", (name,), {})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _ask(self, "__setattr__", (name, value), {})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _ask(self, "__call__", args, kwargs)
+
+    def __len__(self) -> int:
+        return int(_ask(self, "__len__", (), {}))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(_ask(self, "__contains__", (item,), {}))
+
+    def __getitem__(self, key: Any) -> Any:
+        return _ask(self, "__getitem__", (key,), {})
+
+    def __repr__(self) -> str:
+        return f"<object of an answer to {self._mqlab_where[1]}>"
+
+
+def _ask(stand_in: AnswerObject, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    desk, exercise, life, number = object.__getattribute__(stand_in, "_mqlab_where")
+    return desk.call(exercise, (life, number), method, args, kwargs)
+
+
+def answer_class(
+    desk: Desk, exercise: str, life: int, number: int, name: str, methods: frozenset[str], by_name: bool = False
+) -> type[AnswerObject]:
+    """A class whose instances are made in the worker; isinstance holds for them."""
+
+    def make(cls: type[AnswerObject], *args: Any, **kwargs: Any) -> Any:
+        where = desk.locate(exercise, name) if by_name else (life, number)
+        made = desk.call(exercise, where, None, args, kwargs)
+        if not isinstance(made, AnswerObject):
+            return made
+        _, _, its_life, its_number = object.__getattribute__(made, "_mqlab_where")
+        return cls.standing_for(desk, exercise, its_life, its_number, made._mqlab_methods)
+
+    members = {
+        "__new__": make,
+        "__init__": lambda self, *args, **kwargs: None,
+        "__module__": "answer",
+        "_mqlab_class": (desk, exercise, life, number, name, by_name),
+    }
+    return type(name, (AnswerObject,), members)
+
+
+def number_of(value: Any) -> int | None:
+    """The worker's number of what a stand-in stands for; None for anything else."""
+    if isinstance(value, AnswerFunction):
+        return value.locate()[1]
+    if isinstance(value, AnswerObject):
+        where: tuple[Any, ...] = object.__getattribute__(value, "_mqlab_where")
+        return int(where[3])
+    if isinstance(value, type) and issubclass(value, AnswerObject) and value is not AnswerObject:
+        desk, exercise, _, number, name, by_name = value.__dict__["_mqlab_class"]
+        return int(desk.locate(exercise, name)[1] if by_name else number)
+    return None
+
+
+def signature(parameters: tuple[str, ...]) -> inspect.Signature:
+    """What ``inspect.signature`` says of an answer: its positional parameters, "*" for any number.
+
+    >>> str(signature(("messages", "context"))), str(signature(("*",)))
+    ('(messages, context)', '(*args)')
+    """
+    made = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) if name != "*"
+        else inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)
+        for name in dict.fromkeys(parameters)
+    ]  # fmt: skip
+    return inspect.Signature(sorted(made, key=lambda parameter: parameter.kind))

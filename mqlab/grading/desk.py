@@ -1,0 +1,288 @@
+"""The judge's side of the wall: loads answers into a worker, calls them, and answers what they ask meanwhile.
+
+Mirrors: nothing in RocketMQ. The rebuilt notebook opens one; checks use what it hands out as if it were the answer.
+
+    desk.load("lab01.unit", source, ["decode_unit"])    ─▶ {"decode_unit": <answer decode_unit>}
+    decode_unit(b"...")                                  ─▶ call ─▶ return | raise | ask .. resume .. return
+
+A worker that dies, hangs or babbles is killed. The exercise that was being asked is over, the others go on in a fresh
+one.
+Left out: deciding whether a value is right.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mqlab.errors import NodeDown
+from mqlab.grading.answer_process import AnswerProcess, Garbled, Gone, TooSlow
+from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
+from mqlab.grading.limits import Limits
+from mqlab.grading.sandbox import Sandbox
+from mqlab.grading.values import Codec, Malformed, NotPlain
+from mqlab.grading.world import World
+
+
+class AnswerStopped(BaseException):
+    """An answer gave none: it took too long, ended its process, or wrote rubbish.
+
+    No ``Exception``, so that neither a check nor a simulated node mistakes it for something an answer may do.
+    """
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+@dataclass(slots=True)
+class Loaded:
+    """One piece of source in the worker: an exercise's answer, or a set-up cell."""
+
+    exercise: str
+    source: str
+    names: tuple[str, ...]
+    limits: Limits
+    spent_seconds: float = 0.0
+    stopped: AnswerStopped | None = None
+    numbers: dict[str, int] = field(default_factory=dict)
+
+
+class Desk:
+    """One worker at a time, started when it is first needed, and all that was loaded into it."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._process: AnswerProcess | None = None
+        self._life = 0
+        self._calls = 0
+        self._loaded: dict[str, Loaded] = {}
+        self._world = World()
+        self._codecs: dict[str, Codec] = {}
+        self.incidents: list[dict[str, str]] = []
+
+    def load(
+        self, exercise: str, source: str, names: Sequence[str] = (), limits: Limits | None = None
+    ) -> dict[str, Any]:
+        """Run source in the worker; the wanted names that it defined, as proxies or plain values.
+
+        Raises what the source raises, and AnswerStopped.
+        """
+        piece = Loaded(exercise, source, tuple(names), limits or self._sandbox.limits)
+        self._loaded.pop(exercise, None)
+        self._ensure_process(piece)
+        self._loaded[exercise] = piece
+        return self._load(piece)
+
+    def call(self, exercise: str, target: tuple[int, int], method: str | None, args: Any, kwargs: Any) -> Any:
+        """Call an object of the worker. ``target`` is its life and number, as the proxies keep them."""
+        piece = self._loaded[exercise]
+        self._must_go_on(piece)
+        if self._process is None or target[0] != self._life:
+            raise AnswerStopped("lost", f"{exercise}: this object was lost with its process")
+        codec = self._codec(exercise)
+        message = {
+            "op": "call",
+            "object": target[1],
+            "method": method,
+            "args": [codec.encode(value) for value in args],
+            "kwargs": {name: codec.encode(value) for name, value in kwargs.items()},
+        }
+        return codec.decode(self._converse(piece, message))
+
+    def locate(self, exercise: str, name: str) -> tuple[int, int]:
+        """Where an answer's name is now; starts a new worker if the last one is gone."""
+        piece = self._loaded[exercise]
+        self._must_go_on(piece)
+        self._ensure_process(piece)
+        if name not in piece.numbers:
+            raise NameError(f"name {name!r} is not defined", name=name)
+        return self._life, piece.numbers[name]
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    # the worker --------------------------------------------------------------------------------------------------
+
+    def _ensure_process(self, piece: Loaded) -> None:
+        """A worker with everything loaded that still can be; a piece that fails now is over."""
+        if self._process is not None:
+            return
+        self._process = AnswerProcess(self._sandbox)
+        self._life += 1
+        for other in list(self._loaded.values()):
+            if other.stopped is not None or (other is piece and not piece.numbers):
+                continue
+            try:
+                self._load(other)
+            except AnswerStopped:
+                return self._ensure_process(piece)
+            except Exception:  # said when it was first loaded
+                continue
+
+    def _load(self, piece: Loaded) -> dict[str, Any]:
+        message = {"op": "load", "exercise": piece.exercise, "source": piece.source, "names": list(piece.names)}
+        data = self._converse(piece, message)
+        try:
+            ((_, pairs),) = data.items()
+            piece.numbers = {
+                name: item["answer"][0]
+                for name, item in pairs
+                if name in piece.names and isinstance(item, dict) and "answer" in item
+            }
+            values = self._codec(piece.exercise).decode(data)
+        except (Malformed, TypeError, ValueError, AttributeError, KeyError, IndexError) as error:
+            raise self._stop(piece, Garbled(f"it wrote something else than an answer: {error}")) from error
+        return {name: self._found_by_name(piece, name, values[name]) for name in piece.names if name in values}
+
+    def _found_by_name(self, piece: Loaded, name: str, value: Any) -> Any:
+        """Functions and classes of an answer outlive the worker: they are looked up by name in the next one."""
+        if name not in piece.numbers or isinstance(value, AnswerObject):
+            return value
+        where = self, piece.exercise, self._life, piece.numbers[name], name
+        if isinstance(value, AnswerFunction):
+            return AnswerFunction(*where, tuple(value.__signature__.parameters), by_name=True)
+        return answer_class(*where, frozenset(), by_name=True)
+
+    def _must_go_on(self, piece: Loaded) -> None:
+        if piece.stopped is not None:
+            raise AnswerStopped(piece.stopped.kind, str(piece.stopped))
+
+    def _stop(self, piece: Loaded, gone: Gone) -> AnswerStopped:
+        self.close()
+        kind = {TooSlow: "timeout", Garbled: "garbled"}.get(type(gone), "died")
+        what = f"it gave no answer within {piece.limits.seconds:g} s" if isinstance(gone, TooSlow) else str(gone)
+        piece.stopped = AnswerStopped(kind, f"{piece.exercise}: {what}")
+        self.incidents.append({"exercise": piece.exercise, "kind": kind, "text": what})
+        return piece.stopped
+
+    # one conversation --------------------------------------------------------------------------------------------
+
+    def _converse(self, piece: Loaded, message: dict[str, Any]) -> Any:
+        """From a call to its result, answering what is asked in between. The result is still encoded."""
+        self._calls += 1
+        number, left = self._calls, piece.limits.seconds
+        ended: BaseException | None = None
+        while True:
+            reply, took = self._exchange(piece, {**message, "call": number}, left)
+            left -= took
+            try:
+                op = _checked(reply, number)
+            except (Malformed, KeyError, TypeError) as error:
+                raise self._stop(piece, Garbled(f"it wrote something else than an answer: {error}")) from error
+            if op == "ask":
+                if ended is not None:
+                    message = _down(ended)
+                    continue
+                message, ended = self._answer(piece, reply)
+                continue
+            if ended is not None:
+                raise ended
+            if op == "return":
+                return reply["value"]
+            raise self._failure(piece, op, reply)
+
+    def _exchange(self, piece: Loaded, message: dict[str, Any], left: float) -> tuple[dict[str, Any], float]:
+        if self._process is None:
+            raise AnswerStopped("lost", f"{piece.exercise}: its process is gone")
+        began = time.monotonic()
+        limit = min(left, piece.limits.total_seconds - piece.spent_seconds)
+        try:
+            reply = self._process.exchange(message, max(limit, 0.0))
+        except Gone as gone:
+            raise self._stop(piece, gone) from None
+        except NotPlain:
+            raise
+        except BaseException:
+            self._process = None
+            raise
+        took = time.monotonic() - began
+        piece.spent_seconds += took
+        return reply, took
+
+    def _answer(self, piece: Loaded, question: dict[str, Any]) -> tuple[dict[str, Any], BaseException | None]:
+        """Do what an answer asks for; the message that goes back, and what ends the call whatever the answer does."""
+        codec = self._codec(piece.exercise)
+        try:
+            args = [codec.decode(value) for value in question["args"]]
+            kwargs = {name: codec.decode(value) for name, value in question["kwargs"].items()}
+            value = self._world.perform(question["world"], question["verb"], args, kwargs)
+            return {"op": "resume", "value": codec.encode(value)}, None
+        except Exception as error:
+            return {"op": "resume", "error": Codec().encode(error)}, None
+        except NodeDown as error:
+            return _down(error), error
+        except AnswerStopped as error:
+            if self._process is None:
+                raise
+            return _down(error), error
+
+    def _failure(self, piece: Loaded, op: str, reply: dict[str, Any]) -> BaseException:
+        if op == "refused":
+            return NotPlain(f"{piece.exercise}: {reply['text']}")
+        try:
+            error = self._codec(piece.exercise).decode(reply["error"])
+        except Malformed as malformed:
+            return self._stop(piece, Garbled(f"it wrote something else than an answer: {malformed}"))
+        if not isinstance(error, Exception):
+            return self._stop(piece, Garbled("it raised something that is no exception"))
+        error.answer_trace = reply["trace"].rstrip()  # type: ignore[attr-defined]
+        error.add_note(reply["trace"].rstrip())
+        return error
+
+    # objects -----------------------------------------------------------------------------------------------------
+
+    def _codec(self, exercise: str) -> Codec:
+        if exercise not in self._codecs:
+            self._codecs[exercise] = Codec(self._refer, lambda tag, payload: self._resolve(exercise, tag, payload))
+        return self._codecs[exercise]
+
+    def _refer(self, value: Any) -> dict[str, Any] | None:
+        number = number_of(value)
+        return {"answer": [number]} if number is not None else self._world.refer(value)
+
+    def _resolve(self, exercise: str, tag: str, payload: Any) -> Any:
+        if tag == "world":
+            return self._world.find(payload[0])
+        if tag != "answer":
+            raise Malformed(f"unknown tag {tag!r}")
+        number, kind, name, parameters, methods = payload
+        if not (type(number) is int and isinstance(name, str) and _are_names(parameters) and _are_names(methods)):
+            raise Malformed("a reference that no worker writes")
+        where = exercise, self._life, number
+        if kind == "function":
+            return AnswerFunction(self, *where, name[:80], tuple(parameters))
+        if kind == "class":
+            return answer_class(self, *where, name[:80], frozenset(methods))
+        return AnswerObject.standing_for(self, *where, frozenset(methods))
+
+
+def _checked(reply: dict[str, Any], number: int) -> str:
+    op = reply["op"]
+    wanted = {
+        "return": ("value",), "raise": ("error", "trace"), "refused": ("text",),
+        "ask": ("world", "verb", "args", "kwargs"),
+    }  # fmt: skip
+    if op not in wanted or reply["call"] != number or any(key not in reply for key in wanted[op]):
+        raise Malformed(f"an answer to another question ({str(op)[:20]!r})")
+    for key, kind in {"trace": str, "text": str, "verb": str, "world": int, "args": list, "kwargs": dict}.items():
+        if key in wanted[op] and type(reply[key]) is not kind:
+            raise Malformed(f"{key} is no {kind.__name__}")
+    return str(op)
+
+
+def _are_names(names: Any) -> bool:
+    """A short list of identifiers; "*" stands for any number of further parameters."""
+    return isinstance(names, list) and len(names) <= 200 and all(n == "*" or str(n).isidentifier() for n in names)
+
+
+def _down(error: BaseException) -> dict[str, Any]:
+    return {"op": "resume", "error": "NodeDown", "text": str(error)}

@@ -1,0 +1,234 @@
+"""Grades one submission in a process of its own: read, transplant, run, and write the record.
+
+Mirrors: nothing in RocketMQ. mqlab.grading.gradebook starts one a submission: python -m mqlab.grading.execute ORDER.
+
+    order.json  {course lab submission student seed sandbox hidden seconds record}
+      └▶ read_notebook ─▶ transplant ─▶ rebuilt notebook + job in a scratch folder ─▶ nbval ─▶ record.json
+
+A watchdog writes the record "timeout" when everything together takes too long.
+Left out: the other submissions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mqlab.grading.job import Answer, Job
+from mqlab.grading.kernel import private_environment
+from mqlab.grading.lab_files import Lab, open_lab
+from mqlab.grading.nbval_engine import CellRun, Engine, run_notebook
+from mqlab.grading.notebook_file import NotANotebook, read_notebook
+from mqlab.grading.rebuild import Transplant, rebuilt, transplant
+from mqlab.grading.sandbox import Sandbox, own_user_id
+from mqlab.grading.tampering import suspicions
+from mqlab.grading.verdict import (
+    FAILED,
+    GRADED,
+    HIDDEN,
+    KERNEL_DIED,
+    MALFORMED,
+    MISSING,
+    NOT_STARTED,
+    PUBLIC,
+    STOPPED,
+    TAMPERED,
+    TIMEOUT,
+    CaseResult,
+    ExerciseResult,
+    Note,
+    Record,
+    settle,
+)  # fmt: skip
+
+DEMO_SECONDS = 120.0
+START_SECONDS = 120.0
+GRACE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be graded and how. Paths are absolute; ``file`` is the submission as the class knows it."""
+
+    student: str
+    file: str
+    submission: str
+    course: str
+    lab: str
+    seed: str
+    sandbox: Sandbox
+    hidden: bool
+    seconds: float
+    fingerprint: str = ""
+
+
+def grade(order: Order) -> Record:
+    """The record of one submission, whatever it holds."""
+    began = time.monotonic()
+    lab = open_lab(Path(order.course), order.lab, order.hidden)
+    try:
+        submission = read_notebook(Path(order.submission))
+    except NotANotebook as error:
+        return without_answers(order, lab, MALFORMED, error.text)
+    taken = transplant(lab, submission)
+    notes = [*taken.notes, *suspicions(lab, submission)]
+    scratch = Path(tempfile.mkdtemp(prefix="mqlab-grade-"))
+    try:
+        runs, trouble = _run(order, lab, taken, scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    results = tuple(_result(lab, taken, runs, exercise_id) for exercise_id in (e.id for e in lab.exercises))
+    status, reason, more = _status(results, runs, trouble, notes)
+    return Record(
+        order.student, lab.id, status, reason, order.file, results, (*notes, *more), order.fingerprint,
+        round(time.monotonic() - began, 2),
+    )  # fmt: skip
+
+
+def without_answers(order: Order, lab: Lab, status: str, reason: str) -> Record:
+    """A record in which nothing could be judged: every exercise is missing."""
+    results = tuple(ExerciseResult(e.id, e.title, e.points, MISSING, reason) for e in lab.exercises)
+    return Record(order.student, lab.id, status, reason, order.file, results, (), order.fingerprint)
+
+
+def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list[CellRun], str]:
+    shared = scratch / "shared"
+    for folder in (shared, scratch / "run", scratch / "private"):
+        folder.mkdir()
+    scratch.chmod(0o711)
+    shared.chmod(0o755)
+    limits = {answer.exercise.id: answer.limits for answer in lab.answers}
+    widest = order.sandbox.limits
+    for one in limits.values():
+        widest = widest.widest(one)
+    sandbox = replace(
+        order.sandbox,
+        limits=widest,
+        readable=(*order.sandbox.readable, str(shared)),
+        user_id=own_user_id(),
+    )
+    names = {answer.exercise.id: answer.names for answer in lab.answers}
+    job = Job(
+        lab=lab.id,
+        seed=order.seed,
+        sandbox=sandbox,
+        answers={name: Answer(source, names[name], limits[name]) for name, source in taken.answers.items()},
+        set_up=taken.set_up,
+        hidden_file=str(lab.hidden_file or "") if order.hidden else "",
+        cases_folder=str(lab.cases_folder or ""),
+    )
+    job_file, notebook = scratch / "private" / "job.json", scratch / "run" / f"{lab.id}.ipynb"
+    job_file.write_text(json.dumps(job.to_json()), "utf-8")
+    notebook.write_text(json.dumps(rebuilt(lab, set(taken.answers), str(job_file), hidden=order.hidden)), "utf-8")
+    exercise = max((one.total_seconds for one in limits.values()), default=60.0) + GRACE_SECONDS
+    engine = Engine(
+        {"demo": DEMO_SECONDS, "desk": START_SECONDS, "answer": exercise, "check": exercise, "hidden": exercise},
+        time.monotonic() + order.seconds,
+    )
+    before = dict(os.environ)
+    os.environ.update(private_environment(scratch / "private"), TMPDIR=str(shared))
+    try:
+        trouble = run_notebook(notebook, engine)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return engine.runs, trouble
+
+
+def _result(lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str) -> ExerciseResult:
+    exercise = next(one for one in lab.exercises if one.id == exercise_id)
+    head = exercise.id, exercise.title, exercise.points
+    if exercise_id in taken.missing:
+        return ExerciseResult(*head, MISSING, "no answer cell was found")
+    if exercise_id in taken.untouched:
+        return ExerciseResult(*head, NOT_STARTED, "the answer cell is as it was handed out")
+    mine = [run for run in runs if run.exercise == exercise_id]
+    cases = {kind: _cases(mine, exercise_id, kind) for kind in (PUBLIC, HIDDEN)}
+    state, reason = settle(cases[PUBLIC], cases[HIDDEN])
+    unsettled = [run for run in mine if run.role in ("check", "hidden") and not run.verdicts]
+    if unsettled and state != STOPPED:
+        state, reason = FAILED, f"its {unsettled[0].role} cell gave no verdict: {unsettled[0].error or 'not run'}"
+        if unsettled[0].timed_out:
+            state = STOPPED
+    if not any(run.role == "check" for run in mine):
+        state, reason = FAILED, "its check was not run"
+    return ExerciseResult(
+        *head, state, reason, tuple(cases[PUBLIC] + cases[HIDDEN]), taken.answers.get(exercise_id, "")
+    )
+
+
+def _cases(runs: list[CellRun], exercise_id: str, kind: str) -> list[CaseResult]:
+    return [
+        CaseResult(**case)
+        for run in runs
+        for verdict in run.verdicts
+        if verdict["exercise"] == exercise_id and verdict["kind"] == kind
+        for case in verdict["cases"]
+    ]
+
+
+def _status(
+    results: tuple[ExerciseResult, ...], runs: list[CellRun], trouble: str, notes: list[Note]
+) -> tuple[str, str, list[Note]]:
+    more = [Note("demonstration", f"a cell of the lab failed: {r.error}") for r in runs if r.role == "demo" and r.error]
+    stopped = [result for result in results if result.state == STOPPED]
+    garbled = [result for result in stopped if "something else than an answer" in result.reason]
+    grave = [note for note in notes if note.grave]
+    if any(run.kernel_died for run in runs) or trouble:
+        return KERNEL_DIED, trouble or "the trusted kernel died", more
+    if garbled or grave:
+        return TAMPERED, garbled[0].reason if garbled else grave[0].text, more
+    ended = [result for result in stopped if "its process ended" in result.reason]
+    if ended:
+        return KERNEL_DIED, ended[0].reason, more
+    if stopped or any(run.timed_out for run in runs):
+        return TIMEOUT, stopped[0].reason if stopped else "a cell took too long", more
+    return GRADED, "", more
+
+
+def watchdog(order: Order, record_file: Path) -> threading.Timer:
+    """Ends this process, with a record, when the whole takes too long."""
+
+    def bark() -> None:
+        lab = open_lab(Path(order.course), order.lab, order.hidden)
+        record = without_answers(order, lab, TIMEOUT, f"everything together took more than {order.seconds:g} s")
+        write_record(record, record_file)
+        os._exit(1)
+
+    timer = threading.Timer(order.seconds + GRACE_SECONDS, bark)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def write_record(record: Record, path: Path) -> None:
+    """Write a record whole or not at all."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    os.replace(draft, path)
+
+
+def read_order(path: Path) -> tuple[Order, Path]:
+    """The order in a file, and where its record goes."""
+    data: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    record = Path(data.pop("record"))
+    return Order(**{**data, "sandbox": Sandbox.from_json(data["sandbox"])}), record
+
+
+def main(arguments: list[str]) -> None:
+    """Grade the submission of one order file."""
+    order, record_file = read_order(Path(arguments[0]))
+    watchdog(order, record_file)
+    write_record(grade(order), record_file)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,219 @@
+"""Grades a class: every submission gets a record, in any order, on several processors, and again after an interruption.
+
+Mirrors: nothing in RocketMQ. What ``mqlab grade`` calls.
+
+    OUT/records/anna.lab01.json   one a submission, written whole; the only state there is
+    OUT/grades.csv ..             made of the records (mqlab.grading.reports)
+
+A record carries a fingerprint of all it depends on: the submission, the lab, the hidden cases, the seed, the sandbox.
+With ``resume`` a record with the right fingerprint is kept.
+Left out: changing a record by hand (write your own column into the CSV).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import mqlab
+from mqlab.errors import UsageError
+from mqlab.grading.execute import GRACE_SECONDS, Order, without_answers, write_record
+from mqlab.grading.lab_files import Lab
+from mqlab.grading.sandbox import Sandbox
+from mqlab.grading.submissions import Submission
+from mqlab.grading.verdict import KERNEL_DIED, MALFORMED, MISSING, TAMPERED, TIMEOUT, Note, Record
+
+MARK = "gradebook.json"
+SAFE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+DEFAULT_SECONDS = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a class is graded."""
+
+    course: Path
+    out: Path
+    seed: str
+    sandbox: Sandbox
+    jobs: int = 1
+    resume: bool = False
+    hidden: bool = True
+    seconds: float = DEFAULT_SECONDS
+
+
+def open_gradebook(out: Path) -> None:
+    """Make or take up the folder of the results. UsageError for a folder that holds something else."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file", hint="give a folder for the results")
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
+        raise UsageError(f"{out} holds other things than grades", hint="give a new or an empty folder")
+    (out / "records").mkdir(parents=True, exist_ok=True)
+    (out / MARK).write_text('{"made_by": "mqlab grade"}\n', "utf-8")
+
+
+class Grader:
+    """Grades submissions by a plan; ``stop`` ends what is running."""
+
+    def __init__(self, plan: Plan, labs: Sequence[Lab]) -> None:
+        self.plan = plan
+        self._labs = {lab.number: lab for lab in labs}
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def grade(self, submissions: Sequence[Submission]) -> Iterator[Record]:
+        """A record for each submission, as they come; those that are kept first."""
+        left: list[tuple[Submission, str]] = []
+        for submission in submissions:
+            mark = fingerprint(self.plan, self._labs[submission.lab], submission)
+            kept = read_record(record_path(self.plan.out, submission)) if self.plan.resume else None
+            if kept is not None and kept.fingerprint == mark:
+                yield kept
+            else:
+                left.append((submission, mark))
+        with ThreadPoolExecutor(max_workers=self.plan.jobs) as pool:
+            waiting = [pool.submit(self._grade_one, submission, mark) for submission, mark in left]
+            try:
+                for done in as_completed(waiting):
+                    yield done.result()
+            except BaseException:
+                self.stop()
+                raise
+
+    def stop(self) -> None:
+        """End what is running and begin nothing more. What has a record keeps it."""
+        self._stopped = True
+        for process in list(self._running):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def _grade_one(self, submission: Submission, mark: str) -> Record:
+        plan, lab = self.plan, self._labs[submission.lab]
+        path = record_path(plan.out, submission)
+        path.unlink(missing_ok=True)
+        order = Order(
+            student=submission.student, file=submission.name, submission=str(submission.path), course=str(plan.course),
+            lab=lab.number, seed=plan.seed, sandbox=plan.sandbox, hidden=plan.hidden, seconds=plan.seconds,
+            fingerprint=mark,
+        )  # fmt: skip
+        unfit = _unfit(submission)
+        if unfit is not None:
+            record = without_answers(order, lab, *unfit)
+        else:
+            trouble = self._in_a_process(order, path)
+            record = read_record(path) or without_answers(order, lab, *trouble)
+        if self._stopped:
+            path.unlink(missing_ok=True)
+            raise Stopped
+        if submission.note:
+            record = replace(record, notes=(*record.notes, Note("files", submission.note)))
+        write_record(record, path)
+        return record
+
+    def _in_a_process(self, order: Order, record: Path) -> tuple[str, str]:
+        """Run mqlab.grading.execute on an order; what went wrong when it leaves no record."""
+        if self._stopped:
+            raise Stopped
+        with tempfile.TemporaryDirectory(prefix="mqlab-order-") as folder:
+            file = Path(folder) / "order.json"
+            file.write_text(json.dumps({**asdict(order), "record": str(record)}), "utf-8")
+            process = subprocess.Popen(
+                [sys.executable, "-m", "mqlab.grading.execute", str(file)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                start_new_session=True,
+            )  # fmt: skip
+            self._running.add(process)
+            try:
+                _, words = process.communicate(timeout=order.seconds + 2 * GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                return TIMEOUT, "everything together took too long"
+            finally:
+                self._running.discard(process)
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+        last = (words.strip().splitlines() or ["no word"])[-1]
+        return KERNEL_DIED, f"the grading process ended with exit code {process.returncode}: {last}"
+
+
+class Stopped(Exception):
+    """Grading was interrupted before this submission had its record."""
+
+
+def record_path(out: Path, submission: Submission) -> Path:
+    """Where a submission's record is: a name that any file system takes and that no two students share."""
+    return out / "records" / f"{file_name(submission.student)}.lab{submission.lab}.json"
+
+
+def file_name(student: str) -> str:
+    """A student's name as a file name; different names stay different, also where A and a are the same letter.
+
+    >>> file_name("anna"), file_name("../anna"), file_name("a b") == file_name("a_b")
+    ('anna', '.._anna~ec02c724', False)
+    """
+    safe = "".join(letter if letter in SAFE else "_" for letter in student)[:60]
+    if safe == student.lower() and not student.startswith("."):
+        return safe
+    return f"{safe}~{hashlib.sha256(student.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
+
+
+def read_record(path: Path) -> Record | None:
+    """The record in a file; None when there is none or it is damaged."""
+    try:
+        return Record.from_json(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:
+    """A digest of all that a record depends on."""
+    digest = hashlib.sha256()
+    sandbox = asdict(plan.sandbox) | {"user_id": 0}
+    facts = [mqlab_version(), lab.id, plan.seed, plan.hidden, plan.seconds, submission.note, sandbox]
+    digest.update(json.dumps(facts, sort_keys=True, default=str).encode())
+    digest.update(lab.notebook.data)
+    for path in (lab.hidden_file, _cases_file(lab), submission.path):
+        digest.update(b"\0" + (_bytes(path) if path is not None else b""))
+    return digest.hexdigest()
+
+
+def _cases_file(lab: Lab) -> Path:
+    folder = lab.cases_folder or Path(mqlab.__file__).parent / "teach" / "cases"
+    return folder / f"{lab.id}.py"
+
+
+def _bytes(path: Path) -> bytes:
+    if path.is_symlink():
+        return b"link " + os.fsencode(os.readlink(path))
+    try:
+        return path.read_bytes() if path.is_file() else b"other"
+    except OSError:
+        return b"unreadable"
+
+
+def mqlab_version() -> str:
+    """The version of mqlab that grades."""
+    from importlib.metadata import version
+
+    return version("mqlab")
+
+
+def _unfit(submission: Submission) -> tuple[str, str] | None:
+    path = submission.path
+    if path is None:
+        return MISSING, submission.note or "nothing was handed in"
+    if path.is_symlink():
+        return TAMPERED, f"it is a link to {os.readlink(path)}, which was not followed"
+    if not path.is_file():
+        return MALFORMED, "it is no regular file"
+    return None

@@ -1,0 +1,57 @@
+"""One submission's work order: what the trusted kernel needs to judge it, as a file.
+
+Mirrors: nothing in RocketMQ. Written by mqlab.grading.execute, read by mqlab.grading.kernel.
+
+    lab  seed  sandbox  answers[exercise: source, names, limits]  set_up[source]  hidden_file  cases_folder
+
+Left out: who the student is. Nothing in a kernel may depend on that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mqlab.grading.limits import Limits
+from mqlab.grading.sandbox import Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The text of one answer cell, and the names it must define."""
+
+    source: str
+    names: tuple[str, ...]
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A work order; paths are absolute. ``hidden_file`` is empty where only public cases run."""
+
+    lab: str
+    seed: str
+    sandbox: Sandbox
+    answers: dict[str, Answer]
+    set_up: tuple[str, ...] = ()
+    hidden_file: str = ""
+    cases_folder: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Job:
+        """The job of ``to_json``."""
+        answers = {
+            name: Answer(one["source"], tuple(one["names"]), Limits.of(one["limits"]))
+            for name, one in data["answers"].items()
+        }
+        return cls(
+            **{
+                **data,
+                "answers": answers,
+                "sandbox": Sandbox.from_json(data["sandbox"]),
+                "set_up": tuple(data["set_up"]),
+            }
+        )

@@ -1,0 +1,87 @@
+"""Runs an exercise's cases on what the desk hands out, one result a case, whatever an answer does.
+
+Mirrors: nothing in RocketMQ. Called in the trusted kernel by mqlab.grading.kernel.
+
+    Case.run(answers) ─▶ None                passed
+                      ─▶ Finding             failed: the rule, the first wrong thing, expected, found
+                      ─▶ an exception        raised: its text, and the learner's lines
+                      ─▶ AnswerStopped       stopped; the cases after it are not run
+
+Left out: points (mqlab.grading.verdict).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mqlab.grading.desk import AnswerStopped
+from mqlab.grading.verdict import FAILED, NOT_RUN, PASSED, RAISED, STOPPED, CaseResult
+from mqlab.teach.exercises import Case, Exercise, Finding
+
+MAX_TEXT = 600
+
+
+def judge(cases: Iterable[Case], answers: Mapping[str, Any], kind: str) -> list[CaseResult]:
+    """One result a case, in order."""
+    results: list[CaseResult] = []
+    stopped = False
+    for case in cases:
+        if stopped:
+            results.append(CaseResult(case.name, kind, NOT_RUN, "not run: the answer was stopped before"))
+            continue
+        result = judge_one(case, answers, kind)
+        stopped = result.state == STOPPED
+        results.append(result)
+    return results
+
+
+def judge_one(case: Case, answers: Mapping[str, Any], kind: str) -> CaseResult:
+    """The result of one case."""
+    try:
+        finding = case.run(answers)
+    except AnswerStopped as stopped:
+        return CaseResult(case.name, kind, STOPPED, short(str(stopped)))
+    except Exception as error:
+        return raised(case.name, kind, error)
+    if finding is None:
+        return CaseResult(case.name, kind, PASSED)
+    if not isinstance(finding, Finding):
+        raise TypeError(f"the case {case.name!r} gave {finding!r}; a case gives a Finding or None")
+    return CaseResult(
+        case.name, kind, FAILED, short(finding.rule), short(finding.first_wrong),
+        short(repr(finding.expected)), short(repr(finding.found)),
+    )  # fmt: skip
+
+
+def raised(name: str, kind: str, error: Exception) -> CaseResult:
+    """The result of a case that ended with an exception, its own or the answer's."""
+    trace = getattr(error, "answer_trace", "")
+    what = f"{type(error).__name__}: {error}"
+    rule = f"your code raised {what}" if trace else f"your answer gave something the check cannot use ({what})"
+    return CaseResult(name, kind, RAISED, short(rule), trace=short(trace, 2_000))
+
+
+def hidden_seeds(exercise: Exercise, class_seed: str, count: int) -> list[int]:
+    """Seeds that follow from the class's seed and the exercise alone, none of them public.
+
+    The same for every student, so that a class is judged alike and a heat map compares what can be compared.
+    """
+    seeds: list[int] = []
+    number = 0
+    while len(seeds) < count:
+        digest = hashlib.sha256(f"{class_seed}\n{exercise.id}\n{number}".encode()).digest()
+        seed = int.from_bytes(digest[:4], "big") >> 1
+        number += 1
+        if seed not in exercise.public_seeds and seed not in seeds:
+            seeds.append(seed)
+    return seeds
+
+
+def short(text: str, limit: int = MAX_TEXT) -> str:
+    """A text cut in its middle to a length that a page can bear."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]} … {text[-half:]}"

@@ -1,0 +1,152 @@
+"""What the rebuilt notebook calls: open the desk, put an answer behind its names, judge it in public and in hiding.
+
+Mirrors: nothing in RocketMQ. Runs in the trusted kernel, in cells that mqlab.grading.rebuild writes.
+
+    open_desk(job)                     first cell: the worker's walls, the answers, the class's seed
+    give_answer("lab01.unit", names)   in place of each answer cell
+    check("lab01.unit")                the lab's own check cells, unchanged: public cases, recorded
+    judge_hidden("lab01.unit")         after the last cell
+
+Results leave as display data of type ``VERDICT``, which no answer can write: its process has no way to this kernel.
+Left out: showing anything to a learner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import mqlab.teach
+import mqlab.teach.cases
+from mqlab.errors import UsageError
+from mqlab.grading.desk import AnswerStopped, Desk
+from mqlab.grading.job import Job
+from mqlab.grading.judging import hidden_seeds, judge, raised
+from mqlab.grading.verdict import HIDDEN, PUBLIC, STOPPED, CaseResult
+from mqlab.teach.exercises import Case, Exercise, exercise
+
+VERDICT = "application/vnd.mqlab.verdict+json"
+DEFAULT_HIDDEN = 3
+
+
+class Judge:
+    """One submission's judge: its desk, and what each answer gave."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.desk = Desk(job.sandbox)
+        self.answers: dict[str, dict[str, Any]] = {}
+        self.unable: dict[str, CaseResult] = {}
+        self._hidden = _hidden_module(job)
+        for number, source in enumerate(job.set_up):
+            self.desk.load(f"set-up {number}", source)
+
+    def give(self, exercise_id: str, names: MutableMapping[str, Any]) -> None:
+        """Load an answer into the worker and its names into the notebook."""
+        answer = self.job.answers.get(exercise_id)
+        if answer is None:
+            return
+        self.answers[exercise_id] = {}
+        try:
+            found = self.desk.load(exercise_id, answer.source, answer.names, answer.limits)
+        except AnswerStopped as stopped:
+            self.unable[exercise_id] = CaseResult("the cell itself", PUBLIC, STOPPED, str(stopped))
+            raise
+        except Exception as error:
+            self.unable[exercise_id] = raised("the cell itself", PUBLIC, error)
+            raise
+        self.answers[exercise_id] = found
+        names.update(found)
+
+    def judge(self, asked: Exercise, kind: str) -> None:
+        """Run the public or the hidden cases and say what they found."""
+        if asked.id not in self.answers:
+            return
+        if asked.id in self.unable:
+            publish(asked.id, kind, [dataclasses.replace(self.unable[asked.id], kind=kind)])
+            return
+        cases = asked.public_cases() if kind == PUBLIC else self._hidden_cases(asked)
+        given = {name: self.answers[asked.id].get(name) for name in asked.defines}
+        missing = [name for name, value in given.items() if value is None]
+        if missing:
+            rule = f"your cell does not define {', '.join(missing)}"
+            publish(asked.id, kind, [CaseResult("the cell itself", kind, "failed", rule)])
+            return
+        publish(asked.id, kind, judge(cases, given, kind))
+
+    def _hidden_cases(self, asked: Exercise) -> list[Case]:
+        counts: Mapping[str, int] = getattr(self._hidden, "SEEDED", {})
+        extra: Mapping[str, tuple[Case, ...]] = getattr(self._hidden, "HIDDEN", {})
+        seeds = hidden_seeds(asked, self.job.seed, counts.get(asked.id, DEFAULT_HIDDEN))
+        return [*(asked.case(seed) for seed in seeds), *extra.get(asked.id, ())]
+
+
+_judges: list[Judge] = []
+
+
+def open_desk(job_file: str) -> None:
+    """Read the job, use the lab's own checks as recorders, and start the worker."""
+    job = Job.from_json(json.loads(Path(job_file).read_text("utf-8")))
+    if job.cases_folder:
+        mqlab.teach.cases.__path__.append(job.cases_folder)
+    mqlab.teach.check = check  # type: ignore[assignment]
+    _judges.append(Judge(job))
+
+
+def give_answer(exercise_id: str, names: MutableMapping[str, Any]) -> None:
+    """Put an answer's names into the notebook; raises what the answer's cell raises."""
+    _judges[-1].give(exercise_id, names)
+
+
+def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> None:
+    """Stands for mqlab.teach.check: all public cases, none left out after the first failure."""
+    _judges[-1].judge(exercise(exercise_id), PUBLIC)
+
+
+def judge_hidden(exercise_id: str) -> None:
+    """Run the seeded and the hidden cases of an exercise."""
+    _judges[-1].judge(exercise(exercise_id), HIDDEN)
+
+
+def publish(exercise_id: str, kind: str, results: list[CaseResult]) -> None:
+    """Hand results to whoever runs this notebook."""
+    from IPython.display import publish_display_data
+
+    data = {"exercise": exercise_id, "kind": kind, "cases": [dataclasses.asdict(result) for result in results]}
+    text = f"{exercise_id}: {sum(result.passed for result in results)} of {len(results)} {kind} cases pass"
+    publish_display_data({VERDICT: data, "text/plain": text})  # type: ignore[no-untyped-call]
+
+
+def _hidden_module(job: Job) -> ModuleType | None:
+    """The lab's file under solutions/grading, run here and only here."""
+    if not job.hidden_file:
+        return None
+    path = Path(job.hidden_file)
+    spec = importlib.util.spec_from_file_location(f"hidden_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def private_environment(folder: Path) -> dict[str, str]:
+    """Variables that keep everything a kernel writes inside one folder."""
+    return {
+        **os.environ,
+        "HOME": str(folder),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(folder / "jupyter"),
+        "JUPYTER_DATA_DIR": str(folder / "jupyter"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "run"),
+        "TMPDIR": str(folder / "shared"),
+        "PYTHONHASHSEED": "0",
+    }

@@ -1,0 +1,102 @@
+"""What one worker may use: time, memory, processes, file size.
+
+Mirrors: ulimit. No lab opens it; a lab's exercise may ask for more in its ``limits``.
+
+    seconds   of the worker's own time for one call of the judge, nested calls included
+    total_seconds   for all calls of one exercise       memory_mb   address space of each process
+    processes   threads included                        file_mb   the largest file it may write
+
+Left out: shares of the processor (run fewer jobs with -j).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mqlab.errors import UsageError
+
+CPU_SECONDS = 600
+OPEN_FILES = 256
+COUNTS_PER_NAMESPACE = (5, 14)
+"""The Linux release since which RLIMIT_NPROC counts inside a user namespace only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of a worker; see the module's picture."""
+
+    seconds: float = 10.0
+    total_seconds: float = 60.0
+    memory_mb: int = 1024
+    processes: int = 8
+    file_mb: int = 16
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Limits:
+        """Limits by name over the defaults. UsageError for an unknown name or a value that is no positive number."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        for name, value in settings.items():
+            if name not in known:
+                raise UsageError(f"there is no limit {name!r}", hint=f"limits are {', '.join(sorted(known))}")
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+                raise UsageError(f"the limit {name} must be a positive number, not {value!r}")
+        return cls(**settings)
+
+    def widest(self, other: Limits) -> Limits:
+        """The larger of each: one worker serves all exercises of a lab."""
+        pairs = {field.name: max(getattr(self, field.name), getattr(other, field.name)) for field in FIELDS}
+        return Limits(**pairs)
+
+
+FIELDS = dataclasses.fields(Limits)
+
+
+def apply(limits: Limits, processes_outside: int) -> None:
+    """Bind this process and its children for good. Where a system knows a limit not at all, it is left out."""
+    import resource
+
+    mb = 1 << 20
+    wanted = {
+        "RLIMIT_AS": limits.memory_mb * mb,
+        "RLIMIT_CPU": CPU_SECONDS,
+        "RLIMIT_FSIZE": limits.file_mb * mb,
+        "RLIMIT_NPROC": limits.processes + processes_outside,
+        "RLIMIT_NOFILE": OPEN_FILES,
+        "RLIMIT_CORE": 0,
+    }
+    for name, value in wanted.items():
+        with contextlib.suppress(AttributeError, ValueError, OSError):
+            resource.setrlimit(getattr(resource, name), (value, value))
+    with contextlib.suppress(OSError):  # when memory runs out, this process is the one to go
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+
+
+def processes_outside(user_id: int, *, own_namespace: bool) -> int:
+    """How many of the user's threads a limit on processes counts besides the worker's own.
+
+    None of them where the kernel counts per user namespace (Linux 5.14) and the worker has one.
+    """
+    if not own_namespace:
+        return _threads_of(user_id)
+    release = platform.release().split(".")
+    with contextlib.suppress(ValueError, IndexError):
+        if platform.system() == "Linux" and (int(release[0]), int(release[1])) >= COUNTS_PER_NAMESPACE:
+            return 0
+    return _threads_of(user_id)
+
+
+def _threads_of(user_id: int) -> int:
+    count = 0
+    with contextlib.suppress(OSError):
+        for entry in os.scandir("/proc"):
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and entry.stat().st_uid == user_id:
+                    count += len(os.listdir(f"/proc/{entry.name}/task"))
+    return count or 512

@@ -1,0 +1,134 @@
+"""Reads a notebook that anybody may have written or broken: cells with their source, ids and tags, or why not.
+
+Mirrors: nothing in RocketMQ. ``mqlab grade`` and ``mqlab check`` begin here.
+
+    path ─▶ read_notebook ─▶ Notebook(cells=[CellText(kind, source, id, grade_id, tags)], metadata)
+                          ─▶ NotANotebook: not a file, too large, not JSON, no cells, ...
+
+Formats 3 and 4, with or without cell ids and metadata, as Jupyter, VS Code and Colab write them.
+Left out: outputs; nothing in grading reads them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mqlab.errors import MqlabError
+
+MAX_FILE_BYTES = 32 << 20
+MAX_SOURCE_CHARACTERS = 400_000
+
+
+class NotANotebook(MqlabError):
+    """A file that cannot be read as a notebook; the text says what is wrong with it."""
+
+    code = "notebook"
+
+
+@dataclass(frozen=True, slots=True)
+class CellText:
+    """One cell as far as grading cares."""
+
+    kind: str
+    source: str
+    id: str = ""
+    grade_id: str = ""
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """The cells of a notebook, and the bytes it was read from."""
+
+    cells: tuple[CellText, ...]
+    data: bytes
+
+    @property
+    def code(self) -> list[CellText]:
+        return [cell for cell in self.cells if cell.kind == "code"]
+
+
+def read_notebook(path: Path) -> Notebook:
+    """The notebook in a file. NotANotebook for everything else, without following the file anywhere."""
+    return parse_notebook(_read(path))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError as error:
+        raise NotANotebook(f"it cannot be opened: {error.strerror}") from error
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotANotebook("it is no regular file")
+        data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise NotANotebook(f"it is larger than {MAX_FILE_BYTES >> 20} MB", hint="clear its outputs and save it")
+    return data
+
+
+def parse_notebook(data: bytes) -> Notebook:
+    """The notebook in some bytes. NotANotebook says what is wrong."""
+    if not data.strip():
+        raise NotANotebook("it is empty")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotANotebook(f"it is no UTF-8 text (byte {error.start})") from error
+    try:
+        content = json.loads(text)
+    except RecursionError as error:
+        raise NotANotebook("it is nested too deep") from error
+    except ValueError as error:
+        raise NotANotebook(f"it is no JSON: {str(error)[:120]}") from error
+    if not isinstance(content, dict):
+        raise NotANotebook("it is JSON, but no notebook: the top is no object")
+    cells = [made for item in _raw_cells(content) if (made := _cell(item)) is not None]
+    if sum(len(cell.source) for cell in cells) > MAX_SOURCE_CHARACTERS:
+        raise NotANotebook(f"its cells hold more than {MAX_SOURCE_CHARACTERS:,} characters")
+    return Notebook(tuple(cells), data)
+
+
+def _raw_cells(content: dict[str, Any]) -> list[Any]:
+    found = content.get("cells")
+    if found is None and isinstance(content.get("worksheets"), list):  # format 3
+        found = [
+            cell
+            for sheet in content["worksheets"]
+            if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list)
+            for cell in sheet["cells"]
+        ]
+    if not isinstance(found, list):
+        raise NotANotebook("it has no list of cells")
+    return found
+
+
+def _cell(item: Any) -> CellText | None:
+    if not isinstance(item, dict):
+        return None
+    source = item.get("source", item.get("input", ""))
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    if not isinstance(source, str):
+        return None
+    metadata = item.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    grading = metadata.get("nbgrader")
+    tags = metadata.get("tags")
+    return CellText(
+        kind=_text(item.get("cell_type")),
+        source=source.replace("\r\n", "\n").replace("\r", "\n"),
+        id=_text(item.get("id")),
+        grade_id=_text(grading.get("grade_id")) if isinstance(grading, dict) else "",
+        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

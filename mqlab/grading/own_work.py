@@ -1,0 +1,47 @@
+"""Checks a learner's own notebook on the command line, with the public cases.
+
+Mirrors: nothing in RocketMQ. ``mqlab check``.
+
+    notebook ─▶ which lab? ─▶ the same rebuild and run as in grading, without walls and without hidden cases ─▶ Record
+
+Left out: points; they come from grading.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mqlab.errors import UsageError
+from mqlab.grading.execute import Order, grade
+from mqlab.grading.lab_files import Lab, course_folder, lab_numbers, marked_exercise, open_lab
+from mqlab.grading.notebook_file import NotANotebook, read_notebook
+from mqlab.grading.sandbox import Sandbox
+from mqlab.grading.submissions import LAB_NUMBER
+from mqlab.grading.verdict import Record
+
+SECONDS = 600.0
+
+
+def check_notebook(path: Path, course: str | Path | None = None) -> Record:
+    """The record of a notebook's public cases. UsageError when it is no notebook of a lab."""
+    folder = course_folder(course)
+    lab = lab_of(path, folder)
+    order = Order(
+        student="", file=path.name, submission=str(path.absolute()), course=str(folder), lab=lab.number, seed="public",
+        sandbox=Sandbox("process"), hidden=False, seconds=SECONDS,
+    )  # fmt: skip
+    return grade(order)
+
+
+def lab_of(path: Path, course: Path) -> Lab:
+    """The lab that a notebook belongs to: by its answer cells, else by the number in its name."""
+    try:
+        cells = read_notebook(path).cells
+    except NotANotebook as error:
+        raise UsageError(f"{path} is no notebook: {error.text}") from error
+    marks = [mark for cell in cells if (mark := marked_exercise(cell.source))]
+    number = LAB_NUMBER.search(path.name)
+    wanted = marks[0].partition(".")[0].removeprefix("lab") if marks else number[1] if number else ""
+    if wanted not in lab_numbers(course):
+        raise UsageError(f"{path} belongs to no lab", hint=f"there are: {', '.join(lab_numbers(course))}")
+    return open_lab(course, wanted, False)

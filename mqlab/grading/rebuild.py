@@ -1,0 +1,182 @@
+"""Puts the answers of a submission into the lab as it was handed out: the notebook that is run is ours.
+
+Mirrors: nothing in RocketMQ. ``mqlab grade`` and ``mqlab check`` run what this makes.
+
+    submission's cells ─▶ whose exercise? by grade_id, else cell id, else "# exercise: lab01.unit" in the first line
+                          two of them: the original id wins; none: missing; untouched: not started
+    pristine notebook  ─▶ answer cells become calls that load the source into the worker, everything else stays
+                          + a first cell that opens the desk, + a last one an exercise for the hidden cases
+
+From the rest of a submission only imports and the functions and classes of added cells are taken, into the worker, so
+that an answer finds its helpers. Outputs, tags, edited checks and edited demonstrations are never looked at.
+Left out: running it (mqlab.grading.execute).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from mqlab.grading.lab_files import Lab, grade_id, marked_exercise
+from mqlab.grading.notebook_file import Notebook
+from mqlab.grading.verdict import Note
+
+SETUP_TAG = "setup"
+ROLE = "mqlab_grading"
+
+
+@dataclass(frozen=True, slots=True)
+class Transplant:
+    """What was taken from a submission: the answers of begun exercises, and which ones are untouched or missing."""
+
+    answers: dict[str, str]
+    untouched: tuple[str, ...]
+    missing: tuple[str, ...]
+    set_up: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+
+def transplant(lab: Lab, submission: Notebook) -> Transplant:
+    """Find each exercise's answer in a submission."""
+    owners = _owners(lab, submission)
+    answers: dict[str, str] = {}
+    untouched, missing, notes = [], [], []
+    for answer in lab.answers:
+        name = answer.exercise.id
+        cells = [cell for cell in submission.cells if owners.get(id(cell)) == name]
+        if not cells:
+            missing.append(name)
+            continue
+        chosen = next((cell for cell in cells if cell.id == answer.cell.id), cells[0])
+        if len(cells) > 1:
+            notes.append(Note("duplicate", f"{name}: {len(cells)} answer cells; the original one was judged"))
+        if chosen.kind != "code":
+            notes.append(Note("not code", f"{name}: the answer stands in a text cell"))
+        if _same_code(chosen.source, answer.cell.source):
+            untouched.append(name)
+        else:
+            answers[name] = chosen.source
+    taken = {id(cell) for cell in submission.cells if id(cell) in owners}
+    set_up = (_own_setup(lab), _imports(submission), _helpers(lab, submission, taken))
+    return Transplant(answers, tuple(untouched), tuple(missing), tuple(s for s in set_up if s), tuple(notes))
+
+
+def _owners(lab: Lab, submission: Notebook) -> dict[int, str]:
+    """Which exercise each cell answers: by its grade_id, else its id, else its first line."""
+    by_grade_id = {answer.cell.grade_id or grade_id(answer.exercise.id): answer.exercise.id for answer in lab.answers}
+    by_id = {answer.cell.id: answer.exercise.id for answer in lab.answers if answer.cell.id}
+    by_mark = {answer.exercise.id: answer.exercise.id for answer in lab.answers}
+    owners: dict[int, str] = {}
+    for cell in submission.cells:
+        mark = marked_exercise(cell.source)
+        owner = by_grade_id.get(cell.grade_id) or by_id.get(cell.id) or by_mark.get(mark)
+        if owner is not None:
+            owners[id(cell)] = owner
+    return owners
+
+
+def _same_code(found: str, pristine: str) -> bool:
+    """Whether two texts are the same program: comments and blank lines aside."""
+    if found.split() == pristine.split():
+        return True
+    try:
+        return ast.dump(ast.parse(found)) == ast.dump(ast.parse(pristine))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
+def _statements(source: str) -> list[ast.stmt]:
+    lines = [line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))]
+    try:
+        return ast.parse("\n".join(lines)).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def _guarded(statements: list[ast.stmt]) -> str:
+    """Statements as one text, each in a ``try``: what fails here fails again, visibly, where an answer needs it."""
+    parts = []
+    usable = [s for s in statements if not (isinstance(s, ast.ImportFrom) and s.module == "__future__")]
+    for statement in dict.fromkeys(ast.unparse(statement) for statement in usable):
+        body = "\n".join(f"    {line}" for line in statement.splitlines())
+        parts.append(f"try:\n{body}\nexcept Exception:\n    pass")
+    return "\n".join(parts)
+
+
+def _own_setup(lab: Lab) -> str:
+    """What the lab itself gives to answers: all its imports, and its cells tagged ``setup``."""
+    statements: list[ast.stmt] = []
+    for cell in lab.notebook.code:
+        body = _statements(cell.source)
+        if not marked_exercise(cell.source):
+            wanted = body if SETUP_TAG in cell.tags else [s for s in body if isinstance(s, ast.Import | ast.ImportFrom)]
+            statements += wanted
+    return _guarded(statements)
+
+
+def _imports(submission: Notebook) -> str:
+    return _guarded(
+        [
+            statement
+            for cell in submission.code
+            for statement in _statements(cell.source)
+            if isinstance(statement, ast.Import | ast.ImportFrom)
+        ]
+    )
+
+
+def _helpers(lab: Lab, submission: Notebook, answers: set[int]) -> str:
+    """Functions and classes of cells that the learner added."""
+    ours = {cell.id for cell in lab.notebook.cells if cell.id}
+    texts = {cell.source.strip() for cell in lab.notebook.cells}
+    added = [
+        cell
+        for cell in submission.code
+        if id(cell) not in answers and cell.id not in ours and cell.source.strip() not in texts
+    ]
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return _guarded([s for cell in added for s in _statements(cell.source) if isinstance(s, kinds)])
+
+
+# the notebook that is run ------------------------------------------------------------------------------------------
+
+
+def rebuilt(lab: Lab, begun: Collection[str], job_file: str, *, hidden: bool) -> dict[str, Any]:
+    """The notebook to run, in nbformat 4. Each cell's metadata says its role, and its exercise where it has one.
+
+    The answers of ``begun`` exercises are called for; other answer cells stay as handed out.
+    """
+    cells = [_code("mqlab-desk", f"{KERNEL}.open_desk({job_file!r})", role="desk")]
+    answers = {id(answer.cell): answer.exercise.id for answer in lab.answers}
+    for number, cell in enumerate(lab.notebook.cells):
+        if cell.kind != "code":
+            continue
+        exercise = answers.get(id(cell), "")
+        if exercise in begun:
+            source = f"# exercise: {exercise}\n{KERNEL}.give_answer({exercise!r}, globals())"
+            cells.append(_code(cell.id or f"cell-{number}", source, role="answer", exercise=exercise))
+        else:
+            checked = cell.grade_id.removesuffix("-check") if cell.grade_id.endswith("-check") else ""
+            named = next((e.id for e in lab.exercises if grade_id(e.id) == checked), "")
+            role = "check" if named else "demo"
+            cells.append(_code(cell.id or f"cell-{number}", cell.source, role=role, exercise=named))
+    if hidden:
+        for one in lab.exercises:
+            if one.id not in begun:
+                continue
+            source = f"{KERNEL}.judge_hidden({one.id!r})"
+            cells.append(_code(f"mqlab-hidden-{grade_id(one.id)}", source, role="hidden", exercise=one.id))
+    return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+
+
+KERNEL = '__import__("mqlab.grading.kernel", fromlist=["open_desk"])'
+METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+
+
+def _code(cell_id: str, source: str, *, role: str, exercise: str = "") -> dict[str, Any]:
+    return {
+        "cell_type": "code", "execution_count": None, "id": cell_id, "outputs": [], "source": source,
+        "metadata": {ROLE: {"role": role, "exercise": exercise}},
+    }  # fmt: skip

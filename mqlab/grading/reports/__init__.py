@@ -1,0 +1,50 @@
+"""What an instructor reads, and what other systems take in: all made of records, none of it a source of grades.
+
+Mirrors: nothing in RocketMQ. ``write_reports`` is the last thing ``mqlab grade`` does.
+
+    index.html        the class at a glance               grades.csv          a row a student
+    heat_map.html     which cases fail for whom           grades.json         everything, for programs
+    tampering.html    what looks like an attempt          junit.xml           for CI systems
+    feedback/*.html   a page a student                    gradescope/*.json   results.json, one a submission
+
+The same records give the same bytes.
+Left out: sending anything anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mqlab.errors import UsageError
+from mqlab.grading.reports import feedback, gradescope, heat_map, junit, overview, tables, tampering
+from mqlab.grading.verdict import Record
+
+REDACTIONS = ("none", "name", "message", "full")
+
+
+def write_reports(out: Path, records: Sequence[Record], *, seed: str, show_hidden: str) -> None:
+    """Write all reports of a class. ``show_hidden``: what feedback tells of hidden cases, one of REDACTIONS."""
+    if show_hidden not in REDACTIONS:
+        raise UsageError(f"{show_hidden!r} is no way to show hidden cases", hint=f"one of {', '.join(REDACTIONS)}")
+    ordered = sorted(records, key=lambda record: (record.student, record.lab))
+    for folder, suffix in (("feedback", ".html"), ("gradescope", ".json")):
+        (out / folder).mkdir(exist_ok=True)
+        for old in (out / folder).glob(f"*{suffix}"):
+            old.unlink()
+    texts = {
+        "grades.csv": tables.grades_csv(ordered),
+        "grades.json": tables.grades_json(ordered, seed),
+        "junit.xml": junit.junit_xml(ordered, show_hidden),
+        "index.html": overview.page(ordered, seed),
+        "heat_map.html": heat_map.page(ordered),
+        "heat_map.csv": heat_map.csv_text(ordered),
+        "tampering.html": tampering.page(ordered),
+        "tampering.csv": tampering.csv_text(ordered),
+    }
+    for record in ordered:
+        name = overview.base_name(record)
+        texts[f"feedback/{name}.html"] = feedback.page(record, show_hidden)
+        texts[f"gradescope/{name}.json"] = gradescope.results(record, show_hidden)
+    for name, text in texts.items():
+        (out / name).write_text(text, "utf-8", newline="")

@@ -1,0 +1,50 @@
+"""One submission in Gradescope's results.json form, to be handed out by an autograder that calls mqlab.
+
+Mirrors: nothing in RocketMQ. Reports of mqlab.grading; the form is Gradescope's "autograder specifications".
+
+    {"score": 7, "max_score": 10, "output": "..", "tests": [{"name", "score", "max_score", "status", "output"}]}
+
+Left out: leaderboards and extra data.
+"""
+
+from __future__ import annotations
+
+import json
+
+from mqlab.grading.reports.redaction import told_cases, told_reason
+from mqlab.grading.verdict import HIDDEN, PASSED, ExerciseResult, Record
+
+
+def results(record: Record, show_hidden: str) -> str:
+    """The text of results.json."""
+    words = f"{record.lab}: {record.scored} of {record.points} points ({record.status})"
+    content = {
+        "score": record.scored,
+        "max_score": record.points,
+        "output": f"{words}\n{record.reason}".strip(),
+        "output_format": "text",
+        "visibility": "visible",
+        "tests": [
+            {
+                "name": f"{exercise.id} {exercise.title}".strip(),
+                "score": exercise.scored,
+                "max_score": exercise.points,
+                "status": "passed" if exercise.state == PASSED else "failed",
+                "output": _words(exercise, show_hidden),
+                "output_format": "text",
+                "visibility": "visible",
+            }
+            for exercise in record.exercises
+        ],
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def _words(exercise: ExerciseResult, show_hidden: str) -> str:
+    lines = [f"{exercise.state}: {told_reason(exercise, show_hidden)}".rstrip(": ")]
+    for case in told_cases(exercise, show_hidden):
+        lines.append(f"{'✓' if case.passed else '✗'} {case.kind} case {case.name}: {case.rule or case.state}")
+    passed, count = exercise.count(HIDDEN)
+    if count:
+        lines.append(f"{passed} of {count} hidden cases pass")
+    return "\n".join(lines)

@@ -1,0 +1,81 @@
+"""Which cases fail for whom, and which rules are broken most: what to talk about in the next lecture.
+
+Mirrors: nothing in RocketMQ. Reports of mqlab.grading; for the instructor.
+
+    case                         fail   anna  boris  chen ..
+    lab01.queue  public  ..      67 %    ✓     ✗      ✗
+
+Left out: students who handed nothing in (they would colour every row).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from mqlab.grading.reports.page import frame, table
+from mqlab.grading.reports.tables import csv_of
+from mqlab.grading.verdict import MALFORMED, MISSING, CaseResult, Record
+
+MOST_BROKEN = 15
+SIGNS = {"passed": "✓", "failed": "✗", "raised": "!", "stopped": "‖", "not run": "·"}
+Key = tuple[str, str, str]
+
+
+def page(records: Sequence[Record]) -> str:
+    """The heat map, and the rules broken most."""
+    known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run; an empty field: not begun"
+    rules = Markup("<h2>Rules broken most</h2>{}").format(
+        table(["students", "exercise", "rule"], _rules(records), numbers=[0])
+    )
+    students, rows = _grid(records)
+    shown = [
+        [exercise, kind, name, _heat(share), *(SIGNS.get(state, "") for state in states)]
+        for (exercise, kind, name), share, states in rows
+    ]
+    head = ["exercise", "kind", "case", "fail", *students]
+    return frame("Which cases fail", Markup("<p>{}</p>").format(known), table(head, shown), rules)
+
+
+def csv_text(records: Sequence[Record]) -> str:
+    """The same grid as CSV."""
+    students, rows = _grid(records)
+    head: list[object] = ["exercise", "kind", "case", "share_failed", *students]
+    return csv_of([head, *([*key, f"{share:.2f}", *states] for key, share, states in rows)])
+
+
+def _grid(records: Sequence[Record]) -> tuple[list[str], list[tuple[Key, float, list[str]]]]:
+    handed_in = [record for record in records if record.status not in (MISSING, MALFORMED)]
+    students = list(dict.fromkeys(record.student for record in handed_in))
+    states: dict[Key, dict[str, str]] = {}
+    for record in handed_in:
+        for exercise in record.exercises:
+            for case in exercise.cases:
+                states.setdefault((exercise.id, case.kind, case.name), {})[record.student] = case.state
+    rows = []
+    for key, found in states.items():
+        failed = sum(state != "passed" for state in found.values())
+        rows.append((key, failed / len(found), [found.get(student, "") for student in students]))
+    return students, sorted(rows, key=lambda row: row[0])
+
+
+def _heat(share: float) -> Markup:
+    return Markup('<span style="background:rgba(211,84,36,{:.2f});padding:0 .4rem">{:.0f} %</span>').format(
+        share * 0.7, share * 100
+    )
+
+
+def _rules(records: Sequence[Record]) -> list[tuple[int, str, str]]:
+    broken: Counter[tuple[str, str]] = Counter()
+    for record in records:
+        for exercise in record.exercises:
+            rules = {case.rule for case in exercise.cases if _is_wrong(case)}
+            broken.update((exercise.id, rule) for rule in sorted(rules))
+    most = sorted(broken.items(), key=lambda item: (-item[1], item[0]))[:MOST_BROKEN]
+    return [(count, exercise, rule) for (exercise, rule), count in most]
+
+
+def _is_wrong(case: CaseResult) -> bool:
+    return case.state not in ("passed", "not run") and bool(case.rule)

@@ -1,0 +1,73 @@
+"""The class at a glance: who has what, with a way to everything else.
+
+Mirrors: nothing in RocketMQ. Reports of mqlab.grading; for the instructor.
+
+    student   status   score   lab00   lab01   ..        links to each feedback page
+    exercise  points   passed  failed  not started ..
+
+Left out: ranking.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from mqlab.grading.gradebook import file_name
+from mqlab.grading.reports.page import frame, table
+from mqlab.grading.reports.tables import by_student, labs_of, worst
+from mqlab.grading.verdict import FAILED, MISSING, NOT_STARTED, PASSED, STOPPED, Record
+
+
+def base_name(record: Record) -> str:
+    """The name of a record's files, without suffix."""
+    return f"{file_name(record.student)}.{record.lab}"
+
+
+def page(records: Sequence[Record], seed: str) -> str:
+    """The overview page."""
+    counts = Counter(record.status for record in records)
+    said = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in sorted(counts.items()))
+    top = Markup(
+        "<p>{} submissions: {}. Class seed: <code>{}</code>.</p>"
+        '<p><a href="heat_map.html">Which cases fail</a> · <a href="tampering.html">What looks like an attempt</a> · '
+        '<a href="grades.csv">grades.csv</a> · <a href="grades.json">grades.json</a> · '
+        '<a href="junit.xml">junit.xml</a></p>'
+    ).format(len(records), said or "none", seed)
+    return frame("Grades", top, _students(records), Markup("<h2>Exercises</h2>"), _exercises(records))
+
+
+def _students(records: Sequence[Record]) -> Markup:
+    labs = list(labs_of(records))
+    rows = []
+    for student, own in by_student(records).items():
+        cells: list[object] = [student, worst(record.status for record in own).replace("_", " ")]
+        cells.append(f"{sum(record.scored for record in own)} of {sum(record.points for record in own)}")
+        found = {record.lab: record for record in own}
+        for lab in labs:
+            record = found.get(lab)
+            cells.append(_link(record) if record is not None else "")
+        cells.append("; ".join(record.reason for record in own if record.reason))
+        rows.append(cells)
+    return table(["student", "status", "points", *labs, "why"], rows, numbers=[2])
+
+
+def _link(record: Record) -> Markup:
+    return Markup('<a href="feedback/{}.html">{} of {}</a>').format(
+        quote(base_name(record)), record.scored, record.points
+    )
+
+
+def _exercises(records: Sequence[Record]) -> Markup:
+    states = (PASSED, FAILED, STOPPED, NOT_STARTED, MISSING)
+    counts: dict[str, Counter[str]] = {}
+    heads = {}
+    for record in records:
+        for exercise in record.exercises:
+            counts.setdefault(exercise.id, Counter())[exercise.state] += 1
+            heads[exercise.id] = (exercise.id, exercise.title, exercise.points)
+    rows = [[*heads[name], *(count[state] for state in states)] for name, count in sorted(counts.items())]
+    return table(["exercise", "title", "points", *states], rows, numbers=range(2, 8))

@@ -1,0 +1,121 @@
+"""Grades as tables: a CSV that Moodle, Canvas and a spreadsheet take, and JSON for programs.
+
+Mirrors: nothing in RocketMQ. Reports of mqlab.grading.
+
+    student,status,score,max,lab01.status,lab01.score,lab01.max,lab01.unit,lab01.queue,..,lab01.unit.max,..
+
+A cell that a spreadsheet would take for a formula gets a quote in front.
+Left out: letters and curves; they are the course's.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mqlab.grading.verdict import GRADED, HIDDEN, PUBLIC, STATUSES, ExerciseResult, Record
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def safe_cell(value: object) -> object:
+    """A value that no spreadsheet runs as a formula.
+
+    >>> safe_cell("=1+1"), safe_cell("anna"), safe_cell(-3)
+    ("'=1+1", 'anna', -3)
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+
+
+def csv_of(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV text."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([safe_cell(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def worst(statuses: Iterable[str]) -> str:
+    """The status that says most about several: ``graded`` only when all are."""
+    return max(statuses, key=STATUSES.index, default=GRADED)
+
+
+def by_student(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Records under their students, in order."""
+    students: dict[str, list[Record]] = {}
+    for record in records:
+        students.setdefault(record.student, []).append(record)
+    return students
+
+
+def labs_of(records: Sequence[Record]) -> dict[str, list[ExerciseResult]]:
+    """Each lab's exercises, as in its first record (all records of a lab have the same)."""
+    labs: dict[str, list[ExerciseResult]] = {}
+    for record in records:
+        labs.setdefault(record.lab, list(record.exercises))
+    return dict(sorted(labs.items()))
+
+
+def grades_csv(records: Sequence[Record]) -> str:
+    """A row a student; for each lab its status, score, maximum and exercises; the exercises' maxima last."""
+    labs = labs_of(records)
+    exercises = [exercise for asked in labs.values() for exercise in asked]
+    head: list[object] = ["student", "status", "score", "max"]
+    for lab, asked in labs.items():
+        head += [f"{lab}.status", f"{lab}.score", f"{lab}.max", *(exercise.id for exercise in asked)]
+    rows = [head + [f"{exercise.id}.max" for exercise in exercises]]
+    for student, own in by_student(records).items():
+        found = {record.lab: record for record in own}
+        row: list[object] = [
+            student, worst(r.status for r in own), sum(r.scored for r in own), sum(r.points for r in own)
+        ]  # fmt: skip
+        for lab, asked in labs.items():
+            record = found.get(lab)
+            row += ["", "", ""] if record is None else [record.status, record.scored, record.points]
+            scored = {} if record is None else {exercise.id: exercise.scored for exercise in record.exercises}
+            row += [scored.get(exercise.id, "") for exercise in asked]
+        rows.append(row + [exercise.points for exercise in exercises])
+    return csv_of(rows)
+
+
+def grades_json(records: Sequence[Record], seed: str) -> str:
+    """Everything but sources and durations."""
+    students = [
+        {
+            "student": student,
+            "status": worst(record.status for record in own),
+            "score": sum(record.scored for record in own),
+            "max": sum(record.points for record in own),
+            "labs": [_record(record) for record in own],
+        }
+        for student, own in by_student(records).items()
+    ]
+    return json.dumps({"seed": seed, "students": students}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _record(record: Record) -> dict[str, Any]:
+    return {
+        "lab": record.lab,
+        "file": record.file,
+        "status": record.status,
+        "reason": record.reason,
+        "score": record.scored,
+        "max": record.points,
+        "notes": [{"kind": note.kind, "text": note.text, "grave": note.grave} for note in record.notes],
+        "exercises": [_exercise(exercise) for exercise in record.exercises],
+    }
+
+
+def _exercise(exercise: ExerciseResult) -> dict[str, Any]:
+    counts = {kind: dict(zip(("passed", "of"), exercise.count(kind), strict=True)) for kind in (PUBLIC, HIDDEN)}
+    failed = [
+        {"case": case.name, "kind": case.kind, "state": case.state, "rule": case.rule}
+        for case in exercise.cases
+        if not case.passed
+    ]
+    return {
+        "id": exercise.id, "title": exercise.title, "state": exercise.state, "score": exercise.scored,
+        "max": exercise.points, "reason": exercise.reason, **counts, "failed": failed,
+    }  # fmt: skip

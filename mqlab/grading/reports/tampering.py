@@ -1,0 +1,49 @@
+"""What looks like an attempt on the grading, for a person to judge. No score depends on it.
+
+Mirrors: nothing in RocketMQ. Reports of mqlab.grading; for the instructor.
+
+    student   lab    grave   kind            what
+    boris     lab01  yes     redefines       redefines check, which nothing uses
+
+Left out: a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from mqlab.grading.reports.page import frame, table
+from mqlab.grading.reports.tables import csv_of
+from mqlab.grading.verdict import TAMPERED, Record
+
+HEAD = ("student", "lab", "grave", "kind", "what")
+HARMLESS = {"helpers", "demonstration"}
+
+
+def page(records: Sequence[Record]) -> str:
+    """The report as a page."""
+    words = Markup(
+        "<p>Nothing here changed a score: answers are judged by what they return, in a place they cannot reach. "
+        "<b>Grave</b> means that it makes sense as an attempt only; the others may be habit or curiosity.</p>"
+    )
+    return frame("What looks like an attempt", words, table(HEAD, _rows(records)))
+
+
+def csv_text(records: Sequence[Record]) -> str:
+    """The same as CSV."""
+    return csv_of([HEAD, *_rows(records)])
+
+
+def _rows(records: Sequence[Record]) -> list[tuple[str, str, str, str, str]]:
+    return sorted(_found(records), key=lambda row: (row[2] != "yes", row))
+
+
+def _found(records: Sequence[Record]) -> Iterator[tuple[str, str, str, str, str]]:
+    for record in records:
+        if record.status == TAMPERED and record.reason and not any(note.text == record.reason for note in record.notes):
+            yield record.student, record.lab, "yes", "grading", record.reason
+        for note in record.notes:
+            if note.kind not in HARMLESS:
+                yield record.student, record.lab, "yes" if note.grave else "", note.kind, note.text

@@ -1,0 +1,207 @@
+"""Where a worker runs: behind bubblewrap, or (unsafely, when asked for) as a mere process of its own.
+
+Mirrors: nothing in RocketMQ. The instructor's guide explains the levels; no lab opens it.
+
+    bwrap     no network, no sight of other processes, a read-only system, 64 MB of scratch space, never root
+    process   another process with limits, and nothing else: it can read and write what the grader can
+
+The system, Python, mqlab and the folders named readable are all there is behind bubblewrap: no home, no submissions, no
+solutions. ``probe`` starts a worker in place and lets it try what it must not be able to do.
+Left out: containers and virtual machines (run the whole command in one for a second wall).
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mqlab
+from mqlab.errors import MqlabError
+from mqlab.grading.limits import Limits
+
+SCRATCH_BYTES = 64 << 20
+WORKER = ["-P", "-s", "-B", "-m", "mqlab.grading.worker"]
+PROBE_SECONDS = 60
+SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYSTEM_FILES = (
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/nix/store",
+)  # fmt: skip
+FIRST_USER = 1_000_000_000
+"""User ids from here on belong to nobody; a grader that is root gives each of its jobs one."""
+
+
+class SandboxUnavailable(MqlabError):
+    """No safe place to run answers here; the hint says how to get one."""
+
+    code = "sandbox"
+
+
+def own_user_id() -> int:
+    """Who the workers of this process run as: its own user, or nobody in particular when that is root."""
+    return os.geteuid() or FIRST_USER + os.getpid()
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """How to start a worker. ``level`` is "bwrap" or "process"; paths are absolute.
+
+    ``readable`` folders are seen at their own place; ``hidden`` ones are covered when something readable holds them.
+    """
+
+    level: str
+    readable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    user_id: int = field(default_factory=own_user_id)
+
+    def command(self, arguments: tuple[str, ...] = ()) -> list[str]:
+        """The command line that starts a worker."""
+        worker = [sys.executable, *WORKER, *arguments]
+        return worker if self.level == "process" else [*self._walls(), "--", *worker]
+
+    def environment(self) -> dict[str, str]:
+        """Everything the worker knows of the outside: no variable of the grader's own."""
+        return {
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "HOME": "/tmp",
+            "USER": "learner",
+            "LOGNAME": "learner",
+            "LANG": "C.UTF-8",
+            "PYTHONHASHSEED": "0",
+            "PYTHONPATH": str(_package().parent),
+            "OPENBLAS_NUM_THREADS": "1",
+            **({"JAVA_HOME": os.environ["JAVA_HOME"]} if "JAVA_HOME" in os.environ else {}),
+        }
+
+    @property
+    def drops_root(self) -> bool:
+        """The grader is root: the walls are built with its rights, and the worker gives them up before it begins."""
+        return os.geteuid() == 0
+
+    def _walls(self) -> list[str]:
+        words = ["bwrap", "--die-with-parent", "--new-session", "--clearenv"]
+        if self.drops_root:
+            words += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+            words += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        else:
+            words += ["--unshare-all", "--unshare-user", *_if_known("--disable-userns")]
+        for name, value in self.environment().items():
+            words += ["--setenv", name, value]
+        words += ["--ro-bind", "/usr", "/usr"]
+        for folder in SYSTEM_FOLDERS:
+            if os.path.islink(folder):
+                words += ["--symlink", os.readlink(folder), folder]
+            elif os.path.isdir(folder):
+                words += ["--ro-bind", folder, folder]
+        for path in SYSTEM_FILES:
+            words += ["--ro-bind-try", path, path]
+        words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+        words += ["--perms", "1777", *_if_known("--size", str(SCRATCH_BYTES)), "--tmpfs", "/tmp"]
+        shown = (*_python_folders(), str(_package()), *self.readable)
+        for folder in _parents(shown):
+            words += ["--perms", "0755", "--dir", folder]
+        for path in shown:
+            words += ["--ro-bind", path, path]
+        for path in self._covered():
+            words += ["--tmpfs", path, "--remount-ro", path]
+        return [*words, "--remount-ro", "/", "--chdir", "/tmp"]
+
+    def _covered(self) -> list[str]:
+        """Hidden folders that would be seen through a readable one."""
+        seen = [Path(path) for path in ("/usr", *_python_folders(), *self.readable)]
+        hidden = [Path(path) for path in self.hidden if Path(path).is_dir()]
+        return [str(path) for path in hidden if any(path.is_relative_to(root) for root in seen)]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Sandbox:
+        return cls(
+            level=data["level"],
+            readable=tuple(data["readable"]),
+            hidden=tuple(data["hidden"]),
+            limits=Limits.of(data["limits"]),
+            user_id=data["user_id"],
+        )
+
+
+def _package() -> Path:
+    return Path(mqlab.__file__).resolve().parent
+
+
+def _python_folders() -> list[str]:
+    """The virtual environment and the Python it was made of, outermost first, none below another or below /usr."""
+    real = Path(sys.executable).resolve()
+    wanted = {sys.prefix, sys.base_prefix, os.path.realpath(sys.base_prefix), str(real.parent.parent)}
+    folders: list[str] = []
+    for folder in sorted(wanted, key=len):
+        if not any(Path(folder).is_relative_to(outer) for outer in ("/usr", *folders)):
+            folders.append(folder)
+    return folders
+
+
+def _parents(paths: Iterable[str]) -> list[str]:
+    """The folders above some paths, outermost first. Made by us, because bubblewrap's own let only their maker in."""
+    above = {str(parent) for path in paths for parent in Path(path).parents} - {"/", "/tmp", "/usr"}
+    return sorted(above)
+
+
+@functools.cache
+def _bwrap_options() -> str:
+    return subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False).stdout
+
+
+def _if_known(option: str, *values: str) -> list[str]:
+    return [option, *values] if f"{option} " in _bwrap_options() or f"{option}\n" in _bwrap_options() else []
+
+
+def probe(sandbox: Sandbox, forbidden: tuple[str, ...] = ()) -> None:
+    """Start a worker behind the walls and let it try them. SandboxUnavailable says what failed and what to do."""
+    if sandbox.level != "bwrap":
+        return
+    if platform.system() != "Linux":
+        raise SandboxUnavailable(
+            f"answers cannot be walled in on {platform.system()}: bubblewrap runs on Linux only", hint=_ways_out("")
+        )
+    if shutil.which("bwrap") is None:
+        raise SandboxUnavailable(
+            "bubblewrap (bwrap) is not installed; without it a submission could read and change your files",
+            hint=_ways_out("install it: sudo apt-get install bubblewrap, or sudo dnf install bubblewrap;"),
+        )
+    try:
+        done = subprocess.run(
+            sandbox.command(("--probe", str(sandbox.user_id), *forbidden)),
+            capture_output=True, text=True, timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise SandboxUnavailable(f"a worker did not start in {PROBE_SECONDS} s", hint=_ways_out("")) from error
+    if done.returncode != 0 or done.stdout.strip() != "walled in":
+        said = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        raise SandboxUnavailable(f"bubblewrap does not hold here: {said}", hint=_ways_out(_cause(done.stderr)))
+
+
+def _cause(said: str) -> str:
+    if "uid map" in said or ("Permission denied" in said and "namespace" in said) or "Creating new namespace" in said:
+        return (
+            "user namespaces are restricted (Ubuntu 24.04 does so by AppArmor): give bwrap a profile with `userns,` in "
+            "/etc/apparmor.d, or run sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0;"
+        )
+    if "Operation not permitted" in said or "pivot_root" in said:
+        return "this looks like a container: grade on the machine itself, or start it with --privileged;"
+    return ""
+
+
+def _ways_out(first: str) -> str:
+    return (
+        f"{first} grade on a Linux machine or in a virtual machine; or, if you trust every submission, "
+        "add --unsafe-no-sandbox: it separates processes only, and an answer can then read and change your files"
+    ).strip()

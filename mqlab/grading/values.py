@@ -1,0 +1,383 @@
+"""Values as they cross between an answer's process and the judge's: by value, with their exact types, never as code.
+
+Mirrors: nothing in RocketMQ; the place of pickle, which would let an answer run code in the judge. No lab opens it.
+
+    None True 7 "x" [..]          as JSON has them
+    {"bytes": base64}  {"tuple": [..]}  {"dict": [[key, value], ..]}  {"set": [..]}  {"int": hex}  {"float": "nan"}
+    {"data": [module, class, [[field, value], ..]]}     a dataclass or named tuple of mqlab
+    {"message": [class, [[field, value], ..]]}          a Message or MessageExt
+    {"table": [[row, ..], [column, ..], title]}         what a lab answers with
+    {"error": [module, class, [argument, ..], {..}]}    an exception
+    {"answer": [..]} {"world": [..]}                    an object that stays where it is; see ``Codec``
+
+A JSON object has exactly one key, its tag. A subclass of a plain type crosses as the plain type: what it overrides
+stays behind.
+Left out: cycles and open files (refused by name).
+"""
+
+from __future__ import annotations
+
+import base64
+import builtins
+import dataclasses
+import importlib
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePath
+from typing import Any
+
+from mqlab import errors
+from mqlab.wire.message import Message, MessageExt
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 60
+SAFE_INT_BITS = 63
+DATA_ROOMS = ("mqlab.wire.", "mqlab.store.", "mqlab.client.", "mqlab.filter.", "mqlab.admin", "mqlab.runtime.")
+"""Modules whose dataclasses may cross: values only, nothing that acts when it is made."""
+
+MESSAGE_FIELDS = {
+    "Message": tuple(Message.__slots__),
+    "MessageExt": (*Message.__slots__, *MessageExt.__slots__),
+}
+
+Reference = Callable[[Any], dict[str, Any] | None]
+Resolve = Callable[[str, Any], Any]
+
+
+class NotPlain(TypeError):
+    """A value that cannot cross; the text says what it is and what to give instead."""
+
+
+class Malformed(ValueError):
+    """Data from the other side that no encoder wrote."""
+
+
+class AnswerError(Exception):
+    """An exception of a class that only the answer's process knows; ``kind`` is that class's name."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(f"{kind}: {text}" if text else kind)
+        self.kind = kind
+        self.text = text
+
+
+def _no_reference(value: Any) -> dict[str, Any] | None:
+    return None
+
+
+def _no_resolve(tag: str, payload: Any) -> Any:
+    raise Malformed(f"unknown tag {tag!r}")
+
+
+class Codec:
+    """Turns values into JSON data and back.
+
+    ``refer`` is asked first for every value that is not plain; it returns a tagged reference or None. ``resolve`` turns
+    a reference of the other side into what stands for it here. Raises NotPlain when encoding, Malformed when decoding.
+    """
+
+    def __init__(self, refer: Reference = _no_reference, resolve: Resolve = _no_resolve) -> None:
+        self._refer = refer
+        self._resolve = resolve
+
+    def encode(self, value: Any, depth: int = 0) -> Any:
+        """JSON data that ``decode`` turns back into an equal value of the same type.
+
+        >>> Codec().encode({"id": (1, b"ab")})
+        {'dict': [['id', {'tuple': [1, {'bytes': 'YWI='}]}]]}
+        """
+        if depth > MAX_DEPTH:
+            raise NotPlain(f"a value nested more than {MAX_DEPTH} deep (or inside itself) cannot be handed over")
+        simple = _encode_simple(value)
+        if simple is not NOT_SIMPLE:
+            return simple
+        reference = self._refer(value)
+        if reference is not None:
+            return reference
+        return self._encode_compound(value, depth + 1)
+
+    def _encode_compound(self, value: Any, depth: int) -> Any:
+        if may_cross(type(value).__module__) and field_names(type(value)) is not None:
+            return self._encode_data(value, depth)
+        if isinstance(value, list):
+            return self._many(list.__iter__(value), depth)
+        if isinstance(value, tuple):
+            return {"tuple": self._many(tuple.__iter__(value), depth)}
+        if isinstance(value, dict):
+            pairs = dict.items(value)
+            return {"dict": [[self.encode(key, depth), self.encode(item, depth)] for key, item in pairs]}
+        if isinstance(value, (set, frozenset)):
+            tag = "set" if isinstance(value, set) else "frozenset"
+            return {tag: sorted(self._many(value, depth), key=json.dumps)}
+        if isinstance(value, BaseException):
+            return self._encode_error(value, depth)
+        if isinstance(value, Message):
+            return self._encode_message(value, depth)
+        if type(value).__module__ == "mqlab.views.table":
+            return self._encode_table(value, depth)
+        raise NotPlain(f"{describe(value)} cannot be handed over: {_advice(value)}")
+
+    def _many(self, values: Iterable[Any], depth: int) -> list[Any]:
+        return [self.encode(value, depth) for value in values]
+
+    def _encode_data(self, value: Any, depth: int) -> Any:
+        names = field_names(type(value)) or ()
+        fields = [[name, self.encode(getattr(value, name), depth)] for name in names]
+        return {"data": [type(value).__module__, type(value).__qualname__, fields]}
+
+    def _encode_message(self, message: Message, depth: int) -> Any:
+        kind = MessageExt if isinstance(message, MessageExt) else Message
+        fields = [[name, self.encode(getattr(message, name, None), depth)] for name in MESSAGE_FIELDS[kind.__name__]]
+        return {"message": [kind.__name__, fields]}
+
+    def _encode_table(self, value: Any, depth: int) -> Any:
+        if type(value).__name__ == "Row":
+            return {"row": self.encode(value.as_dict(), depth)}
+        rows = [self.encode(row.as_dict(), depth) for row in value]
+        return {"table": [rows, list(value.columns), value.title]}
+
+    def _encode_error(self, error: BaseException, depth: int) -> Any:
+        arguments = []
+        for argument in error.args:
+            try:
+                arguments.append(self.encode(argument, depth))
+            except NotPlain:
+                arguments.append(describe(argument))
+        attributes = {}
+        if type(error).__module__ == errors.__name__:
+            for name, attribute in sorted(vars(error).items()):
+                if name.isidentifier() and (attribute is None or isinstance(attribute, (str, int, bytes))):
+                    attributes[name] = self.encode(attribute, depth)
+        return {"error": [type(error).__module__, type(error).__qualname__, arguments, attributes]}
+
+    def decode(self, data: Any, depth: int = 0) -> Any:
+        """The value of JSON data; Malformed for anything ``encode`` does not write.
+
+        >>> Codec().decode({"tuple": [1, {"bytes": "YWI="}]})
+        (1, b'ab')
+        """
+        if depth > 2 * MAX_DEPTH:
+            raise Malformed("nested too deep")
+        if data is None or isinstance(data, (bool, int, float, str)):
+            return data
+        if isinstance(data, list):
+            return [self.decode(item, depth + 1) for item in data]
+        if not isinstance(data, dict) or len(data) != 1:
+            raise Malformed(f"expected one tag, found {describe(data)}")
+        ((tag, payload),) = data.items()
+        try:
+            return self._decode_tagged(tag, payload, depth + 1)
+        except Malformed:
+            raise
+        except Exception as error:  # whatever a constructor makes of values that no encoder wrote
+            raise Malformed(f"{tag}: {error}") from error
+
+    def _decode_tagged(self, tag: str, payload: Any, depth: int) -> Any:
+        plain = _PLAIN_TAGS.get(tag)
+        if plain is not None:
+            return plain(_expect(str, payload))
+        if tag in ("tuple", "set", "frozenset"):
+            items = [self.decode(item, depth) for item in _expect(list, payload)]
+            return {"tuple": tuple, "set": set, "frozenset": frozenset}[tag](items)
+        if tag == "dict":
+            return {self.decode(key, depth): self.decode(item, depth) for key, item in _expect(list, payload)}
+        if tag == "data":
+            module, name, fields = payload
+            return data_class(module, name)(**{_expect(str, n): self.decode(v, depth) for n, v in fields})
+        if tag == "error":
+            module, name, arguments, attributes = payload
+            return _make_error(
+                _expect(str, module),
+                _expect(str, name),
+                [self.decode(item, depth) for item in _expect(list, arguments)],
+                {_expect(str, key): self.decode(item, depth) for key, item in _expect(dict, attributes).items()},
+            )
+        if tag == "message":
+            name, fields = payload
+            return _make_message(_expect(str, name), {_expect(str, n): self.decode(v, depth) for n, v in fields})
+        if tag in ("row", "table"):
+            return self._decode_table(tag, payload, depth)
+        return self._resolve(tag, payload)
+
+    def _decode_table(self, tag: str, payload: Any, depth: int) -> Any:
+        from mqlab.views.table import Row, Table
+
+        if tag == "row":
+            return Row(_expect(dict, self.decode(payload, depth)))
+        rows, columns, title = payload
+        return Table([self.decode(row, depth) for row in rows], columns=columns, title=_expect(str, title))
+
+
+NOT_SIMPLE: Any = object()
+
+
+def _encode_simple(value: Any) -> Any:
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, int):
+        number = int.__index__(value)
+        return number if number.bit_length() <= SAFE_INT_BITS else {"int": hex(number)}
+    if isinstance(value, float):
+        real = float.__float__(value)
+        return real if math.isfinite(real) else {"float": float.__repr__(real)}
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        tag = "bytes" if isinstance(value, bytes) else "bytearray" if isinstance(value, bytearray) else "memoryview"
+        return {tag: base64.b64encode(bytes(memoryview(value))).decode("ascii")}
+    if isinstance(value, PurePath):
+        return {"path": str(value)}
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return _encode_simple(value.item())
+    return NOT_SIMPLE
+
+
+def _unpack(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+_PLAIN_TAGS: dict[str, Callable[[str], Any]] = {
+    "bytes": _unpack,
+    "bytearray": lambda text: bytearray(_unpack(text)),
+    "memoryview": lambda text: memoryview(_unpack(text)),
+    "int": lambda text: int(text, 16),
+    "float": lambda text: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[text],
+    "path": Path,
+}
+
+
+def _expect(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise Malformed(f"expected {kind.__name__}, found {describe(value)}")
+    return value
+
+
+def may_cross(module: str) -> bool:
+    """Whether dataclasses and named tuples of this module are values that both sides know."""
+    return module.startswith(DATA_ROOMS)
+
+
+def field_names(kind: type) -> tuple[str, ...] | None:
+    """The fields that make a dataclass or a named tuple; None for other classes."""
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind) if field.init)
+    return getattr(kind, "_fields", None) if issubclass(kind, tuple) else None
+
+
+def data_class(module: str, name: str) -> Any:
+    """The dataclass or named tuple of that name, if it may cross; Malformed otherwise."""
+    if not (isinstance(module, str) and isinstance(name, str) and name.isidentifier() and may_cross(module)):
+        raise Malformed(f"{module}.{name} is no value of mqlab")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise Malformed(f"there is no {module}.{name}") from error
+    if not (isinstance(found, type) and field_names(found) is not None and found.__module__ == module):
+        raise Malformed(f"{module}.{name} is no value of that module")
+    return found
+
+
+def _make_message(name: str, values: dict[str, Any]) -> Message:
+    """A message field by field; Malformed when a field is missing, unknown or of the wrong type."""
+    kind = {"Message": Message, "MessageExt": MessageExt}[name]
+    if tuple(values) != MESSAGE_FIELDS[name]:
+        raise Malformed(f"a {name} with the fields {', '.join(values)}")
+    if type(values["properties"]) is not dict or type(values["body"]) is not bytes:
+        raise Malformed(f"a {name} whose properties or body are none")
+    message = kind.__new__(kind)
+    for field, value in values.items():
+        setattr(message, field, value)
+    return message
+
+
+def _make_error(module: str, name: str, arguments: list[Any], attributes: dict[str, Any]) -> BaseException:
+    home: Any = {"builtins": builtins, errors.__name__: errors}.get(module)
+    found = getattr(home, name, None) if home is not None and name.isidentifier() else None
+    if not (isinstance(found, type) and issubclass(found, Exception)):
+        return AnswerError(name.rpartition(".")[2], " ".join(map(str, arguments)))
+    try:
+        error = found.__new__(found, *arguments)
+        error.args = tuple(arguments)
+        if home is errors:
+            vars(error).update(attributes)
+        return error
+    except Exception:  # UnicodeDecodeError and its like want arguments of their own kind
+        return AnswerError(name, " ".join(map(str, arguments)))
+
+
+def describe(value: Any) -> str:
+    """What a value is, in a few words that no ``__repr__`` of a learner can forge.
+
+    >>> describe([1, 2]), describe(len)
+    ('a list', 'the builtin_function_or_method len')
+    """
+    kind = type(value).__name__
+    name = getattr(value, "__name__", None) if not isinstance(value, type) else None
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(name, str):
+        return f"the {kind} {name[:80]}"
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def _advice(value: Any) -> str:
+    if hasattr(value, "__next__"):
+        return "give a list: return list(...)"
+    if type(value).__module__.partition(".")[0] in ("numpy", "pandas", "pyarrow", "pyspark"):
+        return "give plain Python values: .tolist(), .to_dict('records'), .collect()"
+    return "give plain values (numbers, text, bytes, lists, tuples, dicts, sets) or mqlab's own"
+
+
+def dump_line(message: dict[str, Any]) -> bytes:
+    """One message as one line of ASCII JSON. NotPlain when it is longer than the cap."""
+    line = json.dumps(message, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+    if len(line) > MAX_BYTES:
+        raise NotPlain(f"a value of {len(line):,} bytes is too large to hand over; the limit is {MAX_BYTES:,}")
+    return line
+
+
+def load_line(line: bytes) -> dict[str, Any]:
+    """The message of a line. Malformed when it is none."""
+    try:
+        message = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"not JSON: {line[:60]!r}") from error
+    if not isinstance(message, dict):
+        raise Malformed(f"expected a message, found {describe(message)}")
+    return message
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not written by an encoder")
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Equal, with equal types all the way down: 1 is not True, 1.0 is not 1, [1] is not (1,).
+
+    >>> same([1, (b"x",)], [1, (b"x",)]), same(True, 1), same([1], (1,))
+    (True, False, False)
+    """
+    if type(found) is not type(expected):
+        return False
+    if isinstance(expected, (list, tuple)):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    if isinstance(expected, dict):
+        return _same_dict(found, expected)
+    if isinstance(expected, (set, frozenset)):
+        return found == expected and sorted(map(_typed, found)) == sorted(map(_typed, expected))
+    if dataclasses.is_dataclass(expected):
+        return all(same(getattr(found, f.name), getattr(expected, f.name)) for f in dataclasses.fields(expected))
+    if isinstance(expected, float) and math.isnan(expected):
+        return math.isnan(found)
+    return bool(found == expected)
+
+
+def _same_dict(found: dict[Any, Any], expected: dict[Any, Any]) -> bool:
+    if len(found) != len(expected) or sorted(map(_typed, found)) != sorted(map(_typed, expected)):
+        return False
+    return all(same(found[key], item) for key, item in expected.items())
+
+
+def _typed(value: Any) -> str:
+    return f"{type(value).__name__} {value!r}"

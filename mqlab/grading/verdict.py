@@ -1,0 +1,125 @@
+"""What grading says: of a case, of an exercise, of a submission. Plain values that go to JSON and back.
+
+Mirrors: nothing in RocketMQ. The reports are made of these and of nothing else.
+
+    Record  student lab status reason notes
+      └─ ExerciseResult  id points scored state
+           └─ CaseResult  name state rule first_wrong expected found
+    status   graded · timeout · kernel_died · tampered · malformed · missing
+    state of an exercise   passed · failed · not started · missing · stopped
+    state of a case        passed · failed · raised · stopped · not run
+
+An exercise has its points when every public and hidden case passed, and none otherwise.
+Left out: durations (they are in the record's ``seconds`` only, so that two runs give the same grades to the byte).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+GRADED, TIMEOUT, KERNEL_DIED = "graded", "timeout", "kernel_died"
+TAMPERED, MALFORMED, MISSING = "tampered", "malformed", "missing"
+STATUSES = (GRADED, TIMEOUT, KERNEL_DIED, TAMPERED, MALFORMED, MISSING)
+
+PASSED, FAILED, NOT_STARTED, STOPPED = "passed", "failed", "not started", "stopped"
+RAISED, NOT_RUN = "raised", "not run"
+
+PUBLIC, HIDDEN = "public", "hidden"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One case: ``rule`` is what was broken (or raised), the rest shows where; all texts."""
+
+    name: str
+    kind: str
+    state: str
+    rule: str = ""
+    first_wrong: str = ""
+    expected: str = ""
+    found: str = ""
+    trace: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.state == PASSED
+
+
+@dataclass(frozen=True, slots=True)
+class ExerciseResult:
+    """One exercise of one submission. ``source`` is the answer as it was judged."""
+
+    id: str
+    title: str
+    points: int
+    state: str
+    reason: str = ""
+    cases: tuple[CaseResult, ...] = ()
+    source: str = ""
+
+    @property
+    def scored(self) -> int:
+        return self.points if self.state == PASSED else 0
+
+    def count(self, kind: str) -> tuple[int, int]:
+        """How many cases of a kind passed, and how many there are."""
+        cases = [case for case in self.cases if case.kind == kind]
+        return sum(case.passed for case in cases), len(cases)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something about a submission worth knowing. ``grave``: it makes sense as an attempt on the grading only."""
+
+    kind: str
+    text: str
+    grave: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One submission's grade: there is always one."""
+
+    student: str
+    lab: str
+    status: str
+    reason: str = ""
+    file: str = ""
+    exercises: tuple[ExerciseResult, ...] = ()
+    notes: tuple[Note, ...] = ()
+    fingerprint: str = ""
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def scored(self) -> int:
+        return sum(exercise.scored for exercise in self.exercises)
+
+    @property
+    def points(self) -> int:
+        return sum(exercise.points for exercise in self.exercises)
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Record:
+        """The record of ``to_json``; KeyError or TypeError for anything else."""
+        exercises = [
+            ExerciseResult(**{**one, "cases": tuple(CaseResult(**case) for case in one["cases"])})
+            for one in data["exercises"]
+        ]
+        return cls(**{**data, "exercises": tuple(exercises), "notes": tuple(Note(**note) for note in data["notes"])})
+
+
+def settle(public: list[CaseResult], hidden: list[CaseResult]) -> tuple[str, str]:
+    """The state and reason of an exercise that was judged."""
+    cases = [*public, *hidden]
+    for case in cases:
+        if case.state == STOPPED:
+            return STOPPED, case.rule
+    wrong = next((case for case in cases if not case.passed), None)
+    if wrong is not None:
+        return FAILED, wrong.rule
+    return (PASSED, "") if cases else (FAILED, "no case was run")

@@ -1,0 +1,54 @@
+"""What a worker must not be able to do, tried from inside before any answer runs.
+
+Mirrors: nothing in RocketMQ. Called by ``probe`` of mqlab.grading.sandbox.
+
+    read a forbidden folder    reach a network    write into Python, mqlab or the root    be root    see the grader
+
+Left out: a proof. It finds walls that are not there, not every hole in walls that are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from pathlib import Path
+
+import mqlab
+
+ALL_WELL = "walled in"
+
+
+def try_walls(forbidden: list[str]) -> str:
+    """``ALL_WELL``, or the first thing that should have been impossible."""
+    for path in forbidden:
+        with contextlib.suppress(OSError):
+            if os.listdir(path):
+                return f"an answer could read {path}"
+    if _has_network():
+        return "an answer could use the network"
+    for folder in (Path(mqlab.__file__).parent, Path(sys.prefix), Path("/"), Path("/usr"), Path("/dev")):
+        if _can_write(folder):
+            return f"an answer could write into {folder}"
+    if os.geteuid() == 0:
+        return "an answer would be root"
+    if len([name for name in os.listdir("/proc") if name.isdigit()]) > 8:
+        return "an answer could see other processes"
+    return ALL_WELL
+
+
+def _has_network() -> bool:
+    interfaces = [name for _, name in socket.if_nameindex()]
+    return any(name != "lo" for name in interfaces)
+
+
+def _can_write(folder: Path) -> bool:
+    mark = folder / ".mqlab-wall-test"
+    try:
+        mark.write_text("")
+    except OSError:
+        return False
+    with contextlib.suppress(OSError):
+        mark.unlink()
+    return True

@@ -1,0 +1,243 @@
+"""The process in which answers run: reads one JSON line, runs learner's code, answers with one line.
+
+Mirrors: nothing in RocketMQ. Started by mqlab.grading.desk behind the walls of mqlab.grading.sandbox.
+
+    judge ─▶ {"op": "load", "call": 1, "exercise": "lab01.unit", "source": "..", "names": ["decode_unit"]}
+    judge ─▶ {"op": "call", "call": 2, "object": 5, "method": null, "args": [..], "kwargs": {..}}
+          ◀─ {"op": "return", "call": 2, "value": ..}     or raise, refused (a value that cannot cross)
+          ◀─ {"op": "ask", "call": 2, "world": 9, "verb": "sleep", "args": ["20ms"], "kwargs": {}}
+    judge ─▶ {"op": "resume", "call": 2, "value": null}   or "error"
+
+Each call is a coroutine, so that one can wait for the world while others run. Standard output, standard error and
+standard input of the answers lead nowhere; the two pipes of the judge are kept on other numbers.
+Left out: trust. Whatever happens in here, the judge sees lines of JSON only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import linecache
+import os
+import sys
+import traceback
+import types
+from typing import Any, BinaryIO
+
+import greenlet
+
+from mqlab.errors import NodeDown
+from mqlab.grading import limits
+from mqlab.grading.values import Codec, Malformed, NotPlain, describe, dump_line, load_line
+from mqlab.grading.world_object import WorldObject, make_world_object
+
+TRACE_CHARACTERS = 4_000
+ANSWER_FILE = "<answer {}>"
+
+
+class Call(greenlet.greenlet):  # type: ignore[misc]
+    """One call of the judge, from its line to its result."""
+
+    number = 0
+
+
+class Worker:
+    """The answers' names, the objects that stay here, and the calls under way."""
+
+    def __init__(self, receive: BinaryIO, send: BinaryIO) -> None:
+        self._receive = receive
+        self._send = send
+        self._hub = greenlet.getcurrent()
+        self._waiting: dict[int, greenlet.greenlet] = {}
+        self._objects: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
+        self._world: dict[int, WorldObject] = {}
+        self._codec = Codec(self._refer, self._resolve)
+        self._main = types.ModuleType("__main__")
+        self._main.__dict__["display"] = lambda *values, **settings: None
+        sys.modules["__main__"] = self._main
+
+    def serve(self) -> None:
+        """Answer lines until there are no more."""
+        while line := self._receive.readline():
+            message = load_line(line)
+            number = message["call"]
+            if message["op"] == "resume":
+                coroutine = self._waiting.pop(number)
+            else:
+                coroutine = Call(self._load if message["op"] == "load" else self._call)
+                coroutine.number = number
+            self._send.write(coroutine.switch(message))
+            self._send.flush()
+
+    # calls -------------------------------------------------------------------------------------------------------
+
+    def _load(self, message: dict[str, Any]) -> bytes:
+        def run() -> Any:
+            for package in message.get("imports", ()):
+                importlib.import_module(package)
+            self._run_source(message["exercise"], message["source"])
+            names = [name for name in message["names"] if name in self._main.__dict__]
+            return {name: self._main.__dict__[name] for name in names}
+
+        return self._outcome(message["call"], run)
+
+    def _call(self, message: dict[str, Any]) -> bytes:
+        def run() -> Any:
+            target = self._objects[message["object"]]
+            args = [self._codec.decode(value) for value in message["args"]]
+            kwargs = {name: self._codec.decode(value) for name, value in message["kwargs"].items()}
+            method = message["method"]
+            if method == "__getattr__":
+                return getattr(target, *args)
+            if method == "__setattr__":
+                return setattr(target, *args)
+            return (target if method is None else getattr(target, method))(*args, **kwargs)
+
+        return self._outcome(message["call"], run)
+
+    def _outcome(self, number: int, run: Any) -> bytes:
+        try:
+            value = run()
+        except BaseException as error:
+            return self._failure(number, error)
+        try:
+            return dump_line({"op": "return", "call": number, "value": self._codec.encode(value)})
+        except NotPlain as error:
+            return dump_line({"op": "refused", "call": number, "text": str(error)})
+        except BaseException as error:
+            return self._failure(number, error)
+
+    def _failure(self, number: int, error: BaseException) -> bytes:
+        trace = _learners_lines(error)
+        try:
+            encoded = Codec().encode(error)
+            return dump_line({"op": "raise", "call": number, "error": encoded, "trace": trace})
+        except BaseException:
+            plain = {"error": ["", type(error).__qualname__, [], {}]}
+            return dump_line({"op": "raise", "call": number, "error": plain, "trace": trace})
+
+    def _run_source(self, exercise: str, source: str) -> None:
+        file = ANSWER_FILE.format(exercise)
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        exec(compile(source, file, "exec", dont_inherit=True), self._main.__dict__)
+
+    # objects -----------------------------------------------------------------------------------------------------
+
+    def ask(self, world: int, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Ask the judge to do something with an object of its world; other calls may run meanwhile."""
+        current = greenlet.getcurrent()
+        call: Any = current
+        while call is not None and not isinstance(call, Call):
+            call = call.parent
+        if call is None:
+            raise RuntimeError("the world can be asked from the answer's own thread only")
+        question = {
+            "op": "ask",
+            "call": call.number,
+            "world": world,
+            "verb": verb,
+            "args": [self._codec.encode(value) for value in args],
+            "kwargs": {name: self._codec.encode(value) for name, value in kwargs.items()},
+        }
+        self._waiting[call.number] = current
+        message = self._hub.switch(dump_line(question))
+        if "error" not in message:
+            return self._codec.decode(message["value"])
+        if message["error"] == "NodeDown":
+            raise NodeDown(message["text"])
+        raise self._codec.decode(message["error"])
+
+    def _refer(self, value: Any) -> dict[str, Any] | None:
+        if isinstance(value, WorldObject):
+            return {"world": [value._mqlab_number]}
+        kind = _kind_of(value)
+        if kind is None:
+            return None
+        number = self._numbers.setdefault(id(value), len(self._numbers) + 1)
+        self._objects[number] = value
+        return {"answer": [number, kind, _name_of(value), _parameters_of(value), _methods_of(value)]}
+
+    def _resolve(self, tag: str, payload: Any) -> Any:
+        if tag == "answer":
+            return self._objects[payload[0]]
+        if tag == "world":
+            number, role, verbs, attributes = payload
+            if number not in self._world:
+                self._world[number] = make_world_object(self.ask, number, role, verbs, attributes)
+            return self._world[number]
+        raise Malformed(f"unknown tag {tag!r}")
+
+
+def _kind_of(value: Any) -> str | None:
+    """What a value that is not plain is, if it may stay here and be used from there: only what the answer made."""
+    if isinstance(value, type):
+        return "class" if value.__module__ == "__main__" else None
+    if isinstance(value, (BaseException, list, tuple, dict, set, frozenset)):
+        return None
+    if type(value).__module__ == "__main__":
+        return "object"
+    return "function" if callable(value) else None
+
+
+def _name_of(value: Any) -> str:
+    name = getattr(value, "__name__", type(value).__name__)
+    return name[:80] if isinstance(name, str) else "answer"
+
+
+def _parameters_of(value: Any) -> list[str]:
+    code = getattr(getattr(value, "__func__", value), "__code__", None)
+    if not isinstance(code, types.CodeType):
+        return ["*"]
+    names = list(code.co_varnames[: code.co_argcount])
+    return (names[1:] if isinstance(value, types.MethodType) else names) + (["*"] if code.co_flags & 4 else [])
+
+
+def _methods_of(value: Any) -> list[str]:
+    kind = value if isinstance(value, type) else type(value)
+    return [name for name in dir(kind) if not name.startswith("__") and callable(getattr(kind, name, None))][:200]
+
+
+def _learners_lines(error: BaseException) -> str:
+    """The traceback, cut to the lines of answers."""
+    try:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith("<answer ")]
+        text = "".join(traceback.format_list(frames[-8:]) + traceback.format_exception_only(error))
+        return text[-TRACE_CHARACTERS:]
+    except BaseException:
+        return describe(error)
+
+
+def main(arguments: list[str]) -> None:
+    """Serve the judge on standard input and output, or try the walls with ``--probe USER_ID FORBIDDEN..``."""
+    if arguments[:1] == ["--probe"]:
+        from mqlab.grading.walls import try_walls
+
+        give_up_root(int(arguments[1]))
+        print(try_walls(arguments[2:]))
+        return
+    receive, send = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    hello = load_line(receive.readline())
+    if hello["user_id"] is not None:
+        give_up_root(hello["user_id"])
+    limits.apply(limits.Limits.of(hello["limits"]), hello["processes_outside"])
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    send.write(dump_line({"op": "ready"}))
+    send.flush()
+    with contextlib.suppress(BrokenPipeError):
+        Worker(receive, send).serve()
+
+
+def give_up_root(user_id: int) -> None:
+    """Root becomes a user who owns nothing, for good."""
+    if os.geteuid() != 0:
+        return
+    os.setgroups([])
+    os.setresgid(user_id, user_id, user_id)
+    os.setresuid(user_id, user_id, user_id)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

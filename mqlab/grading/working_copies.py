@@ -1,0 +1,57 @@
+"""Fresh copies of a lab to work in. Work that is there is never overwritten.
+
+Mirrors: nothing in RocketMQ. ``mqlab start`` and ``mqlab restore``.
+
+    start 01      01-what-the-broker-writes-2026-03-05.ipynb      the first copy in this folder
+    restore 01    01-what-the-broker-writes-2026-03-05-2.ipynb    another one; answers can be carried over
+
+Left out: merging text cells; only answers move.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mqlab.grading.lab_files import Lab, marked_exercise
+from mqlab.grading.notebook_file import read_notebook
+from mqlab.grading.rebuild import transplant
+
+
+def copies(lab: Lab, folder: Path) -> list[Path]:
+    """The working copies of a lab in a folder, oldest first."""
+    found = folder.glob(f"{lab.path.stem}-[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*.ipynb")
+    return sorted(found, key=lambda path: (path.stem[: len(lab.path.stem) + 11], len(path.stem), path.stem))
+
+
+def fresh_copy(lab: Lab, folder: Path, today: datetime.date, answers_of: Path | None = None) -> tuple[Path, list[str]]:
+    """Write a copy under a name that was not there; the exercises whose answers were carried over from a notebook."""
+    content: dict[str, Any] = json.loads(lab.notebook.data)
+    carried = _carry(content, lab, answers_of) if answers_of is not None else []
+    data = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True).encode() + b"\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        suffix = "" if number == 1 else f"-{number}"
+        path = folder / f"{lab.path.stem}-{today.isoformat()}{suffix}.ipynb"
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:
+            number += 1
+            continue
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        return path, carried
+
+
+def _carry(content: dict[str, Any], lab: Lab, answers_of: Path) -> list[str]:
+    answers = transplant(lab, read_notebook(answers_of)).answers
+    for cell in content["cells"]:
+        source = cell.get("source", "")
+        exercise = marked_exercise("".join(source) if isinstance(source, list) else source)
+        if exercise in answers:
+            cell["source"] = answers[exercise].splitlines(keepends=True)
+    return list(answers)

@@ -1,0 +1,55 @@
+"""The judge's objects that an answer may use from behind the wall, each with the verbs it may use.
+
+Mirrors: nothing in RocketMQ. Labs whose answers are listeners, strategies and stories rest on it.
+
+    an answer asks   world 3, verb run_for, ["10s"]  ─▶ is it in the table? ─▶ lab.run_for("10s")
+
+The table is the wall: what it does not name does not exist for an answer. A Lab's directory, journal, world and the
+insides of a broker are not named.
+Left out: objects by value (mqlab.grading.values).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mqlab.errors import UsageError
+from mqlab.grading.values import Malformed
+from mqlab.grading.world_verbs import Role, role_of
+
+
+class World:
+    """Numbers for objects of the judge, and the one way to use them."""
+
+    def __init__(self) -> None:
+        self._objects: list[tuple[Any, Role]] = []
+        self._numbers: dict[int, int] = {}
+
+    def refer(self, value: Any) -> dict[str, Any] | None:
+        """How an object is told to an answer; None for what has no role."""
+        role = role_of(value)
+        if role is None:
+            return None
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = len(self._objects)
+            self._objects.append((value, role))
+            self._numbers[id(value)] = number
+        return {"world": [number, role.name, sorted(role.verbs), sorted(role.readable | role.writable)]}
+
+    def find(self, number: Any) -> Any:
+        """The object of a number; Malformed for a number never given out."""
+        if type(number) is not int or not 0 <= number < len(self._objects):
+            raise Malformed("a reference that was never given out")
+        return self._objects[number][0]
+
+    def perform(self, number: int, verb: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Do one thing with one object. UsageError for a verb its role has not."""
+        target, role = self.find(number), self._objects[number][1]
+        if verb == "__getattr__" and len(args) == 1 and args[0] in role.readable | role.writable:
+            return role.shown(getattr(target, args[0]))
+        if verb == "__setattr__" and len(args) == 2 and args[0] in role.writable:
+            return setattr(target, args[0], args[1])
+        if verb in role.verbs:
+            return role.shown(role.verbs[verb](target, *args, **kwargs))
+        raise UsageError(f"an answer cannot use {role.name}.{verb}", hint=f"it has {', '.join(sorted(role.verbs))}")

@@ -1,0 +1,74 @@
+"""What stands in an answer's process for an object of the judge's world: a Lab, a consumer, a listener's context.
+
+Mirrors: a remote reference, as in RMI, over one pipe. Labs whose answers are listeners and stories use it unseen.
+
+    context.sleep("20ms")      ─▶ ask: world 9, verb sleep
+    context.ack_index = 2      ─▶ ask: world 9, verb __setattr__
+    lab.now_ms                 ─▶ ask: world 3, verb __getattr__
+
+Which verbs and attributes an object has here is a courtesy for clear errors; the judge keeps the list that counts.
+Left out: anything kept on this side; each use is a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Ask = Callable[[int, str, tuple[Any, ...], dict[str, Any]], Any]
+
+
+class WorldObject:
+    """A stand-in; its class is made for its role, so that ``type(context).__name__`` reads well."""
+
+    _mqlab_ask: Ask
+    _mqlab_number: int
+    _mqlab_verbs: frozenset[str]
+    _mqlab_attributes: frozenset[str]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._mqlab_verbs:
+            number, ask = self._mqlab_number, self._mqlab_ask
+
+            def verb(*args: Any, **kwargs: Any) -> Any:
+                return ask(number, name, args, kwargs)
+
+            verb.__name__ = name
+            return verb
+        if name in self._mqlab_attributes:
+            return self._mqlab_ask(self._mqlab_number, "__getattr__", (name,), {})
+        role = type(self).__name__
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = ", ".join(sorted(self._mqlab_verbs | self._mqlab_attributes))
+        raise AttributeError(f"an answer cannot use {role}.{name}; it has {known}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._mqlab_ask(self._mqlab_number, "__setattr__", (name, value), {})
+
+    def __enter__(self) -> Any:
+        return self._mqlab_ask(self._mqlab_number, "__enter__", (), {})
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> Any:
+        failed = None if error is None else type(error).__name__
+        return self._mqlab_ask(self._mqlab_number, "__exit__", (failed,), {})
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._mqlab_ask(self._mqlab_number, "__iter__", (), {}))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of the judge>"
+
+
+def make_world_object(ask: Ask, number: int, role: str, verbs: list[str], attributes: list[str]) -> WorldObject:
+    """The stand-in for one object; the same number is always the same stand-in."""
+    kind: type[WorldObject] = type(role, (WorldObject,), {"__module__": "mqlab"})
+    stand_in = kind()
+    for name, value in {
+        "_mqlab_ask": ask,
+        "_mqlab_number": number,
+        "_mqlab_verbs": frozenset(verbs),
+        "_mqlab_attributes": frozenset(attributes),
+    }.items():
+        object.__setattr__(stand_in, name, value)
+    return stand_in

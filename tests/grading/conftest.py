@@ -1,0 +1,48 @@
+"""What the tests of grading share: walls that were tried once, and the tiny course."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mqlab.grading.desk import Desk
+from mqlab.grading.limits import Limits
+from mqlab.grading.sandbox import Sandbox, SandboxUnavailable, probe
+from tests.grading.course import make_course
+
+
+@functools.cache
+def why_no_walls() -> str:
+    try:
+        probe(Sandbox("bwrap"))
+    except SandboxUnavailable as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(scope="session")
+def walls() -> Sandbox:
+    """Bubblewrap, where it works; the test is skipped where it does not."""
+    if why_no_walls():
+        pytest.skip(f"needs bubblewrap: {why_no_walls().splitlines()[0]}")
+    return Sandbox("bwrap", limits=Limits(seconds=5, total_seconds=20))
+
+
+@pytest.fixture(params=["process", "bwrap"])
+def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
+    """A desk with and without walls: answers behave the same."""
+    limits = Limits(seconds=1, total_seconds=5)
+    if request.param == "bwrap":
+        request.getfixturevalue("walls")
+    opened = Desk(Sandbox(request.param, limits=limits))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny course."""
+    return make_course(tmp_path_factory.mktemp("course") / "course")

@@ -1,0 +1,155 @@
+"""Answers called from the judge's side of the wall: values, objects, errors, time, death."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import time
+
+import pytest
+
+from mqlab.grading.desk import AnswerStopped, Desk
+from mqlab.grading.values import AnswerError, NotPlain
+
+
+def test_functions_are_called_by_value(desk: Desk) -> None:
+    names = desk.load("lab.a", "def twice(value, times=2):\n    return [value] * times\n", ["twice", "other"])
+    assert list(names) == ["twice"]
+    twice = names["twice"]
+    assert twice("订单🙂") == ["订单🙂", "订单🙂"] and twice(b"x", times=1) == [b"x"]
+    assert str(inspect.signature(twice)) == "(value, times)" and twice.__name__ == "twice"
+    given = [1]
+    twice(given)
+    assert given == [1]
+
+
+def test_plain_names_are_values(desk: Desk) -> None:
+    assert desk.load("lab.a", "LIMIT = (1, b'x')\n", ["LIMIT"]) == {"LIMIT": (1, b"x")}
+
+
+def test_classes_and_their_objects(desk: Desk) -> None:
+    source = (
+        "class Box:\n"
+        "    def __init__(self, first):\n        self.items = [first]\n"
+        "    def put(self, item):\n        self.items.append(item)\n        return self\n"
+        "    def __len__(self):\n        return len(self.items)\n"
+        "    def __contains__(self, item):\n        return item in self.items\n"
+        "    def __getitem__(self, index):\n        return self.items[index]\n"
+        "    def __call__(self):\n        return 'called'\n"
+        "    def __eq__(self, other):\n        return True\n"
+    )
+    kind = desk.load("lab.a", source, ["Box"])["Box"]
+    box = kind("a")
+    assert inspect.isclass(kind) and isinstance(box, kind) and kind.__name__ == "Box"
+    box.put("b")
+    box.colour = "red"
+    assert box.items == ["a", "b"] and len(box) == 2 and "b" in box and box[1] == "b"
+    assert box.colour == "red" and box() == "called" and not hasattr(box, "nothing")
+    assert box != 7 and box != kind("a")
+
+
+def test_what_an_answer_raises_is_raised_here_with_its_own_lines(desk: Desk) -> None:
+    source = "class Own(Exception): pass\ndef bad(x):\n    return x[5]\ndef own():\n    raise Own('hm')\n"
+    names = desk.load("lab.a", source, ["bad", "own"])
+    with pytest.raises(IndexError) as error:
+        names["bad"]([])
+    assert 'File "<answer lab.a>", line 3' in error.value.answer_trace  # type: ignore[attr-defined]
+    assert "worker.py" not in error.value.answer_trace  # type: ignore[attr-defined]
+    with pytest.raises(AnswerError, match="Own: hm"):
+        names["own"]()
+
+
+def test_a_cell_that_raises_says_so(desk: Desk) -> None:
+    with pytest.raises(SyntaxError):
+        desk.load("lab.a", "def broken(:\n", ["broken"])
+    with pytest.raises(NameError):
+        desk.load("lab.b", "x = nowhere\n", ["x"])
+    assert desk.load("lab.c", "y = 1\n", ["y"]) == {"y": 1}
+
+
+def test_answers_see_each_other_and_the_set_up(desk: Desk) -> None:
+    desk.load("set-up 0", "import struct\n")
+    desk.load("lab.a", "def size():\n    return struct.calcsize('>qiq')\n", ["size"])
+    assert desk.load("lab.b", "def twice():\n    return 2 * size()\n", ["twice"])["twice"]() == 40
+
+
+@pytest.mark.parametrize("value", ["(n for n in [1])", "open('/dev/null')", "object()", "'x' * 2_000_000"])
+def test_what_cannot_cross_is_refused(desk: Desk, value: str) -> None:
+    give = desk.load("lab.a", f"def give():\n    return {value}\n", ["give"])["give"]
+    with pytest.raises(NotPlain, match=r"lab\.a: "):
+        give()
+
+
+def test_a_hanging_answer_is_stopped_and_the_others_go_on(desk: Desk) -> None:
+    good = desk.load("lab.good", "def good():\n    return 1\n", ["good"])["good"]
+    hang = desk.load(
+        "lab.hang",
+        "def hang():\n    while True:\n        try:\n            while True: pass\n        except: pass\n",
+        ["hang"],
+    )["hang"]
+    began = time.monotonic()
+    with pytest.raises(AnswerStopped, match="no answer within 1 s"):
+        hang()
+    with pytest.raises(AnswerStopped):
+        hang()
+    assert time.monotonic() - began < 10
+    assert good() == 1
+    assert [incident["kind"] for incident in desk.incidents] == ["timeout"]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        ("import os; os._exit(7)", "died", "exit code 7"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "died", "SIGKILL"),
+        ("import ctypes; ctypes.string_at(0)", "died", "SIGSEGV"),
+        (
+            'forge(b\'{"op": "return", "call": 1, "value": 1}\\n\')',
+            "garbled",
+            "more than one answer|something else",
+        ),
+    ],
+)
+def test_death_and_forgery_end_one_exercise_only(desk: Desk, body: str, kind: str, words: str) -> None:
+    good = desk.load("lab.good", "def good(x):\n    return x\n", ["good"])["good"]
+    helper = (
+        "import os\ndef forge(line):\n    for number in range(3, 30):\n"
+        "        try:\n            os.write(number, line)\n        except OSError:\n            pass\n"
+    )
+    bad = desk.load("lab.bad", f"{helper}def bad():\n    {body}\n", ["bad"])["bad"]
+    with pytest.raises(AnswerStopped) as stopped:
+        bad()
+    assert stopped.value.kind == kind
+    assert re.search(words, str(stopped.value))
+    assert good(3) == 3
+
+
+def test_objects_are_lost_with_their_process(desk: Desk) -> None:
+    source = "class Box:\n    def put(self):\n        return 1\n"
+    box = desk.load("lab.box", source, ["Box"])["Box"]()
+    bad = desk.load("lab.bad", "def bad():\n    import os; os._exit(0)\n", ["bad"])["bad"]
+    with pytest.raises(AnswerStopped):
+        bad()
+    with pytest.raises(AnswerStopped, match="lost with its process"):
+        box.put()
+
+
+def test_a_cell_that_never_ends_stops_its_exercise(desk: Desk) -> None:
+    with pytest.raises(AnswerStopped):
+        desk.load("lab.loop", "while True: pass\n", ["x"])
+    assert desk.load("lab.next", "x = 1\n", ["x"]) == {"x": 1}
+
+
+def test_interrupting_the_judge_leaves_no_half_conversation(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    echo = desk.load("lab.a", "def echo(x):\n    return x\n", ["echo"])["echo"]
+    assert echo(1) == 1
+    import mqlab.grading.answer_process as answer_process
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(answer_process.select, "select", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        echo(2)
+    monkeypatch.undo()
+    assert echo(3) == 3
