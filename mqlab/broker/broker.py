@@ -39,6 +39,7 @@ from mqlab.broker.schedule import DelayOffsetTable, Schedule
 from mqlab.broker.send_back import SendBack
 from mqlab.broker.sending import Sending
 from mqlab.broker.stats import BrokerStats
+from mqlab.broker.store_admin import StoreAdmin
 from mqlab.broker.topic_admin import TopicAdmin
 from mqlab.broker.topics import TopicTable
 from mqlab.broker.transaction_check import TransactionCheck
@@ -237,7 +238,7 @@ class Broker:
     def _of_tools(self) -> Mapping[RequestCode, Answering]:
         """What mqadmin and dashboards ask."""
         resets, calls, topics = OffsetResets(self), MemberCalls(self), TopicAdmin(self)
-        groups, info = GroupQueries(self), RuntimeInfo(self)
+        groups, info, store = GroupQueries(self), RuntimeInfo(self), StoreAdmin(self)
         code = RequestCode
         return {
             code.INVOKE_BROKER_TO_RESET_OFFSET: resets.invoke_broker_to_reset_offset,
@@ -269,6 +270,9 @@ class Broker:
             code.VIEW_BROKER_STATS_DATA: info.view_broker_stats_data,
             code.GET_BROKER_CONFIG: info.get_broker_config,
             code.UPDATE_BROKER_CONFIG: info.update_broker_config,
+            code.CLEAN_EXPIRED_CONSUMEQUEUE: store.clean_expired_consumequeue,
+            code.CLEAN_UNUSED_TOPIC: store.clean_unused_topic,
+            code.DELETE_EXPIRED_COMMITLOG: store.delete_expired_commitlog,
             code.GET_CONSUMER_RUNNING_INFO: calls.get_consumer_running_info,
             code.CONSUME_MESSAGE_DIRECTLY: calls.consume_message_directly,
         }

@@ -1,0 +1,47 @@
+"""Cleaning a broker's store by hand.
+
+Mirrors: AdminBrokerProcessor (306 316 329); mqadmin cleanExpiredCQ, cleanUnusedTopic; lab on files and retention.
+
+    306 CLEAN_EXPIRED_CONSUMEQUEUE   queues whose messages are all gone from the log
+    316 CLEAN_UNUSED_TOPIC           queues of topics that the broker does not know any more
+    329 DELETE_EXPIRED_COMMITLOG     log files older than fileReservedTime, for the next 20 rounds, whatever the hour
+
+Left out: nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer
+from mqlab.wire.command import RemotingCommand
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+
+class StoreAdmin:
+    """Handlers of the requests that clean up."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def clean_expired_consumequeue(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """CLEAN_EXPIRED_CONSUMEQUEUE."""
+        self._broker.store.retention.clean_expired_queues()
+        return request.reply()
+
+    def clean_unused_topic(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """CLEAN_UNUSED_TOPIC."""
+        topics = self._broker.topics
+        for topic in list(self._broker.store.topics()):
+            if topic not in topics and not topics.is_system(topic):
+                self._broker.store.delete_topic(topic)
+                self._broker.ports.note("topic.queues_deleted", topic=topic)
+        return request.reply()
+
+    def delete_expired_commitlog(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """DELETE_EXPIRED_COMMITLOG."""
+        self._broker.store.retention.delete_manually()
+        return request.reply()
