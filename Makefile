@@ -43,8 +43,15 @@ clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist
 	find mqlab tests benchmarks solutions -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
+# Kept back: argon2-cffi-bindings 26 has no wheel for Intel Macs; jsonschema from 4.25 on builds a parser of 3 s at
+# import, in every pytest and JupyterLab.
+KEPT_BACK := argon2-cffi-bindings<26 jsonschema<4.25
+
 lock:
 	@{ echo "# Made by 'make lock' from pyproject.toml: Linux and macOS, Python 3.11 to 3.13. Read by uv and pip alike."; \
-	   uv pip compile pyproject.toml --all-extras --universal --no-strip-extras --fork-strategy fewest --python-version 3.11 \
-	      --generate-hashes --no-emit-index-url --no-header --quiet; } > requirements.lock.new
+	   printf '%s\n' $(patsubst %,'%',$(KEPT_BACK)) | \
+	   uv pip compile pyproject.toml --constraints /dev/stdin --all-extras --universal --no-strip-extras \
+	      --fork-strategy fewest --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet | \
+   sed 's|-c /dev/stdin|kept back, see Makefile|'; \
+	 } > requirements.lock.new
 	@mv requirements.lock.new requirements.lock
