@@ -57,7 +57,7 @@ class QueueLocks:
                 process_queue = self._process_queues.get(queue)
                 if queue not in granted and process_queue is not None:
                     process_queue.locked = False
-                    self._client.ports.note("queue.unlocked", group=self._group, queue=queue, reason="not granted")
+                    self._client.ports.note("queue.lock_lost", group=self._group, queue=queue, reason="not granted")
 
     def unlock(self, queue: MessageQueue) -> None:
         """Give one queue back, one way."""
@@ -97,12 +97,13 @@ class QueueLocks:
             process_queue = self._process_queues.get(queue)
             if process_queue is not None:
                 if not process_queue.locked:
-                    self._client.ports.note("queue.locked", group=self._group, queue=queue)
+                    self._client.ports.note("queue.lock_granted", group=self._group, queue=queue)
                 process_queue.locked = True
                 process_queue.last_lock_timestamp = now_ms
 
     def _by_broker(self) -> dict[str, list[MessageQueue]]:
         brokers: dict[str, list[MessageQueue]] = {}
         for queue in sorted(self._process_queues):
-            brokers.setdefault(queue.broker_name, []).append(queue)
+            if not self._process_queues[queue].dropped:  # one on its way out is not renewed, so that it can be forced out
+                brokers.setdefault(queue.broker_name, []).append(queue)
         return brokers
