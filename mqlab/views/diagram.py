@@ -47,9 +47,10 @@ class Diagram(Picture):
         return f"{self.title or 'Diagram'}: {len(self.nodes)} nodes, {len(self.edges)} arrows"
 
     def table(self) -> Table:
-        """A row an arrow: source, target, label."""
+        """A row an arrow: source, target, and label if any has one."""
         rows = [{"source": source, "target": target, "label": label} for source, target, label in self.edges]
-        return Table(rows, title=self.title, empty="no arrows")
+        columns = ["source", "target", *(["label"] if any(label for _, _, label in self.edges) else [])]
+        return Table(rows, columns=columns, title=self.title, empty="no arrows")
 
     def text(self) -> str:
         lines = [self.title] if self.title else []
@@ -63,8 +64,15 @@ class Diagram(Picture):
         """The picture in Graphviz's language."""
         graph = graphviz.Digraph(
             graph_attr={"rankdir": "LR", "bgcolor": PAPER, "pad": "0.2", "nodesep": "0.35"},
-            node_attr={"shape": "box", "style": "rounded", "fontname": "sans-serif", "color": MUTED, "fontcolor": INK},
-            edge_attr={"fontname": "sans-serif", "fontsize": "11", "color": MUTED, "fontcolor": INK},
+            node_attr={
+                "shape": "box",
+                "style": "rounded",
+                "fontname": "sans-serif",
+                "fontsize": "11",
+                "color": MUTED,
+                "fontcolor": INK,
+            },
+            edge_attr={"fontname": "sans-serif", "fontsize": "10", "color": MUTED, "fontcolor": INK},
         )
         for name, label in self.nodes.items():
             graph.node(name, graphviz.escape(label))

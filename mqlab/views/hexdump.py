@@ -24,7 +24,7 @@ from mqlab.wire import properties
 
 LINE = 16
 WHOLE_FIELD_BYTES = 256  # of a longer field the dump shows as much, from its start
-TABLE_BYTES = 12
+TABLE_BYTES = 8
 MAX_VALUE_COLUMNS = 100
 FIELD_INK = "#1f2430"
 FIELD_COLOURS = ("#cfe3ff", "#d3f0d8", "#ffe2c2", "#eadcff", "#ffd6de", "#d2eef0", "#f1edc2")
@@ -114,7 +114,7 @@ class Hexdump(View):
             Markup("").join(
                 Markup('<td style="text-align:{};{}">{}</td>').format(
                     "right" if isinstance(value, int) else "left",
-                    _paint(index) + ";white-space:nowrap" if name in coloured else "",
+                    _paint(index) + ";white-space:nowrap" if name in coloured else _TABLE_STYLES.get(name, ""),
                     value,
                 )
                 for name, value in row.items()
@@ -150,6 +150,9 @@ def field_value(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
         return " ".join(f"{key}={item}" for key, item in value.items())
     return shown_value(name, value)
+
+
+_TABLE_STYLES = {"value": "max-width:240px;overflow-wrap:anywhere", "meaning": "min-width:180px"}
 
 
 def _letter(byte: int) -> str:

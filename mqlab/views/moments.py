@@ -39,7 +39,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
 }
 """The change kinds of a day, with their look and their words; other kinds are left to the journal."""
 
-STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}")}
+STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}"), "mended": ("other", "{what}")}
+MENDED = {"start": "started again", "heal": "partitions healed"}
 OFFSET_KINDS = ("offset.updated", "offset.committed", "offset.reset")
 
 
@@ -173,12 +174,12 @@ def _carried(values: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 def _faults(record: StepRecord) -> list[Moment]:
     """What the notebook broke or mended in this step."""
-    if record.kind != "fault":
-        return []
-    return [
-        _moment(record, "fault", change.values | {"what": change.kind.removeprefix("fault.").replace("_", " ")})
-        for change in record.changes
-    ]
+    told = []
+    for change in record.changes if record.kind == "fault" else ():
+        what = change.kind.removeprefix("fault.")
+        kind = "mended" if what in MENDED else "fault"
+        told.append(_moment(record, kind, change.values | {"what": MENDED.get(what, what.replace("_", " "))}))
+    return told
 
 
 def _moment(record: StepRecord, kind: str, values: Mapping[str, Any]) -> Moment:

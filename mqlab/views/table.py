@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MAX_CELL_COLUMNS = 60
 MAX_HTML_COLUMNS = 200
+UNBROKEN_COLUMNS = 32  # a shorter value stays on one line
 MAX_ROWS_SHOWN = 60
 FIRST_CALENDAR_MS = 10**11  # a time above this is a date (1973 or later), below it a duration
 
@@ -175,19 +176,11 @@ class Table(View):
         caption = Markup("<b>{}</b>").format(self.title) if self.title else Markup("")
         if not self._rows:
             return Markup("<div>{}<div><i>{}</i></div></div>").format(caption, self.empty)
-        styles = [
-            Markup(' style="text-align:{}"').format("right" if self._is_number(name) else "left")
-            for name in self.columns
-        ]
-        head = Markup("").join(
-            Markup("<th{}>{}</th>").format(style, name) for name, style in zip(self.columns, styles, strict=True)
-        )
+        sides = [(name, "right" if self._is_number(name) else "left") for name in self.columns]
+        head = Markup("").join(Markup('<th style="text-align:{}">{}</th>').format(side, name) for name, side in sides)
         body = Markup("\n").join(
             Markup("<tr>{}</tr>").format(
-                Markup("").join(
-                    Markup("<td{}>{}</td>").format(style, cut(shown_value(name, row._values[name]), MAX_HTML_COLUMNS))
-                    for name, style in zip(self.columns, styles, strict=True)
-                )
+                Markup("").join(self._html_cell(name, row._values[name], side) for name, side in sides)
             )
             for row in self._rows[:MAX_ROWS_SHOWN]
         )
@@ -195,6 +188,12 @@ class Table(View):
         return Markup("<div>{}<table><thead><tr>{}</tr></thead><tbody>\n{}\n</tbody></table>{}</div>").format(
             caption, head, body, rest
         )
+
+    @staticmethod
+    def _html_cell(name: str, value: Any, side: str) -> Markup:
+        shown = cut(shown_value(name, value), MAX_HTML_COLUMNS)
+        keep = ";white-space:nowrap" if width(shown) <= UNBROKEN_COLUMNS else ""
+        return Markup('<td style="text-align:{}{}">{}</td>').format(side, keep, shown)
 
     def _rest(self) -> list[str]:
         more = len(self._rows) - MAX_ROWS_SHOWN

@@ -30,7 +30,7 @@ LOOKS = {
 }
 MAX_ROWS_DRAWN = 80
 LONG_PAUSE_MS = 1000  # from here on a jump in time gets a line of its own
-ROW_PIXELS = 26
+ROW_PIXELS = 28
 TIME_PIXELS = 96
 MIN_LANE_PIXELS = 110
 MAX_LANE_PIXELS = 330
@@ -56,7 +56,7 @@ class Moment:
 
 
 class Timeline(Picture):
-    """A picture of moments in order. ``lanes`` fixes which columns there are and in what order.
+    """A picture of moments in order. ``lanes`` fixes the columns and their order, ``start_ms`` the time called +0.
 
     >>> print(Timeline([Moment(1000, "shop", "call", "send", to="broker-a"), Moment(1001, "broker-a", "x", "stored")]))
           time  shop                  broker-a
@@ -64,8 +64,16 @@ class Timeline(Picture):
          +1 ms                        stored
     """
 
-    def __init__(self, moments: Iterable[Moment], *, lanes: Sequence[str] | None = None, title: str = "") -> None:
+    def __init__(
+        self,
+        moments: Iterable[Moment],
+        *,
+        lanes: Sequence[str] | None = None,
+        title: str = "",
+        start_ms: int | None = None,
+    ) -> None:
         self.moments = tuple(moments)
+        self._start_ms = start_ms
         if lanes is None:
             lanes = tuple(dict.fromkeys(name for m in self.moments for name in (m.lane, m.to) if name))
         self.lanes = tuple(lanes)
@@ -77,7 +85,9 @@ class Timeline(Picture):
 
     @property
     def start_ms(self) -> int:
-        """The time of the first moment; all others are shown relative to it."""
+        """What all times are shown relative to: as given, else the time of the first moment."""
+        if self._start_ms is not None:
+            return self._start_ms
         return self.moments[0].now_ms if self.moments else 0
 
     def table(self) -> Table:
@@ -98,7 +108,7 @@ class Timeline(Picture):
         head = "".join(pad(name, column) for name in self.lanes)
         lines = [self.title] if self.title else []
         lines.append(f"{'time':>10}  {head}".rstrip())
-        before = self.start_ms
+        before = self._first_ms()
         for moment in self._drawn():
             if moment.now_ms - before >= LONG_PAUSE_MS:
                 lines.append(f"{'⋮':>10}  {duration(moment.now_ms - before)} later")
@@ -144,7 +154,7 @@ class Timeline(Picture):
         return canvas.svg()
 
     def _draw_rows(self, canvas: Canvas, drawn: Sequence[Moment], spots: dict[str, int], y: int) -> None:
-        before, shown_time = self.start_ms, ""
+        before, shown_time = self._first_ms(), ""
         for moment in drawn:
             y += ROW_PIXELS
             if moment.now_ms - before >= LONG_PAUSE_MS:
@@ -163,8 +173,8 @@ class Timeline(Picture):
         if moment.to and moment.to != moment.lane:
             target = spots[moment.to]
             inset = 4 if target > x else -4
-            canvas.text((x + target) // 2, y - 5, moment.text, INK, anchor="middle", size=11)
-            canvas.arrow(x + inset, target - inset, y, look.colour)
+            canvas.text((x + target) // 2, y - 3, moment.text, INK, anchor="middle", size=11)
+            canvas.arrow(x + inset, target - inset, y + 3, look.colour)
         else:
             canvas.mark(look, x, y)
             canvas.text(x + 12, y + 4, moment.text)
@@ -186,6 +196,10 @@ class Timeline(Picture):
                 if left == lane:
                     texts.append(text_pixels(moment.text) + 30)
         return max([text_pixels(lane) // 2 + 8, *texts])
+
+    def _first_ms(self) -> int:
+        drawn = self._drawn()
+        return drawn[0].now_ms if drawn else self.start_ms
 
     def _gap(self, moment: Moment) -> int:
         return self._position(moment.to or moment.lane) - self._position(moment.lane)

@@ -4,7 +4,7 @@ Mirrors: nothing in RocketMQ. Lab 00 ends its reading part with it.
 
     [Start] [Back] [Step] [End]  ▶ ⏸ ⏹   ──●────────   slider: arrow keys
     stop 7 of 31, +3 ms, step 58: broker-a: stored at byte 0
-    timeline so far │ whatever ``show(lab)`` gives
+    whatever ``show(lab)`` gives, then the timeline so far: what grows stands last, so that nothing jumps
 
 Everything is reached with Tab and pressed with Space. Where widgets are not shown (an exported page, no ipywidgets) the
 end of the story is there as a static picture and a table of all stops.
@@ -41,7 +41,7 @@ class Explorer(View):
     def page(self) -> Markup:
         """The pictures of the stop where the stepper stands, as HTML."""
         label = Markup('<div role="status" aria-live="polite"><b>{}</b></div>').format(self.stepper.label)
-        shown = [self.stepper.timeline(NEWEST_MOMENTS), *(self._show(self.stepper.lab) if self._show else ())]
+        shown = [*(self._show(self.stepper.lab) if self._show else ()), self.stepper.timeline(NEWEST_MOMENTS)]
         return label + Markup("").join(Markup('<div style="margin-top:8px">{}</div>').format(v.html()) for v in shown)
 
     def text(self) -> str:

@@ -84,7 +84,8 @@ class Stepper:
         """What happened up to here as a picture, at most the ``newest`` moments; lanes are those of the whole story."""
         lanes = tuple(dict.fromkeys(name for m in self._moments for name in (m.lane, m.to) if name))
         told = self.moments()
-        return Timeline(told if newest is None else told[-newest:], lanes=lanes)
+        start_ms = self._moments[0].now_ms if self._moments else None
+        return Timeline(told if newest is None else told[-newest:], lanes=lanes, start_ms=start_ms)
 
     @property
     def label(self) -> str:

@@ -72,9 +72,10 @@ lab.timeline()
 #
 # 1. The shop sends a request to the broker (an arrow; the words on it are the request's name in RocketMQ).
 # 2. The broker **writes the message** at the end of one long file, the **commit log** (提交日志), and says at which byte.
-# 3. The broker answers `SUCCESS`. It has written the message down, so the shop may forget it.
-# 4. A moment later the broker writes an **entry** for it into the queue. The entry is small; it only says where the
-#    message lies. Consumers find messages by these entries.
+# 3. In a step of its own it writes an **entry** for the message into the queue. The entry is small; it only says where
+#    the message lies. Consumers find messages by these entries.
+# 4. The answer `SUCCESS` arrives at the shop. The broker has the message, so the shop may forget it. (The answer did not
+#    wait for step 3: it was on its way while the entry was written.)
 #
 # Nobody drew this picture: it is made from the journal of the run you have just made. "The same as text" under it is for
 # those who cannot see it, or would rather search.
@@ -85,7 +86,8 @@ lab.timeline()
 # The broker is an ordinary program with ordinary files. These are the ones that matter today:
 
 # %%
-Table([row for row in lab.store().tree() if row.path.startswith(("commitlog", "consumequeue", "config/cons"))])
+folders = ("commitlog", "consumequeue", "config/consumerOffset")
+Table(row for row in lab.store().tree() if row.path.startswith(folders))
 
 # %% [markdown]
 # **First file: the commit log.** Every message of every topic, one behind the other. This is the second order, byte by
@@ -107,8 +109,9 @@ from pathlib import Path
 from mqlab.views.hexdump import Hexdump
 from mqlab.wire.units import cq_field_map
 
-queue_file = Path(lab.store().directory, "consumequeue", "orders", "0", "00000000000000000000")
-Hexdump(cq_field_map(queue_file.read_bytes(), 20 * second.queue_offset), base=20 * second.queue_offset)
+queue_file = Path(lab.store().directory, "consumequeue/orders/0/00000000000000000000")
+place = 20 * second.queue_offset
+Hexdump(cq_field_map(queue_file.read_bytes(), place), base=place)
 
 # %% [markdown]
 # **Third file: `config/consumerOffset.json`.** It says how far each group has read. It does not exist yet: nobody has
@@ -166,7 +169,8 @@ def noon(lab):
 
 
 lab = play(noon, seed=7)
-lab.deliveries("billing")
+columns = ["msg_id", "queue_offset", "client", "started_ms", "ended_ms", "status"]
+Table(lab.deliveries("billing"), columns=columns)
 
 # %% [markdown]
 # ### Look
@@ -203,8 +207,9 @@ lab.timeline(second.msg_id)
 # %%
 returned = lab.journal.changes("listener.returned")[-1][0].now_ms
 committed = lab.journal.changes("offset.committed")[0][0].now_ms
-print(f"The broker knew {committed - returned} ms after the last listener had returned.")
-reveal("lab00.known_when", "later" if committed - returned > 1000 else "at once")
+waited = committed - returned
+print(f"The broker knew {waited} ms after the last listener had returned.")
+reveal("lab00.known_when", "later" if waited > 1000 else "at once")
 
 # %% [markdown]
 # And this is the third file, read into a dictionary: for each topic and group, one number a queue.
@@ -326,15 +331,19 @@ import struct
 # %%
 # exercise: lab00.find
 def find(queue_offset, entries, log, offset_table):
-    """Where is message number queue_offset, and which of the groups "audit" and "billing" are past it?
+    """Where is message number queue_offset, and who is past it?
 
-    Returns a tuple: (physical offset, the bytes of its unit in the log, names of the groups past it, sorted).
+    Returns a tuple of three: its physical offset, the bytes of its unit in the log,
+    and those of the groups "audit" and "billing" that are past it, in this order.
     """
     ### BEGIN SOLUTION
-    physical_offset, size, _ = struct.unpack_from(">qiq", entries, 20 * queue_offset)
-    unit = log[physical_offset : physical_offset + size]
-    next_offsets = {group: offset_table.get(f"orders@{group}", {}).get(0, 0) for group in ("audit", "billing")}
-    return physical_offset, unit, [group for group, offset in next_offsets.items() if offset > queue_offset]
+    place, size, _ = struct.unpack_from(">qiq", entries, 20 * queue_offset)
+    past = []
+    for group in ("audit", "billing"):
+        reads_next = offset_table.get(f"orders@{group}", {}).get(0, 0)
+        if reads_next > queue_offset:
+            past.append(group)
+    return place, log[place : place + size], past
     ### END SOLUTION
 
 
@@ -356,20 +365,24 @@ for kind in ("message.stored", "listener.started", "offset.committed"):
 # %%
 # exercise: lab00.timeline
 def read_day(rows, msg_id, group):
-    """When was the message stored, when did the group first see it, when did the broker know the group is past it?
+    """When was the message stored, when did the group first see it,
+    and when did the broker first know that the group is past it?
 
-    Returns a tuple (stored_ms, seen_ms, known_ms) of times now_ms, with None for what did not happen.
+    Returns a tuple of three times (now_ms); None for what did not happen.
     """
-
     ### BEGIN SOLUTION
-    def of(kind, **wanted):
-        return [row for row in rows if row["kind"] == kind and wanted.items() <= row["values"].items()]
-
-    stored = of("message.stored", msg_id=msg_id)[0]
-    seen = of("listener.started", msg_id=msg_id, group=group)
-    offset = stored["values"]["queue_offset"]
-    known = [row for row in of("offset.committed", group=group) if row["values"]["queue_offset"] > offset]
-    return stored["now_ms"], seen[0]["now_ms"] if seen else None, known[0]["now_ms"] if known else None
+    stored_ms = seen_ms = known_ms = offset = None
+    for row in rows:
+        kind, values, now_ms = row["kind"], row["values"], row["now_ms"]
+        if kind == "message.stored" and values["msg_id"] == msg_id:
+            stored_ms, offset = now_ms, values["queue_offset"]
+        if offset is None or values.get("group") != group:
+            continue
+        if kind == "listener.started" and values["msg_id"] == msg_id:
+            seen_ms = seen_ms or now_ms
+        if kind == "offset.committed" and values["queue_offset"] > offset:
+            known_ms = known_ms or now_ms
+    return stored_ms, seen_ms, known_ms
     ### END SOLUTION
 
 
@@ -402,7 +415,7 @@ def crash(lab):
 
 
 lab = play(crash, seed=7)
-lab.deliveries("billing")
+Table(lab.deliveries("billing"), columns=[*columns, "reconsume_times"])
 
 # %%
 killed = lab.journal.of("fault.killed")[0].now_ms
@@ -444,9 +457,10 @@ show_queue(lab, "orders")
 # %%
 # exercise: lab00.crash
 def stand(rows, groups):
-    """The next queue offset of each group after its consumer was killed: a dictionary {group: offset}.
+    """What will each group read next, after all consumers were killed?
 
-    The topic has one queue. A group of which the broker was never told anything begins at 0.
+    Returns a dictionary {group: queue offset}. The topic has one queue; a group of
+    which the broker was never told anything begins at 0.
     """
     ### BEGIN SOLUTION
     told = dict.fromkeys(groups, 0)
