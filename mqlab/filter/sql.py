@@ -9,9 +9,9 @@ Mirrors: SqlFilter, SelectorParser, the expression classes of org.apache.rocketm
 
     compile("a > 1 AND name IN ('x')").evaluate({"a": "2"})      True | False | None (unknown)
 
-Quirks that are RocketMQ's: whatever follows a whole expression is ignored; NOT binds tighter than any comparison; a bare
-property is FALSE when present; ``0.0`` is an error; ``missing = missing`` is TRUE.
-Left out: the Bloom filter that spares evaluations.
+Quirks that are RocketMQ's: whatever follows a whole expression is ignored; NOT binds tighter than any comparison; a
+bare property is FALSE when present; ``0.0`` is an error; ``missing = missing`` is TRUE.
+Left out: the Bloom filter that spares evaluations; more than 100 levels of nesting.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ Properties = Mapping[str, str]
 Evaluate = Callable[[Properties], Value]
 
 LITERAL, PROPERTY, NEGATED, BOOLEAN = "literal", "property", "negated", "boolean"
-MIN_DOUBLE, MAX_DOUBLE = 4.9e-324, 1.797e308
+MIN_DOUBLE, MAX_DOUBLE = 4.9e-324, 1.7976931348623157e308  # Double.MIN_VALUE, Double.MAX_VALUE
 CACHED_EXPRESSIONS = 100
 MAX_LENGTH = 100_000
+MAX_DEPTH = 100
 
 _ORDERS: dict[str, Callable[[int], bool]] = {
     "<": lambda sign: sign < 0,
@@ -47,11 +48,12 @@ _TEXT_TESTS: dict[str, Callable[[str, str], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One part of an expression: what it is to the parser's checks, how to evaluate it, a literal's value."""
+    """One part of an expression: what it is to the parser's checks, how to evaluate it, a literal's value, levels."""
 
     kind: str
     evaluate: Evaluate
     literal: Value = None
+    depth: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +79,7 @@ def compile(text: str) -> Expression:
     """Parse an expression. Raises FilterError with the position of what is wrong."""
     if len(text) > MAX_LENGTH:
         raise FilterError(f"an expression of {len(text)} characters is too long", hint=f"at most {MAX_LENGTH}")
-    parser = _Parser(text)
-    try:
-        return Expression(text, parser.as_boolean(parser.any_of()))
-    except RecursionError as error:
-        raise FilterError("the expression is nested too deeply", position=0) from error
+    return Expression(text, _Parser(text).whole())
 
 
 def _truth(value: Value) -> bool | None:
@@ -99,6 +97,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._token, self._next = token_at(text, 0)
+        self._depth = 0
 
     # tokens --------------------------------------------------------------------------------------------------------
 
@@ -116,23 +115,35 @@ class _Parser:
             raise self._error(f"expected {' or '.join(kinds)}, found {found}")
         return self._advance()
 
-    def _error(self, what: str, hint: str = "") -> FilterError:
-        at = self._token.position
+    def _error(self, what: str, hint: str = "", position: int | None = None) -> FilterError:
+        at = self._token.position if position is None else position
         return FilterError(f"{what} at position {at} of {self._text!r}", position=at, hint=hint)
 
     # grammar -------------------------------------------------------------------------------------------------------
 
-    def any_of(self) -> Node:
-        left = self._all_of()
-        while self._accept("OR"):
-            left = _or(self.as_boolean(left), self.as_boolean(self._all_of()))
-        return left
+    def whole(self) -> Node:
+        """The expression the text begins with; only the first token behind it is looked at."""
+        return self._as_boolean(self._any_of(), 0)
+
+    def _any_of(self) -> Node:
+        return self._joined("OR", self._all_of, _or)
 
     def _all_of(self) -> Node:
-        left = self._equality()
-        while self._accept("AND"):
-            left = _and(self.as_boolean(left), self.as_boolean(self._equality()))
-        return left
+        return self._joined("AND", self._equality, _and)
+
+    def _joined(self, word: str, part: Callable[[], Node], join: Callable[[list[Node]], Node]) -> Node:
+        """One part, or all parts that a word joins: a list, so that a thousand of them nest no deeper than two."""
+        position = self._token.position
+        parts = [part()]
+        while self._token.kind == word:
+            parts[-1] = self._as_boolean(parts[-1], position)
+            self._advance()
+            position = self._token.position
+            parts.append(part())
+        if len(parts) == 1:
+            return parts[0]
+        parts[-1] = self._as_boolean(parts[-1], position)
+        return join(parts)
 
     def _equality(self) -> Node:
         left = self._comparison()
@@ -140,11 +151,11 @@ class _Parser:
             if operator.kind == "IS":
                 negated = self._accept("NOT") is not None
                 self._expect("NULL")
-                left = _is_null(left, negated)
+                left = self._not_too_deep(_is_null(left, negated))
             else:
                 right = self._comparison()
                 self._check_equality(left, right)
-                left = _equality(left, right, operator.kind == "<>")
+                left = self._not_too_deep(_equality(left, right, operator.kind == "<>"))
         return left
 
     def _comparison(self) -> Node:
@@ -155,7 +166,7 @@ class _Parser:
                 continue
             negated = self._accept("NOT") is not None
             if test := self._accept("CONTAINS", "STARTSWITH", "ENDSWITH"):
-                left = _text_test(left, test.kind, self._expect("text").text, negated)
+                left = self._not_too_deep(_text_test(left, test.kind, self._expect("text").text, negated))
             elif self._accept("BETWEEN"):
                 left = self._between(left, negated)
             elif self._accept("IN"):
@@ -166,18 +177,32 @@ class _Parser:
                 return left
 
     def _unary(self) -> Node:
-        if self._accept("+"):
-            return self._unary()
-        if self._accept("-"):
-            return _negative(self._unary())
-        if self._accept("NOT"):
-            operand = self.as_boolean(self._unary())
-            return Node(BOOLEAN, lambda properties: _not(_truth(operand.evaluate(properties))))
-        if self._accept("("):
-            inside = self.any_of()
-            self._expect(")")
-            return inside
-        return self._primary()
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self._too_deep()
+        try:
+            if self._accept("+"):
+                return self._unary()
+            if self._accept("-"):
+                return _negative(self._unary())
+            if self._accept("NOT"):
+                position = self._token.position
+                return _negation(self._as_boolean(self._unary(), position))
+            if self._accept("("):
+                inside = self._any_of()
+                self._expect(")")
+                return inside
+            return self._primary()
+        finally:
+            self._depth -= 1
+
+    def _not_too_deep(self, node: Node) -> Node:
+        if node.depth > MAX_DEPTH:
+            raise self._too_deep()
+        return node
+
+    def _too_deep(self) -> FilterError:
+        return self._error(f"nested deeper than {MAX_DEPTH} levels", "AND and OR may join any number of conditions")
 
     def _primary(self) -> Node:
         token = self._expect("text", "integer", "float", "TRUE", "FALSE", "NULL", "name")
@@ -199,28 +224,31 @@ class _Parser:
         digits = token.text.rstrip("lL")
         value = int(digits) if len(digits) < 40 else MAX_LONG + 1
         if value > MAX_LONG:
-            raise self._error(f"{token.text} is over the largest Long, {MAX_LONG}")
+            raise self._error(f"{token.text} is over the largest Long, {MAX_LONG}", position=token.position)
         return Number(value, MAX_INTEGER if value <= MAX_INTEGER else MAX_LONG)
 
     def _float(self, token: Token) -> Number:
         value = float(token.text)
         if not MIN_DOUBLE <= value <= MAX_DOUBLE:
-            raise self._error(f"{token.text} is outside {MIN_DOUBLE} .. {MAX_DOUBLE}", hint="write 0 for zero")
+            raise self._error(
+                f"{token.text} is outside {MIN_DOUBLE} .. {MAX_DOUBLE}", "write 0 for zero", token.position
+            )
         return Number(value)
 
     # what the parser refuses ---------------------------------------------------------------------------------------
 
-    def as_boolean(self, node: Node) -> Node:
+    def _as_boolean(self, node: Node, position: int) -> Node:
         """The node, if it may stand where a truth value is wanted."""
         if node.kind in (BOOLEAN, PROPERTY) or (node.kind == LITERAL and _is_truth_literal(node)):
             return node
-        raise self._error("a number or text stands where a condition is wanted")
+        raise self._error("a number or text stands where a condition is wanted", position=position)
 
     def _check_equality(self, left: Node, right: Node) -> None:
         for side in (left, right):
             if side.kind == LITERAL and side.literal is None:
                 raise self._error("NULL cannot be compared", hint="write IS NULL or IS NOT NULL")
-        if left.kind == right.kind == LITERAL and isinstance(left.literal, bool) and not isinstance(right.literal, bool):
+        literals = left.kind == right.kind == LITERAL
+        if literals and isinstance(left.literal, bool) and not isinstance(right.literal, bool):
             raise self._error("TRUE and FALSE cannot be compared with a number or text")
 
     def _ordered(self, left: Node, operator: str, right: Node) -> Node:
@@ -234,9 +262,10 @@ class _Parser:
         self._expect("AND")
         high = self._unary()
         if negated:
-            return _or(self._ordered(left, "<", low), self._ordered(left, ">", high))
-        between = _and(self._ordered(left, ">=", low), self._ordered(left, "<=", high))
-        if isinstance(low.literal, Number) and isinstance(high.literal, Number) and order(low.literal, high.literal) > 0:
+            return _or([self._ordered(left, "<", low), self._ordered(left, ">", high)])
+        between = _and([self._ordered(left, ">=", low), self._ordered(left, "<=", high)])
+        least, most = low.literal, high.literal
+        if isinstance(least, Number) and isinstance(most, Number) and order(least, most) > 0:
             raise self._error("the lower bound of BETWEEN is above the upper one")
         return between
 
@@ -263,26 +292,40 @@ def _is_truth_literal(node: Node) -> bool:
 # evaluation ----------------------------------------------------------------------------------------------------------
 
 
-def _and(left: Node, right: Node) -> Node:
+def _deeper(*parts: Node) -> int:
+    return 1 + max(part.depth for part in parts)
+
+
+def _and(parts: list[Node]) -> Node:
     def evaluate(properties: Properties) -> Value:
-        one = _truth(left.evaluate(properties))
-        if one is False:
-            return False
-        other = _truth(right.evaluate(properties))
-        return other if one else (False if other is False else None)
+        result: bool | None = True
+        for part in parts:
+            value = _truth(part.evaluate(properties))
+            if value is False:
+                return False
+            if value is None:
+                result = None
+        return result
 
-    return Node(BOOLEAN, evaluate)
+    return Node(BOOLEAN, evaluate, depth=_deeper(*parts))
 
 
-def _or(left: Node, right: Node) -> Node:
+def _or(parts: list[Node]) -> Node:
     def evaluate(properties: Properties) -> Value:
-        one = _truth(left.evaluate(properties))
-        if one:
-            return True
-        other = _truth(right.evaluate(properties))
-        return other if one is False else (True if other else None)
+        result: bool | None = False
+        for part in parts:
+            value = _truth(part.evaluate(properties))
+            if value:
+                return True
+            if value is None:
+                result = None
+        return result
 
-    return Node(BOOLEAN, evaluate)
+    return Node(BOOLEAN, evaluate, depth=_deeper(*parts))
+
+
+def _negation(operand: Node) -> Node:
+    return Node(BOOLEAN, lambda properties: _not(_truth(operand.evaluate(properties))), depth=_deeper(operand))
 
 
 def _equality(left: Node, right: Node, negated: bool) -> Node:
@@ -290,11 +333,11 @@ def _equality(left: Node, right: Node, negated: bool) -> Node:
         result = equal(left.evaluate(properties), right.evaluate(properties))
         return _not(result) if negated else result
 
-    return Node(BOOLEAN, evaluate)
+    return Node(BOOLEAN, evaluate, depth=_deeper(left, right))
 
 
 def _is_null(operand: Node, negated: bool) -> Node:
-    return Node(BOOLEAN, lambda properties: (operand.evaluate(properties) is None) != negated)
+    return Node(BOOLEAN, lambda properties: (operand.evaluate(properties) is None) != negated, depth=_deeper(operand))
 
 
 def _ordering(left: Node, operator: str, right: Node) -> Node:
@@ -307,7 +350,7 @@ def _ordering(left: Node, operator: str, right: Node) -> Node:
         assert not isinstance(one, bool) and not isinstance(other, bool)
         return holds(order(one, other))
 
-    return Node(BOOLEAN, evaluate)
+    return Node(BOOLEAN, evaluate, depth=_deeper(left, right))
 
 
 def _text_test(operand: Node, test: str, part: str, negated: bool) -> Node:
@@ -317,7 +360,7 @@ def _text_test(operand: Node, test: str, part: str, negated: bool) -> Node:
         value = operand.evaluate(properties)
         return isinstance(value, str) and bool(part) and passes(value, part) != negated
 
-    return Node(BOOLEAN, evaluate)
+    return Node(BOOLEAN, evaluate, depth=_deeper(operand))
 
 
 def _negative(operand: Node) -> Node:
@@ -325,4 +368,4 @@ def _negative(operand: Node) -> Node:
         value = operand.evaluate(properties)
         return value.negated() if isinstance(value, Number) else None
 
-    return Node(NEGATED, evaluate)
+    return Node(NEGATED, evaluate, depth=_deeper(operand))

@@ -19,7 +19,9 @@ from typing import NamedTuple
 
 from mqlab.errors import FilterError
 
-KEYWORDS = frozenset("AND OR NOT IS NULL IN BETWEEN TRUE FALSE CONTAINS STARTSWITH ENDSWITH".split())
+KEYWORDS = frozenset(
+    ("AND", "OR", "NOT", "IS", "NULL", "IN", "BETWEEN", "TRUE", "FALSE", "CONTAINS", "STARTSWITH", "ENDSWITH")
+)
 END = "end"
 
 _SKIP = re.compile(r"(?:[ \t\n\r\f]|--[^\r\n]*(?:\r\n|\r|\n)|/\*(?:[^*]|\*(?!/))*\*/)+")

@@ -20,7 +20,7 @@ from mqlab.errors import FilterError
 MAX_INTEGER = 0x7FFFFFFF
 MAX_LONG = 0x7FFFFFFFFFFFFFFF
 
-_WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d+")  # any script's digits, as Integer.valueOf takes them
 _DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)", re.ASCII)
 _HEXADECIMAL = re.compile(
     r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?", re.ASCII
@@ -35,8 +35,7 @@ class Number:
     limit: int | None = None
 
     def negated(self) -> Number:
-        if self.limit == MAX_INTEGER and self.value == -MAX_INTEGER - 1:
-            return self
+        """The number with the other sign; literals and their negatives are never Java's lowest, so none overflows."""
         return Number(-self.value, self.limit)
 
 
@@ -79,7 +78,9 @@ def equal(left: Value, right: Value) -> bool | None:
     if isinstance(left, str) and isinstance(right, str):
         return left == right
     if isinstance(left, bool) and isinstance(right, str):
-        raise FilterError(f"a boolean cannot be compared with the text {right!r}", hint="write the property on the left")
+        raise FilterError(
+            f"a boolean cannot be compared with the text {right!r}", hint="write the property on the left"
+        )
     if isinstance(left, str) and isinstance(right, bool):
         return (left.lower() == "true") == right
     if isinstance(left, bool) or isinstance(right, bool):

@@ -19,6 +19,7 @@ from mqlab.errors import FilterError
 from mqlab.wire.java_hash import string_hash
 
 ALL = "*"  # SubscriptionData.SUB_ALL
+_TRIMMED = "".join(map(chr, range(33)))  # what String.trim takes away; a Chinese full-width blank stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +60,6 @@ def parse(expression: str | None) -> TagFilter:
         parts.pop()
     if not parts:
         raise FilterError(f"a tag expression without tags: {expression!r}", position=0, hint='"TagA || TagB", or "*"')
-    texts = tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+    trimmed = [part.strip(_TRIMMED) for part in parts]
+    texts = tuple(dict.fromkeys(part for part in trimmed if part))
     return TagFilter(expression, texts, tuple(dict.fromkeys(map(string_hash, texts))))

@@ -30,17 +30,21 @@ class BatchItem(NamedTuple):
 
 
 def encode(items: Iterable[BatchItem]) -> bytes:
-    """The body of a batch request. Raises UsageError for an item with more than 32,767 bytes of properties.
+    """The body of a batch request. Raises UsageError for an item that does not fit its fields.
 
     >>> encode([BatchItem(0, b"hi", b"")]).hex()
     '000000180000000000000000000000000000000268690000'
     """
     parts = []
     for flag, body, properties in items:
-        if len(properties) > 0x7FFF:
-            raise UsageError(f"a batch item has {len(properties)} bytes of properties, at most 32767 are allowed")
         size = _SMALLEST + len(body) + len(properties)
-        parts += [_HEAD.pack(size, 0, 0, flag, len(body)), body, _I16.pack(len(properties)), properties]
+        try:
+            parts += [_HEAD.pack(size, 0, 0, flag, len(body)), body, _I16.pack(len(properties)), properties]
+        except struct.error as error:
+            raise UsageError(
+                f"a batch item does not fit: flag {flag}, {len(body)} bytes of body, {len(properties)} of properties",
+                hint="a flag has 32 bits, properties at most 32,767 bytes",
+            ) from error
     return b"".join(parts)
 
 

@@ -12,13 +12,13 @@ Left out: bodies that only one handler writes and nobody in mqlab reads; they st
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqlab.errors import CorruptionError
 from mqlab.wire import java_json
-from mqlab.wire.body import Body
+from mqlab.wire.body import Body, decoded_json
 from mqlab.wire.message import MessageQueue
 
 
@@ -81,7 +81,7 @@ class SubscriptionGroupConfig(Body):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionData(Body):
-    """What a group wants of a topic. ``sub_version`` is the client's clock when it was made. Mirrors SubscriptionData."""
+    """A group's wish of a topic; ``sub_version`` is the client's clock when it was made. Mirrors SubscriptionData."""
 
     topic: str
     sub_string: str = "*"
@@ -225,8 +225,12 @@ def consumer_ids_to_json(client_ids: Iterable[str]) -> bytes:
 
 
 def consumer_ids_from_json(data: bytes) -> list[str]:
-    """The client ids in an answer to 38; none when there is no list."""
-    return [str(client_id) for client_id in json.loads(data).get("consumerIdList") or ()]
+    """The client ids in an answer to 38; none when there is no list. Raises CorruptionError when it is no such body."""
+    value = decoded_json(data, "list of client ids")
+    found = value.get("consumerIdList") if isinstance(value, dict) else value
+    if found is not None and not (isinstance(value, dict) and isinstance(found, list)):
+        raise CorruptionError("consumerIdList is no list", expected="a list of client ids", found=str(found)[:80])
+    return [str(client_id) for client_id in found or ()]
 
 
 def topic_list_to_json(topics: Iterable[str], broker_addr: str | None = None) -> bytes:

@@ -2,7 +2,7 @@
 
 Mirrors: RemotingSerializable with fastjson's bean rules. Used by every class in mqlab.wire.bodies.
 
-    queue_id: int               "queueId"            snake_case here, camelCase there; metadata {"json": ...} for the rest
+    queue_id: int               "queueId"            snake_case here, camelCase there; metadata {"json": …} else
     tags_set: list[str]         "tagsSet"
     broker_datas: list[BrokerData]                   bodies inside bodies, lists and dicts of them
 
@@ -34,7 +34,7 @@ class Body:
         """A dict with RocketMQ's names in alphabetical order."""
         return {
             json_name: write(value)
-            for json_name, name, write, _ in _plan(type(self))
+            for json_name, name, write, _ in _plan_of(type(self))
             if (value := getattr(self, name)) is not None
         }
 
@@ -48,12 +48,12 @@ class Body:
         if not isinstance(value, dict):
             raise CorruptionError(f"{cls.__name__} is no object", expected="an object", found=type(value).__name__)
         fields = {}
-        for json_name, name, _, read in _plan(cls):
+        for json_name, name, _, read in _plan_of(cls):
             found = value.get(json_name)
             if found is not None:
                 try:
                     fields[name] = read(found)
-                except (TypeError, ValueError, KeyError, AttributeError) as error:
+                except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
                     raise CorruptionError(
                         f"{json_name} of {cls.__name__} cannot be read", expected="its type", found=found
                     ) from error
@@ -65,18 +65,27 @@ class Body:
     @classmethod
     def from_json(cls, data: bytes) -> Self:
         """Read a body; to be treated as immutable. Raises CorruptionError when it is no JSON or not this body."""
-        body: Self = _read(cls, bytes(data))
+        kind: Any = cls
+        body: Self = _read(kind, bytes(data))
         return body
 
 
 @lru_cache(maxsize=512)
-def _read(cls: Any, data: bytes) -> Any:
+def _read(kind: Any, data: bytes) -> Any:
     """Heartbeats, registrations and routes come again and again unchanged: the same bytes are read once."""
+    return kind.from_value(decoded_json(data, kind.__name__))
+
+
+def decoded_json(data: bytes, what: str) -> Any:
+    """The value in a body. Raises CorruptionError that names ``what`` was expected.
+
+    >>> decoded_json(b'{"consumerIdList":["a"]}', "list of client ids")
+    {'consumerIdList': ['a']}
+    """
     try:
-        value = java_json.loads(data)
+        return java_json.loads(data)
     except ValueError as error:
-        raise CorruptionError(f"a body is no {cls.__name__}", expected="JSON", found=str(error)) from error
-    return cls.from_value(value)
+        raise CorruptionError(f"a body is no {what}", expected="JSON", found=str(error)) from error
 
 
 def camel_case(name: str) -> str:
@@ -89,8 +98,13 @@ def camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
+def _plan_of(kind: Any) -> list[tuple[str, str, Convert, Convert]]:
+    return _plan(kind)
+
+
 @cache
 def _plan(cls: Any) -> list[tuple[str, str, Convert, Convert]]:
+    """Per field: its name in JSON, its name here, how to write it and read it; sorted by the first."""
     hints = typing.get_type_hints(cls)
     plan = []
     for field in dataclasses.fields(cls):
@@ -110,7 +124,7 @@ def _converters(hint: Any) -> tuple[Convert, Convert]:
         return _converters(next(arg for arg in args if arg is not type(None)))
     if origin in (list, tuple) or origin is typing.get_origin(typing.Sequence[int]):
         write, read = _converters(args[0])
-        return (lambda items: [write(item) for item in items]), (lambda items: [read(item) for item in items])
+        return (lambda items: [write(item) for item in items]), (lambda items: [read(item) for item in _list(items)])
     if origin is dict or origin is typing.get_origin(typing.Mapping[int, int]):
         write, read = _converters(args[1])
         key = int if args[0] is int else str
@@ -122,9 +136,21 @@ def _converters(hint: Any) -> tuple[Convert, Convert]:
         return queue_to_value, queue_from_value
     if isinstance(hint, type) and issubclass(hint, Body):
         return (lambda body: body.to_value()), hint.from_value
-    if hint in (int, str, bool):
+    if hint is bool:
+        return _same, _boolean
+    if hint in (int, str):
         return _same, hint
     return _same, _same
+
+
+def _list(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    raise TypeError("no list")
+
+
+def _boolean(value: Any) -> bool:
+    return value.lower() == "true" if isinstance(value, str) else bool(value)
 
 
 def queue_to_value(queue: MessageQueue) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.errors import CorruptionError, UsageError
+from mqlab.wire.codes import request_name, response_name
 from mqlab.wire.layout import Buffer
 
 JSON = 0  # SerializeType.JSON
@@ -80,8 +81,6 @@ class RemotingCommand:
         )
 
     def __repr__(self) -> str:
-        from mqlab.wire.codes import request_name, response_name
-
         kind = "response" if self.is_response else "oneway" if self.is_oneway else "request"
         name = response_name(self.code) if self.is_response else request_name(self.code)
         return f"<{kind} {name} #{self.opaque}, {len(self.body or b'')} B body>"
@@ -138,8 +137,16 @@ def _json_header(command: RemotingCommand) -> bytes:
 
 
 def _binary_header(command: RemotingCommand) -> bytes:
-    if not -0x8000 <= command.code <= 0x7FFF:
-        raise UsageError(f"code {command.code} does not fit the binary header's 16 bits", hint="use the JSON form")
+    try:
+        return _packed_header(command)
+    except struct.error as error:
+        raise UsageError(
+            f"{command!r} does not fit a binary header: {error}",
+            hint="code, version and the length of a field's name have 16 bits there; the JSON form has no such limits",
+        ) from error
+
+
+def _packed_header(command: RemotingCommand) -> bytes:
     language = LANGUAGES.index(command.language) if command.language in LANGUAGES else LANGUAGES.index("OTHER")
     remark = (command.remark or "").encode("utf-8", "replace")
     entries = bytearray()
@@ -163,7 +170,9 @@ def decode(frame: Buffer) -> RemotingCommand:
         raise CorruptionError("a frame's length field is wrong", offset=0, expected=size - 4, found=length)
     serialize_type, header_size = type_and_header >> 24, type_and_header & MAX_HEADER
     if header_size > length - 4:
-        raise CorruptionError("a header is longer than its frame", offset=4, expected=f"<= {length - 4}", found=header_size)
+        raise CorruptionError(
+            "a header is longer than its frame", offset=4, expected=f"<= {length - 4}", found=header_size
+        )
     end = 8 + header_size
     header = bytes(frame[8:end])
     body = bytes(frame[end:]) if end < size else None
@@ -178,19 +187,23 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
     try:
         values = _decode_json(header.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
-        raise CorruptionError("a JSON header does not parse", offset=8, expected="an object", found=str(error)) from error
+        raise CorruptionError(
+            "a JSON header does not parse", offset=8, expected="an object", found=str(error)
+        ) from error
     if not isinstance(values, dict):
         raise CorruptionError("a JSON header is no object", offset=8, expected="an object", found=type(values).__name__)
-    fields = values.get("extFields") or {}
+    fields = values.get("extFields")
+    if fields is None:
+        fields = {}
     if not isinstance(fields, dict):
         raise CorruptionError("extFields is no object", offset=8, expected="an object", found=type(fields).__name__)
-    for name, value in fields.items():
-        if type(value) is not str:
-            fields = {n: v if type(v) is str else java_text(v) for n, v in fields.items() if v is not None}
+    for value in fields.values():
+        if type(value) is not str:  # some clients leave numbers and booleans unquoted
+            fields = _texts(fields)
             break
     remark = values.get("remark")
     return RemotingCommand(
-        _whole(values, "code", None),
+        _whole(values, "code", "nothing"),
         fields,
         body,
         remark if remark is None or isinstance(remark, str) else java_text(remark),
@@ -202,8 +215,10 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
     )
 
 
-def _whole(values: dict[str, Any], name: str, default: int | None) -> int:
-    value = values.get(name, default)
+def _whole(values: dict[str, Any], name: str, default: int | str) -> int:
+    value = values.get(name)
+    if value is None:
+        value = default
     if type(value) is int:
         return value
     raise CorruptionError(f"{name} of a JSON header is no whole number", offset=8, expected="a number", found=value)
@@ -228,10 +243,10 @@ def _from_binary(header: bytes, body: bytes | None) -> RemotingCommand:
             )  # fmt: skip
         fields = _binary_fields(header, position, position + fields_size)
     except struct.error as error:
-        raise CorruptionError("a binary header is cut short", offset=8, expected="21 bytes or more", found=str(error)) from error
-    return RemotingCommand(
-        code, fields, body, remark or None, flag, opaque, _language(language), version, ROCKETMQ
-    )
+        raise CorruptionError(
+            "a binary header is cut short", offset=8, expected="21 bytes or more", found=f"{len(header)} bytes"
+        ) from error
+    return RemotingCommand(code, fields, body, remark or None, flag, opaque, _language(language), version, ROCKETMQ)
 
 
 def _binary_fields(header: bytes, position: int, end: int) -> dict[str, str]:
@@ -241,8 +256,9 @@ def _binary_fields(header: bytes, position: int, end: int) -> dict[str, str]:
         position += 2
         if name_size < 0 or position + name_size > end:
             raise CorruptionError(
-                "a field's name leaves its header", offset=8 + position, expected=f"<= {end - position}", found=name_size
-            )
+                "a field's name leaves its header", offset=8 + position, expected=f"<= {end - position}",
+                found=name_size,
+            )  # fmt: skip
         name = header[position : position + name_size].decode("utf-8", "replace")
         value, position = _long_text(header, position + name_size)
         if value:  # a zero-length value reads back as absent

@@ -12,11 +12,11 @@ from __future__ import annotations
 import zlib
 
 from mqlab.errors import CorruptionError
-from mqlab.wire.sys_flag import compression_name
+from mqlab.wire.sys_flag import COMPRESSION_MASK, compression_name
 
 
 def decompressed_body(body: bytes, sys_flag: int) -> bytes:
-    """The body as it was before compression. Raises CorruptionError when it does not decompress or its type is unknown."""
+    """The body as it was before compression. Raises CorruptionError for damaged bytes and an unknown type."""
     kind = compression_name(sys_flag)
     try:
         if kind == "ZLIB":
@@ -28,11 +28,19 @@ def decompressed_body(body: bytes, sys_flag: int) -> bytes:
         if kind == "ZSTD":
             import zstandard
 
-            return zstandard.ZstdDecompressor().decompressobj().decompress(body)
+            reader = zstandard.ZstdDecompressor().decompressobj()
+            whole = reader.decompress(body)
+            if not reader.eof:
+                raise ValueError("the data ends inside a frame")
+            return whole
     except ImportError as missing:
         raise CorruptionError(
             f"a body is compressed with {kind}, which this Python cannot read", hint=f"pip install {missing.name}"
         ) from missing
     except Exception as error:  # each library has its own errors; all mean the same here
-        raise CorruptionError(f"a {kind} body does not decompress", expected=f"{kind} data", found=str(error)) from error
-    raise CorruptionError("a body's compression type is unknown", expected="0x100, 0x200, 0x300", found=hex(sys_flag & 0x700))
+        raise CorruptionError(
+            f"a {kind} body does not decompress", expected=f"{kind} data", found=str(error)
+        ) from error
+    raise CorruptionError(
+        "a body's compression type is unknown", expected="0x100, 0x200, 0x300", found=hex(sys_flag & COMPRESSION_MASK)
+    )

@@ -115,7 +115,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def pretty(value: Any) -> str:
-    """The text fastjson writes with its pretty format: tabs, LF, no space after a colon, integer keys unquoted, None left out.
+    """The text of fastjson's pretty format: tabs, LF, no space after a colon, integer keys unquoted, None left out.
 
     Keys stay in the order given: Java sorts those of beans, and those of maps come as its HashMap has them.
 

@@ -14,21 +14,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from mqlab.errors import UsageError
+from mqlab.errors import CorruptionError, UsageError
 from mqlab.wire import property_names as p
 from mqlab.wire.compression import decompressed_body
 from mqlab.wire.host import Host
 from mqlab.wire.ids import offset_msg_id
 from mqlab.wire.java_hash import utf16_key
-from mqlab.wire.record import Record
+from mqlab.wire.layout import Buffer
+from mqlab.wire.record import Record, decode_all
 
 
 @dataclass(frozen=True, slots=True)
 class MessageQueue:
     """One queue of a topic on a broker; sorts by topic, broker (Java's text order) and number. Mirrors MessageQueue.
 
-    >>> sorted([MessageQueue("t", "broker-2", 0), MessageQueue("t", "broker-10", 10), MessageQueue("t", "broker-10", 2)])
-    [t broker-10 2, t broker-10 10, t broker-2 0]
+    >>> sorted([MessageQueue("t", "b-2", 0), MessageQueue("t", "b-10", 10), MessageQueue("t", "b-10", 2)])
+    [t b-10 2, t b-10 10, t b-2 0]
     >>> str(MessageQueue("TopicTest", "broker-a", 3))
     'MessageQueue [topic=TopicTest, brokerName=broker-a, queueId=3]'
     """
@@ -73,7 +74,7 @@ class Message:
         wait_store_msg_ok: bool = True,
     ) -> None:
         if not isinstance(body, bytes | bytearray | memoryview):
-            raise UsageError(f"a body is bytes, not {type(body).__name__}", hint='"text".encode() makes bytes of a text')
+            raise UsageError(f"a body is bytes, not {type(body).__name__}", hint='"text".encode() makes bytes of it')
         self.topic = topic
         self.body = bytes(body)
         self.flag = flag
@@ -108,7 +109,7 @@ class Message:
     def delay_time_level(self) -> int:
         """1 to 18 by default; 0: not delayed."""
         text = self.properties.get(p.DELAY, "0")
-        return int(text) if text.lstrip("-").isdecimal() else 0
+        return int(text) if text.removeprefix("-").isdecimal() else 0
 
     @delay_time_level.setter
     def delay_time_level(self, level: int) -> None:
@@ -122,6 +123,11 @@ class Message:
     @wait_store_msg_ok.setter
     def wait_store_msg_ok(self, wait: bool) -> None:
         self.properties[p.WAIT] = "true" if wait else "false"
+
+    @property
+    def transaction_id(self) -> str | None:
+        """The id of the transaction it is sent in: its unique key."""
+        return self.properties.get(p.UNIQ_KEY)
 
     def __repr__(self) -> str:
         tags = f" tags={self.tags!r}" if self.tags else ""
@@ -193,10 +199,26 @@ class MessageExt(Message):
         return MessageQueue(self.topic, self.broker_name, self.queue_id)
 
 
+def decode_messages(data: Buffer, broker_name: str = "") -> list[MessageExt]:
+    """The messages of a pull answer. The first that cannot be decoded or decompressed silently ends the list.
+
+    Mirrors MessageDecoder.decodes: a consumer goes on behind the whole answer, so the rest is lost for its group.
+    """
+    messages: list[MessageExt] = []
+    for record in decode_all(data):
+        try:
+            messages.append(MessageExt.from_record(record, broker_name))
+        except CorruptionError:
+            break
+    return messages
+
+
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """What a producer gets back. SEND_OK, or stored with a warning: FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT,
-    SLAVE_NOT_AVAILABLE. Mirrors SendResult."""
+    """What a producer gets back. Mirrors SendResult.
+
+    ``send_status`` SEND_OK, or stored with a warning: FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT, SLAVE_NOT_AVAILABLE.
+    """
 
     send_status: str
     msg_id: str

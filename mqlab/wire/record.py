@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from mqlab.errors import CorruptionError, UsageError
@@ -140,7 +140,7 @@ def encode_at(
     record: Record, queue_offset: int, physical_offset: int, store_timestamp: int, body_crc: int | None = None,
     magic: int | None = None,
 ) -> bytes:  # fmt: skip
-    """The bytes of a unit to be appended: place, time, check sum and magic as given, not as they stand in ``record``."""
+    """The bytes of a unit to be appended: place, time, check sum and magic as given, not as in ``record``."""
     body, properties = record.body, record.properties
     born_host = _known_hosts.get(record.born_host) or _known_host(record.born_host)
     store_host = _known_hosts.get(record.store_host) or _known_host(record.store_host)
@@ -172,7 +172,11 @@ def encode_at(
         )
         return b"".join((start, body, topic, _PACK_I16(properties_length), properties))
     except struct.error as error:
-        raise _not_encodable(record) from error
+        placed = replace(
+            record, queue_offset=queue_offset, physical_offset=physical_offset, store_timestamp=store_timestamp,
+            body_crc=body_crc, magic=magic,
+        )  # fmt: skip
+        raise _not_encodable(placed) from error
 
 
 def _known_host(host: Host) -> bytes:

@@ -12,8 +12,10 @@ Left out: units of batch queues (46 bytes) and of the queue extension.
 
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
+from mqlab.errors import CorruptionError
 from mqlab.wire.layout import Buffer, Field, FieldSpec, number_fields, number_struct
 
 CQ_LAYOUT = (
@@ -68,12 +70,18 @@ def encode_cq(physical_offset: int, size: int, tags_code: int) -> bytes:
 
 
 def decode_cq(buffer: Buffer, offset: int = 0) -> CqUnit:
-    """The unit at a position; the buffer must reach that far.
+    """The unit at a position. Raises CorruptionError when the buffer does not reach that far.
 
     >>> decode_cq(PREBLANK)
     CqUnit(physical_offset=0, size=2147483647, tags_code=0)
     """
-    return CqUnit(*CQ_UNIT.unpack_from(buffer, offset))
+    try:
+        return CqUnit(*CQ_UNIT.unpack_from(buffer, offset))
+    except struct.error as error:
+        raise CorruptionError(
+            "a consume queue unit is cut off", offset=offset, expected=f"{CQ_UNIT_SIZE} bytes",
+            found=max(0, len(buffer) - offset),
+        ) from error  # fmt: skip
 
 
 def cq_field_map(buffer: Buffer, offset: int = 0) -> list[Field]:

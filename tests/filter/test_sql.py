@@ -80,6 +80,25 @@ def test_every_answer_of_the_java_classes() -> None:
         ("a > 99999999999999999999", {}, REFUSED),
         ("a > 1 -- a comment\n AND b > 1", {"a": "2", "b": "2"}, True),
         ("a /* 注 */ > 1", {"a": "2"}, True),
+        ("a = 5", {"a": "٥"}, True),  # Integer.valueOf takes any script's digits
+        ("a > 1.7976931348623157e308", {"a": "Infinity"}, True),
+        ("a > 1e309", {}, REFUSED),
+        ("a > 4.9e-324", {"a": "1e-300"}, True),
+        ("a > 1e-400", {}, REFUSED),
+        ("a = a", {"a": "NaN"}, True),
+        ("a > 1e300", {"a": "NaN"}, True),
+        ("-(5) < a", {"a": "5"}, True),
+        ("-a < 5", {"a": "5"}, None),
+        ("a < 1 < 2", {}, REFUSED),
+        ("a BETWEEN +5 AND 1", {}, REFUSED),
+        ("a BETWEEN 1 AND a = 5", {"a": "5"}, False),
+        ("a = 5 <> FALSE", {"a": "5"}, True),
+        ("'x' = TRUE", {}, False),
+        ("5 CONTAINS '5'", {}, False),
+        ("a > 5 contains 'x'", {"a": "6"}, False),
+        ("NULL OR a = 5", {"a": "5"}, True),
+        ("a = 5 /* x", {"a": "5"}, REFUSED),
+        ("a = 5 -- x", {"a": "5"}, True),
         ("", {}, REFUSED),
     ],
 )
@@ -93,13 +112,61 @@ def test_an_error_says_where() -> None:
     assert caught.value.position == 2
 
 
-def test_nesting_beyond_reason_is_an_error() -> None:
-    assert outcome("(" * 50_000 + "a = 1" + ")" * 50_000, {}) == REFUSED
-
-
-words = st.sampled_from(
-    "a b 5 -5 5.5 0 'x' '' NOT AND OR IS NULL IN BETWEEN TRUE FALSE CONTAINS = <> < > ( ) , + - ! /* */ --".split()
+@pytest.mark.parametrize(
+    ("expression", "position"),
+    [
+        ("a > 99999999999999999999", 4),
+        ("a = 1 AND 5", 10),
+        ("5", 0),
+        ("a = 1 OR (b > 0.0)", 14),
+        ("a IN (5)", 6),
+        ("a >", 3),
+    ],
 )
+def test_an_error_points_at_what_is_wrong(expression: str, position: int) -> None:
+    with pytest.raises(FilterError) as caught:
+        sql.compile(expression)
+    assert caught.value.position == position
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["(" * 50_000 + "a = 1" + ")" * 50_000, "NOT " * 5000 + "a", "- " * 5000 + "5 < a", "a" + " IS NULL" * 5000],
+)
+def test_nesting_beyond_reason_is_an_error(expression: str) -> None:
+    assert outcome(expression, {}) == REFUSED
+
+
+def test_any_number_of_conditions_can_be_joined() -> None:
+    assert outcome(" AND ".join(["a = 5"] * 5000), {"a": "5"}) is True
+    assert outcome(" OR ".join(["a = 6"] * 5000), {}) is None
+    assert outcome("(" * 90 + "a = 5" + ")" * 90, {"a": "5"}) is True
+
+
+def test_three_values() -> None:
+    values = {"TRUE": True, "FALSE": False, "NULL": None}
+    for one, left in values.items():
+        assert outcome(f"NOT {one}", {}) is {True: False, False: True, None: None}[left]
+        for other, right in values.items():
+            unknown = None if None in (left, right) else True
+            both = False if False in (left, right) else unknown
+            either = True if True in (left, right) else (None if None in (left, right) else False)
+            assert outcome(f"{one} AND {other}", {}) is both
+            assert outcome(f"{one} OR {other}", {}) is either
+
+
+def test_the_right_side_is_not_looked_at_when_the_left_decides() -> None:
+    assert outcome("FALSE AND a > 5", {"a": "x"}) is False
+    assert outcome("TRUE OR a > 5", {"a": "x"}) is True
+    assert outcome("NULL AND a > 5", {"a": "x"}) == NOT_EVALUATED
+
+
+def test_parsed_texts_are_kept() -> None:
+    assert sql.compile("kept = 1") is sql.compile("kept = 1")
+
+
+WORDS = "a b 5 -5 5.5 0 'x' '' NOT AND OR IS NULL IN BETWEEN TRUE FALSE CONTAINS = <> < > ( ) , + - ! /* */ --"
+words = st.sampled_from(WORDS.split())
 
 
 @given(st.lists(words, max_size=12).map(" ".join), st.dictionaries(st.sampled_from("ab"), st.text(max_size=4)))

@@ -30,6 +30,9 @@ def test_everything(expression: str | None) -> None:
         (" * ", ("*",), (42,)),
         ("* || TagA", ("*", "TagA"), (42, 2598919)),
         ("订单", ("订单",), (1129459,)),
+        ("\tTagA\x00 ||　TagA", ("TagA", "　TagA"), (2598919, -1534076921)),  # Java trims to U+0020 only
+        ("TagA || TagA", ("TagA",), (2598919,)),
+        ("Aa || BB", ("Aa", "BB"), (2112,)),
     ],
 )
 def test_parts(expression: str, texts: tuple[str, ...], codes: tuple[int, ...]) -> None:

@@ -223,7 +223,8 @@ def test_cut_at_every_byte(unit):
 
 @pytest.mark.parametrize("unit", [V1, SMALLEST, record.encode(changed(HELLO, born_host=("::1", 5), magic=MAGIC_V2))])
 def test_every_bit_flipped(unit):
-    checked = {"total_size", "magic", "body_crc", "sys_flag", "body", "body_length", "topic_length", "properties_length"}
+    checked = {"total_size", "magic", "body_crc", "sys_flag", "body"}
+    checked |= {"body_length", "topic_length", "properties_length"}
     for field in record.field_map(unit):
         for bit in range(field.size * 8):
             bad = bytearray(unit)
