@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.client import statuses
 from mqlab.client.consume_service import DirectResult
+from mqlab.client.offset_store import NOT_FOUND
 from mqlab.client.reset import reset_offsets
 from mqlab.client.running_info import queue_key, running_info
 from mqlab.errors import MqlabError
@@ -111,8 +112,17 @@ class BrokerCallbacks:
         body = {"consumerTable": {}, "messageQueueTable": {queue_key(queue): offset for queue, offset in table.items()}}
         return request.reply(body=_json(body))
 
-    def _running_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> RemotingCommand:
-        return request.reply(body=_json(running_info(self._known(text(request, "consumerGroup")))))
+    def _running_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
+        self._report(self._known(text(request, "consumerGroup")), request, reply)
+
+    @flow
+    def _report(self, consumer: PushConsumer, request: RemotingCommand, reply: Reply) -> Flow[None]:
+        commit_offsets: dict[MessageQueue, int] = {}
+        for queue in list(consumer.process_queues):
+            commit_offsets[queue] = consumer.offset_store.read_memory(queue)
+            if commit_offsets[queue] == NOT_FOUND:
+                commit_offsets[queue] = yield consumer.offset_store.read_store(queue)
+        reply(request.reply(body=_json(running_info(consumer, commit_offsets))))
 
     def _known(self, group: str) -> PushConsumer:
         consumer = self._push_consumer(group)

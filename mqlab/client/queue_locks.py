@@ -104,6 +104,6 @@ class QueueLocks:
     def _by_broker(self) -> dict[str, list[MessageQueue]]:
         brokers: dict[str, list[MessageQueue]] = {}
         for queue in sorted(self._process_queues):
-            if not self._process_queues[queue].dropped:  # one on its way out is not renewed, so that it can be forced out
+            if not self._process_queues[queue].dropped:  # one on its way out is let go
                 brokers.setdefault(queue.broker_name, []).append(queue)
         return brokers

@@ -13,30 +13,36 @@ Left out: jstack (a coroutine has no thread to dump) and POP tables.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.statistics import ConsumeStatus
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
     from mqlab.client.push_consumer import PushConsumer
 
 
-def running_info(consumer: PushConsumer) -> dict[str, Any]:
-    """The body of an answer to 307, as values."""
+def running_info(consumer: PushConsumer, commit_offsets: Mapping[MessageQueue, int]) -> dict[str, Any]:
+    """The body of an answer to 307, as values; ``commit_offsets``: memory's word, or the store's."""
     client = consumer.client
     return {
         "jstack": None,
         "mqPopTable": {},
-        "mqTable": {queue_key(queue): _queue_info(consumer, queue, held) for queue, held in
-                    consumer.process_queues.items()},
+        "mqTable": {
+            queue_key(queue): _queue_info(consumer, queue, held, commit_offsets.get(queue, -1))
+            for queue, held in consumer.process_queues.items()
+        },
         "properties": _properties(consumer),
-        "statusTable": {topic: _status(client.statistics.consume_status(consumer.group, topic)) for topic in
-                        consumer.subscribed_topics()},
+        "statusTable": {
+            topic: _status(client.statistics.consume_status(consumer.group, topic))
+            for topic in consumer.subscribed_topics()
+        },
         "subscriptionSet": [wanted.to_value() for wanted in consumer.rebalance.subscriptions.values()],
         "userConsumerInfo": {},
-    }  # fmt: skip
+    }
 
 
 def queue_key(queue: MessageQueue) -> str:
@@ -49,7 +55,9 @@ def queue_key(queue: MessageQueue) -> str:
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
-def _queue_info(consumer: PushConsumer, queue: MessageQueue, process_queue: ProcessQueue) -> dict[str, Any]:
+def _queue_info(
+    consumer: PushConsumer, queue: MessageQueue, process_queue: ProcessQueue, commit_offset: int
+) -> dict[str, Any]:
     cached, taken = process_queue.msg_tree_map, process_queue.consuming_msg_orderly_tree_map
     parked = queue in consumer.pull_loop.parked
     return {
@@ -57,7 +65,7 @@ def _queue_info(consumer: PushConsumer, queue: MessageQueue, process_queue: Proc
         "cachedMsgMaxOffset": cached.last_offset() or 0,
         "cachedMsgMinOffset": cached.first_offset() or 0,
         "cachedMsgSizeInMiB": process_queue.msg_size_mib,
-        "commitOffset": consumer.offset_store.read_memory(queue),
+        "commitOffset": commit_offset,
         "droped": process_queue.dropped,
         "lastConsumeTimestamp": process_queue.last_consume_timestamp,
         "lastLockTimestamp": process_queue.last_lock_timestamp,
@@ -95,8 +103,12 @@ def _java(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(getattr(value, "name", None) or value)
 
 
-def _status(status: Any) -> dict[str, Any]:
+def _status(status: ConsumeStatus) -> dict[str, float]:
     return {
-        _camel(each.name).replace("Tps", "TPS").replace("Rt", "RT"): getattr(status, each.name)
-        for each in fields(status)
+        "consumeFailedMsgs": status.consume_failed_msgs,
+        "consumeFailedTPS": status.consume_failed_tps,
+        "consumeOKTPS": status.consume_ok_tps,
+        "consumeRT": status.consume_rt,
+        "pullRT": status.pull_rt,
+        "pullTPS": status.pull_tps,
     }
