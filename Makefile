@@ -48,10 +48,11 @@ clean:
 KEPT_BACK := argon2-cffi-bindings<26 jsonschema<4.25
 
 lock:
-	@{ echo "# Made by 'make lock' from pyproject.toml: Linux and macOS, Python 3.11 to 3.13. Read by uv and pip alike."; \
-	   printf '%s\n' $(patsubst %,'%',$(KEPT_BACK)) | \
-	   uv pip compile pyproject.toml --constraints /dev/stdin --all-extras --universal --no-strip-extras \
-	      --fork-strategy fewest --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet | \
-   sed 's|-c /dev/stdin|kept back, see Makefile|'; \
-	 } > requirements.lock.new
-	@mv requirements.lock.new requirements.lock
+	@printf '%s\n' $(patsubst %,'%',$(KEPT_BACK)) | \
+	uv pip compile pyproject.toml --constraints /dev/stdin --all-extras --universal --no-strip-extras --quiet \
+	   --fork-strategy fewest --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	   > requirements.lock.new
+	@echo "# Made by 'make lock' from pyproject.toml: Linux and macOS, Python 3.11 to 3.13. Read by uv and pip alike." \
+	   > requirements.lock
+	@sed 's|-c /dev/stdin|kept back, see Makefile|' requirements.lock.new >> requirements.lock
+	@rm requirements.lock.new
