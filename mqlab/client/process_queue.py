@@ -86,6 +86,7 @@ class MessageTree:
         return None if offset is None else self._messages[offset]
 
     def clear(self) -> None:
+        """Forget everything."""
         self._messages.clear()
         self._offsets.clear()
         self._start = 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client import Producer, PushConsumer
+from mqlab.client import LitePullConsumer, Producer, PullConsumer, PushConsumer, TransactionProducer
 from mqlab.errors import ClientError
 from mqlab.ports import Ports
 from mqlab.runtime.cluster import name_server_addresses
@@ -31,36 +31,56 @@ class ClientVerbs:
 
     def producer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
         """A started producer of a group; settings have DefaultMQProducer's names in snake_case."""
-        handle = _client(self, "producer", group, name, 2, lambda ports, servers: Producer(
-            ports, group, servers, **{**self.client_settings, **settings}
-        ))  # fmt: skip
-        handle.start()
-        return handle
+        return _started(self._client("producer", group, name, 2, Producer, settings))
+
+    def transaction_producer(  # type: ignore[misc]
+        self: Lab, group: str, listener: Any, *, name: str | None = None, **settings: Any
+    ) -> Any:
+        """A started producer of half messages; ``listener`` has execute_local_transaction and check_local_transaction."""
+
+        def make(ports: Ports, group: str, servers: list[str], **settings: Any) -> TransactionProducer:
+            return TransactionProducer(ports, group, servers, listener, **settings)
+
+        return _started(self._client("producer", group, name, 2, make, settings))
 
     def push_consumer(  # type: ignore[misc]
         self: Lab, group: str, *, name: str | None = None, cores: int = 2, **settings: Any
     ) -> Any:
         """A push consumer of a group, not started; settings have DefaultMQPushConsumer's names in snake_case."""
-        return _client(self, "consumer", group, name, cores, lambda ports, servers: PushConsumer(
-            ports, group, servers, **{**self.client_settings, **settings}
-        ))  # fmt: skip
+        return self._client("consumer", group, name, cores, PushConsumer, settings)
+
+    def pull_consumer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
+        """A started consumer that pulls when told, one request at a time. Mirrors DefaultMQPullConsumer."""
+        return _started(self._client("consumer", group, name, 2, PullConsumer, settings))
+
+    def lite_pull_consumer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
+        """A consumer to poll, not started. Mirrors DefaultLitePullConsumer."""
+        return self._client("consumer", group, name, 2, LitePullConsumer, settings)
+
+    def _client(  # type: ignore[misc]
+        self: Lab, kind: str, group: str, name: str | None, cores: int, make: Callable[..., Any], settings: dict[str, Any]
+    ) -> NodeHandle:
+        name = name or f"{group}-1"
+        if name in self.handles:
+            raise ClientError(
+                f"The {kind} group[{group}] has been created before, specify another name please.",
+                hint=f'a second instance needs a name: name="{group}-2"; a cell that runs twice needs play(story)',
+            )
+        files = RealFiles()
+        servers = name_server_addresses(self)
+        wanted = {**self.client_settings, **settings}
+        if kind == "consumer":
+            wanted.setdefault("local_offset_store_dir", str(self.directory / "offsets"))  # broadcasting's own files
+        self.handles[name] = NodeHandle(
+            name, kind, files, self.world.add_node(name, files, cores=cores),
+            lambda ports: make(ports, group, servers, **wanted),
+        )  # fmt: skip
+        return self.handles[name]
 
 
-def _client(
-    lab: Lab, kind: str, group: str, name: str | None, cores: int, make: Callable[[Ports, list[str]], Any]
-) -> NodeHandle:
-    name = name or f"{group}-1"
-    if name in lab.handles:
-        raise ClientError(
-            f"The {kind} group[{group}] has been created before, specify another name please.",
-            hint=f'a second instance needs a name: name="{group}-2"; a cell that runs twice needs play(story)',
-        )
-    files = RealFiles()
-    servers = name_server_addresses(lab)
-    lab.handles[name] = NodeHandle(
-        name, kind, files, lab.world.add_node(name, files, cores=cores), lambda ports: make(ports, servers)
-    )
-    return lab.handles[name]
+def _started(handle: NodeHandle) -> NodeHandle:
+    handle.start()
+    return handle
 
 
 def shutdown_all(lab: Lab) -> None:
