@@ -141,6 +141,7 @@ class Broker:
 
         def saver(name: str, table: object, period_ms: int | None, kind: str = "broker.persist") -> ConfigSaver:
             saved_kind = "offset.persisted" if kind == "offset.persist" else "config.persisted"
+            points_into_log = table is self.offset_table or table is self.delay_offset_table
             return ConfigSaver(
                 clock,
                 ConfigFile(files, f"{store_directory}/config/{name}"),
@@ -150,6 +151,7 @@ class Broker:
                 period_ms=period_ms,
                 kind=kind,
                 saved_kind=saved_kind,
+                ready=self._log_is_safe if points_into_log else lambda: True,
                 note=note,
             )
 
@@ -333,6 +335,13 @@ class Broker:
             self.registration.register_all()
 
     # -- what happens inside
+
+    def _log_is_safe(self) -> bool:
+        """Under SYNC_FLUSH a file of offsets is written only after the log: what they passed over must have its copies.
+
+        A retry copy, a delivered delayed message and a half message stored again are acknowledged without a flush.
+        """
+        return not self.store.config.is_sync_flush or self.store.flusher.sync_log()
 
     def _topics_changed(self, topics: list[TopicConfig]) -> None:
         self._topic_saver.changed()

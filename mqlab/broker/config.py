@@ -66,7 +66,6 @@ class BrokerConfig:
     filter_data_clean_time_span: int = 24 * 3_600_000
 
     start_accept_send_request_time_stamp: int = 0  # ms since the epoch
-    default_message_request_mode: str = "PULL"
 
     reject_transaction_message: bool = False
     transaction_time_out: int = 6_000

@@ -21,6 +21,7 @@ class ConfigSaver:
     """Keeps one file in step with one table. ``period_ms`` None: every change is saved at once.
 
     The grid starts ``first_ms`` after ``start()``. ``kind`` names the deadline, ``saved_kind`` the journal's change.
+    ``ready`` is asked before a timed or last save; as long as it says no, the next tick tries again.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class ConfigSaver:
         period_ms: int | None = None,
         kind: str = "config.persist",
         saved_kind: str = "config.persisted",
+        ready: Callable[[], bool] = lambda: True,
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self._clock = clock
@@ -44,6 +46,7 @@ class ConfigSaver:
         self._period_ms = period_ms
         self._kind = kind
         self._saved_kind = saved_kind
+        self._ready = ready
         self._note = note
         self._origin_ms: int | None = None
         self._deadline: Deadline | None = None
@@ -78,18 +81,25 @@ class ConfigSaver:
 
     def stop(self) -> None:
         """The broker stops cleanly: write the file a last time."""
-        self.save()
         self._origin_ms = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        if self._ready():
+            self.save()
 
-    def _arm(self) -> None:
+    def _arm(self, from_ms: int = 0) -> None:
         if self._deadline is None and self._origin_ms is not None and self._period_ms is not None:
-            due_ms = next_on_grid(max(self._clock.now_ms(), self._origin_ms), self._period_ms, self._origin_ms)
+            earliest_ms = max(self._clock.now_ms(), self._origin_ms, from_ms)
+            due_ms = next_on_grid(earliest_ms, self._period_ms, self._origin_ms)
             self._deadline = self._clock.call_at(due_ms, self._tick, self._kind)
 
     def _tick(self) -> None:
         self._deadline = None
-        if self._dirty:
+        if self._ready():
             self.save()
+        else:
+            self._arm(self._clock.now_ms() + 1)
 
     def __repr__(self) -> str:
         return f"<ConfigSaver {self._file.path}{' changed' if self._dirty else ''}>"

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from mqlab.remoting.endpoint import Channel
 from mqlab.wire.bodies import SubscriptionData
 
-BROADCASTING, CLUSTERING = "BROADCASTING", "CLUSTERING"
+BROADCASTING = "BROADCASTING"
 CONSUME_ACTIVELY, CONSUME_PASSIVELY = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
 
 

@@ -10,6 +10,7 @@ from mqlab.broker.sending import LETTERS
 from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.promises import Promise
 from mqlab.remoting.endpoint import Channel, Remoting, Reply
+from mqlab.runtime.crash_files import CrashFiles
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.sim import DEFAULT_START_MS, SimWorld
 from mqlab.store.config import StoreConfig
@@ -107,6 +108,7 @@ class World:
         store: StoreConfig = SMALL_STORE,
         name_server: NameServerConfig | None = None,
         start_ms: int = DEFAULT_START_MS,
+        files: RealFiles | None = None,
         **settings: Any,
     ) -> None:
         self.sim = SimWorld(seed=5, start_ms=start_ms)
@@ -115,7 +117,7 @@ class World:
         self.name_server.start()
         self.settings = settings
         self.store_config = store
-        self.files = RealFiles()
+        self.files = files or RealFiles()
         self.broker = self.make_broker("broker-a")
         self.broker.start()
         self.run_for(20)
@@ -133,8 +135,8 @@ class World:
             name_servers=[self.name_server.address],
         )
 
-    def restart_broker(self, *, clean: bool = True) -> None:
-        """End the broker's process and start it again on the same store."""
+    def restart_broker(self, *, clean: bool = True, power_cut: bool = False) -> None:
+        """End the broker's process and start it again on the same store; a power cut loses what was not synced."""
         node = self.sim.nodes["broker-a"]
         if clean:
             self.broker.shutdown()
@@ -142,6 +144,9 @@ class World:
         self.sim.network.drop_node(node, silent=False)
         self.sim.disarm(node)
         self.files.process_ended()
+        if power_cut:
+            assert isinstance(self.files, CrashFiles)
+            self.files.power_cut()
         self.run_for(10)
         node.alive, node.incarnation = True, node.incarnation + 1
         self.broker = self.make_broker("broker-a")
