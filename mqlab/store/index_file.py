@@ -167,15 +167,18 @@ class IndexFile(IndexTable):
         number = self.index_count
         if number >= self.index_num:
             return False
-        slot_position = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * (key_hash % self.hash_slot_num)
-        previous: int = INDEX_SLOT.unpack_from(self.view, slot_position)[0]
+        slots, write = self.hash_slot_num, self._mapping.write
+        slot_position = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * (key_hash % slots)
+        (previous,) = INDEX_SLOT.unpack_from(self.view, slot_position)
         if not 0 < previous <= number:
             previous = 0
-        seconds = 0
-        if self.begin_timestamp > 0:
-            seconds = min(max(0, (store_timestamp - self.begin_timestamp) // 1000), MAX_SECONDS)
-        self._mapping.write(self.entry_position(number), INDEX_ENTRY.pack(key_hash, physical_offset, seconds, previous))
-        self._mapping.write(slot_position, INDEX_SLOT.pack(number))
+        begin = self.begin_timestamp
+        seconds = (store_timestamp - begin) // 1000 if 0 < begin < store_timestamp else 0
+        write(
+            INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * slots + INDEX_ENTRY_SIZE * number,
+            INDEX_ENTRY.pack(key_hash, physical_offset, seconds if seconds < MAX_SECONDS else MAX_SECONDS, previous),
+        )
+        write(slot_position, INDEX_SLOT.pack(number))
         if number == 1:
             self.begin_physical_offset = physical_offset
             self.begin_timestamp = store_timestamp
@@ -185,6 +188,18 @@ class IndexFile(IndexTable):
         self.end_physical_offset = physical_offset
         self.end_timestamp = store_timestamp
         return True
+
+    def write(self, position: int, data: bytes) -> None:
+        """Write bytes that somebody else has packed (see index_bulk)."""
+        self._mapping.write(position, data)
+
+    def appended(self, count: int, new_slots: int, first: tuple[int, int], last: tuple[int, int]) -> None:
+        """Take note of entries written from outside; (physical offset, store time) of their first and last."""
+        if self.index_count == 1:
+            self.begin_physical_offset, self.begin_timestamp = first
+        self.index_count += count
+        self.hash_slot_count += new_slots
+        self.end_physical_offset, self.end_timestamp = last
 
     def write_header(self) -> None:
         """Write the six numbers of the header into the file."""

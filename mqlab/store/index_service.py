@@ -20,9 +20,11 @@ from mqlab.ports import Clock, Files
 from mqlab.store.checkpoint import Checkpoint
 from mqlab.store.index_file import END_OF_TIME_MS, IndexFile
 from mqlab.wire import sys_flag as flags
-from mqlab.wire.java_hash import index_key_hash
+from mqlab.wire.java_hash import index_key_hash, string_hash
 from mqlab.wire.property_names import KEY_SEPARATOR
 
+_KEY_TAIL = 8  # characters at the end of a key that are hashed one by one
+_KEY_STARTS_KEPT = 10_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -62,6 +64,8 @@ class IndexService:
         self.directory = directory
         self.index_files: list[IndexFile] = []
         self.dirty = False
+        self._header_behind = False
+        self._key_starts: dict[tuple[str, str], int] = {}
 
     def load(self, last_exit_ok: bool, index_msg_timestamp: int) -> list[str]:
         """Open the files there; after a crash delete those newer than the checkpoint. Returns the deleted names.
@@ -92,22 +96,62 @@ class IndexService:
         Left out are rolled-back units and those before the end of the index (equal is let through: a unit dispatched
         again by a recovery is found twice, as in RocketMQ). Mirrors IndexService.buildIndex.
         """
-        if physical_offset < self.end_physical_offset:
-            return 0
         if sys_flag & flags.TRANSACTION_MASK == flags.TRANSACTION_ROLLBACK:
             return 0
-        names = [unique_key] if unique_key is not None else []
-        if keys:
-            names += [key for key in keys.split(KEY_SEPARATOR) if key]
-        if not names:
+        newest = self.index_files[-1] if self.index_files else None
+        if newest is not None and physical_offset < newest.end_physical_offset:
             return 0
+        names = keys.split(KEY_SEPARATOR) if keys else []
+        if unique_key is not None:
+            names.insert(0, unique_key)
+        count = 0
         for name in names:
-            key_hash = index_key_hash(f"{topic}#{name}")
-            if not self.index_files or not self.index_files[-1].put(key_hash, physical_offset, store_timestamp):
-                self._roll().put(key_hash, physical_offset, store_timestamp)
-        self.index_files[-1].write_header()
-        self.dirty = True
-        return len(names)
+            if not name:
+                continue
+            key_hash = self._key_hash(topic, name)
+            if newest is None or not newest.put(key_hash, physical_offset, store_timestamp):
+                newest = self.file_with_room()
+                newest.put(key_hash, physical_offset, store_timestamp)
+            count += 1
+        if count:
+            self.dirty = self._header_behind = True
+        return count
+
+    def file_with_room(self) -> IndexFile:
+        """The newest file, or the next one when it is full or there is none."""
+        if self.index_files and not self.index_files[-1].is_full:
+            return self.index_files[-1]
+        return self._roll()
+
+    def has_grown(self) -> None:
+        """Take note that the newest file was added to from outside (see index_bulk)."""
+        self.dirty = self._header_behind = True
+
+    def write_header(self) -> None:
+        """Write the newest file's header, so that a process that looks at the file, or is killed, has all entries.
+
+        Called after each run of dispatches; full files had theirs written when they became full.
+        """
+        if self._header_behind and self.index_files:
+            self.index_files[-1].write_header()
+        self._header_behind = False
+
+    def _key_hash(self, topic: str, key: str) -> int:
+        """The hash of ``topic#key``; what keys have in common, all but their last characters, is hashed once."""
+        start, end = (topic, key[:-_KEY_TAIL]), key[-_KEY_TAIL:]
+        value = self._key_starts.get(start)
+        if value is None:
+            if len(self._key_starts) >= _KEY_STARTS_KEPT:
+                self._key_starts.clear()
+            value = self._key_starts[start] = string_hash(f"{topic}#{start[1]}")
+        if not end.isascii():
+            return index_key_hash(f"{topic}#{key}")
+        for unit in end.encode("ascii"):
+            value = 31 * value + unit
+        value &= 0xFFFFFFFF
+        if value & 0x80000000:
+            value = 0x100000000 - value
+        return value & 0x7FFFFFFF  # the one number without an absolute value counts as 0
 
     def query(
         self, topic: str, key: str, max_nums: int = 64, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
@@ -135,7 +179,7 @@ class IndexService:
         """Sync the newest file (the older ones were synced when they became full)."""
         if self.dirty and self.index_files:
             self._flush(self.index_files[-1])
-        self.dirty = False
+        self.dirty = self._header_behind = False
 
     def close(self) -> None:
         """Write and let go of all files. They stay on disk."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mqlab.errors import StoreError
 from mqlab.runtime.files import RealFiles
@@ -119,6 +121,14 @@ def test_file_names_are_local_time_and_rise_even_when_the_clock_is_set_back(tmp_
             index.put("orders", number, NOW_MS, keys="a")
         index.close()
     assert names(tmp_path) == ["20231115061320456", "20231115061320457"]
+
+
+@given(st.text(max_size=20), st.text(min_size=1, max_size=40).filter(lambda key: " " not in key))
+def test_keys_are_hashed_as_a_whole_whatever_their_script(tmp_path_factory, topic, key):
+    index, _ = open_index(tmp_path_factory.mktemp("index"), max_index_num=100)
+    for number in range(2):  # the second time the start of the key is remembered
+        index.put(topic, number, NOW_MS, unique_key=key)
+        assert index.index_files[0].entry(number + 1)[0] == index_key_hash(f"{topic}#{key}")
 
 
 def test_file_names_follow_the_calendar():
