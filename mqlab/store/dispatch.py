@@ -130,6 +130,8 @@ class Dispatcher:
             if at == start:
                 break
             self.reput_from = base + at
+        if self._index is not None:
+            self._index.write_header()
         return done
 
     def _skip(self, position: int, end: int, reason: str) -> int:
