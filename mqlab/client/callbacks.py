@@ -18,6 +18,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client import statuses
+from mqlab.client.background import background
 from mqlab.client.consume_service import DirectResult
 from mqlab.client.offset_store import NOT_FOUND
 from mqlab.client.reset import reset_offsets
@@ -79,7 +80,9 @@ class BrokerCallbacks:
                 "transaction.check_failed", error=f"no transaction producer of group {group!r} here"
             )
             return
-        checker(channel.remote_address, message, request.ext_fields)
+        background(
+            self._client.ports, checker(channel.remote_address, message, request.ext_fields), "transaction check"
+        )
 
     def _push_consumer(self, group: str) -> PushConsumer | None:
         from mqlab.client.push_consumer import PushConsumer
@@ -104,7 +107,7 @@ class BrokerCallbacks:
                 self._client.ports.note("consumer.reset_failed", group=consumer.group, error=error.text)
             done.resolve(None)
 
-        in_turn()
+        background(self._client.ports, in_turn(), "offset reset")
 
     def _offsets(self, channel: Channel, request: RemotingCommand, reply: Reply) -> RemotingCommand:
         consumer = self._push_consumer(text(request, "group"))
@@ -113,7 +116,8 @@ class BrokerCallbacks:
         return request.reply(body=_json(body))
 
     def _running_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
-        self._report(self._known(text(request, "consumerGroup")), request, reply)
+        consumer = self._known(text(request, "consumerGroup"))
+        background(self._client.ports, self._report(consumer, request, reply), "running info")
 
     @flow
     def _report(self, consumer: PushConsumer, request: RemotingCommand, reply: Reply) -> Flow[None]:
@@ -136,7 +140,8 @@ class BrokerCallbacks:
         if not messages:
             raise Refused(ResponseCode.SYSTEM_ERROR, "the request carries no message")
         broker_name = request.ext_fields.get("brokerName") or request.ext_fields.get("bname", "")
-        self._answer_directly(consumer, MessageExt.from_record(messages[0], broker_name), request, reply)
+        message = MessageExt.from_record(messages[0], broker_name)
+        background(self._client.ports, self._answer_directly(consumer, message, request, reply), "consume directly")
 
     @flow
     def _answer_directly(

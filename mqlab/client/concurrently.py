@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.background import background
 from mqlab.client.consume_service import DirectResult, ListenerCallUnderWay, ListenerRunner, restore_original_topic
 from mqlab.client.listener import ConsumeConcurrentlyContext, as_call
 from mqlab.client.process_queue import ProcessQueue
@@ -137,7 +138,7 @@ class ConsumeConcurrently:
 
     def _sweep_all(self) -> None:
         for queue, process_queue in list(self._consumer.process_queues.items()):
-            self.clean_expired(process_queue, queue)
+            background(self._ports, self.clean_expired(process_queue, queue), "expire sweep")
 
     @flow
     def clean_expired(self, process_queue: ProcessQueue, queue: MessageQueue) -> Flow[None]:
@@ -164,7 +165,9 @@ class ConsumeConcurrently:
         limit_ms = self._consumer.config.message_timeout
         if limit_ms == 0:
             return None
-        return self._ports.clock.call_later(limit_ms, lambda: self._timed_out(batch).then(None), "consume.timeout")
+        return self._ports.clock.call_later(
+            limit_ms, lambda: background(self._ports, self._timed_out(batch), "message timeout"), "consume.timeout"
+        )
 
     @flow
     def _timed_out(self, batch: Batch) -> Flow[None]:

@@ -12,7 +12,7 @@ Left out: nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from mqlab.client.allocate import strategy
@@ -36,6 +36,7 @@ CREATED, RUNNING, SHUT_DOWN = "created", "running", "shut down"
 DEFAULT_CONSUMER_GROUP = "DEFAULT_CONSUMER"
 
 Config = TypeVar("Config", bound=ConsumerConfig)
+T = TypeVar("T")
 
 
 class GroupMember(Generic[Config]):
@@ -84,6 +85,10 @@ class GroupMember(Generic[Config]):
     def message_queues(self) -> list[MessageQueue]:
         """The queues it owns now, sorted, retry queues included."""
         return sorted(self.process_queues)
+
+    def on_node(self, action: Callable[[], T]) -> T:
+        """Do something to this consumer as a step of its node, whoever asks."""
+        return self.client.call(lambda: Promise.of(action()))
 
     # joining and leaving -----------------------------------------------------------------------------------------
 

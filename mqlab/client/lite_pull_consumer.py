@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from mqlab.client.background import told
 from mqlab.client.first_offset import first_offset, max_offset, min_offset, search_offset
 from mqlab.client.group_member import GroupMember
 from mqlab.client.lite_pull_queue import AssignedQueue, PolledBatch, PullSlots, PullTask
@@ -26,7 +28,7 @@ from mqlab.client.offset_store import NOT_FOUND, READ_FAILED
 from mqlab.client.queue_selection import subscribe_queues
 from mqlab.client.settings import BROADCASTING, LitePullConsumerConfig, make_config
 from mqlab.client.subscriptions import subscription, tag_subscription
-from mqlab.client.timers import Periodic
+from mqlab.client.topic_watch import TopicListener, TopicWatch
 from mqlab.durations import milliseconds
 from mqlab.errors import ClientError, UsageError
 from mqlab.ports import Ports
@@ -35,10 +37,8 @@ from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.message import MessageExt, MessageQueue
 
 SUBSCRIBE, ASSIGN = "SUBSCRIBE", "ASSIGN"
-FIRST_TOPIC_CHECK_MS = 10_000
 
 QueueListener = Callable[[str, list[MessageQueue], list[MessageQueue]], object]
-TopicListener = Callable[[str, list[MessageQueue]], object]
 
 
 class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
@@ -57,13 +57,9 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         self.pull_slots = PullSlots(config.pull_thread_nums)
         self._expressions: dict[str, SubscriptionData] = {}
         self._queue_listener: QueueListener | None = None
-        self._topic_listeners: dict[str, TopicListener] = {}
-        self._topic_queues: dict[str, list[MessageQueue]] = {}
         self._arrival: Promise[bool] | None = None
         self._next_auto_commit_ms = -1
-        self._topic_check = Periodic(
-            ports.clock, "client.topic_check", config.topic_metadata_check_interval_millis, self._check_topics
-        )
+        self._watch = TopicWatch(ports, config.topic_metadata_check_interval_millis, self._fetch)
 
     # which queues ------------------------------------------------------------------------------------------------
 
@@ -100,7 +96,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         if not wanted:
             raise UsageError("assign needs at least one queue", hint="fetch_message_queues(topic) lists them")
         self._use(ASSIGN)
-        self._set_assigned([queue for queue in self.assigned if queue not in wanted], wanted)
+        self.on_node(lambda: self._set_assigned([queue for queue in self.assigned if queue not in wanted], wanted))
 
     def set_sub_expression_for_assign(self, topic: str, expression: str) -> None:
         """The tags wanted of an assigned topic (before start); all if not said."""
@@ -133,15 +129,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
 
     def register_topic_message_queue_change_listener(self, topic: str, listener: TopicListener) -> None:
         """Have ``listener(topic, queues)`` called when a topic's queues change; looked at every 30 s."""
-        self._topic_listeners[topic] = listener
-
-    @flow
-    def _check_topics(self) -> Flow[None]:
-        for topic, listener in list(self._topic_listeners.items()):
-            queues = yield self._fetch(topic)
-            if queues != self._topic_queues.get(topic):
-                self._topic_queues[topic] = queues
-                listener(topic, queues)
+        self._watch.add(topic, listener)
 
     def _set_assigned(self, leaving: Sequence[MessageQueue], wanted: Sequence[MessageQueue]) -> None:
         for queue in leaving:
@@ -178,16 +166,13 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         joined = self.join()
         for assigned in list(self.assigned.values()):
             self._start_task(assigned)
-        if self._topic_listeners:
-            for topic in self._topic_listeners:
-                self._topic_queues[topic] = yield self._fetch(topic)
-            self._topic_check.start(FIRST_TOPIC_CHECK_MS)
+        yield self._watch.start()
         yield joined
 
     @flow
     def leave(self) -> Flow[None]:
         """Stop pulling, persist what was committed (what was only polled is not), tell the brokers."""
-        self._topic_check.stop()
+        self._watch.stop()
         for assigned in self.assigned.values():
             if assigned.task is not None:
                 assigned.task.cancel()
@@ -206,7 +191,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         clock = self.ports.clock
         limit_ms = self.config.poll_timeout_millis if timeout is None else milliseconds(timeout)
         if self.config.auto_commit and clock.now_ms() >= self._next_auto_commit_ms:
-            self._commit_all()
+            self._commit()
             self._next_auto_commit_ms = clock.now_ms() + self.config.auto_commit_interval_millis
         batch = self._next_batch()
         if batch is None and limit_ms > 0:
@@ -248,17 +233,17 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
 
     def pause(self, queues: Iterable[MessageQueue]) -> None:
         """Pull these no more; what is cached can still be polled. Unknown queues are ignored."""
-        self._set_paused(queues, paused=True)
+        self.on_node(lambda: self._set_paused(queues, paused=True))
 
     def resume(self, queues: Iterable[MessageQueue]) -> None:
         """Go on pulling these, within a second."""
-        self._set_paused(queues, paused=False)
-        self._retry_parked()
+        self.on_node(lambda: self._set_paused(queues, paused=False))
 
     def _set_paused(self, queues: Iterable[MessageQueue], *, paused: bool) -> None:
         for queue in queues:
             if queue in self.assigned:
                 self.assigned[queue].paused = paused
+        self._retry_parked()
 
     # offsets -----------------------------------------------------------------------------------------------------
 
@@ -273,6 +258,15 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
 
         ``persist``: send now; RocketMQ then forgets the unsent commits of all other queues, and so does this.
         """
+        self.on_node(lambda: self._commit(queues, offsets, persist=persist))
+
+    def _commit(
+        self,
+        queues: Iterable[MessageQueue] | None = None,
+        offsets: Mapping[MessageQueue, int] | None = None,
+        *,
+        persist: bool = False,
+    ) -> None:
         if offsets is not None:
             chosen = dict(offsets)
         else:
@@ -288,9 +282,6 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         return [queue for queue in (self.assigned if queues is None else queues) if queue in self.assigned]
 
     commit_sync = commit  # RocketMQ's deprecated name
-
-    def _commit_all(self) -> None:
-        self.commit()
 
     def committed(self, queue: MessageQueue) -> int:
         """The committed offset: memory's word first, then the store's; -1 none. ClientError when it cannot be read."""
@@ -380,7 +371,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         leaving = [queue for queue in self.assigned if queue.topic == topic and queue not in wanted]
         self._set_assigned(leaving, wanted)
         if self._queue_listener is not None:
-            self._queue_listener(topic, queues, mine)
+            told(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
         yield Promise.of(None)
 
     def __repr__(self) -> str:

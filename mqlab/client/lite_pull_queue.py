@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
+from mqlab.client.background import background
 from mqlab.client.broker_calls import PullAnswer, PullCall
 from mqlab.client.process_queue import ProcessQueue
 from mqlab.errors import BrokerError, MqlabError
@@ -89,7 +90,9 @@ class PullTask:
         return self.cancelled or self._assigned.process_queue.dropped or not self._consumer.is_running
 
     def _run(self) -> None:
-        self._pull().then(self._again)
+        pulled = self._pull()
+        background(self._consumer.ports, pulled, "lite pull")
+        pulled.then(self._again)
 
     def _again(self, delay_ms: int | None) -> None:
         self._consumer.pull_slots.leave()

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from mqlab.client.background import background
 from mqlab.client.broker_calls import BrokerCalls
 from mqlab.client.callbacks import BrokerCallbacks
 from mqlab.client.name_servers import NameServerChoice
@@ -105,7 +106,7 @@ class MQClient:
         self._route_poll_under_way = False
         clock = ports.clock
         self._timers = (
-            (Periodic(clock, "client.route_poll", self.config.poll_name_server_interval, self._poll_routes),
+            (Periodic(clock, "client.route_poll", self.config.poll_name_server_interval, self._poll_tick),
              FIRST_ROUTE_POLL_MS),
             (Periodic(clock, "client.heartbeat", self.config.heartbeat_broker_interval, self._heartbeat_tick),
              FIRST_HEARTBEAT_MS),
@@ -198,7 +199,7 @@ class MQClient:
         if address not in self._connected:
             self._connected[address] = True
             if address not in self.name_servers.addresses:
-                self._channel_became_active(address)
+                background(self.ports, self._channel_became_active(address), "heartbeat")
 
     @flow
     def _channel_became_active(self, address: str) -> Flow[None]:
@@ -258,7 +259,7 @@ class MQClient:
 
     def _heartbeat_tick(self) -> None:
         self.routes.forget_offline_brokers()
-        self.heartbeat_all()
+        background(self.ports, self.heartbeat_all(), "heartbeat")
 
     # routes ------------------------------------------------------------------------------------------------------
 
@@ -297,6 +298,9 @@ class MQClient:
             self.name_servers.failed(address)
             raise
         return route
+
+    def _poll_tick(self) -> None:
+        background(self.ports, self._poll_routes(), "route poll")
 
     @flow
     def _poll_routes(self) -> Flow[None]:

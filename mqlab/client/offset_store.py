@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Protocol
 
+from mqlab.client.background import background
 from mqlab.client.settings import BROADCASTING, ConsumerConfig
 from mqlab.errors import BrokerError, MqlabError
 from mqlab.promises import Flow, Promise, flow
@@ -139,7 +140,7 @@ class RemoteOffsetStore(OffsetMemory):
         if address is not None:
             self._client.calls.update_consumer_offset_oneway(address, self.group, queue, offset)
         else:
-            self.commit_offset(queue, offset).then(None, None)  # asks for the route first; a failure shows in no answer
+            background(self._client.ports, self.commit_offset(queue, offset), "commit")  # asks for the route first
 
 
 def offset_store_for(client: MQClient, group: str, config: ConsumerConfig) -> OffsetStore:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.background import background
 from mqlab.client.consume_service import DirectResult, ListenerCallUnderWay, ListenerRunner, restore_original_topic
 from mqlab.client.listener import ConsumeOrderlyContext, as_call
 from mqlab.client.process_queue import REBALANCE_LOCK_INTERVAL_MS, ProcessQueue
@@ -55,7 +56,10 @@ class ConsumeOrderly:
         )
         self.locks = QueueLocks(consumer.client, consumer.group, consumer.process_queues)
         self._renewal = Periodic(
-            consumer.ports.clock, "orderly.lock_renew", REBALANCE_LOCK_INTERVAL_MS, self._renew_locks
+            consumer.ports.clock,
+            "orderly.lock_renew",
+            REBALANCE_LOCK_INTERVAL_MS,
+            lambda: background(consumer.ports, self._renew_locks(), "lock renewal"),
         )
         self._busy: dict[MessageQueue, bool] = {}  # queue -> another task came while this one runs
 
@@ -142,7 +146,12 @@ class ConsumeOrderly:
         def locked(yes: bool) -> None:
             self.submit_later(process_queue, queue, RESUBMIT_LOCKED_MS if yes else RESUBMIT_NOT_LOCKED_MS)
 
-        self._ports.clock.call_later(delay_ms, lambda: self.locks.lock(queue).then(locked), "orderly.relock")
+        def relock() -> None:
+            granted = self.locks.lock(queue)
+            granted.then(locked)
+            background(self._ports, granted, "lock")
+
+        self._ports.clock.call_later(delay_ms, relock, "orderly.relock")
 
     @flow
     def handle_result(

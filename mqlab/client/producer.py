@@ -69,6 +69,15 @@ class Producer:
 
     def start(self) -> None:
         """Begin to live: timers are armed, nothing is sent yet. ClientError when started before."""
+
+        def begin() -> Promise[None]:
+            self.start_now()
+            return Promise.of(None)
+
+        self.client.call(begin)
+
+    def start_now(self) -> None:
+        """The same, from a step of its own node."""
         if self.state != CREATED:
             raise ClientError(f"The producer service state not OK, maybe started once, {self.state}")
         self.client.register_producer(self.sender)

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from mqlab.client import statuses
 from mqlab.client.broker_calls import PullAnswer, PullCall
 from mqlab.promises import Flow, flow
-from mqlab.wire import property_names, record, sys_flag
+from mqlab.wire import property_names, sys_flag
 from mqlab.wire.bodies import SubscriptionData
-from mqlab.wire.message import MessageExt, MessageQueue
+from mqlab.wire.message import MessageExt, MessageQueue, decode_messages
 
 if TYPE_CHECKING:
     from mqlab.client.mq_client import MQClient
@@ -71,8 +71,7 @@ class PullApi:
         dropped: list[MessageExt] = []
         if answer.pull_status == statuses.FOUND:
             tags = subscription.tags_set if subscription and not subscription.class_filter_mode else ()
-            for unit in record.decode_all(answer.body):
-                message = MessageExt.from_record(unit, queue.broker_name)
+            for message in decode_messages(answer.body, queue.broker_name):
                 if tags and message.tags not in tags:
                     dropped.append(message)
                     continue

@@ -148,7 +148,7 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
 
     def update_consume_offset(self, queue: MessageQueue, offset: int) -> None:
         """Note in memory how far this queue is."""
-        self.offset_store.update_offset(queue, offset)
+        self.on_node(lambda: self.offset_store.update_offset(queue, offset))
 
     def update_consume_offset_to_broker(self, queue: MessageQueue, offset: int, *, oneway: bool = False) -> None:
         """Store an offset at the broker now."""

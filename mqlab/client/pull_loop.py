@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
+from mqlab.client.background import background
 from mqlab.client.broker_calls import PullAnswer, PullCall
 from mqlab.client.process_queue import ProcessQueue
 from mqlab.client.settings import CLUSTERING
@@ -107,7 +108,7 @@ class PullLoop:
             return self._park(
                 request, exception_delay_ms, lambda _: topic in consumer.rebalance.subscriptions, "not subscribed"
             )
-        self._ask(request, subscription)
+        background(self._ports, self._ask(request, subscription), "pull")
         return None
 
     def _over_limit(self, process_queue: ProcessQueue) -> str:
@@ -246,7 +247,7 @@ class PullLoop:
         )  # fmt: skip
         consumer.offset_store.update_and_freeze_offset(queue, request.next_offset)
         consumer.offset_store.persist(queue)
-        consumer.rebalance.remove_process_queue(queue)
+        background(self._ports, consumer.rebalance.remove_process_queue(queue), "queue removal")
         consumer.client.rebalance_timer.wake()
 
     def __repr__(self) -> str:

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from mqlab.client.background import told
 from mqlab.client.concurrently import ConsumeConcurrently
 from mqlab.client.consume_service import ConsumeHook
 from mqlab.client.group_member import GroupMember
@@ -32,6 +34,7 @@ from mqlab.client.trace import ConsumerTraceHook, TraceDispatcher
 from mqlab.errors import ClientError
 from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow
+from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.message import MessageExt, MessageQueue
 from mqlab.wire.names import retry_topic
 
@@ -78,10 +81,17 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
 
         On a running consumer queues follow with the next route poll and rebalance. FilterError for a bad expression.
         """
-        self.rebalance.subscriptions[topic] = subscription(topic, expression, sql, self.ports.clock.now_ms())
-        if self.is_running:
-            self.client.call(self.client.heartbeat_all)
-            self.pull_loop.retry_parked()
+        wanted = subscription(topic, expression, sql, self.ports.clock.now_ms())
+        if not self.is_running:
+            self.rebalance.subscriptions[topic] = wanted
+        else:
+            self.client.call(lambda: self._subscribe_running(topic, wanted))
+
+    @flow
+    def _subscribe_running(self, topic: str, wanted: SubscriptionData) -> Flow[None]:
+        self.rebalance.subscriptions[topic] = wanted
+        self.pull_loop.retry_parked()
+        yield self.client.heartbeat_all()
 
     def unsubscribe(self, topic: str) -> None:
         """Want a topic no more; its queues go with the next rebalance."""
@@ -107,6 +117,9 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
 
     def configure(self, **settings: Any) -> None:
         """Change settings of a running consumer; what is read live takes effect (limits, batches, consume_timeout)."""
+        self.on_node(lambda: self._configure(settings))
+
+    def _configure(self, settings: dict[str, Any]) -> None:
         self.config = self.rebalance.config = changed(self.config, settings, "push consumer")
         self.pull_threshold_for_queue = self.config.pull_threshold_for_queue
         self.pull_threshold_size_for_queue = self.config.pull_threshold_size_for_queue
@@ -149,6 +162,10 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
 
     def suspend(self) -> None:
         """Stop asking for messages; what is cached is still consumed, and this member rebalances no more."""
+        self.on_node(self.suspend_now)
+
+    def suspend_now(self) -> None:
+        """The same, from a step of its own node."""
         self.is_suspended = True
         self.ports.note("consumer.suspended", client=self.ports.node, group=self.group)
 
@@ -218,7 +235,7 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
         self._rescale_limits()
         yield self.client.heartbeat_all()
         if self._queue_listener is not None:
-            self._queue_listener(topic, queues, mine)
+            told(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
 
     def _rescale_limits(self) -> None:
         owned = len(self.process_queues)

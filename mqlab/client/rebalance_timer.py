@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mqlab.errors import MqlabError
 from mqlab.ports import Clock, Deadline
 from mqlab.promises import Promise
 
@@ -67,7 +68,7 @@ class RebalanceTimer:
     def _run(self) -> None:
         self._deadline = None
         self._running, self._woken = True, False
-        self._rebalance().then(self._done, lambda _: self._done(False))
+        self._rebalance().then(self._done, self._failed)
 
     def _done(self, balanced: bool) -> None:
         self._running = False
@@ -80,6 +81,11 @@ class RebalanceTimer:
             self._arm(WAIT_INTERVAL_MS, "rebalance.timer")
         else:
             self._arm(MIN_INTERVAL_MS, "rebalance.timer")
+
+    def _failed(self, error: BaseException) -> None:
+        self._done(False)
+        if not isinstance(error, MqlabError):
+            raise error
 
     def __repr__(self) -> str:
         return f"<RebalanceTimer {'stopped' if self._stopped else 'running' if self._running else self._deadline!r}>"

@@ -28,7 +28,7 @@ WAIT_FOR_LISTENERS_MS = 10_000
 def reset_offsets(consumer: PushConsumer, topic: str, offsets: Mapping[MessageQueue, int]) -> Flow[None]:
     """Set the commit offsets of a topic's owned queues; takes ten seconds."""
     clock = consumer.ports.clock
-    consumer.suspend()
+    consumer.suspend_now()
     for queue, process_queue in consumer.process_queues.items():
         if queue.topic == topic and queue in offsets:
             process_queue.dropped = True

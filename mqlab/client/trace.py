@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqlab.client import consume_service, statuses
+from mqlab.client.background import background
 from mqlab.client.mq_client import MQClient
 from mqlab.client.sending import Sender, SendHookContext
 from mqlab.client.settings import ProducerConfig
@@ -96,7 +97,7 @@ class TraceDispatcher:
         self._entries.append(TraceEntry(text, tuple(keys)))
         self._size += len(text)
         if len(self._entries) >= BATCH_NUM or self._size >= MAX_MESSAGE_SIZE - HEADROOM:
-            self.flush()
+            background(self._client.ports, self.flush(), "trace")
         elif self._deadline is None:
             self._deadline = self._client.ports.clock.call_later(WAIT_MS, self._flush_now, "trace.flush")
 
@@ -118,7 +119,7 @@ class TraceDispatcher:
             self._client.ports.note("trace.lost", entries=len(entries), error=error.text)
 
     def _flush_now(self) -> None:
-        self.flush()
+        background(self._client.ports, self.flush(), "trace")
 
     def __repr__(self) -> str:
         return f"<TraceDispatcher to {self.topic}: {len(self._entries)} waiting>"

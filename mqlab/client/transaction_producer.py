@@ -57,11 +57,11 @@ class TransactionSendResult(SendResult):
 class TransactionSender(Sender):
     """The sender of a transaction producer: the client instance finds it by group when a broker asks back."""
 
-    check: Callable[[str, MessageExt, Mapping[str, str]], object]
+    check: Callable[[str, MessageExt, Mapping[str, str]], Promise[None]]
 
-    def check_transaction(self, address: str, message: MessageExt, fields: Mapping[str, str]) -> None:
+    def check_transaction(self, address: str, message: MessageExt, fields: Mapping[str, str]) -> Promise[None]:
         """A broker asks what became of a half message."""
-        self.check(address, message, fields)
+        return self.check(address, message, fields)
 
 
 class TransactionProducer(Producer):
@@ -86,14 +86,14 @@ class TransactionProducer(Producer):
         sender.check = self._check
         return sender
 
-    def start(self) -> None:
+    def start_now(self) -> None:
         """Begin to live; a class given as listener is instantiated now. UsageError without both methods."""
         if isinstance(self._listener, type):
             self._listener = self._listener()
         for method in ("execute_local_transaction", "check_local_transaction"):
             if not callable(getattr(self._listener, method, None)):
                 raise UsageError(f"{self._listener!r} is no transaction listener", hint=f"it needs a method {method}")
-        super().start()
+        super().start_now()
         self._executing = self.ports.workers.pool(f"LocalTransaction_{self.group}", EXECUTE_THREADS)
         self._checking = self.ports.workers.pool(f"CheckTransaction_{self.group}", CHECK_THREADS)
 
