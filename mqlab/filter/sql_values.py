@@ -22,9 +22,7 @@ MAX_LONG = 0x7FFFFFFFFFFFFFFF
 
 _WHOLE = re.compile(r"[+-]?\d+")  # any script's digits, as Integer.valueOf takes them
 _DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)", re.ASCII)
-_HEXADECIMAL = re.compile(
-    r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?", re.ASCII
-)
+_HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

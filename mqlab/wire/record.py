@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.wire import properties as property_text
+from mqlab.wire import property_crc, property_names
 from mqlab.wire import sys_flag as flags
 from mqlab.wire.host import V4_SIZE, V6_SIZE, Host, decode_host, encode_host
 from mqlab.wire.ids import offset_msg_id
@@ -346,7 +347,9 @@ def field_map(buffer: Buffer, offset: int = 0, *, limit: int | None = None) -> l
             break
         value = _value_of(kind, raw)
         values[spec.name] = value
-        fields.append(Field(spec.name, position - offset, size, raw, value, spec.meaning, _note_of(spec.name, value)))
+        unit = buffer[offset : position + size] if spec.name == "properties" else b""
+        note = _note_of(spec.name, value, unit)
+        fields.append(Field(spec.name, position - offset, size, raw, value, spec.meaning, note))
         position += size
         if spec.name == "magic" and value not in TOPIC_LENGTH:
             break
@@ -369,7 +372,9 @@ def _value_of(kind: str, raw: bytes) -> Any:
     return str(raw, "utf-8", "replace") if kind == "text" else raw
 
 
-def _note_of(name: str, value: Any) -> str:
+def _note_of(name: str, value: Any, unit: Buffer) -> str:
     if name == "magic":
         return MAGIC_NAMES.get(value, "unknown")
+    if name == "properties" and (right := property_crc.is_right(unit)) is not None:
+        return f"{property_names.CRC32} is {'right' if right else 'wrong'}"
     return flags.describe(value) if name == "sys_flag" else ""

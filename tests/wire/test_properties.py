@@ -30,9 +30,7 @@ def test_decode(text, decoded):
 
 
 def test_encode_keeps_order_and_ends_each_property():
-    assert properties.encode({"颜色": "红", "TAGS": "标签"}).hex() == (
-        "e9a29ce889b201e7baa20254414753" "01e6a087e7adbe02"
-    )
+    assert properties.encode({"颜色": "红", "TAGS": "标签"}).hex() == ("e9a29ce889b201e7baa2025441475301e6a087e7adbe02")
     assert properties.encode({"b": "", "a": "x"}) == b"b\x01\x02a\x01x\x02"
     assert properties.encode({}) == b""
 
