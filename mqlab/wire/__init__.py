@@ -2,9 +2,10 @@
 
 Mirrors: the classes of RocketMQ's common, remoting and store modules that encode and decode. Lab 01.
 
-    java_hash properties property_names sys_flag ids    the small parts of a message
-    message record units                                 a message in a program, in the commit log, in queue and index
-    codes command framing bodies java_json               a request or an answer, its frame, its JSON
+    java_hash properties property_names sys_flag host ids names    the small parts of a message
+    message record units property_crc compression                  a message in a program, in the log, in its queue
+    codes command framing batch                                    a request or an answer, and its frame
+    body bodies java_json                                          its JSON
 
 Left out: POP, LMQ, the timer wheel's files, TLS.
 """

@@ -63,6 +63,7 @@ def fixed_part(sys_flag: int) -> struct.Struct:
 
 
 def fixed_offset(name: str, sys_flag: int = 0) -> int:
+    """Where a field before the body begins, for the kinds of hosts that ``sys_flag`` names."""
     offset = 0
     for spec in LAYOUT:
         if spec.name == name:
@@ -146,6 +147,7 @@ def measure(buffer: Buffer, offset: int, end: int) -> Shape:
 
 
 def check_body(buffer: Buffer, shape: Shape, offset: int) -> None:
+    """Compare the body with its check sum; an empty body has none. Raises CorruptionError."""
     stored = shape.fixed[2]
     if shape.body_end > shape.body_at:
         computed = crc32(memoryview(buffer)[shape.body_at : shape.body_end])
