@@ -88,6 +88,7 @@ def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test process; it takes seconds to start."""
     from mqlab.spark import session
 
+    os.environ.setdefault("MQLAB_SPARK_SHARED_CLASSES", "0")  # the JVM would go on after the tests to write its archive
     quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
     started = session("local[2]", **quick)
     yield started

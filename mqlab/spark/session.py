@@ -22,12 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import MqlabError, UsageError
+from mqlab.spark import shared_classes
 from mqlab.spark.java import Java, cache_directory, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOGS_KEPT = 20
+JVM_OPTIONS = "spark.driver.extraJavaOptions"
 
 SETTINGS = {
     "spark.driver.memory": "2g",
@@ -64,8 +66,9 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
         _refuse_change(running, {**({"spark.master": master} if master else {}), **as_text(settings)})
         return register(running)
     wanted = settings_for(master, app_name, ui, settings)
-    with launch_environment(find_java()):
-        _launch_jvm(wanted)
+    java = find_java()
+    with launch_environment(java):
+        _launch_jvm(wanted, java)
         builder = SparkSession.builder
         for name, value in wanted.items():
             builder = builder.config(name, value)
@@ -145,16 +148,19 @@ def launch_environment(java: Java) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _launch_jvm(settings: dict[str, str]) -> None:
+def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     """Start the JVM with its output in a log file. Does nothing when this process has one already."""
+    import pyspark
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._gateway is not None:
         return
+    jars = Path(pyspark.__file__).parent / "jars"
+    shared = shared_classes.options(java.java, jars, cache_directory() / "spark-classes")
     conf = SparkConf(loadDefaults=False)
-    for name, value in settings.items():
+    for name, value in {**settings, JVM_OPTIONS: " ".join([*shared, settings.get(JVM_OPTIONS, "")]).strip()}.items():
         conf.set(name, value)
     log = log_file()
     with log.open("ab") as words:

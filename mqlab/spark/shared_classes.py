@@ -1,0 +1,84 @@
+"""Spark's classes as the JVM has them in memory, kept in a file: the next session starts in half the time.
+
+Mirrors: nothing in RocketMQ; it is the JDK's class-data sharing. No lab.
+
+    first session    no archive     -XX:ArchiveClassesAtExit=KEY.PID.part     written by the JVM when it ends
+    next session     KEY.PID.part   becomes KEY.jsa                           -XX:SharedArchiveFile=KEY.jsa
+
+KEY names this Java and these jars. The JVM checks an archive itself and goes on without one that does not fit.
+MQLAB_SPARK_SHARED_CLASSES=0 switches it off. Left out: executors on other machines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import time
+from pathlib import Path
+
+SWITCH = "MQLAB_SPARK_SHARED_CLASSES"
+WRITTEN_AFTER_S = 60  # the JVM writes an archive at a stretch; one that was not touched for this long is whole
+ARCHIVES_KEPT = 2
+FREE_BYTES = 2 << 30  # an archive has some 170 MB; not on a disk that is nearly full
+DUMP_SECONDS = 120
+QUIET = "-Xlog:disable"  # it would list each of the hundreds of classes that cannot be archived
+
+
+def options(java: Path, jars: Path, directory: Path) -> list[str]:
+    """The JVM options that use the archive in ``directory``, or that have it written when the JVM ends."""
+    if os.environ.get(SWITCH) == "0":
+        return []
+    key = archive_key(java, jars)
+    directory.mkdir(parents=True, exist_ok=True)
+    archive = promote(directory, key)
+    base = base_archive(java, directory)
+    if archive.exists():
+        return [QUIET, f"-XX:SharedArchiveFile={base}:{archive}" if base else f"-XX:SharedArchiveFile={archive}"]
+    status = os.statvfs(directory)
+    if status.f_bavail * status.f_frsize < FREE_BYTES:
+        return []
+    written = directory / f"{key}.{os.getpid()}.part"
+    return [QUIET, *([f"-XX:SharedArchiveFile={base}"] if base else []), f"-XX:ArchiveClassesAtExit={written}"]
+
+
+def archive_key(java: Path, jars: Path) -> str:
+    """A name that changes when the Java or the jars do."""
+    parts = [f"{path}:{path.stat().st_mtime_ns}" for path in (java.resolve(), jars)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def promote(directory: Path, key: str) -> Path:
+    """Make a whole ``.part`` the archive if there is none, remove what is old, and return the archive's path."""
+    archive = directory / f"{key}.jsa"
+    whole = [path for path in directory.glob("*.part") if time.time() - path.stat().st_mtime > WRITTEN_AFTER_S]
+    for part in whole:
+        if part.name.startswith(key) and not archive.exists():
+            part.replace(archive)
+        else:
+            part.unlink(missing_ok=True)
+    for old in sorted(directory.glob("*.jsa"), key=lambda path: path.stat().st_mtime)[:-ARCHIVES_KEPT]:
+        if old != archive:
+            old.unlink(missing_ok=True)
+    return archive
+
+
+def base_archive(java: Path, directory: Path) -> Path | None:
+    """An archive of Java's own classes for a Java that came without it, written once; None where none is needed."""
+    home = java.resolve().parent.parent
+    target = directory / f"base-{hashlib.sha256(str(home).encode()).hexdigest()[:16]}.classes"
+    if (home / "lib" / "server" / "classes.jsa").exists():
+        return None
+    if target.exists():
+        return target
+    beside = target.with_name(f"{target.name}.{os.getpid()}")
+    try:
+        subprocess.run(
+            [java, f"-XX:SharedArchiveFile={beside}", "-Xshare:dump", QUIET],
+            capture_output=True, timeout=DUMP_SECONDS, check=True,
+        )
+        beside.replace(target)
+    except (OSError, subprocess.SubprocessError):
+        beside.unlink(missing_ok=True)
+        return None
+    return target

@@ -1,0 +1,104 @@
+"""The archive of Spark's classes: written by the first session's JVM, used by the next, never a half-written one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from mqlab.spark import shared_classes
+from mqlab.spark.java import find_java
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Java that has the archive of its own classes where it belongs; shared classes are switched on."""
+    monkeypatch.delenv(shared_classes.SWITCH, raising=False)
+    home = tmp_path / "jdk"
+    (home / "lib" / "server").mkdir(parents=True)
+    (home / "lib" / "server" / "classes.jsa").touch()
+    (home / "bin").mkdir()
+    (home / "bin" / "java").touch()
+    (tmp_path / "jars").mkdir()
+    return home / "bin" / "java"
+
+
+def options(java: Path, tmp_path: Path) -> list[str]:
+    return shared_classes.options(java, tmp_path / "jars", tmp_path / "cache")
+
+
+def written(java: Path, tmp_path: Path, *, seconds_ago: int) -> Path:
+    """What a JVM told by ``options`` leaves behind."""
+    part = Path(options(java, tmp_path)[-1].removeprefix("-XX:ArchiveClassesAtExit="))
+    part.write_bytes(b"archive")
+    os.utime(part, (time.time() - seconds_ago,) * 2)
+    return part
+
+
+def test_the_first_session_has_it_written_and_a_later_one_uses_it(java: Path, tmp_path: Path) -> None:
+    part = written(java, tmp_path, seconds_ago=600)
+    (option,) = [option for option in options(java, tmp_path) if "Archive" in option]
+    archive = Path(option.removeprefix("-XX:SharedArchiveFile="))
+    assert archive.read_bytes() == b"archive"
+    assert not part.exists()
+    assert [option for option in options(java, tmp_path) if "Archive" in option] == [option]
+
+
+def test_one_still_being_written_is_left_alone(java: Path, tmp_path: Path) -> None:
+    part = written(java, tmp_path, seconds_ago=1)
+    assert options(java, tmp_path)[-1].startswith("-XX:ArchiveClassesAtExit=")
+    assert part.exists()
+
+
+def test_other_jars_or_another_java_need_another_archive(java: Path, tmp_path: Path) -> None:
+    key = shared_classes.archive_key(java, tmp_path / "jars")
+    os.utime(tmp_path / "jars", (1, 1))
+    changed = shared_classes.archive_key(java, tmp_path / "jars")
+    os.utime(java, (1, 1))
+    assert len({key, changed, shared_classes.archive_key(java, tmp_path / "jars")}) == 3
+
+
+def test_old_archives_go(java: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    for number in range(5):
+        (tmp_path / "cache" / f"old{number}.jsa").touch()
+        os.utime(tmp_path / "cache" / f"old{number}.jsa", (number, number))
+    options(java, tmp_path)
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == ["old3.jsa", "old4.jsa"]
+
+
+def test_off_by_choice_and_on_a_full_disk(java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_classes, "FREE_BYTES", 1 << 62)
+    assert options(java, tmp_path) == []
+    monkeypatch.setattr(shared_classes, "FREE_BYTES", 0)
+    assert options(java, tmp_path) != []
+    monkeypatch.setenv(shared_classes.SWITCH, "0")
+    assert options(java, tmp_path) == []
+
+
+def test_the_wheels_java_gets_an_archive_of_its_own_classes(
+    java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache-home"))
+    brought = find_java().java
+    base = [option for option in options(brought, tmp_path) if option.startswith("-XX:SharedArchiveFile=")]
+    if not base:
+        assert (brought.resolve().parent.parent / "lib/server/classes.jsa").exists()
+        return
+    answer = subprocess.run([brought, *base, "-Xshare:on", "-version"], capture_output=True, text=True, check=True)
+    assert "sharing" in answer.stderr
+    again = [option for option in options(brought, tmp_path) if option.startswith("-XX:SharedArchiveFile=")]
+    assert again == base
+
+
+def test_a_java_that_cannot_write_one_goes_without(java: Path, tmp_path: Path) -> None:
+    (java.parent.parent / "lib" / "server" / "classes.jsa").unlink()  # and this java is an empty file
+    assert [option for option in options(java, tmp_path) if option.startswith("-XX:")] == [
+        option for option in options(java, tmp_path) if option.startswith("-XX:ArchiveClassesAtExit=")
+    ]
+    assert list((tmp_path / "cache").iterdir()) == []
