@@ -103,7 +103,7 @@ class BrokerCalls:
     @flow
     def route(self, name_server: str, topic: str, timeout_ms: int) -> Flow[bodies.TopicRouteData | None]:
         """Where a topic lives; None when the name server does not know it (17, or 0 without a body)."""
-        request = command.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic=topic, acceptStandardJsonOnly=True)
+        request = command.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic=topic)
         answer: RemotingCommand = yield self._invoke(name_server, request, timeout_ms)
         if answer.code == ResponseCode.TOPIC_NOT_EXIST or (answer.code == ResponseCode.SUCCESS and not answer.body):
             return None
@@ -202,9 +202,7 @@ class BrokerCalls:
     # pulling and offsets -----------------------------------------------------------------------------------------
 
     @flow
-    def pull(
-        self, address: str, call: PullCall, timeout_ms: int, extra: Mapping[str, str] | None = None
-    ) -> Flow[PullAnswer]:
+    def pull(self, address: str, call: PullCall, timeout_ms: int) -> Flow[PullAnswer]:
         """Ask for messages; the broker may hold the request."""
         request = command.request(
             RequestCode.LITE_PULL_MESSAGE if call.lite else RequestCode.PULL_MESSAGE,
@@ -222,7 +220,6 @@ class BrokerCalls:
             maxMsgBytes=call.max_bytes,
             bname=call.queue.broker_name,
         )
-        request.ext_fields.update(extra or {})
         answer: RemotingCommand = yield self._invoke(address, request, timeout_ms)
         status = PULL_STATUS_OF_CODE.get(answer.code)
         if status is None:

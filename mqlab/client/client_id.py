@@ -18,6 +18,8 @@ from mqlab.client.sending import Sender
 from mqlab.client.settings import ClientConfig, ProducerConfig
 from mqlab.ports import Ports
 
+STREAM_MARK = "ReqT"  # in every request of a pull client: 0 stands for "stream"
+
 
 def build_client_id(ports: Ports, config: ClientConfig, *, stream: bool = False) -> str:
     """The client id; ``stream`` is how lite pull consumers mark theirs."""
@@ -32,6 +34,8 @@ def build_client_id(ports: Ports, config: ClientConfig, *, stream: bool = False)
 def client_of(ports: Ports, name_servers: Sequence[str], config: ClientConfig, *, stream: bool = False) -> MQClient:
     """A client instance of its own, with the inner producer that sends on behalf of consumers."""
     client = MQClient(ports, name_servers, build_client_id(ports, config, stream=stream), config)
+    if stream:
+        client.marks = {STREAM_MARK: "0"}
     client.inner_sender = Sender(client, INNER_PRODUCER_GROUP, ProducerConfig())
     client.register_producer(client.inner_sender)
     return client

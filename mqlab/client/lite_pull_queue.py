@@ -38,7 +38,6 @@ PAUSED_DELAY_MS = 1_000
 FLOW_CONTROL_DELAY_MS = 50
 NO_OFFSET_DELAY_MS = 3_000
 BROKER_FLOW_CONTROL_DELAY_MS = 20
-STREAM_REQUEST = {"ReqT": "0"}
 
 
 @dataclass(slots=True, eq=False)
@@ -155,7 +154,7 @@ class PullTask:
             return None
         try:
             answer: PullAnswer = yield consumer.pull_api.pull(
-                self._call(offset), consumer.config.consumer_timeout_millis_when_suspend, STREAM_REQUEST
+                self._call(offset), consumer.config.consumer_timeout_millis_when_suspend
             )
             if self._is_over():
                 return None

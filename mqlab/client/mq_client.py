@@ -99,6 +99,7 @@ class MQClient:
         self.unique_ids = UniqueIdMaker(ports.ip, string_hash(client_id) & 0xFFFF, string_hash("mqlab"))
         self.rebalance_timer = RebalanceTimer(ports.clock, self._rebalance_all)
         self.inner_sender: Sender | None = None  # sends on behalf of consumers; set by client_of
+        self.marks: dict[str, str] = {}  # header fields of every request; set by client_of
         self.started_ms: int | None = None
         self.is_running = False
         self._connected: dict[str, bool] = {}
@@ -186,12 +187,14 @@ class MQClient:
 
     def invoke(self, address: str, request: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]:
         """Ask a node. The first request to a broker address is followed by a heartbeat (its channel became active)."""
+        request.ext_fields.update(self.marks)
         promise = self.remoting.invoke(address, request, timeout_ms)
         self._used(address)
         return promise
 
     def invoke_oneway(self, address: str, request: RemotingCommand) -> None:
         """Tell a node."""
+        request.ext_fields.update(self.marks)
         self.remoting.invoke_oneway(address, request)
         self._used(address)
 

@@ -12,7 +12,6 @@ Left out: class filters and connect_broker_by_user.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -55,13 +54,13 @@ class PullApi:
         self.pull_from_which_node: dict[MessageQueue, int] = {}
 
     @flow
-    def pull(self, call: PullCall, timeout_ms: int, extra: Mapping[str, str] | None = None) -> Flow[PullAnswer]:
+    def pull(self, call: PullCall, timeout_ms: int) -> Flow[PullAnswer]:
         """Ask; the commit offset is never sent to a slave."""
         queue = call.queue
         address: str = yield self._client.find_any_broker(queue, self.pull_from_which_node.get(queue, 0))
         if self._client.routes.is_slave(queue.broker_name, address):
             call = replace(call, sys_flag=call.sys_flag & ~sys_flag.PULL_COMMIT_OFFSET)
-        answer: PullAnswer = yield self._client.calls.pull(address, call, timeout_ms, extra)
+        answer: PullAnswer = yield self._client.calls.pull(address, call, timeout_ms)
         self.pull_from_which_node[queue] = answer.suggest_which_broker_id
         return answer
 

@@ -36,8 +36,6 @@ from mqlab.promises import Flow, flow
 from mqlab.wire import sys_flag
 from mqlab.wire.message import MessageExt, MessageQueue
 
-STREAM_REQUEST = {"ReqT": "0"}  # how pull clients mark their requests
-
 
 class PullConsumer(GroupMember[PullConsumerConfig]):
     """Settings are those of DefaultMQPullConsumer in snake_case (see PullConsumerConfig)."""
@@ -47,7 +45,8 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
     def __init__(
         self, ports: Ports, group: str, name_servers: Sequence[str], *, client: MQClient | None = None, **settings: Any
     ) -> None:
-        super().__init__(ports, group, name_servers, make_config(PullConsumerConfig, settings, "pull consumer"), client)
+        config = make_config(PullConsumerConfig, settings, "pull consumer")
+        super().__init__(ports, group, name_servers, config, client, stream=True)
         self._send_back = SendBack(self.client, group)
 
     def register_topics(self, *topics: str) -> None:
@@ -141,7 +140,7 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
             subscription=wanted.sub_string, expression_type=SQL92 if sql is not None else "TAG",
         )  # fmt: skip
         waits_ms = self.config.consumer_timeout_millis_when_suspend if block else timeout_ms
-        answer: PullAnswer = yield self.pull_api.pull(call, waits_ms, STREAM_REQUEST)
+        answer: PullAnswer = yield self.pull_api.pull(call, waits_ms)
         return self.pull_api.result(answer, queue, wanted)
 
     # offsets -----------------------------------------------------------------------------------------------------
