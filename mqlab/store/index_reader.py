@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from mqlab.errors import UsageError
 from mqlab.ports import Files
 from mqlab.store.file_sizes import index_sizes, sizes_of_index
 from mqlab.store.index_file import END_OF_TIME_MS, IndexTable, file_size
 from mqlab.store.open_files import OpenFiles
 from mqlab.wire.java_hash import index_key_hash
-from mqlab.wire.units import INDEX_HEADER_SIZE
+from mqlab.wire.units import INDEX_HEADER_SIZE, index_entry_field_map, index_header_field_map
+
+if TYPE_CHECKING:
+    from mqlab.views.hexdump import Hexdump
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,22 @@ class IndexReader:
                 found: list[int] = []
                 table.select(key_hash, found, max_nums, begin_ms, end_ms)
                 yield from found
+
+    def hexdump(self, name: str, entry: int | None = None) -> Hexdump:
+        """The header of an index file, or one of its entries, as bytes with the names of the fields.
+
+        Raises UsageError when there is no such file or entry.
+        """
+        from mqlab.views.hexdump import Hexdump
+
+        table = self.table(name)
+        if table is None or (entry is not None and not 0 < entry <= table.entries):
+            known = ", ".join(self.names()) if table is None else f"entries 1 to {table.entries}"
+            raise UsageError(f"there is no {name!r}" if table is None else f"there is no entry {entry}", hint=known)
+        if entry is None:
+            return Hexdump(index_header_field_map(table.view), title=f"header of {name}")
+        position = table.entry_position(entry)
+        return Hexdump(index_entry_field_map(table.view, position), base=position, title=f"entry {entry} of {name}")
 
     def __repr__(self) -> str:
         return f"<IndexReader {self.folder} {len(self.names())} files>"

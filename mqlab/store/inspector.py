@@ -23,13 +23,14 @@ from mqlab.errors import CorruptionError, UsageError
 from mqlab.ports import Files
 from mqlab.store import checkpoint as checkpoint_file
 from mqlab.store import store_tree
+from mqlab.store.deep_check import Problem
 from mqlab.store.file_sizes import FoundSizes, found_sizes, queue_folders
 from mqlab.store.index_reader import IndexReader, IndexSummary
 from mqlab.store.log_reader import BLANK, UNIT, LogReader, Piece
 from mqlab.store.message_search import MessageSearch, Wanted
 from mqlab.store.open_files import OpenFiles
 from mqlab.store.queue_reader import QueueReader
-from mqlab.store.store_problems import Problem, find_problems
+from mqlab.store.store_problems import find_problems
 from mqlab.wire.message import MessageExt
 from mqlab.wire.record import Record, field_map
 

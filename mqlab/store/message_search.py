@@ -56,7 +56,7 @@ class Wanted:
             return False
         if self.offset is not None and record.queue_offset < self.offset:
             return False
-        return self.key is None or self.key in _keys(record.property_map)
+        return self.key is None or self.key in keys_of(record.property_map)
 
 
 class MessageSearch:
@@ -164,5 +164,6 @@ class MessageSearch:
             yield piece
 
 
-def _keys(properties: dict[str, str]) -> list[str]:
+def keys_of(properties: dict[str, str]) -> list[str]:
+    """What a message can be found by: each of its keys, and its unique key."""
     return [key for key in (*properties.get(KEYS, "").split(KEY_SEPARATOR), properties.get(UNIQ_KEY)) if key]

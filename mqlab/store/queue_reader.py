@@ -13,12 +13,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from mqlab.errors import UsageError
 from mqlab.ports import Files
 from mqlab.store.file_sizes import offset_names
 from mqlab.store.open_files import OpenFiles
-from mqlab.wire.units import CQ_UNIT_SIZE, PREBLANK_SIZE, CqUnit, decode_cq
+from mqlab.wire.units import CQ_UNIT_SIZE, PREBLANK_SIZE, CqUnit, cq_field_map, decode_cq
+
+if TYPE_CHECKING:
+    from mqlab.views.hexdump import Hexdump
+    from mqlab.views.table import Table
 
 
 class QueueFile(NamedTuple):
@@ -106,6 +111,24 @@ class QueueReader:
                 unit = decode_cq(view, at * CQ_UNIT_SIZE)
                 if unit.size > 0 and unit.size != PREBLANK_SIZE:
                     yield file.first_offset + at, unit
+
+    def table(self, start: int | None = None, stop: int | None = None) -> Table:
+        """The units from ``start`` up to ``stop`` as a table: queue offset, physical offset, size, tags code."""
+        from mqlab.views.table import Table
+
+        rows = [{"queue_offset": queue_offset, **unit._asdict()} for queue_offset, unit in self.units(start, stop)]
+        return Table(rows, title=f"{self.topic} {self.queue_id}", empty="no units")
+
+    def hexdump(self, queue_offset: int) -> Hexdump:
+        """One unit as bytes with the names of its fields. Raises UsageError where none is written."""
+        from mqlab.views.hexdump import Hexdump
+
+        for file in self.queue_files():
+            at = queue_offset - file.first_offset
+            if 0 <= at < file.capacity and self._is_written(file, at):
+                fields = cq_field_map(self._open_files.view(file.path), at * CQ_UNIT_SIZE)
+                return Hexdump(fields, base=at * CQ_UNIT_SIZE, title=f"unit {queue_offset} in {file.path}")
+        raise UsageError(f"{self!r} has no unit {queue_offset}", hint="units run from min_offset up to max_offset")
 
     def _written(self, file: QueueFile) -> int:
         return bisect_left(range(file.capacity), True, key=lambda at: not self._is_written(file, at))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,36 @@ def test_sizes_are_found_in_the_files(unpacked_stores, name):
     found = StoreInspector(unpacked_stores / name).sizes()
     commit_log = 65536 if name.startswith("edges") else 262144
     assert (found.commit_log, found.consume_queue, found.hash_slot_num, found.index_num) == (commit_log, 1200, 200, 400)
+
+
+def damage(case: dict, directory: Path) -> None:
+    """Do to a copy of edges-killed what was done to the copy the real store recovered."""
+    if case.get("queuesDeleted"):
+        shutil.rmtree(directory / "consumequeue")
+    at = case["at"]
+    log = directory / "commitlog" / f"{at - at % 65536:020d}"
+    data = bytearray(log.read_bytes())
+    if case["xor"] is None and case["damage"] != "zero-from":
+        return
+    if case["damage"] == "zero-from":
+        data[at % 65536 :] = bytes(len(data) - at % 65536)
+    else:
+        data[at % 65536] ^= case["xor"]
+    log.write_bytes(data)
+
+
+def test_of_damaged_copies_it_lists_at_least_what_the_real_store_recovered(unpacked_stores, expected, tmp_path):
+    unseen: set[tuple[str, bool]] = set()
+    for number, case in enumerate(expected("edges-killed.damaged")["cases"]):
+        directory = tmp_path / str(number)
+        shutil.copytree(unpacked_stores / "edges-killed", directory)
+        damage(case, directory)
+        store = StoreInspector(directory)
+        assert len(list(store.messages())) >= case["messages"], case
+        if not store.problems(deep=True):
+            unseen.add((case["damage"], case["queuesDeleted"]))
+        shutil.rmtree(directory)
+    # of a whole store, only damage to fields stays unseen that nothing else repeats: times, flags, a property's value
+    fields = {"flip-header", "flip-storeTimestamp", "flip-tags", "flip-anywhere-early"}
+    assert {kind for kind, queues_deleted in unseen if not queues_deleted} <= fields
+    assert not {kind for kind, _ in unseen} & {"flip-body", "flip-topic", "zero-from"}

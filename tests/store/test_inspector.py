@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqlab.errors import UsageError
+from mqlab.errors import CorruptionError, UsageError
+from mqlab.store import MessageStore
 from mqlab.store import inspector as inspector_module
 from mqlab.store.inspector import StoreInspector
 from mqlab.wire import properties as property_text
 from mqlab.wire import record as record_format
 from mqlab.wire.java_hash import index_key_hash, tags_code
+from mqlab.wire.message import Message
 from mqlab.wire.record import Record
 from mqlab.wire.units import encode_cq
 
@@ -263,3 +265,56 @@ def test_500_gb_are_entered_where_the_answer_is(tmp_path):
     assert store.problems() == []
     assert store.sizes().commit_log == gibibyte
     assert len(store.blanks()) == 499
+
+
+def test_a_topic_that_was_deleted_and_made_anew_is_no_problem(tmp_path):
+    with MessageStore.open(str(tmp_path), mapped_file_size_commit_log=4096) as store:
+        for number in range(20):
+            store.put(Message(f"t{number % 2}", b"old", keys=f"k{number}"))
+        store.delete_topic("t0")
+        store.delete_topic("t1")
+        for number in range(3):
+            store.put(Message("t0", b"new", keys=f"k{number}"))
+        assert StoreInspector(tmp_path).problems(deep=True) == []
+    inspector = StoreInspector(tmp_path)
+    assert inspector.problems(deep=True) == []
+    assert inspector.topics() == {"t0": [0]}
+    assert len(offsets(inspector)) == 23
+
+
+def test_bytes_with_names(tmp_path):
+    with MessageStore.open(str(tmp_path), max_hash_slot_num=10, max_index_num=20) as store:
+        result = store.put(Message("orders", "тело 正文 😀".encode(), "paid", "order-1"))
+    inspector = StoreInspector(tmp_path)
+    unit = str(inspector.hexdump(result.physical_offset))
+    assert "queue_offset" in unit and "properties" in unit
+    queue = inspector.queue("orders", 0)
+    assert "tags_code" in str(queue.hexdump(0)) and "tags_code" in str(queue.table())
+    (name,) = inspector.index.names()
+    assert "index_count" in str(inspector.index.hexdump(name)) and "key_hash" in str(inspector.index.hexdump(name, 1))
+    for wrong in (
+        lambda: inspector.hexdump(1 << 40), lambda: queue.hexdump(1), lambda: inspector.index.hexdump("1"),
+        lambda: inspector.index.hexdump(name, 2),
+    ):  # fmt: skip
+        with pytest.raises(UsageError):
+            wrong()
+    with pytest.raises(CorruptionError):
+        inspector.hexdump(1)
+
+
+def test_every_file_is_named_and_what_is_not_built_is_told(tmp_path):
+    make_store(tmp_path)
+    for path, size in {
+        "timerwheel": 64, "timerlog/00000000000000000000": 52, "config/timercheck": 8, "compaction/compactionLog/x": 1,
+        "batchconsumequeue/b/0/00000000000000000000": 460, "consumequeue_ext/orders/0/00000000000000000000": 64,
+        "compaction/position-checkpoint": 39, "strange": 1,
+    }.items():  # fmt: skip
+        write_at(tmp_path / path, size, 0, b"")
+    store = StoreInspector(tmp_path)
+    assert store.other_parts() == ["batch consume queue", "compaction", "timer wheel", "consume queue extension"]
+    rows = {row.path: row for row in store.tree()}
+    assert rows["commitlog/00000000000000001024"].holds == "offsets 1024..2048"
+    assert rows["consumequeue/orders/0/00000000000000000200"].holds == "queue offsets 10..20"
+    assert rows["batchconsumequeue/b/0/00000000000000000000"].holds == "queue offsets 0..10"
+    assert rows["strange"].kind == "unknown"
+    assert store.problems() == []

@@ -1,0 +1,149 @@
+"""Every unit of a log held against its own check sum, its queue and the index: what damage says about itself.
+
+Mirrors: no tool of RocketMQ; its recovery checks lengths and body check sums only. Lab 03 flips bytes and looks here.
+
+    unit  ─▶ layout, body CRC, the place it names       ─▶ its queue unit: place, size, tags
+    queue ─▶ each unit names a message of that queue     index entry ─▶ a unit that has a key of that hash
+
+Left out: what nothing else repeats (times, hosts, flags, own properties): damage there cannot be seen by anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mqlab.store.log_reader import GAP, UNIT, Piece, Segment, segment_at
+from mqlab.store.message_search import keys_of
+from mqlab.store.queue_reader import QueueReader
+from mqlab.wire.java_hash import crc32, index_key_hash, tags_code
+from mqlab.wire.names import SCHEDULE_TOPIC
+from mqlab.wire.property_names import TAGS
+from mqlab.wire.record import Record
+from mqlab.wire.sys_flag import TRANSACTION_PREPARED, TRANSACTION_ROLLBACK, transaction_type
+
+if TYPE_CHECKING:
+    from mqlab.store.inspector import StoreInspector
+
+_NOT_IN_QUEUES = (TRANSACTION_PREPARED, TRANSACTION_ROLLBACK)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: a stable ``kind``, the file below the store's root, the physical offset if any."""
+
+    kind: str
+    file: str
+    physical_offset: int | None
+    text: str
+
+    def __str__(self) -> str:
+        place = "" if self.physical_offset is None else f" at {self.physical_offset}"
+        return f"{self.file}{place}: {self.text}"
+
+
+@dataclass(slots=True)
+class _Queue:
+    """A queue and what is known of it before the log is read. ``first_place``: where its oldest message stands."""
+
+    reader: QueueReader
+    first_offset: int
+    end_offset: int
+    first_place: int
+    agreeing: int = 0
+
+
+class DeepCheck:
+    """Reads the log once, then the index; ``end`` is where the log ends."""
+
+    def __init__(self, store: StoreInspector, segments: list[Segment], end: int) -> None:
+        self._store = store
+        self._segments = segments
+        self._end = end
+        self._dispatched = store.dispatched_physical_offset
+        self._queues: dict[tuple[str, int], _Queue] = {}
+        for reader in store.queues():
+            first_offset, end_offset = reader.min_offset, reader.max_offset
+            first = reader.unit(first_offset)
+            place = first.physical_offset if first else end
+            self._queues[reader.topic, reader.queue_id] = _Queue(reader, first_offset, end_offset, place)
+
+    def problems(self) -> Iterator[Problem]:
+        """Everything found, in the order log, queues, index."""
+        start = self._store.min_physical_offset
+        for piece in self._store.log.scan(start, self._end, self._segments):
+            file = f"commitlog/{self._file_of(piece.physical_offset)}"
+            if piece.kind == GAP:
+                yield Problem("damage", file, piece.physical_offset, f"{piece.size} bytes are no unit: {piece.text}")
+            elif piece.kind == UNIT:
+                for kind, text in self._unit_problems(piece, piece.record()):
+                    yield Problem(kind, file, piece.physical_offset, text)
+        yield from self._units_without_message()
+        for name in self._store.index.names():
+            yield from self._index_problems(name)
+
+    def _unit_problems(self, piece: Piece, record: Record) -> Iterator[tuple[str, str]]:
+        if record.body and crc32(record.body) != record.body_crc:
+            yield "check sum", f"the body's CRC-32 is {crc32(record.body):08x}, the unit says {record.body_crc:08x}"
+        if record.physical_offset != piece.physical_offset:
+            yield "place", f"the unit says it stands at {record.physical_offset}"
+        queue = self._queues.get((record.topic, record.queue_id))
+        if transaction_type(record.sys_flag) in _NOT_IN_QUEUES or self._is_of_a_deleted_topic(piece, record, queue):
+            return
+        inside = queue is not None and queue.first_offset <= record.queue_offset < queue.end_offset
+        unit = queue.reader.unit(record.queue_offset) if queue is not None and inside else None
+        if queue is None or unit is None:
+            if piece.physical_offset < self._dispatched:
+                yield "not in its queue", f"no unit {record.queue_offset} in queue {record.topic} {record.queue_id}"
+            return
+        expected, found = (piece.physical_offset, piece.size), (unit.physical_offset, unit.size)
+        if expected != found:
+            yield "queue unit", f"its queue unit names offset and size {found}, the message has {expected}"
+            return
+        queue.agreeing += 1
+        tags = tags_code(record.property_map.get(TAGS))
+        if record.topic != SCHEDULE_TOPIC and unit.tags_code != tags:
+            yield "queue unit", f"its queue unit has the tags code {unit.tags_code}, its tags make {tags}"
+
+    def _is_of_a_deleted_topic(self, piece: Piece, record: Record, queue: _Queue | None) -> bool:
+        """Deleting a topic takes its queues and leaves its messages; made anew, it counts from 0 again."""
+        if queue is None:
+            topics = {topic for topic, _ in self._queues}
+            return record.topic not in topics
+        return queue.first_offset == 0 and piece.physical_offset < queue.first_place
+
+    def _units_without_message(self) -> Iterator[Problem]:
+        for queue in self._queues.values():
+            missing = queue.end_offset - queue.first_offset - queue.agreeing
+            if missing > 0:
+                text = f"{missing} of the units {queue.first_offset}..{queue.end_offset} name no message of this queue"
+                folder = f"consumequeue/{queue.reader.topic}/{queue.reader.queue_id}"
+                yield Problem("queue unit", folder, None, text)
+
+    def _index_problems(self, name: str) -> Iterator[Problem]:
+        table = self._store.index.table(name)
+        known: tuple[int, list[int]] = (-1, [])  # place of a message and the hashes of its keys
+        strange = []
+        for number in range(1, table.entries + 1) if table else []:
+            assert table is not None
+            key_hash, physical_offset, seconds, previous = table.entry(number)
+            if known[0] != physical_offset:
+                known = (physical_offset, self._key_hashes(physical_offset))
+            there = self._store.min_physical_offset <= physical_offset < self._end
+            if seconds < 0 or not 0 <= previous < number or (there and key_hash not in known[1]):
+                strange.append((number, physical_offset))
+        if strange:
+            text = f"{len(strange)} entries do not lead to a message with their key, the first is entry {strange[0][0]}"
+            yield Problem("index entry", f"index/{name}", strange[0][1], text)
+
+    def _key_hashes(self, physical_offset: int) -> list[int]:
+        piece = self._store.log.unit_at(physical_offset, self._segments)
+        if piece is None:
+            return []
+        record = piece.record()
+        return [index_key_hash(f"{record.topic}#{key}") for key in keys_of(record.property_map)]
+
+    def _file_of(self, physical_offset: int) -> str:
+        segment = segment_at(self._segments, physical_offset)
+        return segment.path.rpartition("/")[2] if segment else f"{physical_offset:020d}"
