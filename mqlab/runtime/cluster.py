@@ -135,7 +135,7 @@ def create_topic(
         for name in (brokers or [handle.name for handle in lab.handles.values() if handle.role == "broker"])
     ]
     for handle in handles:
-        handle.create_topic(config)
+        handle.on_its_node(lambda handle=handle: handle.node.create_topic(config))
     servers = [handle for handle in lab.handles.values() if handle.role == "name server" and handle.is_up]
 
     def known() -> bool:

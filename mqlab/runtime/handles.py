@@ -15,9 +15,11 @@ from typing import Any
 
 from mqlab.errors import NodeLost, UsageError
 from mqlab.ports import Ports
+from mqlab.promises import Promise
 from mqlab.runtime.files import RealFiles
 
 Build = Callable[[Ports], Any]
+SERVERS = ("broker", "name server")
 SET_UP = frozenset({"subscribe", "unsubscribe", "on_messages", "on_messages_orderly", "register_message_listener"})
 
 
@@ -32,6 +34,7 @@ class NodeHandle:
         self._set_up: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self._started = False
         self._down_word = ""
+        self._ports = ports
         self.name = name
         self.role = role
         self.files = files
@@ -56,7 +59,7 @@ class NodeHandle:
         """Shut the node down cleanly."""
         self._must_be_up()
         self._started = False
-        return self.node.shutdown()
+        return self.on_its_node(self.node.shutdown)
 
     def went_down(self, word: str) -> None:
         """Its process ended: ``word`` is "killed" or "powered off"."""
@@ -65,6 +68,7 @@ class NodeHandle:
     def came_back(self, ports: Ports) -> None:
         """A new life on the same machine: built anew, set up as it was, started if it was."""
         self._down_word = ""
+        self._ports = ports
         self.node = self._build(ports)
         for verb, args, kwargs in self._set_up:
             getattr(self.node, verb)(*args, **kwargs)
@@ -73,9 +77,15 @@ class NodeHandle:
 
     def _start(self) -> Any:
         try:
-            return self.node.start()
+            return self.on_its_node(self.node.start)
         except NodeLost:
             return None  # it died while it started: the next life starts again
+
+    def on_its_node(self, verb: Callable[[], Any]) -> Any:
+        """Servers have no blocking verbs of their own: theirs run in the node's mailbox. Clients see to it themselves."""
+        if self.role in SERVERS:
+            return self._ports.workers.call(lambda: Promise.of(verb()))
+        return verb()
 
     def _must_be_up(self) -> None:
         if not self.is_up:

@@ -5,7 +5,7 @@ Mirrors: nothing in RocketMQ (its logs come closest); lab 00 reads it as a timel
     StepRecord  step  now_ms         node      kind   cause  about                 changes
                  17   1767225600012  broker-a  frame     14  SEND_MESSAGE_V2 #3    message.stored topic=orders …
 
-``kind`` says why the node acted (KINDS, first half); ``changes`` what that changed (KINDS, second half).
+``kind`` says why the node acted, ``changes`` what that changed; mqlab.runtime.kinds lists both.
 ``cause`` is the step that armed this one, -1 for the notebook itself.
 Left out: a file format (a journal is rebuilt from its seed and story), and wall-clock time.
 """
@@ -24,43 +24,6 @@ if TYPE_CHECKING:
     import pandas
 
 NOTEBOOK = -1  # the cause of a step that nobody armed
-
-STEP_KINDS: dict[str, str] = {
-    "call": "the notebook (or a story) called this node",
-    "frame": "bytes of one frame arrived",
-    "net.accept": "a connection arrived",
-    "net.closed": "a connection ended, or was refused",
-    "listener.start": "a pool thread took up a call of the listener",
-    "listener.resume": "what a listener waited for is there",
-    "fault": "the notebook broke or mended something",
-}
-"""Steps that the runtime makes itself; every other step kind is the name of the deadline that was due."""
-
-PERIODIC_KINDS = frozenset(
-    {
-        "remoting.timeout",
-        "broker.register",
-        "nameserver.scan",
-        "broker.scan_channels",
-        "client.heartbeat",
-        "client.route_poll",
-        "client.offset_persist",
-        "rebalance.timer",
-        "consumer.expire_sweep",
-        "orderly.lock_renew",
-        "pull.hold",
-        "pull.recheck",
-        "broker.persist",
-        "offset.persist",
-        "transaction.check",
-        "store.flush",
-        "store.flush_consume_queue",
-        "store.checkpoint",
-        "store.clean",
-    }
-)
-"""Deadlines that come round for ever, or only guard something: a world in which just these are armed is quiet."""
-
 
 class Change(NamedTuple):
     """One thing that a step changed: a kind and its values."""

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 from mqlab.errors import LimitReached, UsageError
 from mqlab.ports import Files, Ports
 from mqlab.promises import Promise
-from mqlab.runtime.journal import NOTEBOOK, PERIODIC_KINDS, Change, Journal, StepRecord
+from mqlab.runtime.journal import NOTEBOOK, Change, Journal, StepRecord
+from mqlab.runtime.kinds import PERIODIC_KINDS
 from mqlab.runtime.links import Links
 from mqlab.runtime.sim_workers import SimWorkers
 

@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 from mqlab.errors import LimitReached, NodeDown, UsageError
 from mqlab.ports import Files, Ports
 from mqlab.promises import Promise
-from mqlab.runtime.journal import NOTEBOOK, PERIODIC_KINDS, Change, Journal, StepRecord
+from mqlab.runtime.journal import NOTEBOOK, Change, Journal, StepRecord
+from mqlab.runtime.kinds import PERIODIC_KINDS
 from mqlab.runtime.links import Links
 from mqlab.runtime.sim import DEFAULT_START_MS, Action, Event, SimNode, ip_of
 
