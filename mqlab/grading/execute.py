@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.grading.job import Answer, Job
-from mqlab.grading.kernel import private_environment
 from mqlab.grading.lab_files import Lab, open_lab
 from mqlab.grading.nbval_engine import CellRun, Engine, run_notebook
 from mqlab.grading.notebook_file import NotANotebook, read_notebook
@@ -134,13 +133,28 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
         time.monotonic() + order.seconds,
     )
     before = dict(os.environ)
-    os.environ.update(private_environment(scratch / "private"), TMPDIR=str(shared))
+    os.environ.update(private_environment(scratch / "private", shared))
     try:
         trouble = run_notebook(notebook, engine)
     finally:
         os.environ.clear()
         os.environ.update(before)
     return engine.runs, trouble
+
+
+def private_environment(private: Path, shared: Path) -> dict[str, str]:
+    """Variables that keep all that a kernel writes inside two folders, and foreign pytest plugins out."""
+    return {
+        "HOME": str(private),
+        "IPYTHONDIR": str(private / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(private / "jupyter"),
+        "JUPYTER_DATA_DIR": str(private / "jupyter"),
+        "JUPYTER_RUNTIME_DIR": str(private / "run"),
+        "TMPDIR": str(shared),
+        "PYTHONHASHSEED": "0",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_ADDOPTS": "",
+    }
 
 
 def _result(lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str) -> ExerciseResult:
@@ -153,16 +167,16 @@ def _result(lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str) 
     mine = [run for run in runs if run.exercise == exercise_id]
     cases = {kind: _cases(mine, exercise_id, kind) for kind in (PUBLIC, HIDDEN)}
     state, reason = settle(cases[PUBLIC], cases[HIDDEN])
+    cause = next((case.cause for case in cases[PUBLIC] + cases[HIDDEN] if case.cause), "")
     unsettled = [run for run in mine if run.role in ("check", "hidden") and not run.verdicts]
     if unsettled and state != STOPPED:
-        state, reason = FAILED, f"its {unsettled[0].role} cell gave no verdict: {unsettled[0].error or 'not run'}"
-        if unsettled[0].timed_out:
-            state = STOPPED
+        late = unsettled[0].timed_out
+        state, cause = (STOPPED, "timeout") if late else (FAILED, "")
+        reason = f"its {unsettled[0].role} cell gave no verdict: {unsettled[0].error or 'not run'}"
     if not any(run.role == "check" for run in mine):
         state, reason = FAILED, "its check was not run"
-    return ExerciseResult(
-        *head, state, reason, tuple(cases[PUBLIC] + cases[HIDDEN]), taken.answers.get(exercise_id, "")
-    )
+    source = taken.answers.get(exercise_id, "")
+    return ExerciseResult(*head, state, reason, tuple(cases[PUBLIC] + cases[HIDDEN]), source, cause)
 
 
 def _cases(runs: list[CellRun], exercise_id: str, kind: str) -> list[CaseResult]:
@@ -179,18 +193,16 @@ def _status(
     results: tuple[ExerciseResult, ...], runs: list[CellRun], trouble: str, notes: list[Note]
 ) -> tuple[str, str, list[Note]]:
     more = [Note("demonstration", f"a cell of the lab failed: {r.error}") for r in runs if r.role == "demo" and r.error]
-    stopped = [result for result in results if result.state == STOPPED]
-    garbled = [result for result in stopped if "something else than an answer" in result.reason]
-    grave = [note for note in notes if note.grave]
+    stopped = {result.cause: result.reason for result in reversed(results) if result.state == STOPPED}
+    grave = [note.text for note in notes if note.grave]
     if any(run.kernel_died for run in runs) or trouble:
         return KERNEL_DIED, trouble or "the trusted kernel died", more
-    if garbled or grave:
-        return TAMPERED, garbled[0].reason if garbled else grave[0].text, more
-    ended = [result for result in stopped if "its process ended" in result.reason]
-    if ended:
-        return KERNEL_DIED, ended[0].reason, more
+    if "garbled" in stopped or grave:
+        return TAMPERED, stopped.get("garbled") or grave[0], more
+    if "died" in stopped:
+        return KERNEL_DIED, stopped["died"], more
     if stopped or any(run.timed_out for run in runs):
-        return TIMEOUT, stopped[0].reason if stopped else "a cell took too long", more
+        return TIMEOUT, next(iter(stopped.values()), "a cell took too long"), more
     return GRADED, "", more
 
 

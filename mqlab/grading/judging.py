@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mqlab.grading.desk import AnswerStopped
+from mqlab.grading.values import AnswerError
 from mqlab.grading.verdict import FAILED, NOT_RUN, PASSED, RAISED, STOPPED, CaseResult
 from mqlab.teach.exercises import Case, Exercise, Finding
 
@@ -42,7 +43,7 @@ def judge_one(case: Case, answers: Mapping[str, Any], kind: str) -> CaseResult:
     try:
         finding = case.run(answers)
     except AnswerStopped as stopped:
-        return CaseResult(case.name, kind, STOPPED, short(str(stopped)))
+        return CaseResult(case.name, kind, STOPPED, short(str(stopped)), cause=stopped.kind)
     except Exception as error:
         return raised(case.name, kind, error)
     if finding is None:
@@ -58,7 +59,7 @@ def judge_one(case: Case, answers: Mapping[str, Any], kind: str) -> CaseResult:
 def raised(name: str, kind: str, error: Exception) -> CaseResult:
     """The result of a case that ended with an exception, its own or the answer's."""
     trace = getattr(error, "answer_trace", "")
-    what = f"{type(error).__name__}: {error}"
+    what = str(error) if isinstance(error, AnswerError) else f"{type(error).__name__}: {error}"
     rule = f"your code raised {what}" if trace else f"your answer gave something the check cannot use ({what})"
     return CaseResult(name, kind, RAISED, short(rule), trace=short(trace, 2_000))
 

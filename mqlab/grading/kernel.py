@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
-import os
 import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -57,7 +56,7 @@ class Judge:
         try:
             found = self.desk.load(exercise_id, answer.source, answer.names, answer.limits)
         except AnswerStopped as stopped:
-            self.unable[exercise_id] = CaseResult("the cell itself", PUBLIC, STOPPED, str(stopped))
+            self.unable[exercise_id] = CaseResult("the cell itself", PUBLIC, STOPPED, str(stopped), cause=stopped.kind)
             raise
         except Exception as error:
             self.unable[exercise_id] = raised("the cell itself", PUBLIC, error)
@@ -72,7 +71,7 @@ class Judge:
         if asked.id in self.unable:
             publish(asked.id, kind, [dataclasses.replace(self.unable[asked.id], kind=kind)])
             return
-        cases = asked.public_cases() if kind == PUBLIC else self._hidden_cases(asked)
+        cases = asked.public_cases() if kind == PUBLIC else self.hidden_cases(asked)
         given = {name: self.answers[asked.id].get(name) for name in asked.defines}
         missing = [name for name, value in given.items() if value is None]
         if missing:
@@ -81,11 +80,19 @@ class Judge:
             return
         publish(asked.id, kind, judge(cases, given, kind))
 
-    def _hidden_cases(self, asked: Exercise) -> list[Case]:
+    def hidden_cases(self, asked: Exercise) -> list[Case]:
+        """The seeded cases of an exercise, and those of the lab's hidden file."""
         counts: Mapping[str, int] = getattr(self._hidden, "SEEDED", {})
         extra: Mapping[str, tuple[Case, ...]] = getattr(self._hidden, "HIDDEN", {})
         seeds = hidden_seeds(asked, self.job.seed, counts.get(asked.id, DEFAULT_HIDDEN))
-        return [*(asked.case(seed) for seed in seeds), *extra.get(asked.id, ())]
+        seeded = [unnamed_seed(asked.case(seed), seed, number) for number, seed in enumerate(seeds, 1)]
+        return [*seeded, *extra.get(asked.id, ())]
+
+
+def unnamed_seed(case: Case, seed: int, number: int) -> Case:
+    """A seeded case whose name does not tell its seed: names may be shown to students, who could play it at home."""
+    name = case.name.replace(str(seed), f"no. {number}")
+    return dataclasses.replace(case, name=name if name != case.name else f"{name} (no. {number})")
 
 
 _judges: list[Judge] = []
@@ -136,17 +143,3 @@ def _hidden_module(job: Job) -> ModuleType | None:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def private_environment(folder: Path) -> dict[str, str]:
-    """Variables that keep everything a kernel writes inside one folder."""
-    return {
-        **os.environ,
-        "HOME": str(folder),
-        "IPYTHONDIR": str(folder / "ipython"),
-        "JUPYTER_CONFIG_DIR": str(folder / "jupyter"),
-        "JUPYTER_DATA_DIR": str(folder / "jupyter"),
-        "JUPYTER_RUNTIME_DIR": str(folder / "run"),
-        "TMPDIR": str(folder / "shared"),
-        "PYTHONHASHSEED": "0",
-    }

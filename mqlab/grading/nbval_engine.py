@@ -103,7 +103,8 @@ def _watch(kernel: Any) -> None:
 def run_notebook(path: Path, engine: Engine) -> str:
     """Run a notebook with nbval in this process; "" when all its cells were begun, else why not."""
     arguments = [
-        str(path), "--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider", "--capture=sys",
+        str(path), "-p", "nbval.plugin", "--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider",
+        "--capture=sys", "--assert=plain",
         f"--rootdir={path.parent}", "-c", os.devnull, "--disable-warnings", "--tb=no", "--no-header", "--no-summary",
     ]  # fmt: skip
     silence = io.StringIO()

@@ -31,7 +31,10 @@ PUBLIC, HIDDEN = "public", "hidden"
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case: ``rule`` is what was broken (or raised), the rest shows where; all texts."""
+    """One case: ``rule`` is what was broken (or raised), the rest shows where; all texts.
+
+    ``cause`` says how a stopped answer ended: timeout, died, garbled, lost.
+    """
 
     name: str
     kind: str
@@ -41,6 +44,7 @@ class CaseResult:
     expected: str = ""
     found: str = ""
     trace: str = ""
+    cause: str = ""
 
     @property
     def passed(self) -> bool:
@@ -58,6 +62,7 @@ class ExerciseResult:
     reason: str = ""
     cases: tuple[CaseResult, ...] = ()
     source: str = ""
+    cause: str = ""
 
     @property
     def scored(self) -> int:

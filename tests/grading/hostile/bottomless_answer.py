@@ -1,0 +1,6 @@
+# kind: huge values
+# status: graded
+def total(numbers):
+    answer = []
+    answer.append(answer)
+    return answer

@@ -1,0 +1,5 @@
+# kind: os._exit
+# status: kernel_died
+import os
+
+os._exit(0)

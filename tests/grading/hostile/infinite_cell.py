@@ -1,0 +1,4 @@
+# kind: infinite loop
+# status: timeout
+while True:
+    pass

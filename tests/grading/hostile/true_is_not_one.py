@@ -1,0 +1,4 @@
+# kind: wrong types
+# status: graded
+def total(numbers):
+    return float(sum(numbers))
