@@ -103,12 +103,12 @@ def publish_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
 
 def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
     """The queues a consumer may read, sorted."""
-    return sorted(
+    return [
         MessageQueue(topic, data.broker_name, number)
-        for data in route.queue_datas
+        for data in sorted(route.queue_datas, key=lambda data: utf16_key(data.broker_name))
         if data.perm & PERM_READ
         for number in range(data.read_queue_nums)
-    )
+    ]
 
 
 def java_hash_code(arg: object) -> int:

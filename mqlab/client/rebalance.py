@@ -110,7 +110,6 @@ class Rebalance:
             yield self._keeper.message_queue_changed(topic, [], [])
         if queues is None or members is None:
             return True
-        queues = sorted(queues)
         try:
             target = self._allocate(queues, sorted(members, key=utf16_key))
         except Exception as error:  # a strategy is a learner's code: the old assignment stays
@@ -120,8 +119,9 @@ class Rebalance:
             yield self._keeper.message_queue_changed(topic, queues, target)
         return self._working(topic) == sorted(target)
 
-    def _allocate(self, queues: list[MessageQueue], members: Sequence[str]) -> list[MessageQueue]:
-        mine = self.strategy.allocate(self.group, self._client.client_id, queues, list(members))
+    def _allocate(self, queues: Sequence[MessageQueue], members: list[str]) -> list[MessageQueue]:
+        """This member's share of both sorted lists (queues are sorted when their route comes)."""
+        mine = self.strategy.allocate(self.group, self._client.client_id, list(queues), members)
         return list(dict.fromkeys(mine))
 
     @flow
