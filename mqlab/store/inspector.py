@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import CorruptionError, UsageError
@@ -27,6 +28,7 @@ from mqlab.store.deep_check import Problem
 from mqlab.store.file_sizes import FoundSizes, found_sizes, queue_folders
 from mqlab.store.index_reader import IndexReader, IndexSummary
 from mqlab.store.log_reader import BLANK, UNIT, LogReader, Piece
+from mqlab.store.message_listing import MessageListing
 from mqlab.store.message_search import MessageSearch, Wanted
 from mqlab.store.open_files import OpenFiles
 from mqlab.store.queue_reader import QueueReader
@@ -106,10 +108,12 @@ class StoreInspector:
     def messages(
         self, topic: str | None = None, queue: int | None = None, key: str | None = None, *,
         from_ms: int | None = None, to_ms: int | None = None, count: int | None = None, offset: int | None = None,
-    ) -> Iterator[MessageExt]:  # fmt: skip
-        """Messages in the order of the log, one at a time. See ``pieces`` for the choices."""
-        for piece in self.pieces(topic, queue, key, from_ms=from_ms, to_ms=to_ms, count=count, offset=offset):
-            yield piece.message()
+    ) -> MessageListing:  # fmt: skip
+        """Messages in the order of the log, to loop over or to look at. See ``pieces`` for the choices."""
+        wanted = self._wanted(topic, queue, key, from_ms, to_ms, count, offset)
+        chosen = {name: value for name, value in asdict(wanted).items() if value is not None}
+        question = "".join(f" {name}={value!r}" for name, value in chosen.items())
+        return MessageListing(lambda: self._search(wanted), question)
 
     def pieces(
         self, topic: str | None = None, queue: int | None = None, key: str | None = None, *,
@@ -121,12 +125,7 @@ class StoreInspector:
         and ``to_ms`` are store times, both included; ``count`` is how many at most, from the end if negative;
         ``offset`` (needs topic and queue) is the queue offset to begin at. Damage is stepped over, ``problems`` tells.
         """
-        if topic is None and queue is not None:
-            raise UsageError("a queue number alone does not say which queue", hint="give the topic too: topic='orders'")
-        if offset is not None and (topic is None or queue is None):
-            raise UsageError("a queue offset belongs to one queue", hint="give topic and queue too")
-        wanted = Wanted(topic, queue, key, from_ms, to_ms, count, offset)
-        return MessageSearch(self, wanted, small=self.log_bytes() <= SMALL_LOG_BYTES).found()
+        return self._search(self._wanted(topic, queue, key, from_ms, to_ms, count, offset))
 
     def message_at(self, physical_offset: int) -> MessageExt | None:
         """The message whose unit starts at a physical offset; None when no unit starts there."""
@@ -230,6 +229,20 @@ class StoreInspector:
         self._open_files.close()
 
     # -- inside
+
+    @staticmethod
+    def _wanted(
+        topic: str | None, queue: int | None, key: str | None, from_ms: int | None, to_ms: int | None,
+        count: int | None, offset: int | None,
+    ) -> Wanted:  # fmt: skip
+        if topic is None and queue is not None:
+            raise UsageError("a queue number alone does not say which queue", hint="give the topic too: topic='orders'")
+        if offset is not None and (topic is None or queue is None):
+            raise UsageError("a queue offset belongs to one queue", hint="give topic and queue too")
+        return Wanted(topic, queue, key, from_ms, to_ms, count, offset)
+
+    def _search(self, wanted: Wanted) -> Iterator[Piece]:
+        return MessageSearch(self, wanted, small=self.log_bytes() <= SMALL_LOG_BYTES).found()
 
     def _queue(self, topic: str, queue_id: int, log_start: int) -> QueueReader:
         folder = f"{self.directory}/consumequeue/{topic}/{queue_id}"

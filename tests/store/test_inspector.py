@@ -107,10 +107,23 @@ def test_questions(tmp_path, monkeypatch, small):
     assert [message.body.decode() for message in store.messages(count=1)] == ["body тело 正文 😀 0"]
 
 
+def test_messages_are_read_when_looked_at(tmp_path):
+    store = StoreInspector(tmp_path)
+    listing = store.messages("orders", count=5)
+    assert list(listing) == []
+    make_store(tmp_path)
+    assert [message.keys for message in listing] == [f"k{number} common" for number in range(5)]
+    assert list(listing.to_pandas().queue_offset) == [0, 1, 2, 3, 4]
+    shown = listing._repr_mimebundle_()
+    assert "正文 😀 4" in shown["text/plain"] and "topic='orders'" in repr(listing)
+
+
 def test_questions_that_mean_nothing(tmp_path):
     store = StoreInspector(tmp_path)
     with pytest.raises(UsageError, match="topic"):
         store.pieces(queue=1)
+    with pytest.raises(UsageError, match="topic"):
+        store.messages(queue=1)
     with pytest.raises(UsageError, match="topic and queue"):
         store.pieces("orders", offset=1)
     with pytest.raises(UsageError, match="no consume queue"):

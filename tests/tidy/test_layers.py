@@ -29,6 +29,7 @@ LATE = {
     ("mqlab.store.inspector", "mqlab.runtime.read_only_files"): "StoreInspector(directory) opens real files by itself",
     ("mqlab.store.inspector", "mqlab.views.hexdump"): "StoreInspector.hexdump(physical_offset)",
     ("mqlab.store.inspector", "mqlab.views.table"): "StoreInspector.tree()",
+    ("mqlab.store.message_listing", "mqlab.views.table"): "StoreInspector.messages() at the end of a cell",
     ("mqlab.store.queue_reader", "mqlab.views.hexdump"): "StoreInspector.queue(topic, id).hexdump(offset)",
     ("mqlab.store.queue_reader", "mqlab.views.table"): "StoreInspector.queue(topic, id).table()",
     ("mqlab.store.index_reader", "mqlab.views.hexdump"): "StoreInspector.index.hexdump(name, entry)",

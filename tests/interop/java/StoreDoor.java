@@ -32,6 +32,7 @@ import org.apache.rocketmq.common.message.MessageExtBrokerInner;
 import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
 import org.apache.rocketmq.store.CommitLog;
 import org.apache.rocketmq.store.DefaultMessageStore;
+import org.apache.rocketmq.store.GetMessageResult;
 import org.apache.rocketmq.store.PutMessageResult;
 import org.apache.rocketmq.store.QueryMessageResult;
 import org.apache.rocketmq.store.SelectMappedBufferResult;
@@ -51,7 +52,7 @@ import org.apache.rocketmq.store.stats.BrokerStatsManager;
  * append  DIR OUT SIZES COUNT    the same, with COUNT messages appended before listing
  * halt    DIR SIZES COUNT        open, append COUNT messages, end the process without closing anything
  * configs DIR OUT                read DIR/*.json with the broker's classes, write what they would write
- * bench   DIR OUT SIZES COUNT    put COUNT messages one by one, in one thread, and wait for their dispatch
+ * bench   DIR OUT SIZES COUNT    put COUNT messages one by one, in one thread, wait for their dispatch, get them all
  * recover DIR OUT SIZES          time load() and leave without closing
  * </pre>
  *
@@ -252,8 +253,22 @@ public final class StoreDoor {
     double putSeconds = (System.nanoTime() - start) / 1e9;
     waitForDispatch(store);
     double dispatchedSeconds = (System.nanoTime() - start) / 1e9;
+    double getSeconds = timeToGetAll(store);
     store.shutdown();
-    return Map.of("put", putSeconds, "putAndDispatch", dispatchedSeconds);
+    return Map.of("put", putSeconds, "putAndDispatch", dispatchedSeconds, "get", getSeconds);
+  }
+
+  private static double timeToGetAll(DefaultMessageStore store) throws Exception {
+    long start = System.nanoTime();
+    for (int queueId = 0; queueId < 4; queueId++) {
+      long offset = 0;
+      while (offset < store.getMaxOffsetInQueue("bench", queueId)) {
+        GetMessageResult result = store.getMessage("group", "bench", queueId, offset, 32, null);
+        offset = result.getNextBeginOffset();
+        result.release();
+      }
+    }
+    return (System.nanoTime() - start) / 1e9;
   }
 
   private static MessageExtBrokerInner message(String topic, int queueId, String body) {

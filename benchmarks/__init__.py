@@ -1,0 +1,1 @@
+"""Measurements, run by ``make bench``: how fast parts of mqlab are, as ratios to other things on the same machine."""
