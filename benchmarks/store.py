@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import cProfile
 import json
+import os
 import pstats
 import shutil
 import sys
@@ -213,19 +214,24 @@ def java_side(directory: Path, wanted: bool) -> JavaSide | None:
 
 
 def copy_sparse(source: Path, target: Path) -> None:
-    """Copy a directory and leave holes where files have zeros."""
+    """Copy a directory; holes in its files stay holes."""
     for path in sorted(source.rglob("*")):
         if path.is_dir():
             continue
         copy = target / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "rb") as read, open(copy, "wb") as write:
-            write.truncate(path.stat().st_size)
-            zeros = bytes(1 << 20)
-            for number, chunk in enumerate(iter(lambda read=read: read.read(1 << 20), b"")):
-                if chunk != zeros[: len(chunk)]:
-                    write.seek(number << 20)
-                    write.write(chunk)
+            size = path.stat().st_size
+            write.truncate(size)
+            at = 0
+            while at < size:
+                try:
+                    at = os.lseek(read.fileno(), at, os.SEEK_DATA)
+                except OSError:  # only a hole is left
+                    break
+                end = os.lseek(read.fileno(), at, os.SEEK_HOLE)
+                os.pwrite(write.fileno(), os.pread(read.fileno(), end - at, at), at)
+                at = end
 
 
 def profile(bench: StoreBench, what: str) -> None:

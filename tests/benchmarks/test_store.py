@@ -1,4 +1,4 @@
-"""The store's benchmark runs, with few messages and without the real store; what it measures is nobody's business here."""
+"""The benchmark of the store runs, with few messages and without the real store; rates are not asserted."""
 
 from __future__ import annotations
 
