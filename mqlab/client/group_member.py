@@ -20,7 +20,7 @@ from mqlab.client.client_id import client_of
 from mqlab.client.first_offset import DEFAULT_TIMESTAMP_AGO_MS, first_offset, timestamp_ms
 from mqlab.client.mq_client import MQClient
 from mqlab.client.offset_store import OffsetStore, offset_store_for
-from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.process_queue import ProcessQueue, new_process_queue
 from mqlab.client.pull_api import PullApi
 from mqlab.client.rebalance import Rebalance
 from mqlab.client.send_request import check_group
@@ -61,6 +61,7 @@ class GroupMember(Generic[Config]):
         )
         self.process_queues = self.rebalance.process_queues
         self.offset_store: OffsetStore = offset_store_for(self.client, group, config)
+        new_process_queue(config.process_queue, 0)  # a class that cannot be one is refused here, not in the first round
         self.pull_api = PullApi(self.client, group)
         self.state = CREATED
         text = config.consume_timestamp

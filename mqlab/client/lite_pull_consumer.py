@@ -25,6 +25,7 @@ from mqlab.client.group_member import GroupMember
 from mqlab.client.lite_pull_queue import AssignedQueue, PolledBatch, PullSlots, PullTask
 from mqlab.client.mq_client import MQClient
 from mqlab.client.offset_store import NOT_FOUND, READ_FAILED
+from mqlab.client.process_queue import new_process_queue
 from mqlab.client.queue_selection import subscribe_queues
 from mqlab.client.settings import BROADCASTING, LitePullConsumerConfig, make_config
 from mqlab.client.subscriptions import subscription, tag_subscription
@@ -136,7 +137,9 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
             self._unassign(queue, drop=True)
         for queue in wanted:
             if queue not in self.assigned:
-                held = self.process_queues.get(queue) or self.config.process_queue(self.ports.clock.now_ms())
+                held = self.process_queues.get(queue) or new_process_queue(
+                    self.config.process_queue, self.ports.clock.now_ms()
+                )
                 self.assigned[queue] = AssignedQueue(queue, held)
                 if self.is_running:
                     self._start_task(self.assigned[queue])

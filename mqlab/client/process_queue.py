@@ -16,7 +16,8 @@ Left out: the two locks (a node runs one step at a time; ``listener_running``: a
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from mqlab.errors import UsageError
 from mqlab.wire import property_names
@@ -105,7 +106,7 @@ class MessageTree:
 class ProcessQueue:
     """What a consumer holds of one queue. Offsets are queue offsets, sizes bytes of body, times ms.
 
-    A learner's own class takes its place with the setting ``process_queue=``; it needs these methods.
+    A learner's own class takes its place with the setting ``process_queue=``, see new_process_queue.
     """
 
     def __init__(self, now_ms: int = 0) -> None:
@@ -229,3 +230,31 @@ class ProcessQueue:
         cached = "empty" if first is None else f"{first}..{last}"
         marks = "".join(f" {name}" for name in ("dropped", "locked", "consuming") if getattr(self, name))
         return f"<ProcessQueue {self.msg_count} messages, {cached}, max {self.queue_offset_max}{marks}>"
+
+
+NEEDED = (
+    "put_message", "remove_message", "contains_message", "first_message", "max_span", "clear",
+    "msg_count", "msg_size_mib",
+)  # fmt: skip
+KEPT_BY_THE_CONSUMER = {"dropped": False, "locked": False, "listener_running": False, "try_unlock_times": 0}
+TIMES = ("last_pull_timestamp", "last_consume_timestamp", "last_lock_timestamp")
+
+
+def new_process_queue(make: Callable[[], Any], now_ms: int) -> Any:
+    """A process queue made by ``make()``: ProcessQueue, or a learner's class with the names in NEEDED.
+
+    What the consumer itself keeps in it (dropped, locked, times) is set here. UsageError names what is missing.
+    """
+    made = make()
+    missing = [name for name in NEEDED if not hasattr(made, name)]
+    if missing:
+        raise UsageError(
+            f"{type(made).__name__} is no process queue: it lacks {', '.join(missing)}",
+            hint="derive it from mqlab.client.process_queue.ProcessQueue, or write all of " + ", ".join(NEEDED),
+        )
+    for name, value in KEPT_BY_THE_CONSUMER.items():
+        if not hasattr(made, name):
+            setattr(made, name, value)
+    for name in TIMES:
+        setattr(made, name, now_ms)
+    return made

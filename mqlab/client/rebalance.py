@@ -20,7 +20,7 @@ from typing import Protocol
 
 from mqlab.client.allocate import AllocateStrategy
 from mqlab.client.mq_client import MQClient
-from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.process_queue import ProcessQueue, new_process_queue
 from mqlab.client.settings import BROADCASTING, ConsumerConfig
 from mqlab.errors import MqlabError
 from mqlab.promises import Flow, Promise, flow
@@ -164,7 +164,7 @@ class Rebalance:
     @flow
     def _add(self, queue: MessageQueue) -> Flow[bool]:
         self._keeper.forget_offset(queue)
-        process_queue = self.config.process_queue(self._client.ports.clock.now_ms())
+        process_queue = new_process_queue(self.config.process_queue, self._client.ports.clock.now_ms())
         process_queue.locked = True
         try:
             next_offset: int = yield self._keeper.compute_pull_from(queue)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.process_queue import MessageTree, ProcessQueue
 from mqlab.client.statistics import ConsumeStatus
 from mqlab.wire.message import MessageQueue
 
@@ -58,10 +58,12 @@ def queue_key(queue: MessageQueue) -> str:
 def _queue_info(
     consumer: PushConsumer, queue: MessageQueue, process_queue: ProcessQueue, commit_offset: int
 ) -> dict[str, Any]:
-    cached, taken = process_queue.msg_tree_map, process_queue.consuming_msg_orderly_tree_map
+    nothing = MessageTree()  # a learner's own process queue need not have RocketMQ's two maps
+    cached = getattr(process_queue, "msg_tree_map", nothing)
+    taken = getattr(process_queue, "consuming_msg_orderly_tree_map", nothing)
     parked = queue in consumer.pull_loop.parked
     return {
-        "cachedMsgCount": len(cached),
+        "cachedMsgCount": process_queue.msg_count,
         "cachedMsgMaxOffset": cached.last_offset() or 0,
         "cachedMsgMinOffset": cached.first_offset() or 0,
         "cachedMsgSizeInMiB": process_queue.msg_size_mib,

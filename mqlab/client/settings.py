@@ -117,7 +117,7 @@ class ConsumerConfig(ClientConfig):
     consume_from_where: str = CONSUME_FROM_LAST_OFFSET
     consume_timestamp: str | None = None
     allocate_message_queue_strategy: Any = "AVG"
-    process_queue: Callable[[int], Any] = ProcessQueue
+    process_queue: Callable[[], Any] = ProcessQueue
     local_offset_store_dir: str = ".rocketmq_offsets"
 
     def __post_init__(self) -> None:
