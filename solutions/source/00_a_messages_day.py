@@ -359,7 +359,8 @@ check("lab00.find")
 # %%
 rows = lab.timeline().table().to_dicts()
 for kind in ("message.stored", "listener.started", "offset.committed"):
-    print(next(row for row in rows if row["kind"] == kind), "\n")
+    row = next(row for row in rows if row["kind"] == kind)
+    print({name: row[name] for name in ("now_ms", "node", "kind", "values")}, "\n")
 
 
 # %%

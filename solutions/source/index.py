@@ -1,0 +1,29 @@
+# %% [markdown]
+# # mqlab: the labs
+#
+# How does a message broker work inside? Here is one to take apart: Apache RocketMQ (消息队列) small enough to read, with
+# the same files on disk, the same frames on the wire and the same decisions, running inside a notebook. You can stop it,
+# step through it, play it again and break it.
+#
+# | lab | what it opens | you need | minutes |
+# |---|---|---|---|
+# | [00 A message's day](00-a-messages-day.ipynb) | send, store, pull, consume, acknowledge; two groups read one topic; a crash | Python | 60 |
+# | [10 Spark reads the broker](10-spark-reads-the-broker.ipynb) | a commit log as a table: messages for each topic and queue | lab 00, some Spark | 20 |
+#
+# Begin with lab 00.
+
+# %% [markdown]
+# ## How a lab works
+#
+# - **Shift+Enter** runs a cell and goes on to the next. Work from the top; every lab also runs from top to bottom as it
+#   is (*Run > Run All Cells*).
+# - `predict(...)` asks before it shows. Replace the `...` by your answer; it is locked, so that you can compare.
+# - A cell that begins with `# exercise:` is yours. Write the function, run the cell, then the `check(...)` under it. It
+#   says "not started", or which rule your answer breaks and where that shows first, or that it passes.
+# - `hint("lab00.find")` gives the first of three hints, and when run again the next.
+# - A run is a **story** with a seed: the same story and seed give the same world again, to the byte. So try things. Nothing
+#   that you do in one cell can spoil another.
+# - To begin again from nothing: *Kernel > Restart Kernel and Run All Cells*.
+#
+# Something does not work? Open a terminal (*File > New > Terminal*) and run `mqlab doctor`: it says what is there, what is
+# missing, and what each missing part switches off.
