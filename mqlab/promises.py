@@ -43,12 +43,15 @@ class Promise(Generic[T]):
 
     @classmethod
     def of(cls, value: T) -> Promise[T]:
+        """A promise that has its value."""
         promise: Promise[T] = cls()
         promise.resolve(value)
         return promise
 
     @classmethod
     def failed(cls, error: BaseException) -> Promise[Any]:
+        """A promise that has its error."""
+        """A promise that has its error already."""
         promise: Promise[Any] = cls()
         promise.reject(error)
         return promise
