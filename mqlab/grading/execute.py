@@ -224,7 +224,8 @@ def watchdog(order: Order, record_file: Path) -> threading.Timer:
 def write_record(record: Record, path: Path) -> None:
     """Write a record whole or not at all."""
     draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    text = json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
+    draft.write_bytes(text.encode("utf-8", "backslashreplace"))  # half a character stays one, as a JSON escape
     os.replace(draft, path)
 
 

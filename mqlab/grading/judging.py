@@ -81,7 +81,8 @@ def hidden_seeds(exercise: Exercise, class_seed: str, count: int) -> list[int]:
 
 
 def short(text: str, limit: int = MAX_TEXT) -> str:
-    """A text cut in its middle to a length that a page can bear."""
+    """A text that any file can hold, cut in its middle to a length that a page can bear."""
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     if len(text) <= limit:
         return text
     half = limit // 2

@@ -27,7 +27,7 @@ import mqlab.teach.cases
 from mqlab.errors import UsageError
 from mqlab.grading.desk import AnswerStopped, Desk
 from mqlab.grading.job import Job
-from mqlab.grading.judging import hidden_seeds, judge, raised
+from mqlab.grading.judging import hidden_seeds, judge, raised, short
 from mqlab.grading.verdict import HIDDEN, PUBLIC, STOPPED, CaseResult
 from mqlab.teach.exercises import Case, Exercise, exercise
 
@@ -56,7 +56,9 @@ class Judge:
         try:
             found = self.desk.load(exercise_id, answer.source, answer.names, answer.limits)
         except AnswerStopped as stopped:
-            self.unable[exercise_id] = CaseResult("the cell itself", PUBLIC, STOPPED, str(stopped), cause=stopped.kind)
+            self.unable[exercise_id] = CaseResult(
+                "the cell itself", PUBLIC, STOPPED, short(str(stopped)), cause=stopped.kind
+            )
             raise
         except Exception as error:
             self.unable[exercise_id] = raised("the cell itself", PUBLIC, error)

@@ -15,6 +15,7 @@ Left out: archives (unpack them first) and links (they are named, not followed).
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -51,12 +52,17 @@ def find_submissions(folder: Path, labs: Sequence[Lab], roster: Iterable[str] = 
         if path.name.startswith(".") or path.name in SKIPPED_FOLDERS:
             continue
         if path.is_dir() and not path.is_symlink() and path.suffix != ".ipynb":
-            handed_in.setdefault(student_of(path.name), []).extend(_notebooks(path))
+            handed_in.setdefault(student_of(readable(path.name)), []).extend(_notebooks(path))
         elif path.suffix == ".ipynb" or path.is_symlink():
-            handed_in.setdefault(student_of(path.name), []).append(path)
+            handed_in.setdefault(student_of(readable(path.name)), []).append(path)
     if not handed_in:
         raise UsageError(f"{folder} holds no notebooks and no student folders")
     return [_chosen(student, lab, paths, labs, folder) for student, paths in sorted(handed_in.items()) for lab in labs]
+
+
+def readable(name: str) -> str:
+    """A file's name as text that can be printed, whatever bytes it is made of."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def student_of(name: str) -> str:
@@ -103,7 +109,7 @@ def _chosen(student: str, lab: Lab, paths: list[Path], labs: Sequence[Lab], fold
         return Submission(student, lab.number, None, note=others)
     best = max(scored, key=lambda item: (item[0], item[1]))[2]
     note = "" if len(scored) == 1 else f"{len(scored)} notebooks of this lab; {best.name} was judged"
-    return Submission(student, lab.number, best, str(best.relative_to(folder)), note)
+    return Submission(student, lab.number, best, readable(str(best.relative_to(folder))), readable(note))
 
 
 def _belongs(path: Path, lab: Lab, labs: Sequence[Lab], count: int) -> int:

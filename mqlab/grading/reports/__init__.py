@@ -47,4 +47,4 @@ def write_reports(out: Path, records: Sequence[Record], *, seed: str, show_hidde
         texts[f"feedback/{name}.html"] = feedback.page(record, show_hidden)
         texts[f"gradescope/{name}.json"] = gradescope.results(record, show_hidden)
     for name, text in texts.items():
-        (out / name).write_text(text, "utf-8", newline="")
+        (out / name).write_bytes(text.encode("utf-8", "backslashreplace"))

@@ -1,0 +1,165 @@
+"""The walls are tried before anything runs; where there are none, the command refuses and says what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import select
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mqlab.cli import main
+from mqlab.errors import UsageError
+from mqlab.grading import sandbox as sandbox_module
+from mqlab.grading.desk import Desk
+from mqlab.grading.limits import Limits
+from mqlab.grading.sandbox import Sandbox, SandboxUnavailable, probe
+from tests.grading.course import save, untouched
+
+
+def test_the_walls_hold(walls: Sandbox, tmp_path: Path) -> None:
+    save(b"secret", tmp_path / "solutions" / "lab.py")
+    probe(walls, (str(tmp_path / "solutions"),))
+
+
+def test_a_folder_that_can_be_read_is_found_out(walls: Sandbox, tmp_path: Path) -> None:
+    save(b"secret", tmp_path / "lab.py")
+    tmp_path.chmod(0o755)
+    open_walls = Sandbox("bwrap", readable=(str(tmp_path),))
+    with pytest.raises(SandboxUnavailable, match="could read"):
+        probe(open_walls, (str(tmp_path),))
+
+
+def test_what_is_hidden_is_covered_even_inside_what_is_readable(walls: Sandbox, tmp_path: Path) -> None:
+    save(b"secret", tmp_path / "solutions" / "lab.py")
+    probe(
+        Sandbox("bwrap", readable=(str(tmp_path),), hidden=(str(tmp_path / "solutions"),)),
+        (str(tmp_path / "solutions"),),
+    )
+
+
+def test_an_answer_is_nobody_in_particular_and_sees_only_what_it_may(walls: Sandbox, tmp_path: Path) -> None:
+    save("данные 数据".encode(), tmp_path / "shown" / "data.txt")
+    tmp_path.chmod(0o755)
+    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path / "shown"),), limits=Limits(seconds=5)))
+    source = (
+        "import os\n"
+        "def who():\n    return os.getuid(), os.geteuid(), os.getgroups()\n"
+        "def read(path):\n    with open(path, 'rb') as file:\n        return file.read()\n"
+        "def listed(path):\n    return sorted(os.listdir(path))\n"
+        "def write(path):\n    with open(path, 'w') as file:\n        file.write('x')\n"
+    )
+    names = desk.load("lab.a", source, ["who", "read", "listed", "write"])
+    uid, euid, groups = names["who"]()
+    assert uid == euid != 0 and 0 not in groups
+    assert names["read"](str(tmp_path / "shown" / "data.txt")) == "данные 数据".encode()
+    assert names["listed"](str(tmp_path)) == ["shown"]
+    for path in (tmp_path / "shown" / "data.txt", tmp_path / "new", Path.home() / "x"):
+        with pytest.raises(OSError):
+            names["write"](str(path))
+    assert names["write"]("/tmp/mine") is None
+    assert not Path("/tmp/mine").exists()
+    desk.close()
+
+
+def test_limits_bind(walls: Sandbox) -> None:
+    desk = Desk(Sandbox("bwrap", limits=Limits(seconds=10, memory_mb=512, processes=4, file_mb=1)))
+    source = (
+        "import os\n"
+        "def fill():\n    return len(bytearray(1 << 30))\n"
+        "def write():\n    with open('/tmp/big', 'wb') as file:\n        file.write(bytes(2 << 20))\n"
+        "def fork():\n    made = 0\n    for _ in range(20):\n        if os.fork() == 0:\n"
+        "            import time\n            time.sleep(30)\n"
+        "            os._exit(0)\n        made += 1\n    return made\n"
+    )
+    names = desk.load("lab.a", source, ["fill", "write", "fork"])
+    with pytest.raises(MemoryError):
+        names["fill"]()
+    with pytest.raises(OSError):
+        names["write"]()
+    with pytest.raises(BlockingIOError):
+        names["fork"]()
+    desk.close()
+
+
+@pytest.fixture
+def asked(course: Path, tmp_path: Path) -> list[str]:
+    save(untouched(course), tmp_path / "in" / "anna.ipynb")
+    out = str(tmp_path / "out")
+    return ["grade", str(tmp_path / "in"), "--lab", "99", "--course", str(course), "--out", out]
+
+
+def refusal(asked: list[str]) -> str:
+    result = CliRunner().invoke(main, asked)
+    assert result.exit_code == 1, result.output
+    assert not (Path(asked[-1]) / "records").exists()
+    return result.output
+
+
+def test_without_bubblewrap_the_command_refuses(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox_module.shutil, "which", lambda name: None)
+    said = refusal(asked)
+    assert "apt-get install bubblewrap" in said and "--unsafe-no-sandbox" in said
+
+
+def test_on_a_mac_the_command_refuses(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox_module.platform, "system", lambda: "Darwin")
+    said = refusal(asked)
+    assert "Darwin" in said and "virtual machine" in said and "--unsafe-no-sandbox" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("bwrap: setting up uid map: Permission denied", "apparmor_restrict_unprivileged_userns"),
+        ("bwrap: Creating new namespace failed: Operation not permitted", "user namespaces are restricted"),
+        ("bwrap: pivot_root: Operation not permitted", "container"),
+    ],
+)
+def test_where_bubblewrap_cannot_run_the_command_says_why(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch, words: str, advice: str
+) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", words)
+    monkeypatch.setattr(sandbox_module.shutil, "which", lambda name: "/usr/bin/bwrap")
+    monkeypatch.setattr(sandbox_module, "_bwrap_options", lambda: "")
+    monkeypatch.setattr(sandbox_module.subprocess, "run", lambda *given, **more: failed)
+    said = refusal(asked)
+    assert words in said and advice in said
+
+
+def test_limits_are_checked_by_name() -> None:
+    assert Limits.of({"seconds": 3}).seconds == 3
+    with pytest.raises(UsageError, match="no limit 'second'"):
+        Limits.of({"second": 3})
+    with pytest.raises(UsageError, match="positive"):
+        Limits.of({"seconds": -1})
+    assert Limits(seconds=1, memory_mb=9).widest(Limits(seconds=5, memory_mb=3)) == Limits(seconds=5, memory_mb=9)
+
+
+@pytest.mark.skipif(platform.system() != "Linux", reason="asks /proc")
+def test_no_worker_outlives_its_desk(walls: Sandbox) -> None:
+    desk = Desk(walls)
+    desk.load("lab.a", "import os\nif os.fork() == 0:\n    import time\n    time.sleep(600)\n", [])
+    assert desk._process is not None
+    watched = [os.pidfd_open(pid) for pid in children(desk._process.pid)]
+    assert len(watched) >= 2
+    desk.close()
+    for descriptor in watched:  # readable once its process has ended
+        assert select.select([descriptor], [], [], 10)[0]
+        os.close(descriptor)
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
+    direct = [int(word) for word in text.split()]
+    return direct + [below for one in direct for below in children(one)]
+
+
+def test_bubblewrap_is_looked_for_by_name(walls: Sandbox) -> None:
+    assert walls.command()[0] == "bwrap" and shutil.which("bwrap")
+    assert "--unshare-net" in walls.command() or "--unshare-all" in walls.command()
+    assert "--clearenv" in walls.command() and "--die-with-parent" in walls.command()
