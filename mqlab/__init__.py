@@ -41,8 +41,14 @@ __all__ = [
     "play",
 ]
 
-_HOMES = {"every_crash": "runtime.crashes", "Lab": "runtime.lab", "play": "runtime.lab", "Message": "wire.message", "MessageExt": "wire.message",
-          "MessageQueue": "wire.message"}  # fmt: skip
+_HOMES = {
+    "Lab": "runtime.lab",
+    "Message": "wire.message",
+    "MessageExt": "wire.message",
+    "MessageQueue": "wire.message",
+    "every_crash": "runtime.crashes",
+    "play": "runtime.lab",
+}
 
 
 def __getattr__(name: str) -> Any:

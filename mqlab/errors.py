@@ -1,6 +1,6 @@
 """Every error mqlab raises on purpose, in two families: you did something wrong, or something outside went wrong.
 
-Mirrors: org.apache.rocketmq.client.exception and org.apache.rocketmq.remoting.exception. Lab 00 meets the first of them.
+Mirrors: the exception packages of RocketMQ's client and remoting modules. Lab 00 meets the first of them.
 
     MqlabError
     ├── UsageError          the call cannot mean anything: a wrong name, range or combination
@@ -50,7 +50,13 @@ class CorruptionError(MqlabError):
     code = "corruption"
 
     def __init__(
-        self, text: str, *, where: str = "", offset: int | None = None, expected: object = None, found: object = None,
+        self,
+        text: str,
+        *,
+        where: str = "",
+        offset: int | None = None,
+        expected: object = None,
+        found: object = None,
         hint: str = "",
     ) -> None:
         place = f" in {where}" if where else ""
@@ -89,7 +95,9 @@ class BrokerError(MqlabError):
     code = "broker"
 
     def __init__(self, response_code: int, remark: str | None, *, address: str = "", hint: str = "") -> None:
-        super().__init__(f"CODE: {response_code}  DESC: {remark}" + (f"  FROM: {address}" if address else ""), hint=hint)
+        super().__init__(
+            f"CODE: {response_code}  DESC: {remark}" + (f"  FROM: {address}" if address else ""), hint=hint
+        )
         self.response_code = response_code
         self.remark = remark
         self.address = address

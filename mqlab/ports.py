@@ -75,7 +75,7 @@ class Network(Protocol):
 
 
 class Mapping(Protocol):
-    """A file of fixed size in memory. ``view`` is read directly; writes go through ``write`` so that a driver sees them.
+    """A file of fixed size in memory. Read ``view`` directly; write through ``write``, so that a driver sees it.
 
     ``zero`` makes bytes zero and writes only where they are not (the tail of a log may be a gigabyte of holes).
 
@@ -132,7 +132,7 @@ class Files(Protocol):
 
 
 class FileLock(Protocol):
-    """An exclusive lock between processes on byte 0 of a file; made by ``Files.lock``, which raises StoreError if taken."""
+    """An exclusive lock between processes on byte 0 of a file, made by ``Files.lock`` (StoreError if taken)."""
 
     def release(self) -> None: ...
 
@@ -159,7 +159,7 @@ class Workers(Protocol):
     """Where a learner's code runs, and how a caller waits.
 
     ``call`` runs ``start`` on the node (in its mailbox where there are threads) and blocks its caller until the promise
-    that ``start`` returns is settled: a listener's coroutine or thread, or the notebook (which plays the world forward).
+    that ``start`` returns is settled: a listener's coroutine or thread, or the notebook, which plays the world.
     Every blocking method of a client is one line: ``return self.ports.workers.call(lambda: self.send_async(message))``.
     """
 
@@ -193,7 +193,7 @@ class Ports:
 
 
 def next_on_grid(due_ms: int, period_ms: int, origin_ms: int = 0) -> int:
-    """The first moment at or after ``due_ms`` on a grid: where RocketMQ polls every ``period_ms``, mqlab rounds up to it.
+    """The first moment at or after ``due_ms`` on a grid: where RocketMQ polls, mqlab rounds up.
 
     >>> next_on_grid(10_001, 100), next_on_grid(10_000, 100), next_on_grid(12, 10, origin_ms=5)
     (10100, 10000, 15)

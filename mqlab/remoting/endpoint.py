@@ -93,7 +93,9 @@ class Channel:
         self._connection.send(wire_command.encode(command))
 
     def _lost(self, command: RemotingCommand) -> RemotingError:
-        return RemotingError(f"{request_name(command.code)}: the channel to {self.remote_address} is closed", code="closed")
+        return RemotingError(
+            f"{request_name(command.code)}: the channel to {self.remote_address} is closed", code="closed"
+        )
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else "closed"

@@ -36,7 +36,7 @@ class ClientVerbs:
     def transaction_producer(  # type: ignore[misc]
         self: Lab, group: str, listener: Any, *, name: str | None = None, **settings: Any
     ) -> Any:
-        """A started producer of half messages; ``listener`` has execute_local_transaction and check_local_transaction."""
+        """A started producer of half messages; the listener executes and checks the local transaction."""
 
         def make(ports: Ports, group: str, servers: list[str], **settings: Any) -> TransactionProducer:
             return TransactionProducer(ports, group, servers, listener, **settings)
@@ -58,7 +58,13 @@ class ClientVerbs:
         return self._client("consumer", group, name, 2, LitePullConsumer, settings)
 
     def _client(  # type: ignore[misc]
-        self: Lab, kind: str, group: str, name: str | None, cores: int, make: Callable[..., Any], settings: dict[str, Any]
+        self: Lab,
+        kind: str,
+        group: str,
+        name: str | None,
+        cores: int,
+        make: Callable[..., Any],
+        settings: dict[str, Any],
     ) -> NodeHandle:
         name = name or f"{group}-1"
         if name in self.handles:

@@ -28,7 +28,6 @@ from mqlab.runtime.sim import SimWorld
 from mqlab.runtime.sim_workers import ListenerCoroutine
 from mqlab.runtime.story import Story, StoryTeller
 
-
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 

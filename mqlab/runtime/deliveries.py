@@ -1,6 +1,6 @@
 """Every delivery to a listener, one row each, written while the world runs and kept when the journal is bounded.
 
-Mirrors: what RocketMQ's message trace (RMQ_SYS_TRACE_TOPIC) tells of a consumer, without its gaps. Lab 00 reads it first.
+Mirrors: what RocketMQ's message trace tells of a consumer, without its gaps. Lab 00 reads it first.
 
     msg_id  topic  message_queue  queue_offset  client  started_ms  ended_ms  status  reconsume_times
     and the absences: FILTERED_BY_BROKER  FILTERED_BY_CLIENT  RESULT_DISCARDED  NOT_PULLED
@@ -23,7 +23,7 @@ RESULT_DISCARDED = "RESULT_DISCARDED"
 
 @dataclass(slots=True)
 class Delivery:
-    """One message given to one listener once; times in ms, ``ended_ms`` None while it runs (or for ever: the node died)."""
+    """One message given to one listener once; times in ms, ``ended_ms`` None while it runs or if its node died."""
 
     group: str
     msg_id: str

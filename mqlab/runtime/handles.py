@@ -82,7 +82,7 @@ class NodeHandle:
             return None  # it died while it started: the next life starts again
 
     def on_its_node(self, verb: Callable[[], Any]) -> Any:
-        """Servers have no blocking verbs of their own: theirs run in the node's mailbox. Clients see to it themselves."""
+        """Servers have no blocking verbs of their own: theirs run in the node's mailbox. Clients do so themselves."""
         if self.role in SERVERS:
             return self._ports.workers.call(lambda: Promise.of(verb()))
         return verb()

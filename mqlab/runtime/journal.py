@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NOTEBOOK = -1  # the cause of a step that nobody armed
 
+
 class Change(NamedTuple):
     """One thing that a step changed: a kind and its values."""
 
@@ -83,7 +84,7 @@ class StepRecord:
 class Journal:
     """The records of one world, in order; indexable by step number.
 
-    ``limit`` bounds how many records stay in memory: the oldest go, ``dropped`` counts them, the digest still covers them.
+    ``limit`` bounds how many records stay in memory: the oldest go, ``dropped`` counts them, the digest covers them.
 
     >>> journal = Journal(); _ = journal.add(StepRecord(0, 5, "broker-a", "frame", NOTEBOOK)); journal[0].kind
     'frame'

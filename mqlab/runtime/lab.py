@@ -134,7 +134,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
     # things shared by listeners ------------------------------------------------------------------------------------
 
     def resource(self, name: str, *, slots: int | None = None) -> Resource:
-        """A shared thing to wait for, made when ``slots`` is given: ``with lab.resource("db"): context.sleep("20ms")``."""
+        """A shared thing to wait for, made when ``slots`` is given: ``with lab.resource("db"): …``."""
         if slots is not None:
             self._resources[name] = Resource(self.world, name, slots)
         if name not in self._resources:

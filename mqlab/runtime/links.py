@@ -152,6 +152,7 @@ class Links:
             del self._listeners[address]
 
     def partition(self, one: str, other: str) -> None:
+        """Hold back what two nodes send each other until heal()."""
         pair = frozenset((one, other))
         if pair not in self._partitions:
             self._partitions.append(pair)
@@ -166,6 +167,7 @@ class Links:
                     connection.send(data)
 
     def drop(self, sender: str, receiver: str, count: int) -> None:
+        """Lose the next frames from one node to another."""
         self._drops[sender, receiver] = self._drops.get((sender, receiver), 0) + count
 
     # inside ------------------------------------------------------------------------------------------------------
@@ -183,9 +185,7 @@ class Links:
             self._close_here(client, "refused")
             return
         _, on_accept, on_data, on_closed = listener
-        server = Link(
-            self, target, client.node, client.remote_address, client.local_address, on_data, on_closed
-        )
+        server = Link(self, target, client.node, client.remote_address, client.local_address, on_data, on_closed)
         server.peer, client.peer = client, server
         self._connections.setdefault(target.name, []).append(server)
         on_accept(server)

@@ -121,7 +121,11 @@ def _tables_of(name: str, broker: Any) -> Snapshot:
 
 def _files_of(name: str, directory: Path) -> Snapshot:
     return {
-        f"{name} file {path.relative_to(directory).as_posix()}": f"{path.stat().st_size} B {zlib.crc32(path.read_bytes()):08x}"
+        f"{name} file {path.relative_to(directory).as_posix()}": _fingerprint(path.read_bytes())
         for path in directory.rglob("*")
         if path.is_file() and path.name not in ("lock", "abort")
     }
+
+
+def _fingerprint(content: bytes) -> str:
+    return f"{len(content)} B {zlib.crc32(content):08x}"

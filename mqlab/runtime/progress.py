@@ -1,6 +1,6 @@
 """How far a group has come, queue by queue, read from the brokers' and consumers' own tables.
 
-Mirrors: consumerProgress of mqadmin (ConsumeStats, OffsetWrapper); formulas of DefaultMQAdminExtImpl. Labs 00, 04 and 09.
+Mirrors: consumerProgress of mqadmin (ConsumeStats, OffsetWrapper); same formulas. Labs 00, 04 and 09.
 
     topic  broker  queue  broker_offset  consumer_offset  pull_offset  lag  inflight  client  last_timestamp
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueueProgress:
-    """One queue of a group. Offsets are next-to-read; ``consumer_offset`` -1: nothing committed yet (lag counts from 0)."""
+    """One queue of a group. Offsets are next-to-read; ``consumer_offset`` -1: nothing committed, lag counts from 0."""
 
     topic: str
     broker: str

@@ -3,7 +3,7 @@
 Mirrors: a connection pool and a SQL database beside a RocketMQ consumer; SQLite stands for any of them. Lab 04 and 09.
 
     with lab.resource("db", slots=10): context.sleep("20ms")     the eleventh waits, in virtual time
-    with lab.database("billing").connect() as connection: …      a file; it survives kill, what was not committed does not
+    with lab.database("billing").connect() as connection: …    a file: it survives kill, what is not committed does not
 
 A listener that dies while it holds either gives it back: its connections are closed, which rolls back.
 Left out: fairness rules other than first come, first served.
@@ -11,11 +11,13 @@ Left out: fairness rules other than first come, first served.
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mqlab.errors import UsageError
 from mqlab.promises import Promise
@@ -24,6 +26,8 @@ from mqlab.runtime.sim import SimWorld
 
 if TYPE_CHECKING:
     from mqlab.runtime.threads import ThreadWorld
+
+T = TypeVar("T")
 
 LOCK_RETRY_MS = 10
 LOCK_TIMEOUT_MS = 5_000
@@ -102,15 +106,19 @@ class WaitingConnection(sqlite3.Connection):
     world: SimWorld
 
     def execute(self, *args: Any) -> sqlite3.Cursor:
-        return self._patiently(super().execute, *args)
+        """As sqlite3's, waiting for a lock in virtual time."""
+        return self._patiently(lambda: super(WaitingConnection, self).execute(*args))
 
     def executemany(self, *args: Any) -> sqlite3.Cursor:
-        return self._patiently(super().executemany, *args)
+        """As sqlite3's, waiting for a lock in virtual time."""
+        return self._patiently(lambda: super(WaitingConnection, self).executemany(*args))
 
     def executescript(self, *args: Any) -> sqlite3.Cursor:
-        return self._patiently(super().executescript, *args)
+        """As sqlite3's, waiting for a lock in virtual time."""
+        return self._patiently(lambda: super(WaitingConnection, self).executescript(*args))
 
     def commit(self) -> None:
+        """As sqlite3's, waiting for a lock in virtual time."""
         self._patiently(super().commit)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
@@ -120,17 +128,17 @@ class WaitingConnection(sqlite3.Connection):
         self.rollback()
         return False
 
-    def _patiently(self, act: Any, *args: Any) -> Any:
+    def _patiently(self, act: Callable[[], T]) -> T:
         waited_ms = 0
         while True:
             try:
-                return act(*args)
+                return act()
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or waited_ms >= LOCK_TIMEOUT_MS:
                     raise
             pause: Promise[None] = Promise()
             due_ms = self.world.now_ms + LOCK_RETRY_MS
-            self.world.arm(self.world.outside, due_ms, "database.retry", lambda pause=pause: pause.resolve(None))
+            self.world.arm(self.world.outside, due_ms, "database.retry", functools.partial(pause.resolve, None))
             wait(self.world, pause)
             waited_ms += LOCK_RETRY_MS
 

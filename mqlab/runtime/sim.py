@@ -41,9 +41,7 @@ class Event:
 
     __slots__ = ("action", "armed_by", "due_ms", "kind", "node", "pending", "periodic")
 
-    def __init__(
-        self, node: SimNode, due_ms: int, kind: str, action: Action, armed_by: int, periodic: bool
-    ) -> None:
+    def __init__(self, node: SimNode, due_ms: int, kind: str, action: Action, armed_by: int, periodic: bool) -> None:
         self.node = node
         self.due_ms = due_ms
         self.kind = kind
@@ -230,7 +228,7 @@ class SimWorld:
 
     def advance(self) -> StepRecord | None:
         """One step, inside the story when one is paused."""
-        if self.storyteller is not None and self.storyteller.is_paused:
+        if self.storyteller is not None and self.storyteller.is_paused():
             return self.storyteller.step()
         return self.step()
 
@@ -266,7 +264,9 @@ class SimWorld:
                 if due is None or due > end_ms:
                     if due is not None:
                         self.now_ms = end_ms
-                    why = "nothing is left that could happen" if due is None else f"{limit_ms} ms of virtual time passed"
+                    why = (
+                        "nothing is left that could happen" if due is None else f"{limit_ms} ms of virtual time passed"
+                    )
                     raise LimitReached(
                         f"{what} did not come true: {why} (now {self.now_ms}, step {self.journal.next_step})",
                         hint="lab.upcoming(5) shows what is armed; limit= allows more time",

@@ -139,7 +139,7 @@ class SimWorkers:
         return f"<SimWorkers of {self.node.name}: {len(self._running)} running, {self._computing}/{self.cores} cores>"
 
 
-class ListenerCoroutine(greenlet.greenlet):
+class ListenerCoroutine(greenlet.greenlet):  # type: ignore[misc]  # greenlet has no types
     """One call of a listener, as something that can stop at a wait and go on in a later step."""
 
     def __init__(self, workers: SimWorkers, body: Callable[[], None]) -> None:
@@ -242,12 +242,13 @@ def _sleep_is_watched() -> Iterator[None]:
     """While a listener runs, a real time.sleep says what to write instead: it would stop the whole world."""
     real_sleep = time.sleep
 
-    def watched(seconds: float) -> None:
-        warnings.warn(
-            f"time.sleep({seconds!r}) in a listener stops the whole simulation and passes no virtual time: "
-            f'write context.sleep("{round(float(seconds) * 1000)}ms")',
-            stacklevel=2,
-        )
+    def watched(seconds: Any) -> None:
+        if current_listener() is not None:  # other threads of this process sleep as they like
+            warnings.warn(
+                f"time.sleep({seconds!r}) in a listener stops the whole simulation and passes no virtual time: "
+                f'write context.sleep("{round(float(seconds) * 1000)}ms")',
+                stacklevel=2,
+            )
         real_sleep(seconds)
 
     time.sleep = watched

@@ -40,7 +40,6 @@ class StoryTeller:
         world.before_step = self._before_step
         world.storyteller = self
 
-    @property
     def is_paused(self) -> bool:
         """The story is in the middle: the world goes on inside it."""
         return self._coroutine is not None and not self._coroutine.dead and greenlet.getcurrent() is not self._coroutine
@@ -50,7 +49,7 @@ class StoryTeller:
         self._lab = lab
         self._coroutine = greenlet.greenlet(lambda: story(lab))
         self._coroutine.switch()
-        if not self.is_paused:
+        if not self.is_paused():
             self._until_step = None
 
     def step(self) -> StepRecord | None:
@@ -58,11 +57,11 @@ class StoryTeller:
         world = self._world
         before = world.journal.next_step
         self._until_step = before + 1
-        while self.is_paused and world.journal.next_step == before:
+        while self.is_paused() and world.journal.next_step == before:
             assert self._coroutine is not None
             self._coroutine.parent = greenlet.getcurrent()
             self._coroutine.switch()
-            if not self.is_paused:
+            if not self.is_paused():
                 self._until_step = None
         return world.step() if world.journal.next_step == before else world.journal[before]
 
@@ -79,7 +78,7 @@ class StoryTeller:
 
     def check_faults_used(self) -> None:
         """UsageError for faults at steps that the story never reached."""
-        if self._faults and not self.is_paused:
+        if self._faults and not self.is_paused():
             late = min(self._faults)
             raise UsageError(
                 f"the story ended at step {self._world.journal.next_step}, before the fault at step {late}",

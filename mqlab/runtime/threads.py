@@ -132,6 +132,7 @@ class ThreadWorld:
                 watcher(record, change)
 
     def annotate(self, about: Any) -> None:
+        """Say what the calling thread's step is about (the frame that arrived)."""
         record: StepRecord | None = getattr(self._local, "record", None)
         if record is not None:
             record.about = about
@@ -269,6 +270,7 @@ class ThreadWorkers:
             self.sleep(ms)
 
     def end(self) -> None:
+        """The process is gone: no pool takes up another call."""
         for pool in self._pools:
             pool.shutdown()
         self._pools.clear()

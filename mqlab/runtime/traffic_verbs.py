@@ -99,7 +99,9 @@ class TrafficVerbs:
         """Do something (called with this Lab, or with nothing) when this long has passed since the Lab began."""
         due_ms = self.began_ms + milliseconds(time)
         if due_ms < self.now_ms:
-            raise UsageError(f"{time!r} after the beginning has passed already: {self.now_ms - self.began_ms} ms are over")
+            raise UsageError(
+                f"{time!r} after the beginning has passed already: {self.now_ms - self.began_ms} ms are over"
+            )
         takes_lab = any(p.default is p.empty for p in inspect.signature(action).parameters.values())
         self.world.at(due_ms, (lambda: action(self)) if takes_lab else action)
 

@@ -57,7 +57,14 @@ class Decides:
     def check_local_transaction(self, message: Any) -> str:
         self.checks[message.keys] += 1
         self.seen.append(
-            ("tx-check", message.topic, message.keys, message.tags, message.reconsume_times, str(self.checks[message.keys]))
+            (
+                "tx-check",
+                message.topic,
+                message.keys,
+                message.tags,
+                message.reconsume_times,
+                str(self.checks[message.keys]),
+            )
         )
         return "COMMIT_MESSAGE" if message.keys.startswith("later") else "UNKNOW"
 
@@ -90,7 +97,11 @@ def send_everything(lab: Lab, record: dict[str, Any], units: list[dict[str, Any]
                 compress_type = kind.removeprefix("compressed-")
                 sender = lab.producer("producer-group", name=f"producer-{compress_type}", compress_type=compress_type)
                 message = message_of(unit, topic, long_body)
-            sender.send(message or message_of(unit, topic), selector=lambda queues, message, arg: queues[arg], arg=sent["queueId"])
+            sender.send(
+                message or message_of(unit, topic),
+                selector=lambda queues, message, arg: queues[arg],
+                arg=sent["queueId"],
+            )
 
 
 def consume_everything(lab: Lab, record: dict[str, Any], seen: list[Seen]) -> None:
@@ -167,7 +178,18 @@ def day(unpacked_expectations: Any) -> tuple[Lab, Counter[Seen], Counter[Seen]]:
     return lab, Counter(seen), Counter(there)
 
 
-GROUPS = ["g-orders", "g-orderly", "g-broadcast", "g-sql", "g-flow", "g-batch", "g-delayed", "g-transfer", "g-lite", "tx-check"]
+GROUPS = [
+    "g-orders",
+    "g-orderly",
+    "g-broadcast",
+    "g-sql",
+    "g-flow",
+    "g-batch",
+    "g-delayed",
+    "g-transfer",
+    "g-lite",
+    "tx-check",
+]
 
 
 @pytest.mark.parametrize("who", GROUPS)
@@ -200,7 +222,9 @@ def test_the_same_topics(day: tuple[Lab, Counter[Seen], Counter[Seen]], real_sto
 @pytest.mark.parametrize(
     "name", ["topics.json", "subscriptionGroup.json", "consumerOffset.json", "delayOffset.json", "consumerFilter.json"]
 )
-def test_config_files_have_the_same_shape(name: str, day: tuple[Lab, Counter[Seen], Counter[Seen]], real_store: Any) -> None:
+def test_config_files_have_the_same_shape(
+    name: str, day: tuple[Lab, Counter[Seen], Counter[Seen]], real_store: Any
+) -> None:
     from mqlab.wire import java_json
 
     lab, _, _ = day

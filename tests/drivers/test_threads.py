@@ -34,7 +34,7 @@ def test_two_groups_read_everything_under_threads() -> None:
     with Lab(driver="threads", speed=20) as lab:
         lab.create_topic("orders")
         for group in ("billing", "shipping"):
-            # LAST would skip what is stored between "no offset yet" and "then your largest, please": a race, RocketMQ's too
+            # LAST skips what is stored between "no offset yet" and "then your largest": a race, and RocketMQ's too
             consumer = lab.push_consumer(group, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
             consumer.subscribe("orders")
             consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)

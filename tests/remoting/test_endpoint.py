@@ -36,7 +36,9 @@ class Two:
         self.address = f"{server.ip}:1"
         self.told: list[RemotingCommand] = []
         client = self.world.add_node("client", RealFiles())
-        self.client = Remoting(client, {RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: lambda c, r, reply: self.told.append(r)})
+        self.client = Remoting(
+            client, {RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: lambda c, r, reply: self.told.append(r)}
+        )
 
     def echo(self, channel: Channel, asked: RemotingCommand, reply: Reply) -> None:
         self.channels.append(channel)
@@ -92,7 +94,7 @@ def test_a_one_way_request_is_never_answered() -> None:
 
 def test_no_answer_in_time_is_an_error_and_a_late_one_is_ignored() -> None:
     two = Two()
-    with pytest.raises(RemotingError, match="PULL_MESSAGE .* within 50 ms") as caught:
+    with pytest.raises(RemotingError, match=r"PULL_MESSAGE .* within 50 ms") as caught:
         two.answer(request(two.HOLD), timeout_ms=50)
     assert (caught.value.code, caught.value.not_done) == ("timeout", False)
     asked, reply = two.held[0]

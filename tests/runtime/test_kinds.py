@@ -31,7 +31,9 @@ def texts(node: ast.expr) -> Iterator[str]:
 
 
 def test_every_noted_kind_is_in_the_table() -> None:
-    noted = {text for call in calls() if name_of(call) in ("note", "_note") and call.args for text in texts(call.args[0])}
+    noted = {
+        text for call in calls() if name_of(call) in ("note", "_note") and call.args for text in texts(call.args[0])
+    }
     assert len(noted) > 50
     assert not noted - set(CHANGE_KINDS)
 

@@ -50,7 +50,9 @@ def test_frames_keep_their_order_and_take_the_latency() -> None:
     world, server, client = two_nodes()
     heard = echo_server(server)
     answers: list[tuple[bytes, int]] = []
-    link = client.network.connect(f"{server.ip}:1", lambda _, data: answers.append((data, world.now_ms)), lambda *_: None)
+    link = client.network.connect(
+        f"{server.ip}:1", lambda _, data: answers.append((data, world.now_ms)), lambda *_: None
+    )
     link.send("заказ".encode())
     link.send("订单😀".encode())
     world.run_until_ms(2_000)

@@ -39,12 +39,12 @@ def tell(until_step: int | None = None, faults: Any = None) -> tuple[SimWorld, l
 def test_a_story_runs_to_its_end() -> None:
     world, said, teller = tell()
     assert said == ["a 500", "between", "b 1500", "c 1600", "end"]
-    assert (world.now_ms, teller.is_paused) == (5_000, False)
+    assert (world.now_ms, teller.is_paused()) == (5_000, False)
 
 
 def test_until_step_stops_just_before_a_step_and_stepping_goes_on_inside_the_story() -> None:
     world, said, teller = tell(until_step=0)
-    assert (said, teller.is_paused, world.now_ms) == ([], True, 0)
+    assert (said, teller.is_paused(), world.now_ms) == ([], True, 0)
     record = world.advance()
     assert record is not None and record.step == 0
     assert said == ["a 500", "between"]
@@ -52,7 +52,7 @@ def test_until_step_stops_just_before_a_step_and_stepping_goes_on_inside_the_sto
     assert said[-1] == "b 1500"
     world.run_until_ms(9_000)
     assert said == ["a 500", "between", "b 1500", "c 1600", "end"]
-    assert not teller.is_paused
+    assert not teller.is_paused()
     assert world.advance() is None
 
 

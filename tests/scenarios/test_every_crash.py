@@ -82,7 +82,11 @@ def test_check_then_act_is_caught_between_the_effect_and_the_record() -> None:
 
 
 def test_the_message_is_redelivered_after_a_crash_before_the_commit_of_its_offset() -> None:
-    lines = [lab for lab in every_crash(payments(check_then_act), node="billing-1", **QUIET) if lab.crash_point.kind == "line"]
+    lines = [
+        lab
+        for lab in every_crash(payments(check_then_act), node="billing-1", **QUIET)
+        if lab.crash_point.kind == "line"
+    ]
     for lab in lines:
         statuses = [row.status for row in lab.deliveries("billing")]
         assert statuses == ["RUNNING", CONSUME_SUCCESS], f"killed {lab.crash_point}"
