@@ -17,32 +17,37 @@ KEPT_OPEN = 64
 
 
 class OpenFiles:
-    """Reads files through ``files`` and keeps the last used ones mapped. A deleted file reads as empty."""
+    """Reads files through ``files`` and keeps the last used ones mapped. A deleted file reads as empty.
+
+    A file that was cut, replaced or written to since is mapped anew: reading behind the end of a cut one would end the
+    process.
+    """
 
     __slots__ = ("_files", "_open")
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._open: OrderedDict[str, Mapping] = OrderedDict()
+        self._open: OrderedDict[str, tuple[tuple[int, int], Mapping]] = OrderedDict()
 
     def view(self, path: str) -> memoryview:
-        """The bytes of a file as long as it was when it was first opened here."""
-        mapping = self._open.get(path)
-        if mapping is None:
-            try:
-                mapping = self._files.map(path, self._files.size(path), create=False)
-            except FileNotFoundError:  # a running broker removes files whenever it likes
-                return memoryview(b"")
-            self._open[path] = mapping
-            if len(self._open) > KEPT_OPEN:
-                self._open.popitem(last=False)[1].close()
+        """The bytes of a file as it is now."""
+        try:
+            state = (self._files.size(path), self._files.modified_ms(path))
+            known = self._open.get(path)
+            if known is None or known[0] != state:
+                known = self._open[path] = (state, self._files.map(path, state[0], create=False))
+        except FileNotFoundError:  # a running broker removes files whenever it likes
+            self._open.pop(path, None)
+            return memoryview(b"")
         self._open.move_to_end(path)
-        return mapping.view
+        if len(self._open) > KEPT_OPEN:
+            self._open.popitem(last=False)
+        return known[1].view
 
     def close(self) -> None:
         """Let go of all files."""
         while self._open:
-            self._open.popitem()[1].close()
+            self._open.popitem()[1][1].close()
 
     def __repr__(self) -> str:
         return f"<OpenFiles {len(self._open)} open>"

@@ -213,6 +213,21 @@ def test_it_follows_a_running_store(tmp_path):
     assert store.queue("orders", 0).max_offset == 12
 
 
+def test_it_follows_files_that_are_cut_replaced_or_removed(tmp_path):
+    places = [place for place, _ in make_store(tmp_path, count=20)]
+    store = StoreInspector(tmp_path)
+    assert offsets(store) == places
+    log = sorted((tmp_path / "commitlog").iterdir())
+    kept = log[0].read_bytes()
+    os.truncate(log[-1], 0)
+    assert offsets(store) == [place for place in places if place < int(log[-1].name)]
+    log[1].unlink()
+    assert offsets(store) == [place for place in places if place < SEGMENT or 2 * SEGMENT <= place < int(log[-1].name)]
+    log[0].unlink()
+    log[0].write_bytes(kept[: places[1]] + bytes(SEGMENT - places[1]))
+    assert offsets(store)[:1] == [0] and places[1] not in offsets(store)
+
+
 @given(st.integers(0, 2**32), st.integers(1, 30))
 def test_no_damage_makes_it_raise(tmp_path_factory, seed, flips):
     directory = tmp_path_factory.mktemp("damaged")
