@@ -11,7 +11,6 @@ Left out: the timer wheel (messages with TIMER_ properties are refused, as with 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 
 from mqlab.store.put_result import MESSAGE_ILLEGAL, PutResult
@@ -56,9 +55,7 @@ def parked_for_delay(record: Record, level: int, max_level: int) -> Record:
     named[p.DELAY] = str(level)
     named[p.REAL_TOPIC] = record.topic
     named[p.REAL_QID] = str(record.queue_id)
-    return dataclasses.replace(
-        record, topic=names.SCHEDULE_TOPIC, queue_id=level - 1, properties=encode_as_java(named), magic=None
-    )
+    return record.changed(topic=names.SCHEDULE_TOPIC, queue_id=level - 1, properties=encode_as_java(named), magic=None)
 
 
 class Putter:

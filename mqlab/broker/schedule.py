@@ -13,7 +13,6 @@ Left out: asynchronous delivery (enableScheduleAsyncDeliver, off by default).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -178,8 +177,7 @@ class Schedule:
         topic = named.get(p.REAL_TOPIC, "")
         if not topic or topic == names.HALF_TOPIC:
             return True  # nothing that can be delivered: skipped, as RocketMQ does
-        record = dataclasses.replace(
-            parked,
+        record = parked.changed(
             topic=topic,
             queue_id=int(named.get(p.REAL_QID) or 0),
             prepared_transaction_offset=0,

@@ -14,7 +14,6 @@ Left out: reading the original from another broker of the same name.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mqlab.broker import topics
@@ -111,8 +110,7 @@ def _copy(original: Record, topic: str, queue_id: int, level: int) -> Record:
     named[p.DELAY] = str(level)
     if not named.get(p.ORIGIN_MESSAGE_ID, "").strip():
         named[p.ORIGIN_MESSAGE_ID] = original.offset_msg_id
-    return dataclasses.replace(
-        original,
+    return original.changed(
         topic=topic,
         queue_id=queue_id,
         reconsume_times=original.reconsume_times + 1,

@@ -17,7 +17,6 @@ Left out: what an acting master does.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mqlab.broker.putting import encode_as_java
@@ -227,8 +226,7 @@ class TransactionCheck:
         )
         if channel is None:
             return True
-        shown = dataclasses.replace(
-            fresh,
+        shown = fresh.changed(
             topic=named.get(p.REAL_TOPIC, ""),
             queue_id=_number(named.get(p.REAL_QID, "0")),
             properties=encode_as_java({**named, p.WAIT: "false"}),
@@ -251,8 +249,8 @@ class TransactionCheck:
 
     def _store_again(self, half: Record, named: dict[str, str]) -> Record | None:
         """Append the half message once more; the record as it stands in the log now, None when it was refused."""
-        again = dataclasses.replace(
-            half, flag=0, reconsume_times=0, prepared_transaction_offset=0, properties=encode_as_java(named), magic=None
+        again = half.changed(
+            flag=0, reconsume_times=0, prepared_transaction_offset=0, properties=encode_as_java(named), magic=None
         )
         result = self._broker.putter.put(again)
         if result.status != put_result.PUT_OK:
@@ -264,7 +262,7 @@ class TransactionCheck:
     def _give_up(self, half: Record) -> None:
         """Move a half message that nobody will end. Mirrors resolveDiscardMsg."""
         topic = self._broker.topics.create_on_send_back(names.CHECK_MAX_TIME_TOPIC, 1)
-        moved = dataclasses.replace(half, topic=topic.topic_name, queue_id=0, prepared_transaction_offset=0, magic=None)
+        moved = half.changed(topic=topic.topic_name, queue_id=0, prepared_transaction_offset=0, magic=None)
         result = self._broker.putter.put(moved)
         if result.status == put_result.PUT_OK:
             named = half.property_map

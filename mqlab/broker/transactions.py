@@ -16,7 +16,6 @@ Left out: escaping to another broker (acting master).
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from mqlab.broker.putting import encode_as_java
@@ -60,8 +59,7 @@ class Transactions:
             named[p.TRANSACTION_ID] = named[p.UNIQ_KEY]
         named[p.REAL_TOPIC] = record.topic
         named[p.REAL_QID] = str(record.queue_id)
-        half = dataclasses.replace(
-            record,
+        half = record.changed(
             topic=names.HALF_TOPIC,
             queue_id=HALF_QUEUE,
             sys_flag=sys_flag.with_transaction_type(record.sys_flag, sys_flag.TRANSACTION_NOT_TYPE),
@@ -127,8 +125,7 @@ class Transactions:
     def _commit(self, half: Record) -> PutResult:
         """Store the real message; its text still holds TRAN_MSG, REAL_TOPIC and REAL_QID. Mirrors sendFinalMessage."""
         named = half.property_map
-        record = dataclasses.replace(
-            half,
+        record = half.changed(
             topic=named.get(p.REAL_TOPIC, ""),
             queue_id=int(named.get(p.REAL_QID) or 0),
             sys_flag=sys_flag.with_transaction_type(half.sys_flag, sys_flag.TRANSACTION_COMMIT),

@@ -72,7 +72,7 @@ class StepRecord:
             fields = ",".join(f"{name}={value}" for name, value in sorted(command.ext_fields.items()))
             body = zlib.crc32(command.body or b"")
             line.append(f"{command.code}/{command.flag}/{command.opaque}/{command.remark}/{fields}/{body}")
-        line.extend(map(repr, self.changes))
+        line.extend([f"{change.kind}{change.values!r}" for change in self.changes])
         return "|".join(line)
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ Left out: nothing. Order is kept as given (java_hash.hash_map_order knows Java's
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from mqlab.wire.property_names import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
 
@@ -37,6 +38,12 @@ def decode(data: bytes | bytearray | memoryview | str) -> dict[str, str]:
     >>> decode(b"TAGS\\x01TagA\\x02KEYS\\x01k1 k2")
     {'TAGS': 'TagA', 'KEYS': 'k1 k2'}
     """
+    return _decoded(data if isinstance(data, str | bytes) else bytes(data)).copy()
+
+
+@lru_cache(maxsize=4096)
+def _decoded(data: bytes | str) -> dict[str, str]:
+    """A unit's properties are read by several: dispatch, filter, client. The same bytes are taken apart once."""
     text = data if isinstance(data, str) else str(data, "utf-8", "replace")
     properties = {}
     for segment in text.split(PROPERTY_SEPARATOR):

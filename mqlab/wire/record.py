@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from mqlab.errors import CorruptionError, UsageError
@@ -115,6 +115,19 @@ class Record:
             self._decoded = decoded = (self.properties, property_text.decode(self.properties))
         return decoded[1]
 
+    def changed(self, **fields: Any) -> Record:
+        """A copy with other fields; ``dataclasses.replace``, many times faster on the path of every retry.
+
+        >>> Record("orders", b"x", queue_id=1).changed(queue_id=3, magic=None).queue_id
+        3
+        """
+        copy = object.__new__(Record)
+        for name in _FIELD_NAMES:
+            setattr(copy, name, getattr(self, name))
+        for name, value in fields.items():
+            setattr(copy, name, value)
+        return copy
+
     @property
     def offset_msg_id(self) -> str:
         return offset_msg_id(self.store_host, self.physical_offset)
@@ -125,6 +138,9 @@ class Record:
             f"physical_offset={self.physical_offset} body={len(self.body)} B>"
         )
 
+
+
+_FIELD_NAMES = tuple(field.name for field in fields(Record))
 
 def encode(record: Record) -> bytes:
     """The unit's bytes. Raises UsageError for what the layout cannot hold. Mirrors MessageExtEncoder.encode.
