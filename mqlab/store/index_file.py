@@ -134,21 +134,24 @@ class IndexTable:
 class IndexFile(IndexTable):
     """An index file that is written to. Made at ``path`` when missing, with the end of the file before it.
 
-    Raises StoreError when the file there has another size than S and N ask for.
+    Raises StoreError when the file has another size than S and N ask for, unless it is shorter and ``may_be_cut``:
+    then it is filled up with zeros, as RocketMQ does with every file.
     """
 
     __slots__ = ("_mapping", "path")
 
     def __init__(
         self, files: Files, path: str, hash_slot_num: int, index_num: int,
-        previous_end_physical_offset: int = 0, previous_end_timestamp: int = 0,
+        previous_end_physical_offset: int = 0, previous_end_timestamp: int = 0, *, may_be_cut: bool = False,
     ) -> None:  # fmt: skip
         size = file_size(hash_slot_num, index_num)
-        if files.exists(path) and files.size(path) != size:
+        found = files.size(path) if files.exists(path) else size
+        if found > size or (found < size and not may_be_cut):
             raise StoreError(
-                f"the index file {path} has {files.size(path)} bytes, but max_hash_slot_num={hash_slot_num} and "
+                f"the index file {path} has {found} bytes, but max_hash_slot_num={hash_slot_num} and "
                 f"max_index_num={index_num} make {size}",
-                hint="open the store with the max_hash_slot_num and max_index_num it was written with",
+                hint="open the store with the max_hash_slot_num and max_index_num it was written with; if the file was "
+                "cut, move it away: only look-ups by key are lost",
             )
         self.path = path
         self._mapping = files.map(path, size)

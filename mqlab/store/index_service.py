@@ -18,7 +18,7 @@ from typing import Protocol
 
 from mqlab.ports import Clock, Files
 from mqlab.store.checkpoint import Checkpoint
-from mqlab.store.index_file import END_OF_TIME_MS, IndexFile
+from mqlab.store.index_file import END_OF_TIME_MS, IndexFile, file_size
 from mqlab.wire import sys_flag as flags
 from mqlab.wire.java_hash import index_key_hash, string_hash
 from mqlab.wire.property_names import KEY_SEPARATOR
@@ -73,12 +73,12 @@ class IndexService:
         A name that is not a number is none of ours and stays untouched. Raises StoreError when a file has another size
         than the settings ask for; nothing is deleted then.
         """
-        opened = []
         names = sorted(self._files.list(self.directory)) if self._files.is_dir(self.directory) else []
-        for name in names:
-            path = f"{self.directory}/{name}"
-            if name.isdecimal() and not self._files.is_dir(path):
-                opened.append(self._open(path))
+        paths = [f"{self.directory}/{name}" for name in names if name.isdecimal()]
+        sizes = {path: self._files.size(path) for path in paths if not self._files.is_dir(path)}
+        wanted = file_size(self._config.max_hash_slot_num, self._config.max_index_num)
+        # where one file has the size asked for, a shorter one was cut; an empty one was about to be made
+        opened = [self._open(path, may_be_cut=wanted in sizes.values() or size == 0) for path, size in sizes.items()]
         deleted = []
         for index_file in opened:
             if not last_exit_ok and index_file.end_timestamp > index_msg_timestamp:
@@ -220,9 +220,11 @@ class IndexService:
             self._delete(self.index_files.pop())
         return taken
 
-    def _open(self, path: str, end_physical_offset: int = 0, end_timestamp: int = 0) -> IndexFile:
+    def _open(
+        self, path: str, end_physical_offset: int = 0, end_timestamp: int = 0, *, may_be_cut: bool = False
+    ) -> IndexFile:
         slots, entries = self._config.max_hash_slot_num, self._config.max_index_num
-        return IndexFile(self._files, path, slots, entries, end_physical_offset, end_timestamp)
+        return IndexFile(self._files, path, slots, entries, end_physical_offset, end_timestamp, may_be_cut=may_be_cut)
 
     def _roll(self) -> IndexFile:
         self._files.make_directory(self.directory)

@@ -175,6 +175,19 @@ def test_another_size_is_refused_before_anything_is_deleted(filled, tmp_path):
     assert names(tmp_path) == before
 
 
+@pytest.mark.parametrize("length", [0, 1, 20, 40, 79, 80, 100, 150, 179])
+def test_a_file_cut_among_others_is_filled_up_and_what_is_left_is_found(filled, tmp_path, length):
+    filled.close()
+    path = tmp_path / "index" / names(tmp_path)[1]
+    path.write_bytes(path.read_bytes()[:length])
+    index, _ = open_index(tmp_path)
+    assert path.stat().st_size == 180
+    found = index.query("订单", "common")
+    assert set(found) >= {900, 800, 700, 600, 500, 400, 100, 0} and set(found) <= {n * 100 for n in range(10)}
+    index.put("订单", 1000, NOW_MS + 10_000, keys="common")
+    assert index.query("订单", "common")[0] == 1000
+
+
 def test_retention_deletes_from_the_oldest_and_never_the_last(filled, tmp_path):
     assert filled.delete_before(300) == names_of(0)
     assert filled.delete_before(10_000) == names_of(1, 2, 3)
