@@ -90,13 +90,23 @@ class Canvas:
             self._parts.append(f'<path d="{shapes[look.shape]}" fill="{look.colour}"/>')
 
     def text(
-        self, x: int, y: int, text: str, colour: str = INK, *, anchor: str = "start", bold: bool = False, size: int = 12
+        self,
+        x: int,
+        y: int,
+        text: str,
+        colour: str = INK,
+        *,
+        anchor: str = "start",
+        bold: bool = False,
+        size: int = 12,
+        halo: bool = True,
     ) -> None:
         """One line of text, its baseline at ``y``; a halo of paper keeps it readable where lines pass."""
         weight = ' font-weight="600"' if bold else ""
         end = f' text-anchor="{anchor}"' if anchor != "start" else ""
         bigger = f' font-size="{size}"' if size != 12 else ""
-        self._parts.append(f'<text x="{x}" y="{y}" fill="{colour}"{end}{weight}{bigger}>{escape(text)}</text>')
+        bare = "" if halo else ' style="stroke:none"'
+        self._parts.append(f'<text x="{x}" y="{y}" fill="{colour}"{end}{weight}{bigger}{bare}>{escape(text)}</text>')
 
     def svg(self) -> str:
         """The whole drawing on its card."""

@@ -110,8 +110,8 @@ class QueueView(Picture):
             is_next = number == len(slots) - 1
             x = MARGIN + number * cell
             canvas.box(x, 40, cell - 4, CELL_HEIGHT, NEXT_FILL if is_next else ENTRY_FILL, border=RULE, round_by=4)
-            canvas.text(x + 8, 57, str(offset), MUTED if is_next else INK, bold=True)
-            canvas.text(x + 8, 75, label, MUTED if is_next else INK, size=11)
+            canvas.text(x + 8, 57, str(offset), MUTED if is_next else INK, bold=True, halo=False)
+            canvas.text(x + 8, 75, label, MUTED if is_next else INK, size=11, halo=False)
         for number, (group, offset) in enumerate(groups):
             y = 40 + CELL_HEIGHT + 20 + 26 * number
             place = min(max(offset - slots[0][0], 0), len(slots) - 1)

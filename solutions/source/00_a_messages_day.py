@@ -169,7 +169,7 @@ def noon(lab):
 
 
 lab = play(noon, seed=7)
-columns = ["msg_id", "queue_offset", "client", "started_ms", "ended_ms", "status"]
+columns = ["queue_offset", "client", "started_ms", "ended_ms", "status"]
 Table(lab.deliveries("billing"), columns=columns)
 
 # %% [markdown]
