@@ -29,6 +29,9 @@ SHARP_EDGES = (
     "names_not_synced",  # new files are not secured by syncing their directory
     "checkpoint_ahead_of_queues",  # the checkpoint claims queue entries that are not on the disk yet
     "queue_gap_not_noticed",  # crash recovery starts late although a queue misses entries of older files
+    "stale_queue_units_counted",  # units behind a queue's end that an earlier cut left on the disk count again
+    "torn_properties_accepted",  # a unit whose topic or properties end in unwritten zeros counts as whole
+    "misfits_by_own_evidence",  # recovery drops or appends a unit with an odd queue offset without looking at the next
     "flush_error_ignored",  # a failed flush counts as done
 )
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

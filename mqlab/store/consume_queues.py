@@ -11,11 +11,11 @@ Left out: RocksDB, batch and light queues.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from mqlab.ports import Files
 from mqlab.store.config import StoreConfig
-from mqlab.store.consumequeue import ConsumeQueue
+from mqlab.store.consumequeue import ConsumeQueue, Judge
 
 
 class ConsumeQueues:
@@ -27,7 +27,7 @@ class ConsumeQueues:
         self.config = config
         self.queues: dict[str, dict[int, ConsumeQueue]] = {}
         self.next_offsets: dict[tuple[str, int], int] = {}
-        self._on_mismatch: Callable[[ConsumeQueue, int, int], None] | None = None
+        self._judge: Judge | None = None
 
     def __iter__(self) -> Iterator[ConsumeQueue]:
         for of_topic in self.queues.values():
@@ -55,14 +55,14 @@ class ConsumeQueues:
         if queue is None:
             size = self.config.mapped_file_size_consume_queue
             queue = of_topic[queue_id] = ConsumeQueue(self._files, self.directory, topic, queue_id, size)
-            queue.on_mismatch = self._on_mismatch
+            queue.judge = self._judge
         return queue
 
-    def set_on_mismatch(self, action: Callable[[ConsumeQueue, int, int], None] | None) -> None:
-        """What to call before a unit goes to another place of its queue than its own queue offset says."""
-        self._on_mismatch = action
+    def set_judge(self, judge: Judge | None) -> None:
+        """Who decides about units whose queue offset is not the next one of their queue."""
+        self._judge = judge
         for queue in self:
-            queue.on_mismatch = action
+            queue.judge = judge
 
     @property
     def max_physical_offset(self) -> int:

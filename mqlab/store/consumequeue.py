@@ -23,9 +23,11 @@ from mqlab.store.mapped_file_queue import MappedFileQueue
 from mqlab.wire.units import CQ_UNIT, CQ_UNIT_SIZE, PREBLANK, PREBLANK_SIZE
 
 _PACK = CQ_UNIT.pack
+MAX_QUEUE_OFFSET = (1 << 63) // CQ_UNIT_SIZE - 1
 RECOVERED_FILES = 3  # how many of a queue's files recovery looks at, from the newest back
 
 Unit = tuple[int, int, int]  # physical offset, size, tagsCode
+Judge = Callable[["ConsumeQueue", Unit, int], bool]
 
 
 class ConsumeQueue:
@@ -34,7 +36,7 @@ class ConsumeQueue:
     Mirrors ConsumeQueue.
     """
 
-    __slots__ = ("_last", "files", "max_physical_offset", "min_queue_offset", "on_mismatch", "queue_id", "topic")
+    __slots__ = ("_last", "files", "judge", "max_physical_offset", "min_queue_offset", "queue_id", "topic")
 
     def __init__(self, files: Files, directory: str, topic: str, queue_id: int, file_size: int) -> None:
         self.topic = topic
@@ -43,7 +45,7 @@ class ConsumeQueue:
         self.files.on_full = _flush_full
         self.max_physical_offset = -1
         self.min_queue_offset = 0
-        self.on_mismatch: Callable[[ConsumeQueue, int, int], None] | None = None
+        self.judge: Judge | None = None  # set while recovering: what to do with a unit that is not the next one
         self._last: MappedFile | None = None
 
     # ── bounds ──
@@ -91,14 +93,31 @@ class ConsumeQueue:
             return False
         last = self._last
         if last is None or last.wrote_position >= last.size:
-            last = self._file_for(queue_offset)
+            return self._put_slowly(physical_offset, size, tags_code, queue_offset)
         position = last.wrote_position
-        if last.start_offset + position != queue_offset * CQ_UNIT_SIZE and self.on_mismatch is not None:
-            self.on_mismatch(self, queue_offset, physical_offset)
+        if last.start_offset + position != queue_offset * CQ_UNIT_SIZE:
+            return self._put_slowly(physical_offset, size, tags_code, queue_offset)
         last.write_at(position, _PACK(physical_offset, size, tags_code))
         last.wrote_position = position + CQ_UNIT_SIZE
         self.max_physical_offset = end
         return True
+
+    def _put_slowly(self, physical_offset: int, size: int, tags_code: int, queue_offset: int) -> bool:
+        """A unit that needs a file, or whose queue offset is not the next one."""
+        next_offset = self.max_queue_offset
+        if queue_offset != next_offset:
+            if self.judge is not None:
+                return self.judge(self, (physical_offset, size, tags_code), queue_offset)
+            if 0 < queue_offset < next_offset:
+                return False  # RocketMQ takes it for a repeat
+        self.append((physical_offset, size, tags_code), queue_offset)
+        return True
+
+    def append(self, unit: Unit, queue_offset: int) -> None:
+        """Add a unit at the end; in a queue without units, at ``queue_offset``."""
+        last = self._file_for(queue_offset if 0 <= queue_offset <= MAX_QUEUE_OFFSET else 0)
+        last.append(_PACK(*unit))
+        self.max_physical_offset = unit[0] + unit[1]
 
     def _file_for(self, queue_offset: int) -> MappedFile:
         files = self.files
@@ -188,7 +207,9 @@ class ConsumeQueue:
                 break
         self._cut(end)
 
-    def truncate(self, max_physical_offset: int, *, keep_first_unit: bool = False) -> None:
+    def truncate(
+        self, max_physical_offset: int, *, keep_first_unit: bool = False, pre_blank_counts: bool = False
+    ) -> None:
         """Cut at the first unit of a message at or behind the end of the commit log. Mirrors truncateDirtyLogicFiles.
 
         ``keep_first_unit``: the first unit of a file is taken unseen, as in RocketMQ.
@@ -201,13 +222,19 @@ class ConsumeQueue:
                 unseen = keep_first_unit and number == 0 and physical_offset < max_physical_offset
                 if not unseen and (physical_offset < 0 or size <= 0 or physical_offset >= max_physical_offset):
                     break
-                if size != PREBLANK_SIZE or keep_first_unit:
+                if size != PREBLANK_SIZE or pre_blank_counts:
                     real = number + 1
                     self.max_physical_offset = physical_offset + size
             if real or (mapped.start_offset and len(self.files.mapped_files) == 1):
                 self._cut(mapped.start_offset + real * CQ_UNIT_SIZE)
                 return
             self._cut(mapped.start_offset - 1)
+
+    def cut_last(self, units: int) -> None:
+        """Take so many units from the end."""
+        self._cut(self.files.max_offset - units * CQ_UNIT_SIZE)
+        last = self.unit(self.max_queue_offset - 1)
+        self.max_physical_offset = last[0] + last[1] if last is not None and last[1] != PREBLANK_SIZE else -1
 
     def _cut(self, end: int) -> None:
         self._last = None

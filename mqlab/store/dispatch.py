@@ -20,6 +20,7 @@ from mqlab.store.config import StoreConfig, parse_delay_levels
 from mqlab.store.consume_queues import ConsumeQueues
 from mqlab.store.consumequeue import ConsumeQueue
 from mqlab.store.index_service import IndexService
+from mqlab.store.put_checks import is_directory_name
 from mqlab.wire import properties as property_text
 from mqlab.wire.host import V4_SIZE, V6_SIZE
 from mqlab.wire.java_hash import tags_code as hash_of_tags
@@ -101,6 +102,7 @@ class Dispatcher:
         self.logics_msg_timestamp = 0  # store time of the last unit dispatched to a queue
         self.touched: dict[ConsumeQueue, None] = {}  # queues with units that may not be synced
         self.on_arrival = None
+        self.on_problem: Callable[[int, str], None] = self._note_problem
 
     def run(self, limit: int, max_units: int | None = None) -> int:
         """Dispatch units that end at or before ``limit``, at most so many; returns how many. Mirrors doReput."""
@@ -138,10 +140,12 @@ class Dispatcher:
         """A master goes on behind the bytes at hand; a slave waits for the rest of a unit that is still under way."""
         if self.config.broker_role == "SLAVE":
             return position
-        if self._note is not None:
-            skipped = end - position
-            self._note("store.problem", where="dispatch", physical_offset=position, skipped=skipped, reason=reason)
+        self.on_problem(position, f"{reason}; {end - position} bytes skipped")
         return end
+
+    def _note_problem(self, physical_offset: int, reason: str) -> None:
+        if self._note is not None:
+            self._note("store.problem", where="dispatch", physical_offset=physical_offset, reason=reason)
 
     def dispatch_unit(self, view: memoryview, at: int, end: int, base: int) -> int:
         """Dispatch the unit at ``at`` of a file that begins at ``base``; its size, 0 for a BLANK.
@@ -185,6 +189,9 @@ class Dispatcher:
             of_topic = self._queues.queues.get(topic)
             queue = of_topic.get(queue_id) if of_topic is not None else None
             if queue is None:
+                if not is_directory_name(topic):
+                    self.on_problem(base + at, f"topic {topic!r} cannot be the name of a directory: it is in no queue")
+                    return int(size)
                 queue = self._queues.find_or_create(topic, queue_id)
             queue.put(base + at, size, tags_code, queue_offset)
             self.touched[queue] = None

@@ -152,6 +152,7 @@ class OpenedStore:
             raise UsageError(f"start() needs a store that was loaded, this one is {self._state}")
         if self._lock is None:
             self._take_lock()
+        self.checkpoint.flush()
         self.files.write(f"{self.directory}/lock", b"lock", sync=True)
         self.files.write(f"{self.directory}/abort.bak", b"", sync=True)
         self.files.write(f"{self.directory}/abort", str(self._process_id).encode(), sync=True)

@@ -33,7 +33,7 @@ def refusal_of(record: Record, max_message_size: int) -> PutResult | None:
         return PutResult.refused(MESSAGE_ILLEGAL, "the topic is empty")
     if topic_bytes > limit:
         return PutResult.refused(MESSAGE_ILLEGAL, f"topic of {topic_bytes} bytes, at most {limit} are allowed")
-    if record.topic in (".", "..") or "/" in record.topic or "\0" in record.topic:
+    if not is_directory_name(record.topic):
         return PutResult.refused(MESSAGE_ILLEGAL, f"topic {record.topic!r} cannot be the name of a directory")
     if len(record.body) > max_message_size:
         reason = f"body of {len(record.body)} bytes, at most {max_message_size} are allowed"
@@ -48,6 +48,16 @@ def refusal_of(record: Record, max_message_size: int) -> PutResult | None:
     if "INNER_NUM" in record.property_map:
         return PutResult.refused(MESSAGE_ILLEGAL, "the property INNER_NUM belongs to inner batches only")
     return None
+
+
+def is_directory_name(topic: str) -> bool:
+    """Whether a topic can be the name of its queues' directory, and of that one only.
+
+    >>> [is_directory_name(topic) for topic in ("%RETRY%g", "订单", "a/b", "..", "")]
+    [True, True, False, False, False]
+    """
+    is_name = topic not in ("", ".", "..") and "/" not in topic and "\0" not in topic
+    return is_name and len(topic.encode("utf-8", "replace")) <= MAX_RETRY_TOPIC_BYTES
 
 
 def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult | None:

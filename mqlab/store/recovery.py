@@ -17,16 +17,19 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
+from mqlab.errors import CorruptionError
 from mqlab.store.checkpoint import Checkpoint
 from mqlab.store.commitlog import CommitLog
 from mqlab.store.config import StoreConfig
 from mqlab.store.consume_queues import ConsumeQueues
-from mqlab.store.consumequeue import RECOVERED_FILES, ConsumeQueue
+from mqlab.store.consumequeue import RECOVERED_FILES, ConsumeQueue, Unit
 from mqlab.store.dispatch import Dispatcher, UndecodableUnit
 from mqlab.store.index_service import IndexService
-from mqlab.store.mapped_file import MappedFile
+from mqlab.store.mapped_file import OS_PAGE_SIZE, MappedFile
+from mqlab.store.misfits import MOST_PROBLEMS, Misfits, QueueGap
 from mqlab.wire import record
-from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2
+from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2, measure
+from mqlab.wire.units import PREBLANK_SIZE
 
 _HEAD = struct.Struct(">ii")
 
@@ -53,10 +56,6 @@ class RecoveryReport:
         return f"<RecoveryReport {how}: {self.units_scanned} units from {self.start_offset}, end {self.end_offset}>"
 
 
-class QueueGap(Exception):
-    """A queue misses entries that stand before the unit being dispatched."""
-
-
 class Recovery:
     """Recovers one loaded store; ``run`` returns the report."""
 
@@ -73,6 +72,14 @@ class Recovery:
         self.report = report
 
     def run(self) -> RecoveryReport:
+        """Recover; the store can be started then."""
+        told, self._dispatcher.on_problem = self._dispatcher.on_problem, self._problem
+        try:
+            return self._run()
+        finally:
+            self._dispatcher.on_problem = told
+
+    def _run(self) -> RecoveryReport:
         report = self.report
         for queue in self._queues:
             queue.recover(pre_blank_counts=self._keeps("pre_blank_counts"))
@@ -88,7 +95,10 @@ class Recovery:
         if dispatched >= end:
             keep_first = self._keeps("queue_cut_keeps_first_unit")
             for queue in self._queues:
-                queue.truncate(end, keep_first_unit=keep_first)
+                queue.truncate(end, keep_first_unit=keep_first, pre_blank_counts=self._keeps("pre_blank_counts"))
+        if not self._keeps("stale_queue_units_counted"):
+            for queue in self._queues:
+                self._cut_stale_units(queue)
         if self._index is not None and not self._keeps("index_beyond_end_kept"):
             report.index_entries_cut = self._index.truncate_after(end, self._time_or_none)
         self._queues.recover_next_offsets(self._log.min_offset)
@@ -145,15 +155,17 @@ class Recovery:
                 self.report.problems.append(f"{gap}: recovery starts one file earlier")
                 self.report.units_scanned = self.report.units_dispatched = 0
             finally:
-                self._queues.set_on_mismatch(None)
+                self._queues.set_judge(None)
 
     def _scan_files(self, start: int, dispatched: int, *, notice_gaps: bool) -> int:
         report = self.report
         mapped_files = self._log.queue.mapped_files
         report.start_offset = mapped_files[start].start_offset
         report.last_unit_offset = report.start_offset
-        if not report.clean_exit and not self._keeps("queue_gap_not_noticed"):
-            self._queues.set_on_mismatch(_raise_on_gap if notice_gaps else self._report_mismatch)
+        notice_gaps = notice_gaps and not report.clean_exit and not self._keeps("queue_gap_not_noticed")
+        misfits = Misfits(report.problems, notice_gaps=notice_gaps)
+        if not self._keeps("misfits_by_own_evidence"):
+            self._queues.set_judge(misfits.judge)
         first_new = dispatched + 1 if self._keeps("normal_recovery_off_by_one") else dispatched
         if not report.clean_exit:
             first_new = -1
@@ -167,18 +179,22 @@ class Recovery:
                 break
             if number < len(mapped_files):
                 end = mapped_files[number].start_offset
+        misfits.finish()
         return end
 
     def _scan_file(self, mapped: MappedFile, first_new: int) -> tuple[int, bool]:
         """Where the whole units of one file end, and whether a BLANK stands there."""
         report, view, base = self.report, mapped.view, mapped.start_offset
-        check_crc = self._config.check_crc_on_recover
+        check_crc, accepts_torn = self._config.check_crc_on_recover, self._keeps("torn_properties_accepted")
         at = 0
         while True:
             found = record.check(view, at, mapped.size, check_crc=check_crc)
             if found.kind != record.UNIT:
                 report.stop_reason = found.reason or "the log ends with a filler"
                 return base + at, found.kind == record.BLANK
+            if not accepts_torn and is_torn(view, at, found.size):
+                report.stop_reason = "topic or properties were not written completely"
+                return base + at, False
             report.units_scanned += 1
             report.last_unit_offset = base + at
             if base + at >= first_new:
@@ -190,15 +206,38 @@ class Recovery:
             self._dispatcher.dispatch_unit(view, at, end, base)
             self.report.units_dispatched += 1
         except UndecodableUnit as problem:
-            self.report.problems.append(f"unit at {base + at} is in no queue: {problem}")
+            self._problem(base + at, f"it is in no queue: {problem}")
 
-    def _report_mismatch(self, queue: ConsumeQueue, queue_offset: int, physical_offset: int) -> None:
-        self.report.problems.append(
-            f"unit at {physical_offset} calls itself {queue.topic}[{queue.queue_id}] {queue_offset}, "
-            f"the queue is at {queue.max_queue_offset}"
-        )
+    def _problem(self, physical_offset: int, reason: str) -> None:
+        if len(self.report.problems) < MOST_PROBLEMS:
+            self.report.problems.append(f"the unit at {physical_offset}: {reason}")
 
     # ── cutting ──
+
+    def _cut_stale_units(self, queue: ConsumeQueue) -> None:
+        """Take units from a queue's end that point at no message of it: an earlier cut may have left them there."""
+        stale = 0
+        while queue.max_queue_offset - stale > queue.min_queue_offset:
+            queue_offset = queue.max_queue_offset - stale - 1
+            unit = queue.unit(queue_offset)
+            if unit is None or unit[0] < self._log.min_offset or unit[1] == PREBLANK_SIZE:
+                break
+            if self._belongs(queue, queue_offset, unit):
+                break
+            stale += 1
+        if stale:
+            queue.cut_last(stale)
+            self.report.problems.append(f"{queue.topic}[{queue.queue_id}]: {stale} units at its end pointed nowhere")
+
+    def _belongs(self, queue: ConsumeQueue, queue_offset: int, unit: Unit) -> bool:
+        data = self._log.read(unit[0], unit[1])
+        try:
+            found = record.decode(data) if data is not None else None
+        except CorruptionError:
+            return False
+        if found is None or found.total_size != unit[1]:
+            return False
+        return (found.topic, found.queue_id) == (queue.topic, queue.queue_id) or found.queue_offset == queue_offset
 
     def _cut_log(self, end: int) -> None:
         queue = self._log.queue
@@ -211,10 +250,17 @@ class Recovery:
             self.report.cut_bytes = queue.mapped_files[-1].end_offset - end
 
 
-def _raise_on_gap(queue: ConsumeQueue, queue_offset: int, physical_offset: int) -> None:
-    if queue_offset > queue.max_queue_offset:
-        raise QueueGap(
-            f"{queue.topic}[{queue.queue_id}] ends at {queue.max_queue_offset}, "
-            f"but the unit at {physical_offset} is its {queue_offset}"
-        )
-
+def is_torn(view: memoryview, at: int, size: int) -> bool:
+    """Whether the end of a unit looks unwritten, where no check sum tells: zeros in its topic, at the end of its
+    properties, or all over the properties' part of a page."""
+    shape = measure(view, at, at + size)
+    properties_at, end = shape.properties_at, at + size
+    if b"\0" in bytes(view[shape.topic_at : shape.topic_end]):
+        return True
+    if properties_at == end:
+        return False
+    if not view[end - 1]:
+        return True
+    borders = range(properties_at - properties_at % OS_PAGE_SIZE + OS_PAGE_SIZE, end, OS_PAGE_SIZE)
+    starts = [properties_at, *borders]
+    return any(not any(view[start:stop]) for start, stop in zip(starts, [*borders, end], strict=True) if borders)

@@ -1,4 +1,4 @@
-"""Stores that the real broker left behind, opened (and where needed recovered) by mqlab: the same answers as its own store."""
+"""Stores that the real broker left behind, opened and where needed recovered: the same answers as its own store."""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -109,7 +111,32 @@ class World:
         self.clock.advance(2)
 
 
-def make_record(number: int, *, topic: str = "订单", queue_id: int = 0, body: bytes | None = None, **fields: Any) -> Record:
+class Machines:
+    """Stores on any directory, each on files of its own that sync nothing for real: fast enough for thousands."""
+
+    def __init__(self) -> None:
+        self.files: list[CrashFiles] = []
+
+    def open(self, directory: Path, **settings: Any) -> MessageStore:
+        """A store that dispatches when ``dispatch`` is called and when it is shut down; a context manager."""
+        files = CrashFiles()
+        self.files.append(files)
+        config = StoreConfig(**{**SMALL, **settings})
+        store = MessageStore(str(directory), files=files, clock=HandClock(), config=config)
+        store.load()
+        store.start()
+        return store
+
+    def kill(self) -> None:
+        """kill -9 for all."""
+        for files in self.files:
+            files.process_ended()
+        self.files.clear()
+
+
+def make_record(
+    number: int, *, topic: str = "订单", queue_id: int = 0, body: bytes | None = None, **fields: Any
+) -> Record:
     """A message with Cyrillic, Chinese and emoji in it."""
     if body is None:
         body = f"сообщение {number} 你好 🚀".encode()
@@ -118,20 +145,40 @@ def make_record(number: int, *, topic: str = "订单", queue_id: int = 0, body: 
     return Record(topic, body, queue_id, properties=fields.pop("properties", properties), **fields)
 
 
+@pytest.fixture(scope="session")
+def world_type() -> type[World]:
+    return World
+
+
 @pytest.fixture
 def new_record() -> Callable[..., Record]:
     return make_record
 
 
 @pytest.fixture
-def new_world(tmp_path: Path) -> Callable[..., World]:
+def scratch() -> Iterator[Path]:
+    """A directory in memory where the system has one: tests that make thousands of files need no disk."""
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def machines() -> Iterator[Machines]:
+    made = Machines()
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def new_world(scratch: Path) -> Callable[..., World]:
     """``new_world(flush_disk_type="SYNC_FLUSH")``: a machine with an empty directory and small segments."""
     count = 0
 
     def world(**settings: Any) -> World:
         nonlocal count
         count += 1
-        return World(tmp_path / f"store{count}", **settings)
+        return World(scratch / f"store{count}", **settings)
 
     return world
 

@@ -1,0 +1,100 @@
+"""Units found by a recovery whose queue offset is not the next one of their queue: what to do with each.
+
+Mirrors: the checks in ConsumeQueue.putMessagePositionInfo, which decides on each unit's own evidence. Lab 03.
+
+    the queue ends at 10, and a unit comes that calls itself
+    12              entries before it are missing    a crash recovery starts one log file earlier; at the oldest: append
+    3, then 10      a stranger with a damaged id     dropped, as in RocketMQ
+    3, then 11      it was the 10, damaged           appended
+    3, then 4       the numbering began again        the queue begins again at 3 (a topic deleted and made anew,
+                                                     or the units before were the damaged ones)
+
+Left out: several damaged units next to each other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mqlab.store.consumequeue import ConsumeQueue, Unit
+
+MOST_PROBLEMS = 50
+
+
+class QueueGap(Exception):
+    """A queue misses entries that stand before the unit being dispatched."""
+
+
+class Doubtful(NamedTuple):
+    """A unit that waits for the next one of its queue to explain it."""
+
+    unit: Unit
+    queue_offset: int
+    queue_end: int
+
+
+class Misfits:
+    """Judges the misfits of one scan; ``problems`` gets a line for each. With ``notice_gaps`` a gap raises QueueGap."""
+
+    def __init__(self, problems: list[str], *, notice_gaps: bool) -> None:
+        self._problems = problems
+        self._notice_gaps = notice_gaps
+        self._doubtful: dict[ConsumeQueue, Doubtful] = {}
+
+    def judge(self, queue: ConsumeQueue, unit: Unit, queue_offset: int) -> bool:
+        """Decide about a unit; True when it (or the one before it) went into the queue."""
+        end = queue.max_queue_offset
+        earlier = self._doubtful.pop(queue, None)
+        if earlier is not None and earlier.queue_end != end:
+            self._drop(queue, earlier)  # the next unit was the right one
+            earlier = None
+        if queue_offset > end:
+            if earlier is not None and queue_offset == end + 1:
+                self._report(queue, earlier, f"it stands where {end} should")
+                queue.append(earlier.unit, end)
+                queue.append(unit, queue_offset)
+                return True
+            return self._beyond(queue, unit, queue_offset, end)
+        if earlier is not None and queue_offset == earlier.queue_offset + 1:
+            self._report(queue, earlier, f"the numbering begins again, {end} units before it are given up")
+            queue.destroy()
+            queue.append(earlier.unit, earlier.queue_offset)
+            queue.append(unit, queue_offset)
+            return True
+        if earlier is not None:
+            self._drop(queue, earlier)
+        self._doubtful[queue] = Doubtful(unit, queue_offset, end)
+        return False
+
+    def _beyond(self, queue: ConsumeQueue, unit: Unit, queue_offset: int, end: int) -> bool:
+        if self._notice_gaps:
+            raise QueueGap(f"{_name(queue)} ends at {end}, but the unit at {unit[0]} calls itself {queue_offset}")
+        if queue.files.mapped_files:
+            self._report(queue, Doubtful(unit, queue_offset, end), f"it is put at {end}")
+        queue.append(unit, queue_offset)
+        return True
+
+    def finish(self) -> None:
+        """No unit comes any more: one that calls itself 0 is appended, as in RocketMQ, any other is dropped."""
+        for queue, doubtful in self._doubtful.items():
+            if doubtful.queue_end != queue.max_queue_offset or doubtful.queue_offset != 0:
+                self._drop(queue, doubtful)
+            else:
+                self._report(queue, doubtful, f"it is put at {doubtful.queue_end}")
+                queue.append(doubtful.unit, 0)
+        self._doubtful.clear()
+
+    def _drop(self, queue: ConsumeQueue, doubtful: Doubtful) -> None:
+        self._report(queue, doubtful, "it is in no queue")
+
+    def _report(self, queue: ConsumeQueue, doubtful: Doubtful, what: str) -> None:
+        if len(self._problems) < MOST_PROBLEMS:
+            own = f"calls itself {_name(queue)} {doubtful.queue_offset}"
+            self._problems.append(f"the unit at {doubtful.unit[0]} {own}, the queue is at {doubtful.queue_end}: {what}")
+
+    def __repr__(self) -> str:
+        return f"<Misfits {len(self._doubtful)} in doubt>"
+
+
+def _name(queue: ConsumeQueue) -> str:
+    return f"{queue.topic}[{queue.queue_id}]"
