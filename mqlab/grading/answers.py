@@ -33,6 +33,7 @@ class AnswerFunction:
         self._by_name = by_name
         self.__name__ = name
         self.__qualname__ = name
+        self.parameters = parameters
         self.__signature__ = signature(parameters)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -135,14 +136,20 @@ def number_of(value: Any) -> int | None:
 
 
 def signature(parameters: tuple[str, ...]) -> inspect.Signature:
-    """What ``inspect.signature`` says of an answer: its positional parameters, "*" for any number.
+    """What ``inspect.signature`` says of an answer: its positional parameters, "=" after optional ones, "*" for more.
 
-    >>> str(signature(("messages", "context"))), str(signature(("*",)))
-    ('(messages, context)', '(*args)')
+    >>> str(signature(("messages", "context="))), str(signature(("*",)))
+    ('(messages, context=Ellipsis)', '(*args)')
     """
-    made = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) if name != "*"
-        else inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)
-        for name in dict.fromkeys(parameters)
-    ]  # fmt: skip
-    return inspect.Signature(sorted(made, key=lambda parameter: parameter.kind))
+    made = []
+    for name in dict.fromkeys(parameters):
+        if name == "*":
+            made.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
+        else:
+            default = ... if name.endswith("=") else inspect.Parameter.empty
+            kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            made.append(inspect.Parameter(name.removesuffix("="), kind, default=default))
+    try:
+        return inspect.Signature(made)
+    except ValueError:  # no function has such parameters; only a forger says so
+        return inspect.Signature()

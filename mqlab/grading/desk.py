@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import greenlet
+
 from mqlab.errors import NodeDown
 from mqlab.grading.answer_process import AnswerProcess, Garbled, Gone, TooSlow
 from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
@@ -24,6 +26,8 @@ from mqlab.grading.limits import Limits
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import Codec, Malformed, NotPlain
 from mqlab.grading.world import World
+from mqlab.runtime.crashes import LineWatch
+from mqlab.runtime.sim_workers import ListenerCoroutine
 
 
 class AnswerStopped(BaseException):
@@ -92,6 +96,7 @@ class Desk:
             "method": method,
             "args": [codec.encode(value) for value in args],
             "kwargs": {name: codec.encode(value) for name, value in kwargs.items()},
+            "lines": _line_watch() is not None,
         }
         return codec.decode(self._converse(piece, message))
 
@@ -149,7 +154,7 @@ class Desk:
             return value
         where = self, piece.exercise, self._life, piece.numbers[name], name
         if isinstance(value, AnswerFunction):
-            return AnswerFunction(*where, tuple(value.__signature__.parameters), by_name=True)
+            return AnswerFunction(*where, value.parameters, by_name=True)
         return answer_class(*where, frozenset(), by_name=True)
 
     def _must_go_on(self, piece: Loaded) -> None:
@@ -178,11 +183,8 @@ class Desk:
                 op = _checked(reply, number)
             except (Malformed, KeyError, TypeError) as error:
                 raise self._stop(piece, Garbled(f"it wrote something else than an answer: {error}")) from error
-            if op == "ask":
-                if ended is not None:
-                    message = _down(ended)
-                    continue
-                message, ended = self._answer(piece, reply)
+            if op in ("ask", "line"):
+                message, ended = self._reply(piece, op, reply, ended)
                 continue
             if ended is not None:
                 raise ended
@@ -207,6 +209,23 @@ class Desk:
         took = time.monotonic() - began
         piece.spent_seconds += took
         return reply, took
+
+    def _reply(
+        self, piece: Loaded, op: str, question: dict[str, Any], ended: BaseException | None
+    ) -> tuple[dict[str, Any], BaseException | None]:
+        """What goes back, and what ends the call whatever the answer does from now on."""
+        if ended is not None and not (op == "ask" and question["verb"] == "__exit__"):
+            return _down(ended), ended
+        if op == "ask":
+            message, now_ended = self._answer(piece, question)
+            return message, ended or now_ended
+        watch = _line_watch()
+        try:
+            if watch is not None:
+                watch.reached(question["where"])
+        except NodeDown as error:
+            return _down(error), error
+        return {"op": "resume", "value": None}, None
 
     def _answer(self, piece: Loaded, question: dict[str, Any]) -> tuple[dict[str, Any], BaseException | None]:
         """Do what an answer asks for; the message that goes back, and what ends the call whatever the answer does."""
@@ -250,8 +269,8 @@ class Desk:
         return {"answer": [number]} if number is not None else self._world.refer(value)
 
     def _resolve(self, exercise: str, tag: str, payload: Any) -> Any:
-        if tag == "world":
-            return self._world.find(payload[0])
+        if tag in ("world", "given"):
+            return self._world.find(payload[0]) if tag == "world" else self._world.given(payload[0])
         if tag != "answer":
             raise Malformed(f"unknown tag {tag!r}")
         number, kind, name, parameters, methods = payload
@@ -269,19 +288,40 @@ def _checked(reply: dict[str, Any], number: int) -> str:
     op = reply["op"]
     wanted = {
         "return": ("value",), "raise": ("error", "trace"), "refused": ("text",),
-        "ask": ("world", "verb", "args", "kwargs"),
+        "ask": ("world", "verb", "args", "kwargs"), "line": ("where",),
     }  # fmt: skip
     if op not in wanted or reply["call"] != number or any(key not in reply for key in wanted[op]):
         raise Malformed(f"an answer to another question ({str(op)[:20]!r})")
-    for key, kind in {"trace": str, "text": str, "verb": str, "world": int, "args": list, "kwargs": dict}.items():
+    for key, kind in {
+        "trace": str,
+        "text": str,
+        "where": str,
+        "verb": str,
+        "world": int,
+        "args": list,
+        "kwargs": dict,
+    }.items():
         if key in wanted[op] and type(reply[key]) is not kind:
             raise Malformed(f"{key} is no {kind.__name__}")
     return str(op)
 
 
+def _line_watch() -> LineWatch | None:
+    """Who counts the lines of the listener under way: set by every_crash, for one node of its world."""
+    current = greenlet.getcurrent()
+    if not isinstance(current, ListenerCoroutine):
+        return None
+    watch = current.workers.world.line_watch
+    return watch if watch is not None and watch.node == current.workers.node.name else None
+
+
 def _are_names(names: Any) -> bool:
-    """A short list of identifiers; "*" stands for any number of further parameters."""
-    return isinstance(names, list) and len(names) <= 200 and all(n == "*" or str(n).isidentifier() for n in names)
+    """A short list of identifiers; "=" follows optional parameters, "*" stands for any number of further ones."""
+    return (
+        isinstance(names, list)
+        and len(names) <= 200
+        and all(isinstance(n, str) and (n == "*" or n.removesuffix("=").isidentifier()) for n in names)
+    )
 
 
 def _down(error: BaseException) -> dict[str, Any]:

@@ -8,7 +8,7 @@ Mirrors: nothing in RocketMQ; the place of pickle, which would let an answer run
     {"message": [class, [[field, value], ..]]}          a Message or MessageExt
     {"table": [[row, ..], [column, ..], title]}         what a lab answers with
     {"error": [module, class, [argument, ..], {..}]}    an exception
-    {"answer": [..]} {"world": [..]}                    an object that stays where it is; see ``Codec``
+    {"answer": [..]} {"world": [..]} {"given": [..]}    an object that stays where it is; see ``Codec``
 
 A JSON object has exactly one key, its tag. A subclass of a plain type crosses as the plain type: what it overrides
 stays behind.

@@ -6,6 +6,7 @@ Mirrors: nothing in RocketMQ. Started by mqlab.grading.desk behind the walls of 
     judge ─▶ {"op": "call", "call": 2, "object": 5, "method": null, "args": [..], "kwargs": {..}}
           ◀─ {"op": "return", "call": 2, "value": ..}     or raise, refused (a value that cannot cross)
           ◀─ {"op": "ask", "call": 2, "world": 9, "verb": "sleep", "args": ["20ms"], "kwargs": {}}
+          ◀─ {"op": "line", "call": 2, "where": "listener line 3"}     only when the judge wants to know each line
     judge ─▶ {"op": "resume", "call": 2, "value": null}   or "error"
 
 Each call is a coroutine, so that one can wait for the world while others run. Standard output, standard error and
@@ -22,6 +23,7 @@ import os
 import sys
 import traceback
 import types
+from types import FrameType
 from typing import Any, BinaryIO
 
 import greenlet
@@ -52,6 +54,7 @@ class Worker:
         self._objects: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._world: dict[int, WorldObject] = {}
+        self._given: dict[int, tuple[Any, int, Any]] = {}
         self._codec = Codec(self._refer, self._resolve)
         self._main = types.ModuleType("__main__")
         self._main.__dict__["display"] = lambda *values, **settings: None
@@ -88,6 +91,8 @@ class Worker:
             args = [self._codec.decode(value) for value in message["args"]]
             kwargs = {name: self._codec.decode(value) for name, value in message["kwargs"].items()}
             method = message["method"]
+            if message["lines"]:
+                sys.settrace(self._trace)
             if method == "__getattr__":
                 return getattr(target, *args)
             if method == "__setattr__":
@@ -101,6 +106,8 @@ class Worker:
             value = run()
         except BaseException as error:
             return self._failure(number, error)
+        finally:
+            sys.settrace(None)
         try:
             return dump_line({"op": "return", "call": number, "value": self._codec.encode(value)})
         except NotPlain as error:
@@ -126,31 +133,45 @@ class Worker:
 
     def ask(self, world: int, verb: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Ask the judge to do something with an object of its world; other calls may run meanwhile."""
+        return self._wait_for_answer(
+            {
+                "op": "ask",
+                "world": world,
+                "verb": verb,
+                "args": [self._codec.encode(value) for value in args],
+                "kwargs": {name: self._codec.encode(value) for name, value in kwargs.items()},
+            }
+        )
+
+    def _wait_for_answer(self, question: dict[str, Any]) -> Any:
         current = greenlet.getcurrent()
         call: Any = current
         while call is not None and not isinstance(call, Call):
             call = call.parent
         if call is None:
             raise RuntimeError("the world can be asked from the answer's own thread only")
-        question = {
-            "op": "ask",
-            "call": call.number,
-            "world": world,
-            "verb": verb,
-            "args": [self._codec.encode(value) for value in args],
-            "kwargs": {name: self._codec.encode(value) for name, value in kwargs.items()},
-        }
         self._waiting[call.number] = current
-        message = self._hub.switch(dump_line(question))
+        message = self._hub.switch(dump_line({**question, "call": call.number}))
         if "error" not in message:
             return self._codec.decode(message["value"])
         if message["error"] == "NodeDown":
             raise NodeDown(message["text"])
         raise self._codec.decode(message["error"])
 
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Tells the judge each line of an answer before it runs: it may be the one before which the process dies."""
+        if not frame.f_code.co_filename.startswith("<answer "):
+            return None
+        if event == "line":
+            self._wait_for_answer({"op": "line", "where": f"{frame.f_code.co_name} line {frame.f_lineno}"})
+        return self._trace
+
     def _refer(self, value: Any) -> dict[str, Any] | None:
         if isinstance(value, WorldObject):
             return {"world": [value._mqlab_number]}
+        if id(value) in self._given:
+            _, number, data = self._given[id(value)]
+            return {"given": [number]} if Codec().encode(value) == data else None
         kind = _kind_of(value)
         if kind is None:
             return None
@@ -161,6 +182,11 @@ class Worker:
     def _resolve(self, tag: str, payload: Any) -> Any:
         if tag == "answer":
             return self._objects[payload[0]]
+        if tag == "given":
+            number, data = payload
+            value = self._codec.decode(data)
+            self._given[id(value)] = (value, number, data)
+            return value
         if tag == "world":
             number, role, verbs, attributes = payload
             if number not in self._world:
@@ -190,7 +216,10 @@ def _parameters_of(value: Any) -> list[str]:
     if not isinstance(code, types.CodeType):
         return ["*"]
     names = list(code.co_varnames[: code.co_argcount])
-    return (names[1:] if isinstance(value, types.MethodType) else names) + (["*"] if code.co_flags & 4 else [])
+    optional = len(getattr(value, "__defaults__", None) or ())
+    required = len(names) - optional
+    spelled = names[:required] + [f"{name}=" for name in names[required:]] + (["*"] if code.co_flags & 4 else [])
+    return spelled[1:] if isinstance(value, types.MethodType) else spelled
 
 
 def _methods_of(value: Any) -> list[str]:

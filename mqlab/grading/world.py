@@ -14,8 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from mqlab.errors import UsageError
-from mqlab.grading.values import Malformed
+from mqlab.grading.values import Codec, Malformed
 from mqlab.grading.world_verbs import Role, role_of
+from mqlab.wire.message import MessageExt
 
 
 class World:
@@ -24,9 +25,13 @@ class World:
     def __init__(self) -> None:
         self._objects: list[tuple[Any, Role]] = []
         self._numbers: dict[int, int] = {}
+        self._messages: list[MessageExt] = []
 
     def refer(self, value: Any) -> dict[str, Any] | None:
         """How an object is told to an answer; None for what has no role."""
+        if isinstance(value, MessageExt):
+            self._messages.append(value)
+            return {"given": [len(self._messages) - 1, Codec().encode(value)]}
         role = role_of(value)
         if role is None:
             return None
@@ -42,6 +47,12 @@ class World:
         if type(number) is not int or not 0 <= number < len(self._objects):
             raise Malformed("a reference that was never given out")
         return self._objects[number][0]
+
+    def given(self, number: Any) -> MessageExt:
+        """The message that an answer was given under this number, and gives back: the very same one."""
+        if type(number) is not int or not 0 <= number < len(self._messages):
+            raise Malformed("a message that was never given out")
+        return self._messages[number]
 
     def perform(self, number: int, verb: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Do one thing with one object. UsageError for a verb its role has not."""

@@ -15,11 +15,12 @@ Left out: looking into a Lab from outside its front door (journal, world, broker
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.errors import UsageError
+from mqlab.grading.database_guard import guarded
 
 Verb = Callable[..., Any]
 NAME = re.compile(r"[%A-Za-z0-9_-]{1,127}")
@@ -69,7 +70,14 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-CONTEXT = {**_calls("sleep", "compute")}
+def _leave(target: Any, failed: str | None) -> Any:
+    """The end of a ``with`` block: ``failed`` names the class of the error that ended it."""
+    error = None if failed is None else RuntimeError(failed)
+    return target.__exit__(None if error is None else RuntimeError, error, None)
+
+
+CONTEXT = _calls("sleep", "compute")
+ENTER_AND_LEAVE: dict[str, Verb] = {"__enter__": lambda target: target.__enter__(), "__exit__": _leave}
 ROLES = {
     role.name: role
     for role in (
@@ -115,42 +123,48 @@ ROLES = {
         ),
         Role(
             "PullConsumer",
-            _calls("pull", "start", "shutdown", "fetch_subscribe_message_queues", "fetch_consume_offset",
-                   "update_consume_offset", "min_offset", "max_offset", "search_offset"),
+            _calls("pull", "pull_block_if_not_found", "start", "shutdown", "fetch_subscribe_message_queues",
+                   "fetch_consume_offset", "update_consume_offset", "min_offset", "max_offset", "search_offset",
+                   "send_message_back", "register_topics"),
             _names("name client_id"),
         ),
         Role(
             "LitePullConsumer",
-            _calls("subscribe", "assign", "poll", "seek", "seek_to_begin", "seek_to_end", "commit_sync", "pause",
+            _calls("subscribe", "unsubscribe", "assign", "assignment", "poll", "seek", "seek_to_begin", "seek_to_end",
+                   "commit", "commit_sync", "committed", "offset_for_timestamp", "fetch_message_queues", "pause",
                    "resume", "start", "shutdown"),
-            _names("name client_id assignment"),
+            _names("name client_id"),
         ),
         Role("OffsetStore", _calls("update_offset", "read_memory", "persist", "persist_all", "clone_offset_table")),
         Role("Pending", _calls("result", "then"), _names("done")),
+        Role("Traffic", _calls("stop"), _names("number sent failed")),
+        Role("Resource", ENTER_AND_LEAVE, _names("name slots in_use waiting longest_queue")),
+        Role("Database", {"connect": lambda target: guarded(target.connect())}),
+        Role(
+            "Connection",
+            _calls("execute", "executemany", "executescript", "commit", "rollback", "close", "cursor")
+            | ENTER_AND_LEAVE,
+            _names("in_transaction total_changes isolation_level"),
+        ),
+        Role(
+            "Cursor",
+            _calls("execute", "executemany", "fetchone", "fetchmany", "fetchall", "close")
+            | {"__iter__": lambda target: target.fetchall()},
+            _names("rowcount lastrowid description"),
+        ),
     )
 }  # fmt: skip
-
-OFFSET_STORES = ("RemoteOffsetStore", "LocalOffsetStore", "OffsetMemory")
-CLIENT_ROLES = {"producer": "Producer", "consumer": "PushConsumer"}
+OTHER_NAMES = {
+    "RemoteOffsetStore": "OffsetStore", "LocalOffsetStore": "OffsetStore", "OffsetMemory": "OffsetStore",
+    "WaitingConnection": "Connection", "TransactionProducer": "Producer",
+}  # fmt: skip
 
 
 def role_of(value: Any) -> Role | None:
-    """The role of an object of mqlab; None for values and for what answers must not hold."""
+    """The role of an object of mqlab, or of SQLite; None for values and for what answers must not hold."""
+    if type(value).__name__ == "NodeHandle":  # a node's handle plays the role of its node
+        value = value.node
     kind = type(value)
-    if not kind.__module__.startswith("mqlab."):
+    if not kind.__module__.startswith(("mqlab.", "sqlite3")):
         return None
-    if kind.__name__ == "NodeHandle":
-        return ROLES.get(_role_of_node(value))
-    if kind.__name__ in OFFSET_STORES:
-        return ROLES["OffsetStore"]
-    return ROLES.get(kind.__name__)
-
-
-def _role_of_node(handle: Any) -> str:
-    node = type(handle.node).__name__
-    return node if node in ROLES else CLIENT_ROLES.get(handle.role, "")
-
-
-def known_roles() -> Iterable[str]:
-    """The names of the table's rows."""
-    return ROLES
+    return ROLES.get(OTHER_NAMES.get(kind.__name__, kind.__name__))

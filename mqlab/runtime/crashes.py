@@ -73,14 +73,18 @@ class LineWatch:
 
     def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
-            number = len(self.lines)
-            self.lines.append(f"{frame.f_code.co_name} line {frame.f_lineno}")
-            if number == self._before_line:
-                self._act()
-                coroutine = greenlet.getcurrent()
-                assert coroutine.parent is not None
-                coroutine.parent.switch()  # the world kills the node; NodeDown is raised here
+            self.reached(f"{frame.f_code.co_name} line {frame.f_lineno}")
         return self._line
+
+    def reached(self, where: str) -> None:
+        """A listener is about to run this line: count it, and if it is the one, act. NodeDown when that was a kill."""
+        number = len(self.lines)
+        self.lines.append(where)
+        if number == self._before_line:
+            self._act()
+            coroutine = greenlet.getcurrent()
+            assert coroutine.parent is not None
+            coroutine.parent.switch()  # the world kills the node; NodeDown is raised here
 
 
 def _is_learners(code: CodeType) -> bool:
