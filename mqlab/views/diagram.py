@@ -43,7 +43,7 @@ class Diagram(Picture):
             self.nodes.setdefault(name, name)
 
     @property
-    def alt(self) -> str:  # type: ignore[override]
+    def alt(self) -> str:
         return f"{self.title or 'Diagram'}: {len(self.nodes)} nodes, {len(self.edges)} arrows"
 
     def table(self) -> Table:

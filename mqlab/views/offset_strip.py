@@ -62,7 +62,7 @@ class OffsetStrip(Picture):
         self.title = title
 
     @property
-    def alt(self) -> str:  # type: ignore[override]
+    def alt(self) -> str:
         return f"{self.title or 'Progress'}: " + "; ".join(f"{s.name} {s.words}" for s in self.strips)
 
     def table(self) -> Table:

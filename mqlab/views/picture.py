@@ -126,12 +126,14 @@ def text_pixels(text: str) -> int:
 
 
 class Picture(View):
-    """A drawing, a table of the same facts, a text that says the same: subclasses give ``svg``, ``text``, ``table``.
-
-    ``alt`` is one sentence for those who cannot see the picture.
+    """A drawing, a table of the same facts, a text that says the same: subclasses give ``svg``, ``text``, ``table``
+    and ``alt``, one sentence for those who cannot see the picture.
     """
 
-    alt = "picture"
+    @property
+    def alt(self) -> str:
+        """The picture in one sentence."""
+        raise NotImplementedError
 
     def svg(self) -> str:
         """The drawing as SVG text."""

@@ -49,7 +49,7 @@ class QueueView(Picture):
         self.groups = dict(groups or {})
 
     @property
-    def alt(self) -> str:  # type: ignore[override]
+    def alt(self) -> str:
         where = ", ".join(f"{group} reads {offset} next" for group, offset in self.groups.items())
         return f"{self.name}: {len(self.entries)} entries{'; ' + where if where else ''}"
 

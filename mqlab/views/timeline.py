@@ -80,7 +80,7 @@ class Timeline(Picture):
         self.title = title
 
     @property
-    def alt(self) -> str:  # type: ignore[override]
+    def alt(self) -> str:
         return f"{self.title or 'Timeline'}: {len(self.moments)} moments in {', '.join(self.lanes) or 'no lane'}"
 
     @property

@@ -43,7 +43,7 @@
 # seed gives the same day, to the byte, as often as you like.
 
 # %%
-from mqlab import CONSUME_SUCCESS, Message, play
+from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
 from mqlab.teach import check, hint, predict, reveal
 from mqlab.views import Table
 
@@ -90,12 +90,21 @@ folders = ("commitlog", "consumequeue", "config/consumerOffset")
 Table(row for row in lab.store().tree() if row.path.startswith(folders))
 
 # %% [markdown]
-# **First file: the commit log.** Every message of every topic, one behind the other. This is the second order, byte by
-# byte. Each colour is one field, and the table under the bytes names them in the same order. Look for the body, the
-# topic, and the three places where the message says who it is: `queue_id`, `queue_offset`, `physical_offset`.
+# **First file: the commit log.** Every message of every topic, one behind the other. Take the second order. This is all
+# that the broker has stored of it:
 
 # %%
+from mqlab.views.message import MessageView
+
 first, second, third = lab.store().messages("orders")
+MessageView(second)
+
+# %% [markdown]
+# And these are the bytes that say it. Each colour is one field, and the table under the bytes names them in the same
+# order. Look for the body, the topic, and the three numbers that say where the message belongs: `queue_id`,
+# `queue_offset`, `physical_offset`.
+
+# %%
 lab.store().hexdump(second.physical_offset)
 
 # %% [markdown]
@@ -115,7 +124,33 @@ Hexdump(cq_field_map(queue_file.read_bytes(), place), base=place)
 
 # %% [markdown]
 # **Third file: `config/consumerOffset.json`.** It says how far each group has read. It does not exist yet: nobody has
-# read anything. So let somebody read.
+# read anything.
+#
+# ## Reading by hand
+#
+# To read is to **pull** (拉取): a client names a queue, the offset to begin at, and how many messages it would like. It
+# gets messages, and the offset at which to go on.
+
+
+# %%
+def pull(offset):
+    answer = puller.pull(MessageQueue("orders", "broker-a", 0), "*", offset, max_nums=2)
+    got = ", ".join(message.keys for message in answer.msg_found_list or ())
+    return {
+        "from": offset,
+        "status": answer.pull_status,
+        "got": got,
+        "go on at": answer.next_begin_offset,
+    }
+
+
+lab = play(morning, seed=7)
+puller = lab.pull_consumer("curious")
+Table([pull(0), pull(2), pull(0)])
+
+# %% [markdown]
+# The third pull asks for the same as the first and gets the same. The broker did not hand the messages out, it showed
+# them. Where a reader stands is the reader's own business, so far.
 
 # %% [markdown]
 # ## Noon: billing reads
@@ -479,8 +514,8 @@ check("lab00.crash")
 # ## What this does not prove
 #
 # - **Messages do not stay for ever.** The broker deletes whole files of its log, by default when they are 72 hours old
-#   (at 04:00), sooner when the disk is full, and it does not ask who has read them. Audit could wait from Friday to
-#   Monday morning, not much longer. Lab 01 lets you see it.
+#   (at 04:00), sooner when the disk is full, and it does not ask who has read them. From Friday to Monday the orders
+#   do wait; much longer they would not. Lab 01 lets you see it.
 # - **A killed process is not a pulled plug.** `kill` leaves what the process had written with the operating system. What
 #   a power cut takes depends on when the broker forces its file to disk (lab 01).
 # - **One queue, one broker, one consumer a group.** With several, order and sharing become questions (labs 02, 03, 05).
@@ -502,7 +537,7 @@ check("lab00.crash")
 # | the broker remembers | `ConsumerOffsetManager`, written to `consumerOffset.json` every 5 s |
 #
 # Where you may read it differently: "the broker pushes" (it answers pulls), "the broker marks a message as consumed" (it
-# has no such mark; a group is one number a queue), "an ack deletes" (true for a RabbitMQ queue, not here).
+# has no such mark; a group is one number a queue), "an ack deletes" (true for a classic RabbitMQ queue, not here).
 
 # %% [markdown]
 # ## Reflect
