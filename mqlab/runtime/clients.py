@@ -21,9 +21,11 @@ from mqlab.runtime.files import RealFiles
 from mqlab.runtime.handles import NodeHandle
 
 if TYPE_CHECKING:
+    from mqlab.admin import Admin
     from mqlab.runtime.lab import Lab
 
-CLIENT_ROLES = ("producer", "consumer")
+CLIENT_ROLES = ("producer", "consumer", "tool")
+ADMIN = "admin"
 
 
 class ClientVerbs:
@@ -56,6 +58,19 @@ class ClientVerbs:
     def lite_pull_consumer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
         """A consumer to poll, not started. Mirrors DefaultLitePullConsumer."""
         return self._client("consumer", group, name, 2, LitePullConsumer, settings)
+
+    @property
+    def admin(self: Lab) -> Admin:  # type: ignore[misc]
+        """The operator's tool: mqadmin's verbs, asked from a node of its own that is made when first needed."""
+        from mqlab.admin import Admin
+
+        if ADMIN not in self.handles:
+            servers, files = name_server_addresses(self), RealFiles()
+            self.handles[ADMIN] = NodeHandle(
+                ADMIN, "tool", files, self.world.add_node(ADMIN, files), lambda ports: Admin(ports, servers)
+            )
+        tool: Admin = self.handles[ADMIN].node
+        return tool
 
     def _client(  # type: ignore[misc]
         self: Lab,

@@ -34,6 +34,7 @@ LATE = {
     ("mqlab.store.queue_reader", "mqlab.views.table"): "StoreInspector.queue(topic, id).table()",
     ("mqlab.store.index_reader", "mqlab.views.hexdump"): "StoreInspector.index.hexdump(name, entry)",
     ("mqlab.store.message_store", "mqlab.runtime.standalone"): "MessageStore.open() brings real files and a clock",
+    ("mqlab.admin.answers", "mqlab.views"): "an answer of lab.admin is shown as a Table",
     ("mqlab.runtime.looking", "mqlab.views"): "deliveries, progress and the like are shown as a Table",
     ("mqlab.runtime.looking", "mqlab.views.moments"): "lab.timeline() and lab.space_time()",
     ("mqlab.runtime.looking", "mqlab.views.timeline"): "lab.timeline()",

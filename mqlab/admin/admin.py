@@ -1,0 +1,20 @@
+"""An operator's tool as a node of its own: every verb is one or more requests through the real codec.
+
+Mirrors: DefaultMQAdminExt, the class behind mqadmin and RocketMQ Dashboard. ``lab.admin``; lab 09 works with it.
+
+    clusters   topics   groups   connections   messages   tracks   traces   resets   dead_letters   brokers
+
+Left out: ACL users, controllers, static topics, POP.
+"""
+
+from __future__ import annotations
+
+from mqlab.admin.brokers import BrokerVerbs
+from mqlab.admin.dead_letters import DeadLetterVerbs
+from mqlab.admin.traces import TraceVerbs
+from mqlab.admin.tracks import TrackVerbs
+
+
+class Admin(BrokerVerbs, DeadLetterVerbs, TrackVerbs, TraceVerbs):
+    """All verbs. ``ports`` of its node, ``name_servers`` as "ip:port". A verb that fails raises BrokerError,
+    RemotingError or UsageError. Mirrors DefaultMQAdminExt."""

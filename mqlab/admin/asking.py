@@ -1,0 +1,134 @@
+"""Asking name servers and brokers from the tool's own node.
+
+Mirrors: MQClientAPIImpl as DefaultMQAdminExtImpl uses it. No lab.
+
+    ask(address, code, …)          the answer, BrokerError when it says no
+    ask_name_server(code, …)       the one in use, the next when it cannot be reached
+    brokers(names)                 (name, address of the master) of all or of those named
+
+Left out: asking slaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from mqlab.client.broker_calls import BrokerCalls
+from mqlab.client.name_servers import NameServerChoice
+from mqlab.errors import BrokerError, RemotingError, UsageError
+from mqlab.ports import Ports
+from mqlab.promises import Promise
+from mqlab.remoting import Channel, Remoting
+from mqlab.wire import java_json
+from mqlab.wire.bodies import ClusterInfo, TopicRouteData
+from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.command import RemotingCommand, request
+
+T = TypeVar("T")
+
+MASTER_ID = 0
+
+
+class AdminNode:
+    """The tool's connections. ``timeout_ms`` holds for every single request."""
+
+    def __init__(self, ports: Ports, name_servers: Sequence[str], *, timeout_ms: int = 5_000) -> None:
+        self.ports = ports
+        self.timeout_ms = timeout_ms
+        self.name_servers = NameServerChoice(name_servers, ports.rng)
+        self.remoting = Remoting(ports, {}, on_channel_closed=self._channel_closed)
+        self.calls = BrokerCalls(self._invoke, self.remoting.invoke_oneway)
+
+    def start(self) -> None:
+        """Nothing to do: connections are made when something is asked."""
+
+    def shutdown(self) -> None:
+        """Close all connections."""
+        self.remoting.close()
+
+    def _channel_closed(self, channel: Channel) -> None:
+        self.name_servers.failed(channel.remote_address)
+
+    # requests ------------------------------------------------------------------------------------------------------
+
+    def _invoke(self, address: str, request: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]:
+        return self.remoting.invoke(address, request, timeout_ms)
+
+    def wait(self, start: Callable[[], Promise[T]]) -> T:
+        """Start something on this node and wait for it."""
+        return self.ports.workers.call(start)
+
+    def ask(self, address: str, code: int, body: bytes | None = None, **fields: Any) -> RemotingCommand:
+        """One request; BrokerError when the answer says no, RemotingError without one."""
+        answer = self.wait(lambda: self.remoting.invoke(address, request(code, body, **fields), self.timeout_ms))
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address=address)
+        return answer
+
+    def ask_value(self, address: str, code: int, body: bytes | None = None, **fields: Any) -> dict[str, Any]:
+        """The JSON object in the answer; empty when there is none."""
+        return value_of(self.ask(address, code, body, **fields))
+
+    def ask_name_server(self, code: int, **fields: Any) -> RemotingCommand:
+        """Ask the name server in use; when it cannot be reached, each of the list once."""
+        left = len(self.name_servers.addresses) + 1  # the connection to the first may have been closed unnoticed
+        while True:
+            address, left = self.name_servers.current(), left - 1
+            try:
+                return self.ask(address, code, **fields)
+            except RemotingError:
+                self.name_servers.failed(address)
+                if not left:
+                    raise
+
+    def ask_every_name_server(self, code: int, **fields: Any) -> list[RemotingCommand]:
+        """Ask all name servers one after another, as what changes them must; the first failure ends it."""
+        return [self.ask(address, code, **fields) for address in sorted(self.name_servers.addresses)]
+
+    # where -----------------------------------------------------------------------------------------------------------
+
+    def cluster_info(self) -> ClusterInfo:
+        """All brokers as the name server knows them."""
+        return ClusterInfo.from_json(self.ask_name_server(RequestCode.GET_BROKER_CLUSTER_INFO).body or b"{}")
+
+    def brokers(self, names: Iterable[str] | str | None = None) -> list[tuple[str, str]]:
+        """Name and master address of every broker, or of those named; UsageError names the ones there are."""
+        known = self.cluster_info().broker_addr_table
+        wanted = sorted(known) if names is None else [names] if isinstance(names, str) else list(names)
+        found = []
+        for name in wanted:
+            address = known[name].broker_addrs.get(MASTER_ID) if name in known else None
+            if address is not None:
+                found.append((name, address))
+            elif names is not None:
+                raise UsageError(f"there is no broker {name!r}", hint=f"the name server knows: {', '.join(known)}")
+        return found
+
+    def route(self, topic: str) -> TopicRouteData:
+        """Where a topic lives; BrokerError with code 17 when the name server does not know it."""
+        answer = self.ask_name_server(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic=topic)
+        return TopicRouteData.from_json(answer.body or b"{}")
+
+    def brokers_of(self, topic: str) -> list[tuple[str, str]]:
+        """Name and master address of the brokers that have a topic."""
+        found = [(data.broker_name, data.broker_addrs.get(MASTER_ID)) for data in self.route(topic).broker_datas]
+        return sorted((name, address) for name, address in found if address is not None)
+
+    def brokers_of_group(self, group: str) -> list[tuple[str, str]]:
+        """The brokers that know a group, by its retry topic; all of them when it has none yet."""
+        try:
+            return self.brokers_of(f"%RETRY%{group}")
+        except BrokerError as error:
+            if error.response_code != ResponseCode.TOPIC_NOT_EXIST:
+                raise
+            return self.brokers()
+
+    def __repr__(self) -> str:
+        return f"<Admin {self.ports.node} of {', '.join(self.name_servers.addresses)}>"
+
+
+def value_of(answer: RemotingCommand) -> dict[str, Any]:
+    """The JSON object in an answer; empty when there is none."""
+    found = java_json.loads((answer.body or b"{}").decode("utf-8", "replace"))
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,188 @@
+"""Brokers: their numbers, their counters, their settings, and cleaning up.
+
+Mirrors: mqadmin clusterList, brokerStatus, statsAll, getBrokerConfig, updateBrokerConfig, cleanExpiredCQ,
+cleanUnusedTopic, deleteExpiredCommitLog; requests 28, 315, 26, 25, 306, 316, 329. Lab 08 on measuring.
+
+    counter     key          minute               hour   day
+    TOPIC_PUT_NUMS  orders   sum  tps  avgpt      …      …
+
+Left out: what only the machine knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mqlab.admin.answers import Rows, Shown
+from mqlab.admin.clusters import KeyValue
+from mqlab.admin.resets import ResetVerbs
+from mqlab.errors import BrokerError
+from mqlab.wire.body import camel_case
+from mqlab.wire.codes import RequestCode, ResponseCode
+
+WINDOWS = ("statsDay", "statsHour", "statsMinute")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatus:
+    """One line of clusterList: rates of the last minute a second, the day's counts so far."""
+
+    cluster: str
+    broker: str
+    address: str
+    version: str
+    in_tps: float
+    out_tps: float
+    messages_in: int
+    messages_out: int
+    dispatch_behind_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A counter over one window: ``avgpt`` is the average of a time counted. Mirrors BrokerStatsItem."""
+
+    window: str
+    sum: int
+    tps: float
+    avgpt: float
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatsData(Shown):
+    """One counter of one broker. Mirrors BrokerStatsData."""
+
+    broker: str
+    stats_name: str
+    stats_key: str
+    windows: tuple[Window, ...]
+
+    def shown_rows(self) -> Sequence[Window]:
+        return self.windows
+
+    def shown_title(self) -> str:
+        return f"{self.stats_name} {self.stats_key} at {self.broker}"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTraffic:
+    """One topic and one group that reads it, as statsAll shows them; without a group only what comes in."""
+
+    topic: str
+    group: str | None
+    accumulation: int | None
+    in_tps: float
+    out_tps: float
+    in_24_hours: int
+    out_24_hours: int
+
+
+class BrokerVerbs(ResetVerbs):
+    """Verbs about single brokers."""
+
+    def cluster_list(self) -> Rows[BrokerStatus]:
+        """Every master with what it takes and gives. Mirrors clusterList."""
+        rows = []
+        clusters = {row.broker: row.cluster for row in self.examine_broker_cluster_info()}
+        for broker, address in self.brokers():
+            found = {each.name: each.value for each in self.fetch_broker_runtime_stats(broker)}
+            rows.append(
+                BrokerStatus(
+                    clusters[broker],
+                    broker,
+                    address,
+                    found.get("brokerVersionDesc", ""),
+                    _first_number(found.get("putTps", "")),
+                    _first_number(found.get("getTransferredTps", "")),
+                    int(found.get("msgPutTotalTodayNow", 0)) - int(found.get("msgPutTotalTodayMorning", 0)),
+                    int(found.get("msgGetTotalTodayNow", 0)) - int(found.get("msgGetTotalTodayMorning", 0)),
+                    int(found.get("dispatchBehindBytes", 0)),
+                )
+            )
+        return Rows(rows, "cluster")
+
+    def fetch_broker_runtime_stats(self, broker: str) -> Rows[KeyValue]:
+        """Everything a broker says of itself, by name. Mirrors brokerStatus."""
+        _, address = self.brokers(broker)[0]
+        table = self.ask_value(address, RequestCode.GET_BROKER_RUNTIME_INFO).get("table") or {}
+        return Rows([KeyValue(name, str(table[name])) for name in sorted(table)], f"status of {broker}")
+
+    def view_broker_stats_data(self, broker: str, stats_name: str, stats_key: str) -> BrokerStatsData:
+        """One counter over a minute, an hour and a day; BrokerError with code 1 for what was never counted."""
+        _, address = self.brokers(broker)[0]
+        found = self._counter(address, stats_name, stats_key)
+        return BrokerStatsData(
+            broker, stats_name, stats_key, tuple(_window(name, found[name]) for name in WINDOWS[::-1])
+        )
+
+    def stats_all(self, topic: str | None = None) -> Rows[TopicTraffic]:
+        """What goes in and out of topics, a row for each group that reads one. Mirrors statsAll."""
+        topics = [topic] if topic else [row.topic for row in self.fetch_all_topic_list() if row.kind == "NORMAL"]
+        rows = []
+        for name in topics:
+            in_tps, in_day = self._summed(name, "TOPIC_PUT_NUMS", name)
+            groups = self.query_topic_consume_by_who(name)
+            for group in groups:
+                out_tps, out_day = self._summed(name, "GROUP_GET_NUMS", f"{name}@{group}")
+                behind = self.examine_consume_stats(group, name).total_diff
+                rows.append(TopicTraffic(name, group, max(behind, 0), in_tps, out_tps, in_day, out_day))
+            if not groups:
+                rows.append(TopicTraffic(name, None, None, in_tps, 0.0, in_day, 0))
+        return Rows(rows, "traffic")
+
+    def _summed(self, topic: str, stats_name: str, stats_key: str) -> tuple[float, int]:
+        """A counter of all brokers of a topic: a second's average of the last minute, and the longest window's sum."""
+        tps, total = 0.0, 0
+        for _, address in self.brokers_of(topic):
+            try:
+                found = self._counter(address, stats_name, stats_key)
+            except BrokerError as error:
+                if error.response_code != ResponseCode.SYSTEM_ERROR:
+                    raise
+                continue  # never counted there
+            tps += float(found["statsMinute"]["tps"])
+            total += next((int(found[name]["sum"]) for name in WINDOWS if found[name]["sum"]), 0)
+        return tps, total
+
+    def _counter(self, address: str, stats_name: str, stats_key: str) -> dict[str, Any]:
+        code = RequestCode.VIEW_BROKER_STATS_DATA
+        return self.ask_value(address, code, statsName=stats_name, statsKey=stats_key)
+
+    # settings and cleaning -------------------------------------------------------------------------------------------
+
+    def update_broker_config(self, broker: str, **settings: object) -> None:
+        """Change settings of a running broker; names in snake_case, all or none are taken."""
+        _, address = self.brokers(broker)[0]
+        lines = "".join(f"{camel_case(name)}={_java(value)}\n" for name, value in settings.items())
+        self.ask(address, RequestCode.UPDATE_BROKER_CONFIG, lines.encode())
+
+    def delete_expired_commit_log(self, broker: str | None = None) -> None:
+        """Delete log files older than file_reserved_time now, whatever the hour, at one broker or all."""
+        self._clean(RequestCode.DELETE_EXPIRED_COMMITLOG, broker)
+
+    def clean_expired_consumer_queue(self, broker: str | None = None) -> None:
+        """Delete queues whose messages are all gone from the log."""
+        self._clean(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, broker)
+
+    def clean_unused_topic(self, broker: str | None = None) -> None:
+        """Delete the queues of topics that the broker does not know any more."""
+        self._clean(RequestCode.CLEAN_UNUSED_TOPIC, broker)
+
+    def _clean(self, code: int, broker: str | None) -> None:
+        for _, address in self.brokers(broker):
+            self.ask(address, code)
+
+
+def _window(name: str, found: dict[str, Any]) -> Window:
+    return Window(name, int(found["sum"]), float(found["tps"]), float(found["avgpt"]))
+
+
+def _first_number(text: str) -> float:
+    first = text.split()
+    return float(first[0]) if first else 0.0
+
+
+def _java(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

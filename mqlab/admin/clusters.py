@@ -1,0 +1,96 @@
+"""Clusters and name servers: which brokers there are, what may be written where, what the name servers keep.
+
+Mirrors: mqadmin clusterList, wipeWritePerm, addWritePerm, updateKvConfig; requests 106, 205, 327, 100 to 102, 219.
+
+    cluster  broker  id  address            in_tps  out_tps   of a minute
+    asked: one name server                  changed: every name server of the list, one after another
+
+Left out: several controllers, broker containers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqlab.admin.answers import Rows
+from mqlab.admin.asking import AdminNode, value_of
+from mqlab.wire.codes import RequestCode
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """One broker process as a name server knows it; id 0 is the master. Mirrors a line of clusterList."""
+
+    cluster: str
+    broker: str
+    broker_id: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class WritePerm:
+    """How many topics of a broker changed their permission at one name server."""
+
+    name_server: str
+    broker: str
+    topics_changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """One name and its value as text."""
+
+    name: str
+    value: str
+
+
+class ClusterVerbs(AdminNode):
+    """Verbs about the whole cluster."""
+
+    def examine_broker_cluster_info(self) -> Rows[BrokerAddress]:
+        """Every broker process of every cluster."""
+        known = self.cluster_info().broker_addr_table
+        rows = [
+            BrokerAddress(data.cluster, name, broker_id, address)
+            for name, data in sorted(known.items())
+            for broker_id, address in sorted(data.broker_addrs.items())
+        ]
+        return Rows(rows, "brokers")
+
+    def wipe_write_perm(self, broker: str) -> Rows[WritePerm]:
+        """Take the write permission of a broker's topics from the routes, at every name server: producers move away.
+
+        The broker itself takes what still comes; its next registration of a changed topic brings that topic back.
+        """
+        return self._permission(RequestCode.WIPE_WRITE_PERM_OF_BROKER, "wipeTopicCount", broker)
+
+    def add_write_perm(self, broker: str) -> Rows[WritePerm]:
+        """Give the write permission back, at every name server."""
+        return self._permission(RequestCode.ADD_WRITE_PERM_OF_BROKER, "addTopicCount", broker)
+
+    def _permission(self, code: int, counted: str, broker: str) -> Rows[WritePerm]:
+        self.brokers(broker)
+        rows = []
+        for address in sorted(self.name_servers.addresses):
+            answer = self.ask(address, code, brokerName=broker)
+            rows.append(WritePerm(address, broker, int(answer.ext_fields.get(counted) or 0)))
+        return Rows(rows, f"write permission of {broker}")
+
+    def put_kv_config(self, namespace: str, key: str, value: str) -> None:
+        """Keep a value at every name server."""
+        self.ask_every_name_server(RequestCode.PUT_KV_CONFIG, namespace=namespace, key=key, value=value)
+
+    def get_kv_config(self, namespace: str, key: str) -> str:
+        """A kept value; BrokerError with code 22 when there is none."""
+        answer = self.ask_name_server(RequestCode.GET_KV_CONFIG, namespace=namespace, key=key)
+        return answer.ext_fields["value"]
+
+    def delete_kv_config(self, namespace: str, key: str) -> None:
+        """Forget a value at every name server."""
+        self.ask_every_name_server(RequestCode.DELETE_KV_CONFIG, namespace=namespace, key=key)
+
+    def get_kv_list_by_namespace(self, namespace: str) -> Rows[KeyValue]:
+        """All values of a namespace."""
+        found = value_of(self.ask_name_server(RequestCode.GET_KVLIST_BY_NAMESPACE, namespace=namespace))
+        rows = [KeyValue(name, str(value)) for name, value in (found.get("table") or {}).items()]
+        return Rows(rows, f"values of {namespace}")

@@ -1,0 +1,182 @@
+"""Moving a group's offsets, with a look before: what would be read again, what would be skipped, what to beware of.
+
+Mirrors: mqadmin resetOffsetByTime, skipAccumulatedMessage; request 222. RocketMQ has no dry run. Labs 05 and 09.
+
+    queue  consumer_offset  target_offset   again (target < consumer)   skipped (target > consumer)   is_cold
+    warnings: members are online · messages come from disk, 8 a pull · the whole log would be read again
+
+Left out: the older way that members carry out (useServerSideResetOffset=false); the broker chooses it by its setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mqlab.admin.answers import Shown
+from mqlab.admin.connections import ConnectionVerbs
+from mqlab.admin.messages import PULL_NUMS, MessageVerbs
+from mqlab.errors import UsageError
+from mqlab.wire.body import queue_from_key
+from mqlab.wire.codes import RequestCode
+from mqlab.wire.message import MessageQueue
+from mqlab.wire.record import decode_all
+
+LATEST = -1
+TO_THE_END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReset:
+    """One queue of a plan. Offsets are next-to-read; ``is_cold``: it begins on disk (None: nothing to read)."""
+
+    message_queue: MessageQueue
+    min_offset: int
+    max_offset: int
+    consumer_offset: int
+    target_offset: int
+    again: int
+    skipped: int
+    is_cold: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResetPlan(Shown):
+    """What a reset does to a group on a topic, and whether it was done."""
+
+    group: str
+    topic: str
+    queues: tuple[QueueReset, ...]
+    warnings: tuple[str, ...]
+    applied: bool
+
+    @property
+    def again(self) -> int:
+        """How many messages are read again."""
+        return sum(queue.again for queue in self.queues)
+
+    @property
+    def skipped(self) -> int:
+        """How many messages are never read."""
+        return sum(queue.skipped for queue in self.queues)
+
+    def shown_rows(self) -> Sequence[QueueReset]:
+        return self.queues
+
+    def shown_title(self) -> str:
+        return f"{'reset' if self.applied else 'dry run: reset'} of {self.group} on {self.topic}"
+
+    def shown_notes(self) -> Sequence[str]:
+        counted = f"read again: {self.again}  skipped: {self.skipped}"
+        return [counted, *(f"beware: {warning}" for warning in self.warnings)]
+
+
+class ResetVerbs(MessageVerbs, ConnectionVerbs):
+    """Verbs that move offsets."""
+
+    def reset_offset_by_timestamp(
+        self, topic: str, group: str, timestamp_ms: int | str, *, dry_run: bool = False, force: bool = True
+    ) -> ResetPlan:
+        """Set a group on every queue to the first message stored at or after a time (ms; "now"; below 0: the end).
+
+        ``dry_run`` changes nothing. BrokerError with code 26 for a group that no broker knows, 17 for such a topic.
+        """
+        at_ms = self._moment(timestamp_ms)
+        plan = self._plan(topic, group, at_ms)
+        if dry_run:
+            return plan
+        applied: dict[MessageQueue, int] = {}
+        for _, address in self.brokers_of(topic):
+            code = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
+            found = self.ask_value(address, code, topic=topic, group=group, timestamp=at_ms, isForce=force)
+            applied.update({queue_from_key(key): int(to) for key, to in (found.get("offsetTable") or {}).items()})
+        rows = [_moved(row, applied[row.message_queue]) for row in plan.queues if row.message_queue in applied]
+        return ResetPlan(group, topic, tuple(rows), plan.warnings, applied=True)
+
+    def skip_accumulated_message(self, topic: str, group: str, *, dry_run: bool = False) -> ResetPlan:
+        """Let a group forget everything it has not read yet."""
+        return self.reset_offset_by_timestamp(topic, group, LATEST, dry_run=dry_run)
+
+    def reset_offset_of_queue(self, topic: str, group: str, broker: str, queue_id: int, queue_offset: int) -> int:
+        """Set a group on one queue to an offset within its range (0 too, which mqadmin silently does not do)."""
+        _, address = self.brokers(broker)[0]
+        found = self.ask_value(
+            address,
+            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
+            topic=topic,
+            group=group,
+            timestamp=LATEST,
+            isForce=True,
+            queueId=queue_id,
+            offset=queue_offset,
+        )
+        return next(int(offset) for offset in found["offsetTable"].values())
+
+    def _moment(self, timestamp_ms: int | str) -> int:
+        if timestamp_ms == "now":
+            return self.ports.clock.now_ms()
+        if not isinstance(timestamp_ms, int):
+            raise UsageError(f"{timestamp_ms!r} is no time", hint='ms since the epoch, "now", or -1 for the end')
+        return timestamp_ms
+
+    def _plan(self, topic: str, group: str, at_ms: int) -> ResetPlan:
+        for broker, _ in self.brokers_of(topic):
+            self.examine_subscription_group_config(group, broker)
+        address_of = dict(self.brokers_of(topic))
+        confirmed = {row.message_queue: row.consumer_offset for row in self.examine_consume_stats(group, topic).queues}
+        rows = []
+        for stats in self.examine_topic_stats(topic):
+            queue, address = stats.message_queue, address_of[stats.message_queue.broker_name]
+            target = stats.max_offset
+            if at_ms >= 0:
+                target = self._search(address, queue, at_ms)
+            row = QueueReset(queue, stats.min_offset, stats.max_offset, confirmed.get(queue, 0), 0, 0, 0, None)
+            moved = _moved(row, target)
+            is_cold = self._is_cold(moved, address) if target < stats.max_offset else None
+            rows.append(_moved(row, target, is_cold))
+        return ResetPlan(group, topic, tuple(rows), tuple(self._warnings(group, rows)), applied=False)
+
+    def _search(self, address: str, queue: MessageQueue, at_ms: int) -> int:
+        return self.wait(lambda: self.calls.search_offset(address, queue, at_ms, self.timeout_ms))
+
+    def _is_cold(self, row: QueueReset, address: str) -> bool:
+        """A broker does not say what counts as in memory: but it gives fewer messages at once from where nothing is."""
+        first = max(row.target_offset, row.min_offset)
+        answer = self._pull(row.message_queue, address, first, PULL_NUMS)
+        got = decode_all(answer.body)
+        wanted = min(PULL_NUMS, row.max_offset - first)
+        limits = self.get_broker_config(row.message_queue.broker_name)
+        in_memory_bytes = int(limits["maxTransferBytesOnMessageInMemory"])
+        fits = bool(got) and len(answer.body) + max(each.total_size for each in got) <= in_memory_bytes
+        return len(got) < min(wanted, int(limits["maxTransferCountOnMessageInMemory"])) and fits
+
+    def get_broker_config(self, broker: str) -> dict[str, str]:
+        """Every setting of a broker, by RocketMQ's names, as text."""
+        _, address = self.brokers(broker)[0]
+        text = (self.ask(address, RequestCode.GET_BROKER_CONFIG).body or b"").decode("utf-8", "replace")
+        return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+    def _warnings(self, group: str, rows: Sequence[QueueReset]) -> list[str]:
+        found = []
+        members = self.online_members(group)
+        if members:
+            listed = ", ".join(member.client_id for member in members)
+            found.append(
+                f"the group is live ({listed}): cached messages are dropped, up to 20 s pass until every queue moved, "
+                "and results of running listeners are thrown away"
+            )
+        cold = [row.message_queue for row in rows if row.is_cold]
+        if cold:
+            found.append(f"cold reads: {len(cold)} of {len(rows)} queues begin on disk, with fewer messages a pull")
+        stored = sum(row.max_offset - row.min_offset for row in rows)
+        if stored and all(row.target_offset <= row.min_offset for row in rows):
+            found.append(f"the whole log of the topic would be read: {stored} messages")
+        return found
+
+
+def _moved(row: QueueReset, target: int, is_cold: bool | None = None) -> QueueReset:
+    """The row with a target; what is stored no more is neither read again nor skipped."""
+    reached, goal = max(row.consumer_offset, row.min_offset), max(target, row.min_offset)
+    again, skipped = max(reached - goal, 0), max(goal - reached, 0)
+    places = row.message_queue, row.min_offset, row.max_offset, row.consumer_offset
+    return QueueReset(*places, target, again, skipped, row.is_cold if is_cold is None else is_cold)
