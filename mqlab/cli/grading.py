@@ -53,10 +53,11 @@ def grade(
 
     Example:  mqlab grade submissions --lab 01 --out grades --seed autumn -j 4
     """
+    from mqlab.grading.attempts import efforts, read_attempts
     from mqlab.grading.gradebook import Grader, Plan, open_gradebook
     from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
     from mqlab.grading.reports import write_reports
-    from mqlab.grading.submissions import find_submissions, read_roster
+    from mqlab.grading.submissions import attempt_logs, find_submissions, read_roster
 
     home = course_folder(course)
     numbers = lab_numbers(home) if "all" in labs else [number.removeprefix("lab") for number in dict.fromkeys(labs)]
@@ -74,7 +75,13 @@ def grade(
     except KeyboardInterrupt:
         click.echo("stopped; the same command with --resume goes on", err=True)
         sys.exit(130)
-    write_reports(out, records, seed=seed, show_hidden=show_hidden)
+    exercises = [exercise.id for lab in chosen for exercise in lab.exercises]
+    told = [
+        effort
+        for student, logs in attempt_logs(submissions).items()
+        for effort in efforts(student, [one for log in logs for one in read_attempts(log)], exercises)
+    ]
+    write_reports(out, records, seed=seed, show_hidden=show_hidden, efforts=told)
     for record in sorted(records, key=lambda record: (record.student, record.lab)):
         line = f"{record.student:<{WIDTH}} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
         click.echo(json.dumps(record.to_json(), ensure_ascii=False) if as_json else line)

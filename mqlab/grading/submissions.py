@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mqlab.errors import UsageError
+from mqlab.grading.attempts import FILE_NAME
 from mqlab.grading.lab_files import Lab, grade_id, marked_exercise
 from mqlab.grading.notebook_file import NotANotebook, read_notebook
 
@@ -63,6 +64,17 @@ def find_submissions(folder: Path, labs: Sequence[Lab], roster: Iterable[str] = 
 def readable(name: str) -> str:
     """A file's name as text that can be printed, whatever bytes it is made of."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def attempt_logs(folder: Path) -> dict[str, list[Path]]:
+    """The attempt logs that students handed in with their work, student by student."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            logs = [log for log in sorted(path.rglob(FILE_NAME)) if log.is_file()]
+            if logs:
+                found.setdefault(student_of(readable(path.name)), []).extend(logs)
+    return found
 
 
 def student_of(name: str) -> str:

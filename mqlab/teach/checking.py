@@ -14,7 +14,7 @@ from __future__ import annotations
 import dis
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -26,6 +26,10 @@ from mqlab.teach.said import Said
 MAX_VALUE_CHARACTERS = 200
 PACKAGE = Path(__file__).resolve().parents[1]
 DOES_NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE", "CACHE"}
+
+
+watchers: list[Callable[[str, Said], None]] = []
+"""Told of every check by its exercise's id: an attempt log, where the learner wants one."""
 
 
 class CheckFailed(MqlabError, AssertionError):
@@ -48,6 +52,21 @@ def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:
     """
     asked = exercise(exercise_id)
     names = sys._getframe(1).f_globals if answers is None else answers
+    try:
+        said = _checked(asked, names)
+    except CheckFailed as failed:
+        _tell(asked, failed.said)
+        raise
+    _tell(asked, said)
+    return said
+
+
+def _tell(asked: Exercise, said: Said) -> None:
+    for watcher in watchers:
+        watcher(asked.id, said)
+
+
+def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
     missing = [name for name in asked.defines if is_untouched(names.get(name))]
     if missing:
         return not_started(asked, missing)

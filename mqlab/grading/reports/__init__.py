@@ -6,6 +6,7 @@ Mirrors: nothing in RocketMQ. ``write_reports`` is the last thing ``mqlab grade`
     heat_map.html     which cases fail for whom           grades.json         everything, for programs
     tampering.html    what looks like an attempt          junit.xml           for CI systems
     feedback/*.html   a page a student                    gradescope/*.json   results.json, one a submission
+    attempts.csv      from logs that were handed in       heat_map.csv, tampering.csv
 
 The same records give the same bytes.
 Left out: sending anything anywhere.
@@ -17,13 +18,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mqlab.errors import UsageError
+from mqlab.grading.attempts import Effort
 from mqlab.grading.reports import feedback, gradescope, heat_map, junit, overview, tables, tampering
 from mqlab.grading.verdict import Record
 
 REDACTIONS = ("none", "name", "message", "full")
 
 
-def write_reports(out: Path, records: Sequence[Record], *, seed: str, show_hidden: str) -> None:
+def write_reports(
+    out: Path, records: Sequence[Record], *, seed: str, show_hidden: str, efforts: Sequence[Effort] = ()
+) -> None:
     """Write all reports of a class. ``show_hidden``: what feedback tells of hidden cases, one of REDACTIONS."""
     if show_hidden not in REDACTIONS:
         raise UsageError(f"{show_hidden!r} is no way to show hidden cases", hint=f"one of {', '.join(REDACTIONS)}")
@@ -37,7 +41,8 @@ def write_reports(out: Path, records: Sequence[Record], *, seed: str, show_hidde
         "grades.json": tables.grades_json(ordered, seed),
         "junit.xml": junit.junit_xml(ordered, show_hidden),
         "index.html": overview.page(ordered, seed),
-        "heat_map.html": heat_map.page(ordered),
+        "heat_map.html": heat_map.page(ordered, efforts),
+        "attempts.csv": tables.attempts_csv(efforts),
         "heat_map.csv": heat_map.csv_text(ordered),
         "tampering.html": tampering.page(ordered),
         "tampering.csv": tampering.csv_text(ordered),

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from mqlab.grading.attempts import Effort
 from mqlab.grading.reports.page import frame, table
 from mqlab.grading.reports.tables import csv_of
 from mqlab.grading.verdict import MALFORMED, MISSING, CaseResult, Record
@@ -24,8 +25,8 @@ SIGNS = {"passed": "✓", "failed": "✗", "raised": "!", "stopped": "‖", "not
 Key = tuple[str, str, str]
 
 
-def page(records: Sequence[Record]) -> str:
-    """The heat map, and the rules broken most."""
+def page(records: Sequence[Record], efforts: Sequence[Effort] = ()) -> str:
+    """The heat map, the rules broken most, and how often was checked by those who told."""
     known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run; an empty field: not begun"
     rules = Markup("<h2>Rules broken most</h2>{}").format(
         table(["students", "exercise", "rule"], _rules(records), numbers=[0])
@@ -36,7 +37,22 @@ def page(records: Sequence[Record]) -> str:
         for (exercise, kind, name), share, states in rows
     ]
     head = ["exercise", "kind", "case", "fail", *students]
-    return frame("Which cases fail", Markup("<p>{}</p>").format(known), table(head, shown), rules)
+    return frame("Which cases fail", Markup("<p>{}</p>").format(known), table(head, shown), rules, _checks(efforts))
+
+
+def _checks(efforts: Sequence[Effort]) -> Markup:
+    """How often an exercise was checked before it passed, in the middle; from attempt logs."""
+    if not efforts:
+        return Markup("")
+    rows = []
+    for exercise in sorted({effort.exercise for effort in efforts}):
+        own = [effort for effort in efforts if effort.exercise == exercise]
+        before = sorted(effort.before_pass for effort in own if effort.before_pass is not None)
+        rows.append(
+            (exercise, len(own), len(before), before[len(before) // 2] if before else "", sum(e.checks for e in own))
+        )
+    head = ["exercise", "students who told", "of them passed", "failed checks before, in the middle", "checks"]
+    return Markup("<h2>Attempts</h2>{}").format(table(head, rows, numbers=range(1, 5)))
 
 
 def csv_text(records: Sequence[Record]) -> str:

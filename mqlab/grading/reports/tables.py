@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mqlab.grading.attempts import Effort
 from mqlab.grading.verdict import GRADED, HIDDEN, PUBLIC, STATUSES, ExerciseResult, Record
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -78,6 +79,14 @@ def grades_csv(records: Sequence[Record]) -> str:
             row += [scored.get(exercise.id, "") for exercise in asked]
         rows.append(row + [exercise.points for exercise in exercises])
     return csv_of(rows)
+
+
+def attempts_csv(efforts: Sequence[Effort]) -> str:
+    """Checks a student and exercise, from the logs that students chose to hand in."""
+    head: list[object] = ["student", "exercise", "checks", "before_pass", "first_at", "last_at"]
+    rows = [[e.student, e.exercise, e.checks, "" if e.before_pass is None else e.before_pass, e.first_at, e.last_at]
+            for e in efforts]  # fmt: skip
+    return csv_of([head, *rows])
 
 
 def grades_json(records: Sequence[Record], seed: str) -> str:
