@@ -1,0 +1,199 @@
+"""`mqlab admin`: mqadmin's questions, put to a store directory or to a Lab's, by its names and options.
+
+Mirrors: mqadmin. Lab 09 shows some answers beside those of a real cluster.
+
+    mqlab admin consumerProgress DIR -g billing     DIR: a broker's store, or lab.directory with its stores
+    mqlab admin resetOffsetByTime DIR -t orders -g billing -s 0      always a dry run
+
+A Lab is opened on a copy of DIR, so nothing in DIR changes: brokers start, recover and answer, consumers are offline.
+Left out: verbs that change something (lab.admin has them), and those that need running clients.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mqlab.admin.answers import Rows, Shown, plain
+from mqlab.admin.clusters import KeyValue
+from mqlab.cli.message_format import json_line
+from mqlab.cli.store import DIRECTORY, PARTS, put_out
+from mqlab.errors import UsageError
+from mqlab.wire import names
+
+if TYPE_CHECKING:
+    from mqlab.admin import Admin
+    from mqlab.runtime.lab import Lab
+
+END_MS = (1 << 63) - 1
+
+OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "topic": click.option("-t", "--topic", required=True, help="The topic."),
+    "any_topic": click.option("-t", "--topic", help="Only this topic."),
+    "group": click.option("-g", "--group", required=True, help="The consumer group."),
+    "any_group": click.option("-g", "--group", help="Only this group."),
+    "key": click.option("-k", "--key", required=True, help="A key of the message."),
+    "id": click.option("-i", "--id", "msg_id", required=True, help="The message's id."),
+    "broker": click.option("-b", "--broker", default="broker-a", show_default=True, help="The broker's name."),
+    "queue": click.option("-q", "--queue", "queue_id", type=int, required=True, help="The queue."),
+    "offset": click.option("-o", "--offset", "queue_offset", type=int, required=True, help="The queue offset."),
+    "from": click.option("--from", "begin_ms", type=int, default=0, help="Stored at this time or later, ms."),
+    "to": click.option("--to", "end_ms", type=int, default=END_MS, help="Stored at this time or earlier, ms."),
+    "time": click.option("-s", "--timestamp", required=True, help="ms since the epoch, now, or -1 for the end."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One verb: what it says of itself, which options it takes, how lab.admin answers it, an example's options."""
+
+    summary: str
+    options: tuple[str, ...]
+    answer: Callable[..., Any]
+    example: str = ""
+
+
+def _progress(admin: Admin, group: str | None) -> Any:
+    return admin.consumer_progress() if group is None else admin.examine_consume_stats(group)
+
+
+def _settings(admin: Admin, broker: str) -> Rows[KeyValue]:
+    found = admin.get_broker_config(broker)
+    return Rows([KeyValue(name, value) for name, value in sorted(found.items())], f"settings of {broker}")
+
+
+def _reset(admin: Admin, topic: str, group: str, timestamp: str) -> Any:
+    at = timestamp if timestamp == "now" else _whole(timestamp)
+    return admin.reset_offset_by_timestamp(topic, group, at, dry_run=True)
+
+
+def _whole(text: str) -> int:
+    if not text.removeprefix("-").isdecimal():
+        raise UsageError(f"{text!r} is no time", hint="ms since the epoch, now, or -1 for the end")
+    return int(text)
+
+
+def _track(admin: Admin, topic: str, msg_id: str) -> Rows[Any]:
+    found = admin.query_message_by_unique_key(topic, msg_id)
+    if not found:
+        raise UsageError(f"no message of {topic} has the unique id {msg_id}")
+    return admin.message_track_detail(found[0])
+
+
+VERBS: dict[str, Verb] = {
+    "clusterList": Verb("The brokers and what they take and give.", (), lambda admin: admin.cluster_list()),
+    "brokerStatus": Verb(
+        "Everything a broker says of itself.", ("broker",),
+        lambda admin, broker: admin.fetch_broker_runtime_stats(broker),
+    ),
+    "getBrokerConfig": Verb("Every setting of a broker.", ("broker",), _settings),
+    "topicList": Verb("All topics and what they are for.", (), lambda admin: admin.fetch_all_topic_list()),
+    "topicRoute": Verb(
+        "Where a topic lives.", ("topic",), lambda admin, topic: admin.examine_topic_route_info(topic), "-t orders"
+    ),
+    "topicStatus": Verb(
+        "A topic's queues and their offsets.", ("topic",), lambda admin, topic: admin.examine_topic_stats(topic),
+        "-t orders",
+    ),
+    "consumerProgress": Verb("How far groups have come.", ("any_group",), _progress, "-g billing"),
+    "queryMsgById": Verb(
+        "The message an offset id names.", ("id",), lambda admin, msg_id: Rows([admin.view_message(msg_id)], msg_id),
+        "-i 0A00000200002A9F0000000000000000",
+    ),
+    "queryMsgByUniqueKey": Verb(
+        "The messages with a unique id.", ("topic", "id"),
+        lambda admin, topic, msg_id: admin.query_message_by_unique_key(topic, msg_id),
+        "-t orders -i 0A0000048091063501690000000A0003",
+    ),
+    "queryMsgByKey": Verb(
+        "All messages with a key.", ("topic", "key", "from", "to"),
+        lambda admin, topic, key, **times: admin.query_message(topic, key, **times), "-t orders -k order-1",
+    ),
+    "queryMsgByOffset": Verb(
+        "The message at a queue offset.", ("topic", "broker", "queue", "offset"),
+        lambda admin, **place: Rows([admin.query_message_by_offset(**place)], "message"),
+        "-t orders -b broker-a -q 0 -o 5",
+    ),
+    "printMsg": Verb(
+        "All messages of a topic in a range of time.", ("topic", "from", "to"),
+        lambda admin, topic, begin_ms, end_ms: admin.query_message_by_time(topic, begin_ms, end_ms), "-t orders",
+    ),
+    "messageTrack": Verb(
+        "What became of a message in each group.", ("topic", "id"), _track,
+        "-t orders -i 0A0000048091063501690000000A0003",
+    ),
+    "queryMsgTraceById": Verb(
+        "What producers and consumers told about a message.", ("id",),
+        lambda admin, msg_id: admin.view_trace(msg_id), "-i 0A0000048091063501690000000A0003",
+    ),
+    "deadLetters": Verb(
+        "A group's dead letters.", ("group",), lambda admin, group: admin.query_dlq(group), "-g billing"
+    ),
+    "resetOffsetByTime": Verb(
+        "What a reset to a time would read again or skip.", ("topic", "group", "time"), _reset,
+        "-t orders -g billing -s 0",
+    ),
+    "skipAccumulatedMessage": Verb(
+        "What skipping the backlog would skip.", ("topic", "group"),
+        lambda admin, topic, group: admin.skip_accumulated_message(topic, group, dry_run=True), "-t orders -g billing",
+    ),
+    "statsAll": Verb("Topics, their groups, backlogs.", ("any_topic",), lambda admin, topic: admin.stats_all(topic)),
+}  # fmt: skip
+
+
+@click.group(epilog="Example:  mqlab admin consumerProgress run -g billing")
+def admin() -> None:
+    """Ask a store directory, or a Lab's kept directory, what mqadmin asks a cluster. Nothing in it is changed."""
+
+
+def stores_of(directory: Path) -> dict[str, Path]:
+    """Broker name -> store: a Lab's directory has one below it for each broker; a store is taken as broker-a's."""
+    if (directory / "commitlog").is_dir():
+        return {"broker-a": directory}
+    found = {path.name: path for path in sorted(directory.iterdir()) if (path / "commitlog").is_dir()}
+    if not found:
+        raise UsageError(
+            f"{directory} is neither a store nor a Lab's directory: it has no {PARTS[0]}, and no folder in it has",
+            hint="give storePathRootDir of a broker, or the directory of Lab(directory=...)",
+        )
+    return found
+
+
+def open_copy(directory: Path, copy: str) -> Lab:
+    """A Lab on a copy of the stores, with a topic for every queue of a store that was written without a broker."""
+    from mqlab.runtime.lab import Lab
+
+    lab = Lab(stores=stores_of(directory), directory=copy)
+    for handle in [handle for handle in lab.handles.values() if handle.role == "broker"]:
+        for topic, queue_ids in sorted(handle.node.store.topics().items()):
+            if topic not in handle.node.topics and not names.is_system_topic(topic):
+                count = max(queue_ids) + 1
+                lab.create_topic(topic, read_queue_nums=count, write_queue_nums=count, brokers=[handle.name])
+    return lab
+
+
+def _command(name: str, verb: Verb) -> click.Command:
+    def run(directory: Path, as_one_json: bool, **asked: Any) -> None:
+        with tempfile.TemporaryDirectory(prefix="mqlab-") as copy, open_copy(directory, copy) as lab:
+            found = verb.answer(lab.admin, **asked)
+            if as_one_json:
+                put_out(json_line(plain(found)))
+            else:
+                shown = found if isinstance(found, Shown) else Rows([found], name)
+                put_out(f"{shown}\n".encode("utf-8", "replace"))
+
+    for option in reversed(verb.options):
+        run = OPTIONS[option](run)
+    run = click.option("--json", "as_one_json", is_flag=True, help="One JSON value.")(run)
+    run = click.argument("directory", type=DIRECTORY)(run)
+    example = f"Example:  mqlab admin {name} run {verb.example}".rstrip()
+    return click.command(name=name, help=verb.summary, short_help=verb.summary, epilog=example)(run)
+
+
+for _name, _verb in VERBS.items():
+    admin.add_command(_command(_name, _verb))

@@ -1,0 +1,96 @@
+"""`mqlab admin` on a Lab's directory and on a store that no broker ever had; nothing in them changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mqlab import CONSUME_SUCCESS, Lab, Message
+from mqlab.cli import main
+from mqlab.cli.admin import VERBS
+from mqlab.store import MessageStore
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Any]]:
+    """A Lab's directory: two brokers, ten orders, of which group billing read all, and one more behind."""
+    directory = tmp_path_factory.mktemp("run")
+    with Lab(seed=3, brokers=2, directory=directory) as lab:
+        lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
+        producer = lab.producer("shop")
+        results = []
+        for i in range(10):
+            results.append(producer.send(Message("orders", f"заказ 订单 {i} 💳".encode(), keys=f"order-{i}")))
+        consumer = lab.push_consumer("billing")
+        consumer.subscribe("orders", "*")
+        consumer.on_messages(lambda _, __: CONSUME_SUCCESS)
+        consumer.start()
+        lab.run_for("20s")
+        consumer.shutdown()
+        results.append(producer.send(Message("orders", b"late", keys="late")))
+        lab.run_for("2s")
+    return directory, results
+
+
+def run(verb: str, directory: Path, *options: object) -> Result:
+    return CliRunner().invoke(main, ["admin", verb, str(directory), *map(str, options)])
+
+
+def value(verb: str, directory: Path, *options: object) -> Any:
+    answer = run(verb, directory, *options, "--json")
+    assert answer.exit_code == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def test_questions_to_a_labs_directory(kept: tuple[Path, list[Any]]) -> None:
+    directory, results = kept
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    assert [row["broker"] for row in value("clusterList", directory)] == ["broker-a", "broker-b"]
+    assert {"topic": "orders", "kind": "NORMAL"} in value("topicList", directory)
+    queues = value("topicStatus", directory, "-t", "orders")
+    assert sum(row["max_offset"] for row in queues) == 11
+    progress = value("consumerProgress", directory, "-g", "billing")
+    assert sum(row["lag"] for row in progress["queues"]) == 1
+    (found,) = value("queryMsgByKey", directory, "-t", "orders", "-k", "order-7")
+    assert found["body"] == "заказ 订单 7 💳"
+    (track,) = value("messageTrack", directory, "-t", "orders", "-i", results[-1].msg_id)
+    assert (track["group"], track["track_type"], track["online"]) == ("billing", "NOT_CONSUME_YET", False)
+    assert [row["type"] for row in value("queryMsgTraceById", directory, "-i", results[2].msg_id)] == [
+        "Pub", "SubBefore", "SubAfter"
+    ]  # fmt: skip
+    plan = value("resetOffsetByTime", directory, "-t", "orders", "-g", "billing", "-s", 0)
+    assert sum(row["again"] for row in plan["queues"]) == 10 and plan["applied"] is False
+    plan = value("skipAccumulatedMessage", directory, "-t", "orders", "-g", "billing")
+    assert sum(row["skipped"] for row in plan["queues"]) == 1
+    assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
+
+
+def test_a_store_without_a_brokers_configuration(tmp_path: Path) -> None:
+    with MessageStore.open(str(tmp_path / "store"), mapped_file_size_commit_log=65536) as store:
+        for number in range(5):
+            store.put(Message("orders", f"{number}".encode(), keys=f"key-{number}"), queue_id=number % 3)
+    assert len(value("topicStatus", tmp_path / "store", "-t", "orders")) == 3
+    assert [row["body"] for row in value("printMsg", tmp_path / "store", "-t", "orders")] == ["0", "1", "2", "3", "4"]
+    text = run("topicRoute", tmp_path / "store", "-t", "orders").stdout
+    assert text.startswith("route of orders\nbroker") and "broker-a" in text
+
+
+def test_wrong_questions(kept: tuple[Path, list[Any]], tmp_path: Path) -> None:
+    directory, _ = kept
+    answer = run("topicList", tmp_path)
+    assert answer.exit_code == 2 and "neither a store nor a Lab's directory" in answer.stderr
+    assert run("topicRoute", directory).exit_code == 2
+    assert run("resetOffsetByTime", directory, "-t", "orders", "-g", "billing", "-s", "soon").exit_code == 2
+    refused = run("topicRoute", directory, "-t", "nothing")
+    assert refused.exit_code == 1 and "No topic route info" in refused.stderr and refused.stdout == ""
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_helps_with_an_example(verb: str) -> None:
+    answer = CliRunner().invoke(main, ["admin", verb, "--help"])
+    assert answer.exit_code == 0
+    assert f"mqlab admin {verb} run" in " ".join(answer.output.split())
