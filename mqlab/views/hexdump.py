@@ -25,7 +25,7 @@ from mqlab.wire import properties
 LINE = 16
 WHOLE_FIELD_BYTES = 256  # of a longer field the dump shows as much, from its start
 TABLE_BYTES = 8
-MAX_VALUE_COLUMNS = 100
+MAX_VALUE_COLUMNS = 48
 FIELD_INK = "#1f2430"
 FIELD_COLOURS = ("#cfe3ff", "#d3f0d8", "#ffe2c2", "#eadcff", "#ffd6de", "#d2eef0", "#f1edc2")
 
