@@ -58,6 +58,7 @@ def grade(
     from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
     from mqlab.grading.reports import write_reports
     from mqlab.grading.submissions import attempt_logs, find_submissions, read_roster
+    from mqlab.views.text_width import pad
 
     home = course_folder(course)
     numbers = lab_numbers(home) if "all" in labs else [number.removeprefix("lab") for number in dict.fromkeys(labs)]
@@ -83,7 +84,7 @@ def grade(
     ]
     write_reports(out, records, seed=seed, show_hidden=show_hidden, efforts=told)
     for record in sorted(records, key=lambda record: (record.student, record.lab)):
-        line = f"{record.student:<{WIDTH}} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
+        line = f"{pad(record.student, WIDTH)} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
         click.echo(json.dumps(record.to_json(), ensure_ascii=False) if as_json else line)
     click.echo(f"reports: {out / 'index.html'}", err=True)
     if len(records) < len(found):

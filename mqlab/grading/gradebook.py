@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
@@ -34,7 +35,8 @@ from mqlab.grading.submissions import Submission
 from mqlab.grading.verdict import KERNEL_DIED, MALFORMED, MISSING, TAMPERED, TIMEOUT, Note, Record
 
 MARK = "gradebook.json"
-SAFE = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+SAFE = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
+LONGEST_NAME = 40
 DEFAULT_SECONDS = 900.0
 
 
@@ -158,13 +160,14 @@ def record_path(out: Path, submission: Submission) -> Path:
 def file_name(student: str) -> str:
     """A student's name as a file name; different names stay different, also where A and a are the same letter.
 
-    >>> file_name("anna"), file_name("../anna"), file_name("a b") == file_name("a_b")
-    ('anna', '.._anna~ec02c724', False)
+    >>> file_name("anna"), file_name("../anna"), file_name("Анна")[:5], file_name("a b") == file_name("a_b")
+    ('anna', '.._anna~ec02c724', 'Анна~', False)
     """
-    safe = "".join(letter if letter in SAFE else "_" for letter in student)[:60]
-    if safe == student.lower() and not student.startswith("."):
-        return safe
-    return f"{safe}~{hashlib.sha256(student.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
+    if student and len(student) <= LONGEST_NAME and set(student) <= SAFE and not student.startswith("."):
+        return student
+    shown = "".join(letter if letter in SAFE or letter.isalnum() else "_" for letter in student)
+    digest = hashlib.sha256(student.encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{unicodedata.normalize('NFC', shown)[:LONGEST_NAME]}~{digest[:8]}"
 
 
 def read_record(path: Path) -> Record | None:

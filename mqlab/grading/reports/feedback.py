@@ -39,7 +39,7 @@ def _exercise(exercise: ExerciseResult, show_hidden: str) -> Markup:
     )
     reason = told_reason(exercise, show_hidden)
     words = Markup("<p>{}: {}</p>").format(exercise.state, reason) if reason else Markup("")
-    cases = Markup("").join(_case(case) for case in told_cases(exercise, show_hidden))
+    cases = Markup("").join(_case(case, reason) for case in told_cases(exercise, show_hidden))
     counts = [
         f"{passed} of {count} {kind} cases pass"
         for kind in (PUBLIC, HIDDEN)
@@ -54,14 +54,14 @@ def _exercise(exercise: ExerciseResult, show_hidden: str) -> Markup:
     return Markup("{}{}{}{}{}").format(head, words, summary, cases, source)
 
 
-def _case(case: CaseResult) -> Markup:
+def _case(case: CaseResult, said: str) -> Markup:
     facts = [("first wrong", case.first_wrong), ("expected", case.expected), ("found", case.found)]
     told = Markup("").join(
         Markup("<dt>{}</dt><dd><code>{}</code></dd>").format(name, value) for name, value in facts if value
     )
     details = Markup("<dl>{}</dl>").format(told) if told else Markup("")
     trace = Markup("<pre>{}</pre>").format(case.trace) if case.trace else Markup("")
-    rule = Markup(": {}").format(case.rule) if case.rule else Markup("")
+    rule = Markup(": {}").format(case.rule) if case.rule and case.rule != said else Markup("")
     return Markup("<div>{} {} case <i>{}</i>{}{}{}</div>\n").format(
         mark(case.passed), case.kind, case.name, rule, details, trace
     )

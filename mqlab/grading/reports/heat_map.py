@@ -18,7 +18,7 @@ from markupsafe import Markup
 from mqlab.grading.attempts import Effort
 from mqlab.grading.reports.page import frame, table
 from mqlab.grading.reports.tables import csv_of
-from mqlab.grading.verdict import MALFORMED, MISSING, CaseResult, Record
+from mqlab.grading.verdict import HIDDEN, MALFORMED, MISSING, CaseResult, Record
 
 MOST_BROKEN = 15
 SIGNS = {"passed": "✓", "failed": "✗", "raised": "!", "stopped": "‖", "not run": "·"}
@@ -33,8 +33,7 @@ def page(records: Sequence[Record], efforts: Sequence[Effort] = ()) -> str:
     )
     students, rows = _grid(records)
     shown = [
-        [exercise, kind, name, _heat(share), *(SIGNS.get(state, "") for state in states)]
-        for (exercise, kind, name), share, states in rows
+        [exercise, kind, name, _heat(share), *map(_sign, states)] for (exercise, kind, name), share, states in rows
     ]
     head = ["exercise", "kind", "case", "fail", *students]
     return frame("Which cases fail", Markup("<p>{}</p>").format(known), table(head, shown), rules, _checks(efforts))
@@ -74,13 +73,21 @@ def _grid(records: Sequence[Record]) -> tuple[list[str], list[tuple[Key, float, 
     for key, found in states.items():
         failed = sum(state != "passed" for state in found.values())
         rows.append((key, failed / len(found), [found.get(student, "") for student in students]))
-    return students, sorted(rows, key=lambda row: row[0])
+    order = {name: place for place, name in enumerate(dict.fromkeys(exercise for exercise, _, _ in states))}
+    return students, sorted(rows, key=lambda row: (order[row[0][0]], row[0][1] == HIDDEN, row[0][2]))
 
 
 def _heat(share: float) -> Markup:
-    return Markup('<span style="background:rgba(211,84,36,{:.2f});padding:0 .4rem">{:.0f} %</span>').format(
+    return Markup('<span class="heat" style="background:rgba(211,84,36,{:.2f})">{:.0f} %</span>').format(
         share * 0.7, share * 100
     )
+
+
+def _sign(state: str) -> Markup:
+    sign = SIGNS.get(state, "")
+    if state in ("", "passed"):
+        return Markup("{}").format(sign)
+    return Markup('<span class="heat" style="background:rgba(211,84,36,.25)">{}</span>').format(sign)
 
 
 def _rules(records: Sequence[Record]) -> list[tuple[int, str, str]]:

@@ -19,8 +19,8 @@ STYLE = Markup("""
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; } th, td { border: 1px solid var(--edge); padding: .25rem .6rem; text-align: left; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; } td.mark { text-align: center; }
-tr.total td { font-weight: 600; background: var(--soft); }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+th { white-space: nowrap; } .heat { padding: 0 .4rem; white-space: nowrap; }
 pre { background: var(--soft); padding: .6rem; overflow-x: auto; } code { font-size: .92em; }
 .good { color: var(--good); } .bad { color: var(--bad); } .grey { color: var(--grey); }
 .wide { overflow-x: auto; } details { margin: .4rem 0; }
