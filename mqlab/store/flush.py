@@ -110,12 +110,13 @@ class Flusher:
             self._group_commit()
 
     def resume(self) -> None:
-        """The disk answers again: serve those who still wait."""
+        """The disk answers again: what nobody waits for any more is synced too."""
         self.stalled = False
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
-        if self._waiting and self._commit is None:
+        behind = self._log.flushed_where < self._log.max_offset
+        if behind and self._commit is None and self.config.flush_disk_type == "SYNC_FLUSH":
             self._commit = self._clock.call_later(0, self._group_commit, "store.group_commit")
 
     def sync_log(self, least_pages: int = 0) -> bool:
@@ -203,10 +204,17 @@ class Flusher:
             self.sync_queues()
             self._flush_checkpoint()
         elif not self.stalled:
-            for queue in self._dispatcher.touched:
-                queue.flush(config.flush_consume_queue_least_pages)
+            self._flush_full_queues()
         if self._dispatcher.touched:
             self._arm_queue_flush()
+
+    def _flush_full_queues(self) -> None:
+        """Flush the queues that have gathered enough; what the disk refuses stays to be flushed."""
+        try:
+            for queue in self._dispatcher.touched:
+                queue.flush(self.config.flush_consume_queue_least_pages)
+        except OSError as error:
+            self.on_error(error)
 
     def sync_queues(self) -> bool:
         """Flush queues and index now; the checkpoint may then say that the queues reach this far."""
@@ -235,8 +243,13 @@ class Flusher:
         if self._checkpoint_flush is not None:
             self._checkpoint_flush.cancel()
             self._checkpoint_flush = None
-        if not self.stalled:
+        if self.stalled:
+            return
+        try:
             self._checkpoint.flush()
+        except OSError as error:
+            self.on_error(error)
+            self._arm_checkpoint()
 
     def sync_all(self) -> bool:
         """Everything written is on the disk when this returns True; the checkpoint says so."""
