@@ -5,8 +5,9 @@ Mirrors: mqadmin and the Dashboard, for a world that keeps everything. Every lab
     deliveries  progress        rows (mqlab.views.Table)
     timeline  space_time  offset_strip  diagram       pictures with a table twin
     snapshot  changes           what differs between two moments
+    verify                      named anomalies of a group
 
-Left out: admin verbs (lab.admin), named anomalies.
+Left out: admin verbs (lab.admin).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mqlab.views.diagram import Diagram
     from mqlab.views.offset_strip import OffsetStrip
     from mqlab.views.timeline import Timeline
+    from mqlab.views.verify import Verdict
 
 DELIVERY_COLUMNS = [
     "msg_id", "topic", "message_queue", "queue_offset", "client", "started_ms", "ended_ms", "status", "reconsume_times",
@@ -81,6 +83,14 @@ class WhatHappened:
 
         nodes = {name: f"{handle.status} {self.world.nodes[name].ip}" for name, handle in self.handles.items()}
         return Diagram(nodes, [(client, server, "") for client, server in self.world.network.open_links()])
+
+    def verify(self: Lab, group: str, *, stuck_after: str | int = "1m") -> Verdict:  # type: ignore[misc]
+        """What is wrong with how a group fared: LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK."""
+        from mqlab.views.verify import verify
+
+        members = [handle.node for handle in self.handles.values() if handle.role == "consumer"]
+        models = {getattr(member.config, "message_model", None) for member in members if member.group == group}
+        return verify(self.journal, group, stuck_after=stuck_after, broadcasting="BROADCASTING" in models)
 
     def snapshot(self: Lab) -> Snapshot:  # type: ignore[misc]
         """Offsets, tables and files of all living brokers as one flat dict, to be compared by ``changes``."""

@@ -12,6 +12,7 @@ Left out: anything interactive (mqlab.widgets) and anything that changes a world
 """
 
 from mqlab.views.table import Row, Table
+from mqlab.views.verify import verify
 from mqlab.views.view import View
 
-__all__ = ["Row", "Table", "View"]
+__all__ = ["Row", "Table", "View", "verify"]

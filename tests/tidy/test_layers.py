@@ -40,6 +40,7 @@ LATE = {
     ("mqlab.runtime.looking", "mqlab.views.timeline"): "lab.timeline()",
     ("mqlab.runtime.looking", "mqlab.views.offset_strip"): "lab.offset_strip(group)",
     ("mqlab.runtime.looking", "mqlab.views.diagram"): "lab.diagram()",
+    ("mqlab.runtime.looking", "mqlab.views.verify"): "lab.verify(group)",
 }
 
 # arrow and spark read stores through the record format alone, so that a Spark worker starts fast

@@ -1,0 +1,282 @@
+"""Named anomalies: did a group get every message once, in order, in time? And if not, since which step, and how so?
+
+Mirrors: the checkers of Jepsen and Maelstrom, with the words RocketMQ users have. Labs 04, 05, 06 and 09 ask it.
+
+    LOST           confirmed past it, given to a listener, never finished; or the log ended before it after a power cut
+    SKIPPED        confirmed past it, no listener ever got it though the group wants it
+    DUPLICATED     finished more than once
+    REDELIVERED    given to a listener again after a delivery that did not succeed
+    OUT_OF_ORDER   first finished after a later message of its queue
+    STUCK          in a listener, or waiting though members are online, for longer than allowed
+
+What a subscription leaves out for everybody is no anomaly; dead letters are counted, not judged.
+Left out: what happened before the journal began; SQL filters are believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from mqlab.durations import milliseconds
+from mqlab.errors import FilterError, UsageError
+from mqlab.filter import tags
+from mqlab.views.message_history import Delivery, GroupHistory, MessageHistory
+from mqlab.views.table import Table
+from mqlab.views.view import View, folded_text
+from mqlab.wire.message import MessageQueue
+
+if TYPE_CHECKING:
+    from mqlab.runtime.journal import StepRecord
+
+LOST = "LOST"
+SKIPPED = "SKIPPED"
+DUPLICATED = "DUPLICATED"
+REDELIVERED = "REDELIVERED"
+OUT_OF_ORDER = "OUT_OF_ORDER"
+STUCK = "STUCK"
+KINDS = (LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK)
+COLUMNS = ("kind", "msg_id", "message_queue", "queue_offset", "step", "now_ms", "node", "why")
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """One thing that is not as it should be, from ``step`` on; ``led_to``: the steps before, and that one."""
+
+    kind: str
+    msg_id: str
+    message_queue: MessageQueue
+    queue_offset: int
+    step: int
+    now_ms: int
+    node: str
+    why: str
+    led_to: tuple[StepRecord, ...]
+
+    def steps(self) -> Table:
+        """The steps that led to it: step, now_ms, node, what."""
+        rows = [
+            {"step": record.step, "now_ms": record.now_ms, "node": record.node, "what": what}
+            for record in self.led_to
+            for what in _told(record)
+        ]
+        return Table(rows, columns=["step", "now_ms", "node", "what"], title=f"{self.kind} {self.msg_id}: {self.why}")
+
+
+class Verdict(View):
+    """What is wrong with a group's run, worst first by the step it began; empty when all is well."""
+
+    def __init__(self, group: str, anomalies: Sequence[Anomaly], messages: int, dead: int) -> None:
+        self.group = group
+        self.anomalies = sorted(anomalies, key=lambda each: (each.step, KINDS.index(each.kind), each.msg_id))
+        self.messages = messages
+        self.dead = dead
+
+    @property
+    def is_clean(self) -> bool:
+        """True when nothing has a name."""
+        return not self.anomalies
+
+    @property
+    def first(self) -> Anomaly | None:
+        """The anomaly that began first."""
+        return self.anomalies[0] if self.anomalies else None
+
+    def of(self, kind: str) -> list[Anomaly]:
+        """The anomalies of one kind; UsageError for a kind there is not."""
+        if kind not in KINDS:
+            raise UsageError(f"no anomaly is called {kind!r}", hint=f"there are {', '.join(KINDS)}")
+        return [each for each in self.anomalies if each.kind == kind]
+
+    def counts(self) -> dict[str, int]:
+        """How many there are of each kind; kinds without any are left out."""
+        return {kind: len(self.of(kind)) for kind in KINDS if self.of(kind)}
+
+    def table(self) -> Table:
+        """A row for each anomaly."""
+        rows = [{name: getattr(each, name) for name in COLUMNS} for each in self.anomalies]
+        return Table(rows, columns=COLUMNS, title=self._headline(), empty="nothing to name")
+
+    def _headline(self) -> str:
+        counted = ", ".join(f"{count} {kind}" for kind, count in self.counts().items()) or "nothing is wrong"
+        dead = f", {self.dead} dead" if self.dead else ""
+        return f"{self.group}: {self.messages} messages{dead}: {counted}"
+
+    def text(self) -> str:
+        if self.first is None:
+            return self._headline()
+        return f"{self.table().text()}\n\nthe first of them:\n{self.first.steps().text()}"
+
+    def html(self) -> Markup:
+        if self.first is None:
+            return Markup("<div><b>{}</b></div>").format(self._headline())
+        steps = folded_text(f"how the first of them came about: {self.first.kind}", self.first.steps().text())
+        return self.table().html() + steps
+
+    def __iter__(self) -> Iterator[Anomaly]:
+        return iter(self.anomalies)
+
+    def __len__(self) -> int:
+        return len(self.anomalies)
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self._headline()}>"
+
+
+def verify(
+    journal: Iterable[StepRecord], group: str, *, stuck_after: str | int = "1m", broadcasting: bool = False
+) -> Verdict:
+    """Judge how a group fared in a journal. ``broadcasting``: every member is to get everything, each judged alone.
+
+    UsageError when the journal's beginning was dropped: what is not seen cannot be judged.
+    """
+    if getattr(journal, "dropped", 0):
+        raise UsageError(
+            f"the first {getattr(journal, 'dropped', 0)} steps of this journal were dropped",
+            hint="give the Lab a higher journal_limit, or none",
+        )
+    history = GroupHistory(journal, group)
+    messages = [message for message in history.messages if message.place[0].topic in history.subscriptions]
+    judge = _Judge(history, milliseconds(stuck_after), broadcasting)
+    found = [anomaly for message in messages for anomaly in judge.of(message)]
+    found += judge.out_of_order(messages)
+    return Verdict(group, found, len(messages), sum(message.dead is not None for message in messages))
+
+
+class _Judge:
+    """Applies the definitions above."""
+
+    def __init__(self, history: GroupHistory, stuck_after_ms: int, broadcasting: bool) -> None:
+        self.history = history
+        self.stuck_after_ms = stuck_after_ms
+        self.broadcasting = broadcasting
+
+    def of(self, message: MessageHistory) -> Iterator[Anomaly]:
+        yield from self._lost(message)
+        yield from self._skipped(message)
+        for deliveries in self._by_reader(message):
+            yield from self._again(message, deliveries)
+        yield from self._stuck(message)
+
+    def _by_reader(self, message: MessageHistory) -> list[list[Delivery]]:
+        if not self.broadcasting:
+            return [message.deliveries]
+        clients = dict.fromkeys(delivery.client for delivery in message.deliveries)
+        return [[d for d in message.deliveries if d.client == client] for client in clients]
+
+    def _lost(self, message: MessageHistory) -> Iterator[Anomaly]:
+        if message.good or message.dead:
+            return
+        if message.overwritten is not None:
+            told = "the producer was told SEND_OK" if message.acknowledged else "it was stored"
+            yield _anomaly(LOST, message, message.overwritten, f"{told}, the log ended before it after a power cut")
+        elif message.deliveries and message.passed is not None and not self._has_a_chance(message):
+            last = message.deliveries[-1].client
+            why = f"{last} began it and did not finish, the group's offset went past it"
+            yield _anomaly(LOST, message, message.passed, why)
+
+    def _has_a_chance(self, message: MessageHistory) -> bool:
+        """Whether a copy waits for its retry, or a listener may still come back."""
+        return message.sent_back is not None or any(self._may_still_end(each) for each in message.deliveries)
+
+    def _skipped(self, message: MessageHistory) -> Iterator[Anomaly]:
+        if message.deliveries or message.passed is None or message.overwritten is not None:
+            return
+        if message.covered is None:
+            if self._is_wanted(message) is not False:
+                why = "the group's offset went past it, nobody had pulled it"
+                yield _anomaly(SKIPPED, message, message.passed, why)
+        elif self._is_wanted(message):
+            why = f"{message.covered.node} pulled past it and gave it to no listener, but the group wants it"
+            yield _anomaly(SKIPPED, message, message.passed, why)
+
+    def _is_wanted(self, message: MessageHistory) -> bool | None:
+        """Whether some member's subscription names the message; None when the journal cannot tell."""
+        if not message.knows_tags:
+            return None
+        said = self.history.subscriptions[message.place[0].topic]
+        wanted = False
+        for expression in [expression for expressions in said.values() for expression in expressions]:
+            try:
+                wanted = wanted or tags.parse(expression).matches_text(message.tags)
+            except FilterError:
+                return None
+        return wanted
+
+    def _again(self, message: MessageHistory, deliveries: list[Delivery]) -> Iterator[Anomaly]:
+        good = sorted((d for d in deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
+        if len(good) > 1 and good[1].ended is not None:
+            by = " and ".join(dict.fromkeys(delivery.client for delivery in good))
+            yield _anomaly(DUPLICATED, message, good[1].ended, f"finished {len(good)} times, by {by}")
+        for before, after in pairwise(deliveries):
+            if not before.is_good:
+                how = before.status or "did not come back"
+                why = f"given again, {len(deliveries)} times in all: {before.client} {how}"
+                yield _anomaly(REDELIVERED, message, after.started, why)
+                return
+
+    def out_of_order(self, messages: Sequence[MessageHistory]) -> Iterator[Anomaly]:
+        """A message that was first finished after a later one of its queue was."""
+        queues: dict[tuple[MessageQueue, str], list[tuple[int, StepRecord, MessageHistory]]] = {}
+        for message in messages:
+            first: dict[str, StepRecord] = {}
+            for delivery in message.good:
+                if delivery.ended is not None:
+                    first.setdefault(delivery.client if self.broadcasting else "", delivery.ended)
+            for reader, ended in first.items():
+                queues.setdefault((message.place[0], reader), []).append((message.place[1], ended, message))
+        for finished in queues.values():
+            earliest: tuple[StepRecord, int] | None = None  # the first end among the later messages
+            for offset, ended, message in sorted(finished, key=lambda each: each[0], reverse=True):
+                if earliest is not None and earliest[0].step < ended.step:
+                    why = f"finished after entry {earliest[1]} of its queue, which came later"
+                    yield _anomaly(OUT_OF_ORDER, message, ended, why)
+                if earliest is None or ended.step < earliest[0].step:
+                    earliest = ended, offset
+
+    def _may_still_end(self, delivery: Delivery) -> bool:
+        """A listener that did not come back, on a node that has not ended since."""
+        ended = self.history.ended.get(delivery.started.node)
+        return delivery.ended is None and (ended is None or ended.step < delivery.started.step)
+
+    def _stuck(self, message: MessageHistory) -> Iterator[Anomaly]:
+        last = self.history.last
+        if last is None or message.good or message.dead or message.overwritten:
+            return
+        for delivery in message.deliveries:
+            in_ms = last.now_ms - delivery.started.now_ms
+            if self._may_still_end(delivery) and in_ms > self.stuck_after_ms:
+                yield _anomaly(STUCK, message, delivery.started, f"in {delivery.client}'s listener for {in_ms} ms")
+                return
+        in_ms = last.now_ms - message.stored.now_ms
+        waits = not message.deliveries and message.covered is None and message.passed is None
+        wanted = self.history.has_members() and self._is_wanted(message) is not False
+        if waits and wanted and in_ms > self.stuck_after_ms:
+            yield _anomaly(STUCK, message, message.stored, f"waits for {in_ms} ms though members are online")
+
+
+def _anomaly(kind: str, message: MessageHistory, at: StepRecord, why: str) -> Anomaly:
+    led_to = tuple(record for record in message.steps if record.step <= at.step)
+    if at not in led_to:
+        led_to = (*led_to, at)
+    queue, offset = message.place
+    return Anomaly(kind, message.msg_id, queue, offset, at.step, at.now_ms, at.node, why, led_to)
+
+
+def _told(record: StepRecord) -> list[str]:
+    """What a step changed, in a few words each."""
+    said = []
+    for change in record.changes:
+        values = change.values
+        queue = values.get("message_queue") or values.get("queue")
+        where = f" {queue.topic} {queue.broker_name} {queue.queue_id}" if isinstance(queue, MessageQueue) else ""
+        if not where and "topic" in values and "queue_id" in values:
+            where = f" {values['topic']} {values['queue_id']}"
+        offset = f" {values['queue_offset']}" if "queue_offset" in values else ""
+        status = values.get("status") or values.get("send_status") or ""
+        said.append(" ".join(f"{change.kind}{where}{offset} {status}".split()))
+    return said or [record.kind]

@@ -1,0 +1,194 @@
+"""Each anomaly by its name, from a story that produces it; and stories in which nothing is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Lab, Message
+from mqlab.errors import UsageError
+from mqlab.views import verify
+from tests.scenarios.stories import quiet_lab
+
+
+def told(lab: Lab, kind: str) -> list[str]:
+    return [anomaly.msg_id for anomaly in lab.verify("billing").of(kind)]
+
+
+def orders(lab: Lab, count: int, **message: Any) -> list[str]:
+    """So many orders in one queue; their ids."""
+    producer = lab.handles.get("shop-1") or lab.producer("shop")
+    return [producer.send(Message("orders", f"заказ 订单 {i} 💳".encode(), **message)).msg_id for i in range(count)]
+
+
+def billing(lab: Lab, listener: Any = None, *, name: str = "billing-1", tags: str = "*", **settings: Any) -> Any:
+    consumer = lab.push_consumer("billing", name=name, **settings)
+    consumer.subscribe("orders", tags)
+    consumer.on_messages(listener or (lambda _, __: CONSUME_SUCCESS))
+    consumer.start()
+    return consumer
+
+
+def one_queue(**settings: Any) -> Lab:
+    lab = quiet_lab(seed=11, **settings)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    return lab
+
+
+def test_a_run_in_which_nothing_is_wrong() -> None:
+    lab = one_queue()
+    billing(lab)
+    orders(lab, 30)
+    lab.run_for("30s")
+    verdict = lab.verify("billing")
+    assert verdict.is_clean and verdict.messages == 30 and verdict.first is None
+    assert str(verdict) == "billing: 30 messages: nothing is wrong"
+    assert "nothing is wrong" in verdict.html()
+
+
+def test_what_the_subscription_leaves_out_is_no_anomaly() -> None:
+    lab = one_queue()
+    billing(lab, tags="paid")
+    orders(lab, 3, tags="new")
+    orders(lab, 3, tags="paid")
+    orders(lab, 2)
+    lab.run_for("30s")
+    assert lab.verify("billing").is_clean
+
+
+def test_redelivered_and_duplicated_when_killed_before_committing() -> None:
+    lab = one_queue()
+    billing(lab)
+    ids = orders(lab, 5)
+    lab.run_for("3s")  # consumed, not yet committed
+    lab.kill("billing-1")
+    lab.start("billing-1")
+    lab.run_for("30s")
+    verdict = lab.verify("billing")
+    assert [each.msg_id for each in verdict.of("DUPLICATED")] == ids
+    first = verdict.first
+    assert first is not None and first.kind == "DUPLICATED" and "finished 2 times, by billing-1" in first.why
+    assert [row.what.split()[0] for row in first.steps()].count("listener.started") == 2
+
+
+def test_redelivered_after_a_failure_and_out_of_order_with_it() -> None:
+    lab = one_queue()
+    tries: list[str] = []
+
+    def listener(messages: Any, context: Any) -> Any:
+        tries.append(messages[0].msg_id)
+        first_try = tries.count(messages[0].msg_id) == 1
+        return RECONSUME_LATER if messages[0].queue_offset == 1 and first_try else CONSUME_SUCCESS
+
+    billing(lab, listener)
+    ids = orders(lab, 4)
+    lab.run_for("30s")
+    verdict = lab.verify("billing")
+    assert verdict.counts() == {"REDELIVERED": 1, "OUT_OF_ORDER": 1}
+    assert told(lab, "REDELIVERED") == told(lab, "OUT_OF_ORDER") == [ids[1]]
+    assert "given again" in verdict.of("REDELIVERED")[0].why
+    kinds = [row.what.split()[0] for row in verdict.of("REDELIVERED")[0].steps()]
+    assert kinds[0] == "message.stored" and "message.sent_back" in kinds and "listener.started" in kinds[-3:]
+
+
+def test_stuck_in_a_listener() -> None:
+    lab = one_queue()
+    billing(lab, lambda messages, context: context.sleep("1h") if messages[0].queue_offset == 2 else CONSUME_SUCCESS)
+    ids = orders(lab, 6)
+    lab.run_for("2m")
+    verdict = lab.verify("billing")
+    assert verdict.counts() == {"STUCK": 1}
+    assert told(lab, "STUCK") == [ids[2]]
+    assert "listener" in verdict.of("STUCK")[0].why
+    assert not lab.verify("billing", stuck_after="5m").of("STUCK")
+
+
+def test_stuck_because_nobody_reads_the_queue() -> None:
+    lab = quiet_lab(seed=12)
+    lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
+
+    class OnlyTheFirst:
+        name = "FIRST"
+
+        def allocate(self, group: str, client_id: str, queues: list[Any], client_ids: list[str]) -> list[Any]:
+            return queues[:1]
+
+    billing(lab, allocate_message_queue_strategy=OnlyTheFirst())
+    ids = orders(lab, 4)
+    lab.run_for("2m")
+    assert len(told(lab, "STUCK")) == 2
+    assert set(told(lab, "STUCK")) < set(ids)
+
+
+def test_skipped_by_an_operator() -> None:
+    lab = one_queue()
+    billing(lab)
+    orders(lab, 2)
+    lab.run_for("20s")
+    lab.kill("billing-1")
+    late = orders(lab, 3)
+    lab.admin.skip_accumulated_message("orders", "billing")
+    lab.start("billing-1")
+    lab.run_for("1m")
+    verdict = lab.verify("billing")
+    assert told(lab, "SKIPPED") == late
+    assert "nobody had pulled it" in verdict.of("SKIPPED")[0].why
+
+
+def test_skipped_by_two_members_that_want_different_tags() -> None:
+    lab = quiet_lab(seed=13)
+    lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
+    billing(lab, name="billing-1", tags="paid")
+    billing(lab, name="billing-2", tags="new")
+    lab.run_for("40s")
+    paid, new = orders(lab, 10, tags="paid"), orders(lab, 10, tags="new")
+    lab.run_for("1m")
+    skipped = told(lab, "SKIPPED")
+    delivered = {row.msg_id for row in lab.deliveries("billing") if row.status == CONSUME_SUCCESS}
+    assert skipped and set(skipped) == {*paid, *new} - delivered
+
+
+def test_lost_with_the_broker_that_lost_its_power() -> None:
+    lab = one_queue()
+    safe = orders(lab, 2)
+    lab.run_for("11s")  # the log is flushed thoroughly every 10 s
+    lost = orders(lab, 2)  # acknowledged, in memory only
+    lab.power_off("broker-a")
+    lab.start("broker-a")
+    lab.run_for("1m")
+    orders(lab, 3)
+    billing(lab)
+    lab.run_for("1m")
+    verdict = lab.verify("billing")
+    assert told(lab, "LOST") == lost
+    assert not set(told(lab, "LOST")) & set(safe)
+    assert "SEND_OK" in verdict.of("LOST")[0].why
+
+
+def test_broadcasting_gives_everything_to_everybody() -> None:
+    lab = one_queue()
+    for name in ("billing-1", "billing-2"):
+        billing(lab, name=name, message_model="BROADCASTING")
+    lab.run_for("5s")
+    orders(lab, 4)
+    lab.run_for("20s")
+    assert lab.verify("billing").is_clean
+    assert len(verify(lab.journal, "billing").of("DUPLICATED")) == 4
+
+
+def test_text_html_and_wrong_questions() -> None:
+    lab = one_queue()
+    billing(lab, lambda messages, context: context.sleep("1h"))
+    orders(lab, 1)
+    lab.run_for("2m")
+    verdict = lab.verify("billing")
+    assert "1 STUCK" in str(verdict) and "the first of them:" in str(verdict)
+    assert "<table>" in verdict.html() and "<details>" in verdict.html()
+    assert len(verdict.table().to_pandas()) == len(list(verdict)) == 1
+    with pytest.raises(UsageError, match="LOST, SKIPPED"):
+        verdict.of("GONE")
+    short = quiet_lab(seed=1, journal_limit=20)
+    short.run_for("5m")
+    with pytest.raises(UsageError, match="were dropped"):
+        short.verify("billing")
