@@ -27,6 +27,7 @@ import mqlab.errors
 
 FIRST_PORT, PORTS_TRIED = 8888, 50
 START_SECONDS = 120
+SETTINGS = Path(__file__).parent / "jupyterlab"
 
 
 def find_root(start: Path) -> Path:
@@ -68,6 +69,7 @@ def server_command(root: Path, ip: str, port: int, extra: tuple[str, ...]) -> li
         f"--ServerApp.root_dir={root}", f"--ServerApp.ip={ip}", f"--ServerApp.port={port}",
         "--ServerApp.port_retries=0",
         f"--LabApp.default_url={first_page(root)}", "--Application.log_level=WARN",
+        f"--LabApp.app_settings_dir={SETTINGS}",  # overrides.json: no question about news on the first page
         "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in a container; JupyterLab refuses unless told
