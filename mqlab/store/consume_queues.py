@@ -45,6 +45,7 @@ class ConsumeQueues:
                 self.find_or_create(topic, queue_id).load()
 
     def find(self, topic: str, queue_id: int) -> ConsumeQueue | None:
+        """The queue, None when nothing was ever dispatched to it."""
         of_topic = self.queues.get(topic)
         return of_topic.get(queue_id) if of_topic is not None else None
 

@@ -97,6 +97,7 @@ class Reader:
         self, topic: str, queue_id: int, queue_offset: int, max_nums: int, message_filter: MessageFilter | None,
         max_bytes: int,
     ) -> GetResult:  # fmt: skip
+        """Scan a queue from an offset on; the status says how it ended. Mirrors DefaultMessageStore.getMessage."""
         queue = self._queues.find(topic, queue_id)
         if queue is None:  # RocketMQ makes the queue on demand and finds it empty
             return self._outside(NO_MESSAGE_IN_QUEUE, queue_offset, 0, 0, 0)

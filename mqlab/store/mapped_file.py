@@ -92,6 +92,7 @@ class MappedFile:
         return bytes(view[position:end])
 
     def is_able_to_flush(self, least_pages: int) -> bool:
+        """Whether this many pages are written and not flushed, or the file is full. Mirrors isAbleToFlush."""
         if self.is_full:
             return self.flushed_position < self.size
         if least_pages > 0:
