@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Array = numpy.ndarray[Any, numpy.dtype[Any]]
 
 _CHUNK_BYTES = 16 << 20  # so much of the log is searched at a time
+_MOST_WAITING = 2_000_000  # entries; slots are scattered all over a file, so the more at once the better
 _SLOTS_PER_WRITE = 1024
 _NAME_END, _VALUE_END = ord(NAME_VALUE_SEPARATOR), ord(PROPERTY_SEPARATOR)
 
@@ -59,32 +60,61 @@ class _Texts:
     ends: Array
 
 
-def index_units(index: IndexService, view: memoryview, units: Units) -> int:
-    """Index units as ``index.put`` would one by one; how many entries that made."""
-    import numpy as np
+class BulkIndex:
+    """Collects the keys of many units; ``finish`` puts them into the index, as ``index.put`` would one by one.
 
-    wanted = units.sys_flags & flags.TRANSACTION_MASK != flags.TRANSACTION_ROLLBACK
-    if index.index_files:
-        wanted &= units.physical_offsets >= index.end_physical_offset
-    rows, hashes = [], []
-    for chosen in _chunks(np.flatnonzero(wanted), units):
-        low, high = int(units.properties_starts[chosen[0]]), int(units.properties_ends[chosen[-1]])
-        data = np.frombuffer(view[low:high], np.uint8)
-        texts = _keys_of(data, units.properties_starts[chosen] - low, units.properties_ends[chosen] - low)
-        hashes.append(_hashes(data, texts, units.topics, units.topic_numbers[chosen][texts.rows]))
-        rows.append(chosen[texts.rows])
-    if not rows:
-        return 0
-    all_rows = np.concatenate(rows)
-    all_hashes = np.concatenate(hashes)
-    done = 0
-    while done < len(all_rows):
-        some = all_rows[done:]
-        done += _append(
-            index.file_with_room(), all_hashes[done:], units.physical_offsets[some], units.store_timestamps[some]
-        )
-    index.has_grown()
-    return done
+    Between the first ``add`` and ``finish`` nothing else may put into the index.
+    """
+
+    def __init__(self, index: IndexService) -> None:
+        self._index = index
+        self._hashes: list[Array] = []
+        self._physical_offsets: list[Array] = []
+        self._store_timestamps: list[Array] = []
+        self._waiting = 0
+
+    def add(self, view: memoryview, units: Units) -> None:
+        """Find the keys of units, which come in physical order; ``view`` is their log file."""
+        import numpy as np
+
+        wanted = units.sys_flags & flags.TRANSACTION_MASK != flags.TRANSACTION_ROLLBACK
+        if self._index.index_files:
+            wanted &= units.physical_offsets >= self._index.end_physical_offset
+        for chosen in _chunks(np.flatnonzero(wanted), units):
+            low, high = int(units.properties_starts[chosen[0]]), int(units.properties_ends[chosen[-1]])
+            data = np.frombuffer(view[low:high], np.uint8)
+            texts = _keys_of(data, units.properties_starts[chosen] - low, units.properties_ends[chosen] - low)
+            self._hashes.append(_hashes(data, texts, units.topics, units.topic_numbers[chosen][texts.rows]))
+            self._physical_offsets.append(units.physical_offsets[chosen][texts.rows])
+            self._store_timestamps.append(units.store_timestamps[chosen][texts.rows])
+            self._waiting += len(texts.rows)
+            if self._waiting >= _MOST_WAITING:
+                self.finish()
+
+    def finish(self) -> None:
+        """Make the entries of everything added so far."""
+        import numpy as np
+
+        if self._waiting:
+            hashes = np.concatenate(self._hashes)
+            physical_offsets = np.concatenate(self._physical_offsets)
+            store_timestamps = np.concatenate(self._store_timestamps)
+            done = 0
+            while done < len(hashes):
+                index_file = self._index.file_with_room()
+                done += _append(index_file, hashes[done:], physical_offsets[done:], store_timestamps[done:])
+            self._index.has_grown()
+            self._index.write_header()
+        for waiting in (self._hashes, self._physical_offsets, self._store_timestamps):
+            waiting.clear()
+        self._waiting = 0
+
+
+def index_units(index: IndexService, view: memoryview, units: Units) -> None:
+    """Index the units of one file at once."""
+    bulk = BulkIndex(index)
+    bulk.add(view, units)
+    bulk.finish()
 
 
 def _chunks(chosen: Array, units: Units) -> Iterator[Array]:

@@ -85,9 +85,11 @@ def test_the_same_bytes_as_one_by_one(tmp_path_factory, batches, filler):
     assert one_by_one == at_once
 
 
+@pytest.mark.parametrize("waiting", [1, 7, 1000])
 @pytest.mark.parametrize("chunk", [1, 50, 1000])
-def test_chunks_make_no_difference(tmp_path, monkeypatch, chunk):
+def test_chunks_make_no_difference(tmp_path, monkeypatch, chunk, waiting):
     monkeypatch.setattr(index_bulk, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(index_bulk, "_MOST_WAITING", waiting)
     batch = [
         (n % 3, property_text.encode({"KEYS": f"k{n} common", "UNIQ_KEY": f"7F{n:08d}"}), 0, 700) for n in range(100)
     ]
