@@ -62,7 +62,10 @@ def grade(
 
     home = course_folder(course)
     numbers = lab_numbers(home) if "all" in labs else [number.removeprefix("lab") for number in dict.fromkeys(labs)]
-    chosen = [open_lab(home, number) for number in numbers]
+    opened = [open_lab(home, number) for number in numbers]
+    chosen = [lab for lab in opened if lab.answers]
+    if not chosen:
+        raise UsageError(f"there is nothing to grade in lab {', '.join(numbers)}")
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
     for lab in chosen:
         if lab.hidden_file is None:

@@ -59,18 +59,18 @@ class AnswerProcess:
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._buffer = b""
-        self._folder = tempfile.TemporaryDirectory(prefix="mqlab-answers-") if sandbox.level == "process" else None
+        self._folder = tempfile.TemporaryDirectory(prefix="mqlab-answers-")
         with tempfile.TemporaryFile() as words:  # what bubblewrap or Python say before the worker closes its mouth
             self._start(sandbox, words)
 
     def _start(self, sandbox: Sandbox, words: IO[bytes]) -> None:
         self._process = subprocess.Popen(
-            sandbox.command(),
+            sandbox.command(self._folder.name),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=words,
             env=sandbox.environment(),
-            cwd=self._folder.name if self._folder else "/",
+            cwd=self._folder.name,
             start_new_session=True,
         )
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -150,9 +150,8 @@ class AnswerProcess:
             with contextlib.suppress(OSError):
                 assert stream is not None
                 stream.close()
-        if self._folder is not None:
-            with contextlib.suppress(OSError):
-                self._folder.cleanup()
+        with contextlib.suppress(OSError):
+            self._folder.cleanup()
 
     @property
     def pid(self) -> int:

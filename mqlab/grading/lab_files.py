@@ -16,15 +16,16 @@ import functools
 import json
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import mqlab.teach.cases
 from mqlab.errors import UsageError
-from mqlab.grading.limits import Limits
+from mqlab.grading.limits import SPARK, Limits
 from mqlab.grading.notebook_file import CellText, Notebook, parse_notebook
 from mqlab.teach.exercises import Exercise, manifest
 
+FIRST_SPARK_LAB, FIRST_OWN_LAB = "10", "14"
 CLONE = Path(__file__).resolve().parents[2]
 ANSWER_MARK = "# exercise: "
 COPY = re.compile(r"-\d{4}-\d\d-\d\d(-\d+)?\.ipynb$|-Copy\d*\.ipynb$")
@@ -154,10 +155,16 @@ def _answers(notebook: Notebook, exercises: tuple[Exercise, ...], path: Path) ->
         AnswerCell(
             exercise, cells[exercise.id],
             tuple(dict.fromkeys((*exercise.defines, *top_level_names(cells[exercise.id].source)))),
-            Limits.of(getattr(exercise, "limits", None) or {}),
+            _limits(exercise),
         )
         for exercise in sorted(exercises, key=lambda exercise: order.index(exercise.id))
     )  # fmt: skip
+
+
+def _limits(exercise: Exercise) -> Limits:
+    """The exercise's own limits over those of its kind of lab."""
+    ordinary = SPARK if FIRST_SPARK_LAB <= exercise.id[3:5] < FIRST_OWN_LAB else Limits()
+    return Limits.of({**asdict(ordinary), **(getattr(exercise, "limits", None) or {})})
 
 
 def top_level_names(source: str) -> list[str]:

@@ -5,6 +5,7 @@ Mirrors: ulimit. No lab opens it; a lab's exercise may ask for more in its ``lim
     seconds   of the worker's own time for one call of the judge, nested calls included
     total_seconds   for all calls of one exercise       memory_mb   address space of each process
     processes   threads included                        file_mb   the largest file it may write
+    open_files  at a time, sockets included             scratch_mb   room in /tmp, the only place to write
 
 Left out: shares of the processor (run fewer jobs with -j).
 """
@@ -22,7 +23,6 @@ from typing import Any
 from mqlab.errors import UsageError
 
 CPU_SECONDS = 600
-OPEN_FILES = 256
 COUNTS_PER_NAMESPACE = (5, 14)
 """The Linux release since which RLIMIT_NPROC counts inside a user namespace only."""
 
@@ -36,6 +36,8 @@ class Limits:
     memory_mb: int = 1024
     processes: int = 8
     file_mb: int = 16
+    open_files: int = 256
+    scratch_mb: int = 64
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Limits:
@@ -54,6 +56,11 @@ class Limits:
         return Limits(**pairs)
 
 
+SPARK = Limits(
+    seconds=240, total_seconds=900, memory_mb=16_384, processes=512, file_mb=512, open_files=4_096, scratch_mb=1_024
+)
+"""What an answer needs that starts a JVM: memory that is reserved and not used, threads, jars, shuffle files."""
+
 FIELDS = dataclasses.fields(Limits)
 
 
@@ -67,7 +74,7 @@ def apply(limits: Limits, processes_outside: int) -> None:
         "RLIMIT_CPU": CPU_SECONDS,
         "RLIMIT_FSIZE": limits.file_mb * mb,
         "RLIMIT_NPROC": limits.processes + processes_outside,
-        "RLIMIT_NOFILE": OPEN_FILES,
+        "RLIMIT_NOFILE": limits.open_files,
         "RLIMIT_CORE": 0,
     }
     for name, value in wanted.items():

@@ -13,11 +13,13 @@ Left out: containers and virtual machines (run the whole command in one for a se
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,13 +29,17 @@ import mqlab
 from mqlab.errors import MqlabError
 from mqlab.grading.limits import Limits
 
-SCRATCH_BYTES = 64 << 20
 WORKER = ["-P", "-s", "-B", "-m", "mqlab.grading.worker"]
 PROBE_SECONDS = 60
 SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYSTEM_FILES = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/nix/store",
 )  # fmt: skip
+JAVA_SETTINGS = "/etc/java-*-openjdk"  # Debian's Java cannot start without them
+OWN_FILES = {
+    "passwd": "learner:x:{user}:{user}:learner:/tmp:/bin/sh\n",
+    "hosts": "127.0.0.1 localhost\n",
+}
 FIRST_USER = 1_000_000_000
 """User ids from here on belong to nobody; a grader that is root gives each of its jobs one."""
 
@@ -62,10 +68,10 @@ class Sandbox:
     limits: Limits = field(default_factory=Limits)
     user_id: int = field(default_factory=own_user_id)
 
-    def command(self, arguments: tuple[str, ...] = ()) -> list[str]:
-        """The command line that starts a worker."""
+    def command(self, folder: str, arguments: tuple[str, ...] = ()) -> list[str]:
+        """The command line that starts a worker. ``folder`` is one of the caller's, for files that it needs."""
         worker = [sys.executable, *WORKER, *arguments]
-        return worker if self.level == "process" else [*self._walls(), "--", *worker]
+        return worker if self.level == "process" else [*self._walls(Path(folder)), "--", *worker]
 
     def environment(self) -> dict[str, str]:
         """Everything the worker knows of the outside: no variable of the grader's own."""
@@ -86,7 +92,7 @@ class Sandbox:
         """The grader is root: the walls are built with its rights, and the worker gives them up before it begins."""
         return os.geteuid() == 0
 
-    def _walls(self) -> list[str]:
+    def _walls(self, own: Path) -> list[str]:
         words = ["bwrap", "--die-with-parent", "--new-session", "--clearenv"]
         if self.drops_root:
             words += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
@@ -95,16 +101,20 @@ class Sandbox:
             words += ["--unshare-all", "--unshare-user", *_if_known("--disable-userns")]
         for name, value in self.environment().items():
             words += ["--setenv", name, value]
-        words += ["--ro-bind", "/usr", "/usr"]
+        words += ["--perms", "0755", "--dir", "/etc", "--ro-bind", "/usr", "/usr"]
         for folder in SYSTEM_FOLDERS:
             if os.path.islink(folder):
                 words += ["--symlink", os.readlink(folder), folder]
             elif os.path.isdir(folder):
                 words += ["--ro-bind", folder, folder]
-        for path in SYSTEM_FILES:
+        for path in (*SYSTEM_FILES, *sorted(glob.glob(JAVA_SETTINGS))):
             words += ["--ro-bind-try", path, path]
+        for name, text in OWN_FILES.items():  # a user and a host with names: Java asks for both
+            (own / name).write_text(text.format(user=self.user_id), "ascii")
+            words += ["--ro-bind", str(own / name), f"/etc/{name}"]
+        words += ["--hostname", "localhost"]
         words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
-        words += ["--perms", "1777", *_if_known("--size", str(SCRATCH_BYTES)), "--tmpfs", "/tmp"]
+        words += ["--perms", "1777", *_if_known("--size", str(self.limits.scratch_mb << 20)), "--tmpfs", "/tmp"]
         shown = (*_python_folders(), str(_package()), *self.readable)
         for folder in _parents(shown):
             words += ["--perms", "0755", "--dir", folder]
@@ -178,10 +188,11 @@ def probe(sandbox: Sandbox, forbidden: tuple[str, ...] = ()) -> None:
             hint=_ways_out("install it: sudo apt-get install bubblewrap, or sudo dnf install bubblewrap;"),
         )
     try:
-        done = subprocess.run(
-            sandbox.command(("--probe", str(sandbox.user_id), *forbidden)),
-            capture_output=True, text=True, timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory(prefix="mqlab-answers-") as folder:
+            done = subprocess.run(
+                sandbox.command(folder, ("--probe", str(sandbox.user_id), *forbidden)),
+                capture_output=True, text=True, timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise SandboxUnavailable(f"a worker did not start in {PROBE_SECONDS} s", hint=_ways_out("")) from error
     if done.returncode != 0 or done.stdout.strip() != "walled in":

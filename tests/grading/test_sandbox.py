@@ -7,16 +7,18 @@ import platform
 import select
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from mqlab import Lab, Message, play
 from mqlab.cli import main
 from mqlab.errors import UsageError
 from mqlab.grading import sandbox as sandbox_module
 from mqlab.grading.desk import Desk
-from mqlab.grading.limits import Limits
+from mqlab.grading.limits import SPARK, Limits
 from mqlab.grading.sandbox import Sandbox, SandboxUnavailable, probe
 from tests.grading.course import save, untouched
 
@@ -159,7 +161,43 @@ def children(pid: int) -> list[int]:
     return direct + [below for one in direct for below in children(one)]
 
 
-def test_bubblewrap_is_looked_for_by_name(walls: Sandbox) -> None:
-    assert walls.command()[0] == "bwrap" and shutil.which("bwrap")
-    assert "--unshare-net" in walls.command() or "--unshare-all" in walls.command()
-    assert "--clearenv" in walls.command() and "--die-with-parent" in walls.command()
+def test_bubblewrap_is_looked_for_by_name(walls: Sandbox, tmp_path: Path) -> None:
+    words = walls.command(str(tmp_path))
+    assert words[0] == "bwrap" and shutil.which("bwrap")
+    assert "--unshare-net" in words or "--unshare-all" in words
+    assert "--clearenv" in words and "--die-with-parent" in words
+
+
+def test_a_folder_of_the_judges_that_an_answer_is_told_of_can_be_read(
+    walls: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lab = play(lambda lab: lab.producer("shop").send(Message("orders", b"x")), seed=1)
+    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), limits=Limits(seconds=5)))
+    source = "import os\ndef listed(path):\n    return sorted(os.listdir(path))\n"
+    listed = desk.load("lab.a", source, ["listed"])["listed"]
+    assert "commitlog" in listed(lab.store().directory)
+    desk.close()
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_spark_runs_behind_the_walls(walls: Sandbox, tmp_path: Path) -> None:
+    def story(lab: Lab) -> None:
+        producer = lab.producer("shop")
+        for number in range(20):
+            producer.send(Message("orders", f"заказ {number}".encode()))
+
+    tmp_path.chmod(0o755)
+    play(story, seed=1, directory=tmp_path / "world")
+    source = (
+        "from mqlab.spark import session\n"
+        "def count(path):\n"
+        "    frame = session().read.format('rocketmq').option('path', path).load()\n"
+        "    return sorted((row['topic'], row['count']) for row in frame.groupBy('topic').count().collect())\n"
+    )
+    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), limits=SPARK))
+    count = desk.load("lab.a", source, ["count"])["count"]
+    assert ("orders", 20) in count(str(tmp_path / "world" / "broker-a"))
+    desk.close()
