@@ -29,7 +29,7 @@ from mqlab.grading.sandbox import Sandbox
 from tests.grading.course import RIGHT, save, untouched, with_answers
 from tests.grading.hostile_notebooks import BANK, Hostile
 
-ANSWERS = sorted((Path(__file__).parent / "hostile").glob("*.py"))
+ANSWERS = sorted((Path(__file__).parent / "hostile").glob("*.txt"))  # no modules: nothing may import them
 KIND, STATUS = re.compile(r"^# kind: (.+)$", re.MULTILINE), re.compile(r"^# status: (.+)$", re.MULTILINE)
 MARK = "mqlab-was-here"
 KINDS_OF_THE_DESIGN = {
@@ -117,6 +117,10 @@ def test_the_bank_has_every_kind_of_the_design_and_more() -> None:
     assert kinds >= KINDS_OF_THE_DESIGN
     assert {path.stem for path in ANSWERS} >= QUICK
     assert len(ANSWERS) >= 40 and len(BANK) >= 20
+
+
+def test_no_tool_can_take_a_hostile_answer_for_a_module() -> None:
+    assert {path.suffix for path in ANSWERS[0].parent.iterdir()} == {".txt"}
 
 
 @pytest.fixture(params=["quick", pytest.param("rest", marks=pytest.mark.long)])
