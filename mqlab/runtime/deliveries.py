@@ -3,7 +3,7 @@
 Mirrors: what RocketMQ's message trace tells of a consumer, without its gaps. Lab 00 reads it first.
 
     msg_id  topic  message_queue  queue_offset  client  started_ms  ended_ms  status  reconsume_times
-    and the absences: FILTERED_BY_BROKER  FILTERED_BY_CLIENT  RESULT_DISCARDED  NOT_PULLED
+    and the absences: FILTERED_BY_CLIENT  RESULT_DISCARDED; mqlab.runtime.absences has FILTERED_BY_BROKER  NOT_PULLED
 
 Left out: deliveries of other worlds (a store opened with ``stores=`` starts with none).
 """
@@ -23,7 +23,10 @@ RESULT_DISCARDED = "RESULT_DISCARDED"
 
 @dataclass(slots=True)
 class Delivery:
-    """One message given to one listener once; times in ms, ``ended_ms`` None while it runs or if its node died."""
+    """One message given to one listener once; times in ms, ``ended_ms`` None while it runs or if its node died.
+
+    A message that no listener got has neither time.
+    """
 
     group: str
     msg_id: str
@@ -31,7 +34,7 @@ class Delivery:
     message_queue: MessageQueue
     queue_offset: int
     client: str
-    started_ms: int
+    started_ms: int | None
     ended_ms: int | None
     status: str
     reconsume_times: int
@@ -45,6 +48,9 @@ class DeliveryBook:
         self._rows: list[Delivery] = []
         self._open: dict[tuple[str, int], list[Delivery]] = {}
         self._last_returned: dict[str, list[Delivery]] = {}
+        self._polled: dict[str, set[tuple[MessageQueue, int]]] = {}
+        self.subscriptions: dict[str, dict[str, list[str]]] = {}
+        """group -> topic -> every expression that a broker was told, in order"""
 
     def watch(self, record: StepRecord, change: Change) -> None:
         """Called for every change of every step."""
@@ -54,6 +60,11 @@ class DeliveryBook:
             self._returned(record, change.values)
         elif change.kind == "message.filtered":
             self._absent(record, change.values, FILTERED_BY_CLIENT)
+        elif change.kind == "message.polled":
+            places = self._polled.setdefault(change.values["group"], set())
+            places.update((change.values["queue"], offset) for offset in change.values["queue_offsets"])
+        elif change.kind == "subscription.changed":
+            self._subscribed(change.values["group"], change.values["subscriptions"])
         elif change.kind == "result.discarded":
             for row in self._last_returned.get(record.node, ()):  # told in the same step as what the listener returned
                 row.status = RESULT_DISCARDED
@@ -61,6 +72,16 @@ class DeliveryBook:
     def of(self, group: str) -> list[Delivery]:
         """The rows of one group."""
         return [row for row in self._rows if row.group == group]
+
+    def polled(self, group: str) -> set[tuple[MessageQueue, int]]:
+        """What lite pull consumers of a group handed to their callers."""
+        return self._polled.get(group, set())
+
+    def _subscribed(self, group: str, subscriptions: dict[str, str]) -> None:
+        for topic, expression in subscriptions.items():
+            said = self.subscriptions.setdefault(group, {}).setdefault(topic, [])
+            if expression not in said:
+                said.append(expression)
 
     def _started(self, record: StepRecord, values: dict[str, Any]) -> None:
         rows = [self._row(record, values, message, RUNNING) for message in values["messages"]]

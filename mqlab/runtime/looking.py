@@ -16,6 +16,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mqlab.runtime.absences import absences as absences_of
 from mqlab.runtime.progress import progress_rows
 
 if TYPE_CHECKING:
@@ -36,11 +37,17 @@ Snapshot = dict[str, Any]
 class WhatHappened:
     """The verbs of a Lab that show."""
 
-    def deliveries(self: Lab, group: str) -> Table:  # type: ignore[misc]
-        """A row per delivery to a listener of a group, in the order they began."""
+    def deliveries(self: Lab, group: str, *, absences: bool = True) -> Table:  # type: ignore[misc]
+        """A row per delivery to a listener of a group, in the order they began; then the messages nobody got.
+
+        ``absences=False`` leaves out the latter (FILTERED_BY_BROKER, NOT_PULLED), which are read from the stores.
+        """
         from mqlab.views import Table
 
-        return Table(self.delivery_book.of(group), columns=DELIVERY_COLUMNS, title=f"deliveries of {group}")
+        rows = self.delivery_book.of(group)
+        if absences:
+            rows = rows + absences_of(self, group)
+        return Table(rows, columns=DELIVERY_COLUMNS, title=f"deliveries of {group}")
 
     def progress(self: Lab, group: str) -> Table:  # type: ignore[misc]
         """A row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp."""

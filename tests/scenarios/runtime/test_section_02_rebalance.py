@@ -9,7 +9,20 @@ from typing import Any
 import pytest
 
 from mqlab import SUCCESS, Lab, Message
-from tests.scenarios.stories import Seen, Tool, changes, frames, member, moments, owned, quiet_lab, row, send, send_many
+from tests.scenarios.stories import (
+    Seen,
+    Tool,
+    changes,
+    delivered,
+    frames,
+    member,
+    moments,
+    owned,
+    quiet_lab,
+    row,
+    send,
+    send_many,
+)
 
 CONSUMER_LIST, NOTIFY = 38, 40
 
@@ -143,7 +156,7 @@ def test_messages_under_way_while_a_queue_moves_are_delivered_twice() -> None:
     member(lab, "billing", other, name="billing-2")
     lab.run_for("20s")
     assert slow.bodies == other.bodies == ["в очереди 1"]
-    statuses = {one.client: (one.status, one.reconsume_times) for one in lab.deliveries("billing")}
+    statuses = {one.client: (one.status, one.reconsume_times) for one in delivered(lab, "billing")}
     assert statuses == {first.name: ("RESULT_DISCARDED", 0), "billing-2": ("CONSUME_SUCCESS", 0)}
     assert row(lab, "billing", 1).lag == 0
 
@@ -162,7 +175,7 @@ def test_an_orderly_queue_never_has_two_owners() -> None:
     assert owned(second) == []
     lab.run_for("60s")
     assert owned(second) == [1]
-    rows = [one for one in lab.deliveries("billing") if one.message_queue.queue_id == 1]
+    rows = [one for one in delivered(lab, "billing") if one.message_queue.queue_id == 1]
     for earlier, later in itertools.pairwise(rows):
         assert earlier.ended_ms <= later.started_ms
 
@@ -205,13 +218,13 @@ def test_a_dropped_subscription_is_let_go_without_a_commit() -> None:
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
     send(lab.producer("shop"), "a", "b", "c")
     consumer = member(lab, "billing")
-    lab.run_until(lambda: len(lab.deliveries("billing")) == 3)
+    lab.run_until(lambda: len(delivered(lab, "billing")) == 3)
     consumer.unsubscribe("orders")
     consumer.resume()  # a round of rebalance now, before the timer of the offsets
     assert owned(consumer) == []
     consumer.subscribe("orders")
     lab.run_for("60s")
-    assert [one.status for one in lab.deliveries("billing")] == ["CONSUME_SUCCESS"] * 6  # all over again
+    assert [one.status for one in delivered(lab, "billing")] == ["CONSUME_SUCCESS"] * 6  # again
     assert [one["reason"] for one in changes(lab, "queue.dropped")] == ["not subscribed"]
 
 
@@ -255,7 +268,7 @@ def test_where_a_new_group_begins(world: Any, where: str, first: int) -> None:
     assert next(one["next_offset"] for one in changes(lab, "queue.added") if one["queue"].topic == "orders") == first
     send_many(producer, 1, queue=0)
     lab.run_for("10s")
-    assert len(lab.deliveries("billing")) == 301 - first
+    assert len(delivered(lab, "billing")) == 301 - first
 
 
 def test_a_stored_offset_outranks_every_wish() -> None:
@@ -269,7 +282,7 @@ def test_a_stored_offset_outranks_every_wish() -> None:
         assert tool.commit(group, 0, 150) == 0
         member(lab, group, consume_from_where=where)
         lab.run_for("5s")
-        assert len(lab.deliveries(group)) == 50
+        assert len(delivered(lab, group)) == 50
 
 
 def test_a_queue_whose_offset_cannot_be_read_is_not_added_and_asked_for_again() -> None:

@@ -14,6 +14,7 @@ from tests.scenarios.stories import (
     Seen,
     Tool,
     changes,
+    delivered,
     frames,
     member,
     moments,
@@ -102,7 +103,7 @@ def test_flow_control_by_span_while_far_ahead_of_a_stuck_message() -> None:
     stopped = changes(lab, "pull.flow_control")
     assert {one["reason"] for one in stopped} == {"span"}
     assert all(100 < one["span"] < 300 and one["count"] <= 128 for one in stopped)
-    done = [one for one in lab.deliveries("billing") if one.status == "CONSUME_SUCCESS"]
+    done = [one for one in delivered(lab, "billing") if one.status == "CONSUME_SUCCESS"]
     assert len(done) == 299
     assert [held.max_span() for queue, held in consumer.process_queues.items() if queue.topic == "orders"] == [0]
     assert row(lab, "billing").consumer_offset == 0
@@ -113,9 +114,9 @@ def test_an_interval_between_pulls_slows_a_consumer_down() -> None:
     send_many(lab.producer("shop"), 96, queue=0)
     member(lab, "billing", pull_interval="2s")
     lab.run_for("4s")
-    assert len(lab.deliveries("billing")) == 64
+    assert len(delivered(lab, "billing")) == 64
     lab.run_for("2s")
-    assert len(lab.deliveries("billing")) == 96
+    assert len(delivered(lab, "billing")) == 96
 
 
 def test_a_lost_answer_costs_thirty_one_seconds() -> None:
@@ -126,7 +127,7 @@ def test_a_lost_answer_costs_thirty_one_seconds() -> None:
     lab.drop("broker-a", consumer)
     began_ms = lab.now_ms
     send(producer, "wakes the held pull, whose answer is lost")
-    lab.run_until(lambda: len(lab.deliveries("billing")) == 1)
+    lab.run_until(lambda: len(delivered(lab, "billing")) == 1)
     (failed,) = changes(lab, "pull.failed")
     asked_ms = pulls(lab)[0].now_ms
     assert "no answer within 30000 ms" in failed["error"]
@@ -172,7 +173,7 @@ def test_an_offset_beyond_the_end_is_brought_to_the_end() -> None:
     assert (moved["next_offset"], moved["remark"]) == (3, "OFFSET_OVERFLOW_BADLY")
     assert [one["next_offset"] for one in changes(lab, "queue.added") if one["queue"].topic == "orders"] == [999, 3]
     assert owned(consumer) == [0] and row(lab, "billing").consumer_offset == 3
-    assert len(lab.deliveries("billing")) == 0
+    assert len(delivered(lab, "billing")) == 0
 
 
 def test_a_broker_that_lost_the_end_of_its_log_sends_its_readers_back() -> None:
@@ -194,7 +195,7 @@ def test_a_broker_that_lost_the_end_of_its_log_sends_its_readers_back() -> None:
     assert row(lab, "billing").lag == 0
     send(producer, "new")
     lab.run_for("30s")
-    again = [one.queue_offset for one in lab.deliveries("billing")]
+    again = [one.queue_offset for one in delivered(lab, "billing")]
     assert again == [*range(8), 8 - lost]  # the new message has an offset that another one had before
 
 

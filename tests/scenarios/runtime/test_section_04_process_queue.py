@@ -8,7 +8,7 @@ import pytest
 
 from mqlab import CONSUME_SUCCESS, SUCCESS, Lab
 from mqlab.client.process_queue import ProcessQueue
-from tests.scenarios.stories import Seen, changes, member, moments, quiet_lab, row, send_many
+from tests.scenarios.stories import Seen, changes, delivered, member, moments, quiet_lab, row, send_many
 
 
 def held(consumer: Any, topic: str = "orders") -> ProcessQueue:
@@ -121,4 +121,4 @@ def test_a_process_queue_of_ones_own(wrong: bool) -> None:
     member(lab, "billing", name="billing-2", process_queue=Mine)
     lab.run_for("10s")
     assert isinstance(held(lab.handles["billing-2"]), Mine)
-    assert len(lab.deliveries("billing")) == (51 if wrong else 50)
+    assert len(delivered(lab, "billing")) == (51 if wrong else 50)

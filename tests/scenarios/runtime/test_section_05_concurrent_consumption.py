@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Lab, Message, MessageQueue
-from tests.scenarios.stories import Seen, changes, frames, member, moments, quiet_lab, row, send, send_many
+from tests.scenarios.stories import Seen, changes, delivered, frames, member, moments, quiet_lab, row, send, send_many
 
 SEND_BACK, SEND = 36, 310
 
@@ -21,7 +21,7 @@ def orders(lab: Lab, *bodies: str) -> Lab:
 
 
 def statuses(lab: Lab, group: str = "billing") -> list[tuple[str, int]]:
-    return [(one.status, one.reconsume_times) for one in lab.deliveries(group)]
+    return [(one.status, one.reconsume_times) for one in delivered(lab, group)]
 
 
 @pytest.mark.parametrize(("threads", "cores", "seconds"), [(20, 2, 5.0), (10, 2, 10.0), (20, 1, 5.0)])
@@ -31,7 +31,7 @@ def test_waiting_listeners_need_threads(threads: int, cores: int, seconds: float
     size = {"consume_thread_min": threads, "consume_thread_max": threads, "cores": cores}
     member(lab, "billing", Seen(lab, takes="1s"), **size)
     lab.run_for("30s")
-    rows = list(lab.deliveries("billing"))
+    rows = delivered(lab, "billing")
     assert (rows[-1].ended_ms - rows[0].started_ms) / 1000 == pytest.approx(seconds, abs=0.05)
 
 
@@ -46,7 +46,7 @@ def test_computing_listeners_need_cores(cores: int, seconds: float) -> None:
 
     member(lab, "billing", listener, cores=cores)
     lab.run_for("30s")
-    rows = list(lab.deliveries("billing"))
+    rows = delivered(lab, "billing")
     assert (rows[-1].ended_ms - rows[0].started_ms) / 1000 == pytest.approx(seconds, abs=0.1)
 
 
@@ -55,7 +55,7 @@ def test_the_pool_never_grows_past_its_minimum() -> None:
     send_many(lab.producer("shop"), 100, queue=0)
     member(lab, "billing", Seen(lab, takes="1h"), consume_thread_min=5, consume_thread_max=64)
     lab.run_for("10s")
-    assert len(lab.deliveries("billing")) == 5
+    assert len(delivered(lab, "billing")) == 5
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_everything_but_success_is_a_failure(answer: Any) -> None:
     assert statuses(lab) == [(RECONSUME_LATER, 0), (CONSUME_SUCCESS, 1)]
     if isinstance(answer, Exception):
         assert (
-            "нет такого счёта" in lab.deliveries("billing")[0].error
-            if hasattr(lab.deliveries("billing")[0], "error")
+            "нет такого счёта" in delivered(lab, "billing")[0].error
+            if hasattr(delivered(lab, "billing")[0], "error")
             else True
         )
 
@@ -193,7 +193,7 @@ def test_a_stuck_message_comes_back_after_one_to_two_timeouts_and_its_late_answe
     assert [message.reconsume_times for message in seen.messages][:2] == [0, 1]
     assert seen.times_ms[1] - lab.began_ms - expired_at <= 10_200
     assert changes(lab, "message.sent_back", client="billing-1")[0]["delay_level"] == 3
-    first = next(iter(lab.deliveries("billing")))
+    first = delivered(lab, "billing")[0]
     assert first.status == CONSUME_SUCCESS  # said 40 minutes later; removes nothing, commits nothing
 
 
@@ -212,7 +212,7 @@ def test_the_safer_timer_is_exact_and_off_by_default() -> None:
     listener = Seen(lab, lambda messages, context: context.sleep("1h") or CONSUME_SUCCESS, CONSUME_SUCCESS)
     member(lab, "billing", listener, message_timeout="30s")
     lab.run_for("50s")
-    starts = [one.started_ms for one in lab.deliveries("billing")]
+    starts = [one.started_ms for one in delivered(lab, "billing")]
     (timed_out,) = moments(lab, "message.timed_out")
     assert timed_out + lab.began_ms - starts[0] == 30_000
     assert len(starts) == 3 and starts[2] - starts[0] >= 40_000
@@ -258,7 +258,7 @@ def test_waiting_for_listeners_at_shutdown_saves_their_results() -> None:
         consumer.shutdown()
         member(lab, "billing", name="billing-2")
         lab.run_for("20s")
-        assert len(lab.deliveries("billing")) == deliveries, wait
+        assert len(delivered(lab, "billing")) == deliveries, wait
 
 
 def test_hooks_see_each_call_and_how_it_ended() -> None:

@@ -9,7 +9,19 @@ import pytest
 
 from mqlab import SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT, Lab
 from mqlab.wire import java_json
-from tests.scenarios.stories import Seen, changes, frames, member, moments, owned, quiet_lab, row, send, send_many
+from tests.scenarios.stories import (
+    Seen,
+    changes,
+    delivered,
+    frames,
+    member,
+    moments,
+    owned,
+    quiet_lab,
+    row,
+    send,
+    send_many,
+)
 
 LOCK, UNLOCK, SEND = 41, 42, 310
 SUSPEND = SUSPEND_CURRENT_QUEUE_A_MOMENT
@@ -169,7 +181,7 @@ def test_the_count_lives_in_the_process_and_starts_anew_in_another() -> None:
     consumer.shutdown()
     member(lab, "billing", second, name="billing-2", orderly=True, max_reconsume_times=10)
     lab.run_for("4s")
-    counts = [one.reconsume_times for one in lab.deliveries("billing")]
+    counts = [one.reconsume_times for one in delivered(lab, "billing")]
     assert counts == [*range(len(first.times_ms)), *range(len(second.times_ms))] and len(second.times_ms) > 1
 
 
@@ -223,7 +235,7 @@ def test_one_thread_a_queue_and_queues_side_by_side() -> None:
     seen = Seen(lab, SUCCESS, takes="1s")
     member(lab, "billing", seen, orderly=True)
     lab.run_for("20s")
-    rows = list(lab.deliveries("billing"))
+    rows = delivered(lab, "billing")
     assert rows[-1].ended_ms - rows[0].started_ms == pytest.approx(5_000, abs=20)  # 20 s of work, four at a time
     for queue in range(4):
         of_queue = [body for body in seen.bodies if body.startswith(f"{queue}-")]
@@ -260,5 +272,5 @@ def test_a_listener_is_waited_for_before_its_queue_moves() -> None:
     member(lab, "billing", other := Seen(lab, SUCCESS), name="billing-2", orderly=True)
     lab.run_for("90s")
     assert slow.bodies == ["long"]
-    assert next(one.status for one in lab.deliveries("billing")) in ("SUCCESS", "RESULT_DISCARDED")
+    assert next(one.status for one in delivered(lab, "billing")) in ("SUCCESS", "RESULT_DISCARDED")
     assert len(other.bodies) <= 1 and changes(lab, "queue.unlocked")

@@ -14,6 +14,7 @@ from tests.scenarios.stories import (
     Tool,
     changes,
     config,
+    delivered,
     frames,
     member,
     owned,
@@ -72,7 +73,7 @@ def test_a_killed_consumer_repeats_what_it_had_not_told() -> None:
     lab.kill(consumer)
     lab.start(consumer)
     lab.run_for("10s")
-    offsets = [one.queue_offset for one in lab.deliveries("billing")]
+    offsets = [one.queue_offset for one in delivered(lab, "billing")]
     repeated = len(offsets) - len(set(offsets))
     assert 30 < repeated <= 51  # four of the five seconds between two commits, and the one under way
     assert sorted(set(offsets)) == list(range(max(offsets) + 1))
@@ -92,7 +93,7 @@ def test_a_killed_broker_repeats_what_was_not_in_its_file() -> None:
     assert row(lab, "billing").consumer_offset == 0
     lab.start(consumer)
     lab.run_for("10s")
-    assert len(lab.deliveries("billing")) == 10
+    assert len(delivered(lab, "billing")) == 10
 
 
 def test_the_backup_takes_over_from_an_unreadable_file() -> None:
@@ -196,7 +197,7 @@ def test_a_reset_at_the_broker_takes_effect_with_the_next_pull() -> None:
     assert tool.commit("billing", 0, 4) == 0  # a no-op that says SUCCESS
     assert row(lab, "billing").consumer_offset == 0
     began_ms = lab.now_ms
-    lab.run_until(lambda: len(lab.deliveries("billing")) == 10)
+    lab.run_until(lambda: len(delivered(lab, "billing")) == 10)
     assert 5_000 <= lab.now_ms - began_ms <= 22_000  # the held pull was not interrupted
     assert changes(lab, "pull.offset_moved")[0]["remark"] == "OFFSET_RESET"
     lab.run_for("6s")
@@ -235,7 +236,7 @@ def test_a_reset_at_the_members_needs_them_online_and_takes_ten_seconds() -> Non
     lab.run_for("20s")
     assert tool.ask(RESET, **ask).code == 0
     began_ms = lab.now_ms
-    lab.run_until(lambda: len(lab.deliveries("billing")) == 5)
+    lab.run_until(lambda: len(delivered(lab, "billing")) == 5)
     assert 10_000 <= lab.now_ms - began_ms <= 11_600
 
 
@@ -256,9 +257,9 @@ def test_results_of_before_a_reset_do_not_undo_it() -> None:
     lab.run_for("40s")
     Tool(lab).ask(RESET, topic="orders", group="billing", timestamp=lab.began_ms, isForce=True)
     lab.run_for("25s")
-    assert [one.status for one in lab.deliveries("billing")].count("RESULT_DISCARDED") == 2
+    assert [one.status for one in delivered(lab, "billing")].count("RESULT_DISCARDED") == 2
     lab.run_for("3m")
-    offsets = [one.queue_offset for one in lab.deliveries("billing")]
+    offsets = [one.queue_offset for one in delivered(lab, "billing")]
     assert offsets[-6:] == [0, 1, 2, 3, 4, 5]
     assert row(lab, "billing").lag == 0
 

@@ -12,6 +12,7 @@ from tests.scenarios.stories import (
     Tool,
     changes,
     config,
+    delivered,
     frames,
     member,
     owned,
@@ -121,10 +122,10 @@ def test_a_group_can_forbid_notices_and_consumption() -> None:
     assert (owned(first), owned(second)) == ([0, 1], [2, 3])  # the timers find out
     send(lab.producer("shop"), *"abcd")
     lab.run_for("20s")
-    assert len(lab.deliveries("billing")) == 0
+    assert len(delivered(lab, "billing")) == 0
     tool.ask(200, b'{"groupName":"billing","consumeEnable":true}')
     lab.run_for("20s")
-    assert len(lab.deliveries("billing")) == 4
+    assert len(delivered(lab, "billing")) == 4
 
 
 def test_notices_can_be_collected_instead_of_told_at_once() -> None:
@@ -186,7 +187,7 @@ def test_by_default_the_member_with_the_older_subscription_gets_nothing(newest: 
     assert seen[loser].bodies == []
     assert sorted(seen[winner].bodies) == [f"{newest} in {queue}" for queue in mine]
     assert total_lag(lab, "billing") == 0  # no alarm: six of eight messages are gone for this group
-    statuses = {one.status for one in lab.deliveries("billing")}
+    statuses = {one.status for one in delivered(lab, "billing")}
     assert statuses == {CONSUME_SUCCESS, "FILTERED_BY_CLIENT"}
 
 
@@ -260,7 +261,7 @@ def test_different_topics_in_one_group_remove_each_other_and_share_what_only_one
     for queue in range(4):
         send(producer, f"{queue}", queue=queue)
     lab.run_for("3m")
-    assert sorted(one.message_queue.queue_id for one in lab.deliveries("billing")) == [0, 1]  # 2 and 3: nobody's
+    assert sorted(one.message_queue.queue_id for one in delivered(lab, "billing")) == [0, 1]
     assert any("subscription not exist" in one["error"] for one in changes(lab, "pull.failed"))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, Lab, Message
-from tests.scenarios.stories import Seen, Tool, changes, frames, member, quiet_lab, row, send
+from tests.scenarios.stories import Seen, Tool, changes, delivered, frames, member, quiet_lab, row, send
 
 SEND_BACK = 36
 SECOND_EACH = {"broker": {"message_delay_level": " ".join(["1s"] * 18)}}
@@ -156,7 +156,7 @@ def test_waiting_retries_survive_the_death_of_everybody() -> None:
     lab.start("broker-a")
     lab.start(consumer)
     lab.run_for("30s")
-    times = [one.reconsume_times for one in lab.deliveries("billing")]
+    times = [one.reconsume_times for one in delivered(lab, "billing")]
     assert times[0] == 0 and 1 in times
     assert queue(lab, "%RETRY%billing")
 

@@ -8,7 +8,7 @@ import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Lab
 from mqlab.errors import ClientError, FilterError
-from tests.scenarios.stories import Seen, config, frames, member, quiet_lab, send, total_lag
+from tests.scenarios.stories import Seen, config, delivered, frames, member, quiet_lab, send, total_lag
 
 SQL_ON = {"broker": {"enable_property_filter": True}}
 
@@ -64,7 +64,7 @@ def test_colliding_tags_pass_the_broker_and_fall_out_at_the_client() -> None:
     member(lab, "billing", seen, tags="Aa")
     lab.run_for("10s")
     assert seen.bodies == ["Aa"]
-    rows = [(one.queue_offset, one.status) for one in lab.deliveries("billing")]
+    rows = [(one.queue_offset, one.status) for one in delivered(lab, "billing")]
     assert sorted(rows) == [(0, CONSUME_SUCCESS), (1, "FILTERED_BY_CLIENT")]  # "C" never left the broker
 
 
@@ -84,10 +84,10 @@ def test_filtered_messages_never_cause_lag_and_are_gone_for_the_group() -> None:
     lab.run_for("5s")
     send(producer, *"abcdef", tags="noise")
     lab.run_for("40s")
-    assert total_lag(lab, "billing") == 0 and len(lab.deliveries("billing")) == 0
+    assert total_lag(lab, "billing") == 0 and len(delivered(lab, "billing")) == 0
     consumer.subscribe("orders", "noise")
     lab.run_for("40s")
-    assert len(lab.deliveries("billing")) == 0
+    assert len(delivered(lab, "billing")) == 0
 
 
 def test_tags_chinese_and_cyrillic_work_like_others() -> None:

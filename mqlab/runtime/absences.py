@@ -1,0 +1,98 @@
+"""Messages that no listener of a group got, and why: read from stores and offsets when asked.
+
+Mirrors: nothing in RocketMQ; an operator works it out from offsets and subscriptions. Labs 04 and 07.
+
+    pulled past, and a subscription of the group leaves it out     FILTERED_BY_BROKER
+    in a member's cache                                            (no row: its turn comes)
+    everything else without a delivery                             NOT_PULLED: not yet, or skipped over
+
+Left out: brokers that are down; messages that a store has deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import FilterError
+from mqlab.filter import sql, tags
+from mqlab.runtime.deliveries import Delivery
+from mqlab.wire import names, property_names
+from mqlab.wire.message import MessageExt, MessageQueue
+
+if TYPE_CHECKING:
+    from mqlab.runtime.lab import Lab
+
+FILTERED_BY_BROKER = "FILTERED_BY_BROKER"
+NOT_PULLED = "NOT_PULLED"
+
+
+def absences(lab: Lab, group: str) -> list[Delivery]:
+    """A row for each stored message of the group's topics that no listener got, by queue; times are None."""
+    delivered = {(row.message_queue, row.queue_offset) for row in lab.delivery_book.of(group)}
+    delivered |= lab.delivery_book.polled(group)
+    members = [h.node for h in lab.handles.values() if h.role == "consumer" and h.is_up and h.node.group == group]
+    found: list[Delivery] = []
+    for handle in lab.handles.values():
+        if handle.role == "broker" and handle.is_up:
+            found += _of_broker(lab, handle.name, handle.node, group, delivered, members)
+    return sorted(found, key=lambda row: (row.message_queue, row.queue_offset))
+
+
+def _of_broker(
+    lab: Lab, name: str, broker: Any, group: str, delivered: set[tuple[MessageQueue, int]], members: list[Any]
+) -> Iterator[Delivery]:
+    expressions = lab.delivery_book.subscriptions.get(group, {})
+    online = broker.consumers.get(group)
+    for topic, said in expressions.items():
+        known = online.subscriptions.get(topic) if online is not None else None
+        is_sql = known is not None and known.expression_type != "TAG"
+        for queue_id in broker.store.topics().get(topic, ()):
+            queue = MessageQueue(topic, name, queue_id)
+            committed = broker.offset_table.query(group, topic, queue_id)
+            passed = max(committed, broker.offset_table.query_pull(group, topic, queue_id))
+            least, most = broker.store.min_offset(topic, queue_id), broker.store.max_offset(topic, queue_id)
+            for queue_offset in range(least, most):
+                if (queue, queue_offset) in delivered or _is_cached(members, queue, queue_offset):
+                    continue
+                message = _message(broker, queue, queue_offset)
+                if message is not None:
+                    filtered = queue_offset < passed and _left_out(message, said, is_sql)
+                    yield _row(group, message, queue, FILTERED_BY_BROKER if filtered else NOT_PULLED)
+
+
+def _is_cached(members: list[Any], queue: MessageQueue, queue_offset: int) -> bool:
+    for member in members:
+        held = getattr(member, "process_queues", {}).get(queue)
+        if held is not None and queue_offset in getattr(held, "msg_tree_map", ()):
+            return True
+    return False
+
+
+def _message(broker: Any, queue: MessageQueue, queue_offset: int) -> MessageExt | None:
+    unit = broker.store.consume_queue_unit(queue.topic, queue.queue_id, queue_offset)
+    record = broker.store.message_at(unit.physical_offset) if unit is not None else None
+    return MessageExt.from_record(record, queue.broker_name) if record is not None else None
+
+
+def _left_out(message: MessageExt, expressions: Iterable[str], is_sql: bool) -> bool:
+    """Whether one of the subscriptions that the group has had leaves the message out."""
+    for expression in expressions:
+        try:
+            if is_sql:
+                matches = sql.compile(expression).evaluate(message.properties) is True
+            else:
+                matches = tags.parse(expression).matches_text(message.tags)
+        except FilterError:
+            continue
+        if not matches:
+            return True
+    return False
+
+
+def _row(group: str, message: MessageExt, queue: MessageQueue, status: str) -> Delivery:
+    is_retry = queue.topic.startswith(names.RETRY_PREFIX)
+    topic = message.properties.get(property_names.RETRY_TOPIC, queue.topic) if is_retry else queue.topic
+    return Delivery(
+        group, message.msg_id, topic, queue, message.queue_offset, "", None, None, status, message.reconsume_times
+    )
