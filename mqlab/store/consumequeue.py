@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from mqlab.ports import Files
 from mqlab.store.mapped_file import MappedFile
 from mqlab.store.mapped_file_queue import MappedFileQueue
+from mqlab.store.queue_scan import plausible_units
 from mqlab.wire.units import CQ_UNIT, CQ_UNIT_SIZE, PREBLANK, PREBLANK_SIZE
 
 _PACK = CQ_UNIT.pack
@@ -119,6 +120,16 @@ class ConsumeQueue:
         last.append(_PACK(*unit))
         self.max_physical_offset = unit[0] + unit[1]
 
+    def append_all(self, units: bytes, max_physical_offset: int) -> None:
+        """Add packed units that follow the last one, over as many files as they need."""
+        at = 0
+        while at < len(units):
+            last = self._file_for(self.max_queue_offset)
+            piece = units[at : at + last.size - last.wrote_position]
+            last.append(piece)
+            at += len(piece)
+        self.max_physical_offset = max_physical_offset
+
     def _file_for(self, queue_offset: int) -> MappedFile:
         files = self.files
         last = self._last = files.file_to_write(queue_offset * CQ_UNIT_SIZE)
@@ -195,15 +206,13 @@ class ConsumeQueue:
             return
         end = mapped_files[-RECOVERED_FILES:][0].start_offset
         for mapped in mapped_files[-RECOVERED_FILES:]:
-            valid = 0
-            for physical_offset, size, _ in CQ_UNIT.iter_unpack(mapped.view):
-                if physical_offset < 0 or size <= 0:
-                    break
-                valid += 1
-                if size != PREBLANK_SIZE or pre_blank_counts:
-                    self.max_physical_offset = physical_offset + size
-            end = mapped.start_offset + valid * CQ_UNIT_SIZE
-            if valid * CQ_UNIT_SIZE < mapped.size:
+            plausible, real = plausible_units(mapped.view)
+            last = plausible if pre_blank_counts else real
+            if last:
+                physical_offset, size, _ = CQ_UNIT.unpack_from(mapped.view, (last - 1) * CQ_UNIT_SIZE)
+                self.max_physical_offset = physical_offset + size
+            end = mapped.start_offset + plausible * CQ_UNIT_SIZE
+            if plausible * CQ_UNIT_SIZE < mapped.size:
                 break
         self._cut(end)
 
@@ -217,16 +226,17 @@ class ConsumeQueue:
         self.max_physical_offset = -1
         while self.files.mapped_files:
             mapped = self.files.mapped_files[-1]
-            real = 0
-            for number, (physical_offset, size, _) in enumerate(CQ_UNIT.iter_unpack(mapped.view)):
-                unseen = keep_first_unit and number == 0 and physical_offset < max_physical_offset
-                if not unseen and (physical_offset < 0 or size <= 0 or physical_offset >= max_physical_offset):
-                    break
-                if size != PREBLANK_SIZE or pre_blank_counts:
-                    real = number + 1
-                    self.max_physical_offset = physical_offset + size
-            if real or (mapped.start_offset and len(self.files.mapped_files) == 1):
-                self._cut(mapped.start_offset + real * CQ_UNIT_SIZE)
+            plausible, real = plausible_units(mapped.view, max_physical_offset)
+            kept = plausible if pre_blank_counts else real
+            if keep_first_unit and not plausible:
+                first_offset, first_size, _ = CQ_UNIT.unpack_from(mapped.view, 0)
+                if first_offset < max_physical_offset:
+                    kept, self.max_physical_offset = 1, first_offset + first_size
+            elif kept:
+                physical_offset, size, _ = CQ_UNIT.unpack_from(mapped.view, (kept - 1) * CQ_UNIT_SIZE)
+                self.max_physical_offset = physical_offset + size
+            if kept or (mapped.start_offset and len(self.files.mapped_files) == 1):
+                self._cut(mapped.start_offset + kept * CQ_UNIT_SIZE)
                 return
             self._cut(mapped.start_offset - 1)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from mqlab.ports import Note
 from mqlab.store.commitlog import CommitLog
@@ -200,6 +201,27 @@ class Dispatcher:
             properties = tail[topic_end + 2 :]
             self._tell(topic, queue_id, queue_offset, sys_flag, timestamp, base + at, tags_code, properties)
         return int(size)
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """While recovering: queues and index are fed, the journal and waiting pulls are told nothing."""
+        note, action = self._note, self._on_arrival
+        self._note, self.on_arrival = None, None
+        try:
+            yield
+        finally:
+            self._note, self.on_arrival = note, action
+
+    @contextmanager
+    def without_index(self) -> Iterator[None]:
+        """While the index is fed by somebody else."""
+        index, self._index = self._index, None
+        self.on_arrival = self._on_arrival
+        try:
+            yield
+        finally:
+            self._index = index
+            self.on_arrival = self._on_arrival
 
     def _short_of_a_unit(self, view: memoryview, at: int, end: int) -> int:
         if end - at >= BLANK_SIZE and _SIZE_AND_MAGIC.unpack_from(view, at)[1] == MAGIC_BLANK:

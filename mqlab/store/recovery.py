@@ -9,7 +9,7 @@ Mirrors: DefaultMessageStore.recover, CommitLog.recoverNormally and recoverAbnor
                    crash: every unit is dispatched again (what a queue has already stays as it is)
     4  cut         log, queues and index end there; numbers and beginnings of queues are set
 
-Left out: what other store types recover. The fast scan is in recovery_scan.
+Left out: what other store types recover. The same scan done with numpy is in fast_scan.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from mqlab.store.config import StoreConfig
 from mqlab.store.consume_queues import ConsumeQueues
 from mqlab.store.consumequeue import RECOVERED_FILES, ConsumeQueue, Unit
 from mqlab.store.dispatch import Dispatcher, UndecodableUnit
+from mqlab.store.fast_scan import WORTH_IT, FastScan, walk
 from mqlab.store.index_service import IndexService
-from mqlab.store.mapped_file import OS_PAGE_SIZE, MappedFile
+from mqlab.store.mapped_file import MappedFile
 from mqlab.store.misfits import MOST_PROBLEMS, Misfits, QueueGap
+from mqlab.store.torn_units import is_torn
 from mqlab.wire import record
-from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2, measure
+from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2
 from mqlab.wire.units import PREBLANK_SIZE
 
+LOOK_AGAIN_AFTER = 1 << 20  # bytes the plain scan does before numpy is tried again
 _HEAD = struct.Struct(">ii")
 
 
@@ -70,12 +73,14 @@ class Recovery:
         self._checkpoint = checkpoint
         self._dispatcher = dispatcher
         self.report = report
+        self._fast: FastScan | None = None
 
     def run(self) -> RecoveryReport:
         """Recover; the store can be started then."""
         told, self._dispatcher.on_problem = self._dispatcher.on_problem, self._problem
         try:
-            return self._run()
+            with self._dispatcher.silent():
+                return self._run()
         finally:
             self._dispatcher.on_problem = told
 
@@ -153,6 +158,8 @@ class Recovery:
             except QueueGap as gap:
                 start -= 1
                 self.report.problems.append(f"{gap}: recovery starts one file earlier")
+                if self._index is not None:  # what was indexed so far would keep out what comes before it
+                    self._index.truncate_after(self.report.start_offset, self._time_or_none)
                 self.report.units_scanned = self.report.units_dispatched = 0
             finally:
                 self._queues.set_judge(None)
@@ -180,14 +187,19 @@ class Recovery:
             if number < len(mapped_files):
                 end = mapped_files[number].start_offset
         misfits.finish()
+        if self._index is not None:
+            self._index.write_header()
         return end
 
     def _scan_file(self, mapped: MappedFile, first_new: int) -> tuple[int, bool]:
         """Where the whole units of one file end, and whether a BLANK stands there."""
         report, view, base = self.report, mapped.view, mapped.start_offset
         check_crc, accepts_torn = self._config.check_crc_on_recover, self._keeps("torn_properties_accepted")
-        at = 0
+        at, look_again_at = 0, 0
         while True:
+            if self._config.recover_with_numpy and at >= look_again_at:
+                at = self._scan_fast(mapped, at, first_new)
+                look_again_at = at + LOOK_AGAIN_AFTER
             found = record.check(view, at, mapped.size, check_crc=check_crc)
             if found.kind != record.UNIT:
                 report.stop_reason = found.reason or "the log ends with a filler"
@@ -200,6 +212,23 @@ class Recovery:
             if base + at >= first_new:
                 self._dispatch(view, at, mapped.size, base)
             at += found.size
+
+    def _scan_fast(self, mapped: MappedFile, at: int, first_new: int) -> int:
+        """Scan as many units as possible with numpy; where the plain scan goes on."""
+        positions = walk(mapped.view, at, mapped.size)
+        if len(positions) < WORTH_IT:
+            return at
+        if self._fast is None:
+            self._fast = FastScan(
+                self._queues, self._index, self._dispatcher, check_crc=self._config.check_crc_on_recover,
+                accepts_torn=self._keeps("torn_properties_accepted"),
+            )  # fmt: skip
+        scanned = self._fast.run(mapped.view, positions, mapped.size, mapped.start_offset, first_new)
+        self.report.units_scanned += scanned.units
+        self.report.units_dispatched += scanned.dispatched
+        if scanned.units:
+            self.report.last_unit_offset = mapped.start_offset + scanned.last_unit_at
+        return scanned.at
 
     def _dispatch(self, view: memoryview, at: int, end: int, base: int) -> None:
         try:
@@ -248,19 +277,3 @@ class Recovery:
         queue.flushed_where = end
         if queue.mapped_files:
             self.report.cut_bytes = queue.mapped_files[-1].end_offset - end
-
-
-def is_torn(view: memoryview, at: int, size: int) -> bool:
-    """Whether the end of a unit looks unwritten, where no check sum tells: zeros in its topic, at the end of its
-    properties, or all over the properties' part of a page."""
-    shape = measure(view, at, at + size)
-    properties_at, end = shape.properties_at, at + size
-    if b"\0" in bytes(view[shape.topic_at : shape.topic_end]):
-        return True
-    if properties_at == end:
-        return False
-    if not view[end - 1]:
-        return True
-    borders = range(properties_at - properties_at % OS_PAGE_SIZE + OS_PAGE_SIZE, end, OS_PAGE_SIZE)
-    starts = [properties_at, *borders]
-    return any(not any(view[start:stop]) for start, stop in zip(starts, [*borders, end], strict=True) if borders)

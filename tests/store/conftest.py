@@ -146,6 +146,11 @@ def make_record(
 
 
 @pytest.fixture(scope="session")
+def machines_type() -> type[Machines]:
+    return Machines
+
+
+@pytest.fixture(scope="session")
 def world_type() -> type[World]:
     return World
 

@@ -1,0 +1,320 @@
+"""The recovery scan done with numpy, many units at a time: the same findings as the plain one, several times faster.
+
+Mirrors: nothing in RocketMQ, whose recovery walks unit by unit; tests hold this against mqlab.store.recovery.
+
+    walk       from size to size: where each unit begins                            one Python step a unit
+    gather     fields and lengths of all units as columns                           numpy
+    check      magics, sums of lengths, zeros at the end; body CRCs                 numpy; zlib a unit
+    dispatch   rows of one queue that follow each other are written at once         numpy
+
+It stops before the first unit it is not sure about and leaves that one to the plain scan.
+Left out: the schedule topic (its tags codes are times) and queues with misfits: the plain dispatch does those units.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mqlab.store.consume_queues import ConsumeQueues
+from mqlab.store.consumequeue import ConsumeQueue
+from mqlab.store.dispatch import SMALLEST_UNIT, Dispatcher
+from mqlab.store.index_bulk import Units, index_units
+from mqlab.store.index_service import IndexService
+from mqlab.store.mapped_file import OS_PAGE_SIZE
+from mqlab.store.put_checks import is_directory_name
+from mqlab.store.torn_units import is_torn
+from mqlab.wire.java_hash import tags_code
+from mqlab.wire.names import SCHEDULE_TOPIC
+from mqlab.wire.record_layout import (
+    FIXED_PARTS,
+    MAGIC_V1,
+    MAGIC_V2,
+    QUEUE_OFFSET_AT,
+    STORE_TIMESTAMP_AT,
+    SYS_FLAG_AT,
+    fixed_offset,
+)
+from mqlab.wire.sys_flag import TRANSACTION_PREPARED
+
+if TYPE_CHECKING:
+    import numpy
+
+    Column = numpy.ndarray[Any, Any]
+
+MOST_UNITS = 20_000
+MOST_BYTES = 16 << 20
+MOST_DISTINCT = 40
+WORTH_IT = 2_000  # units: below that the plain scan is done before numpy is imported
+_SIZE_AND_MAGIC = struct.Struct(">ii")
+_BODY_CRC_AT = fixed_offset("body_crc")
+_QUEUE_ID_AT = fixed_offset("queue_id")
+
+
+@dataclass(slots=True)
+class Scanned:
+    """How far a scan came: ``at`` is a position in the file, ``last_unit_at`` where the last whole unit begins."""
+
+    at: int
+    units: int = 0
+    dispatched: int = 0
+    last_unit_at: int = -1
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Columns of some units: positions in the file, and fields."""
+
+    at: Column
+    size: Column
+    queue_id: Column
+    queue_offset: Column
+    sys_flag: Column
+    timestamp: Column
+    body_at: Column
+    body_end: Column
+    topic_at: Column
+    topic_length: Column
+    properties_at: Column
+
+    def first(self, count: int) -> _Rows:
+        return _Rows(*(getattr(self, name)[:count] for name in self.__slots__))
+
+    def chosen(self, rows: Column) -> _Rows:
+        return _Rows(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+def walk(view: memoryview, at: int, end: int) -> list[int]:
+    """Where units may stand: from total size to total size, as long as sizes and magics make sense."""
+    positions: list[int] = []
+    unpack = _SIZE_AND_MAGIC.unpack_from
+    last = end - SMALLEST_UNIT
+    while at <= last:
+        size, magic = unpack(view, at)
+        if (magic != MAGIC_V1 and magic != MAGIC_V2) or size < SMALLEST_UNIT or size > end - at:
+            break
+        positions.append(at)
+        at += size
+    return positions
+
+
+class FastScan:
+    """Scans and dispatches one store's files for a recovery."""
+
+    def __init__(
+        self, queues: ConsumeQueues, index: IndexService | None, dispatcher: Dispatcher, *, check_crc: bool,
+        accepts_torn: bool,
+    ) -> None:  # fmt: skip
+        import numpy
+
+        self._np = numpy
+        self._queues = queues
+        self._index = index
+        self._dispatcher = dispatcher
+        self._check_crc = check_crc
+        self._accepts_torn = accepts_torn
+        self._unit_type = numpy.dtype([("physical_offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
+
+    def run(self, view: memoryview, positions: list[int], end: int, base: int, first_new: int) -> Scanned:
+        """Scan units at these positions of a file that begins at ``base``; dispatch those from ``first_new`` on."""
+        data = self._np.frombuffer(view, dtype=self._np.uint8)
+        scanned = Scanned(positions[0])
+        done = 0
+        while done < len(positions):
+            some = positions[done : done + MOST_UNITS]
+            most = bisect_right(some, some[0] + MOST_BYTES)
+            some = some[: max(1, most)]
+            rows = self._whole_units(view, data, some)
+            count = len(rows.at)
+            if count:
+                new = rows.chosen(rows.at + base >= first_new)
+                if len(new.at):
+                    self._dispatch(view, data, new, base, end)
+                scanned.units += count
+                scanned.dispatched += len(new.at)
+                scanned.last_unit_at = int(rows.at[-1])
+                scanned.at = int(rows.at[-1] + rows.size[-1])
+            if count < len(some):
+                break
+            done += count
+        return scanned
+
+    # ── columns ──
+
+    def _numbers(self, data: Column, positions: Column, size: int) -> Column:
+        """The big-endian signed numbers of so many bytes at these positions."""
+        np = self._np
+        windows = np.lib.stride_tricks.sliding_window_view(data, size)
+        found: Column = windows[positions].view(f">i{size}")[:, 0].astype(np.int64)
+        return found
+
+    def _whole_units(self, view: memoryview, data: Column, positions: list[int]) -> _Rows:
+        """The rows up to the first unit that is not surely whole."""
+        np = self._np
+        at = np.array(positions, dtype=np.int64)
+        size = self._numbers(data, at, 4)
+        magic = self._numbers(data, at + 4, 4)
+        sys_flag = self._numbers(data, at + SYS_FLAG_AT, 4)
+        kind = sys_flag >> 4 & 3
+        fixed = np.array([part.size for part in FIXED_PARTS])[kind]
+        is_v1 = magic == MAGIC_V1
+        sure = (is_v1 | (magic == MAGIC_V2)) & (size >= fixed + 5)
+        body_at = at + fixed
+        body_length = self._numbers(data, np.where(sure, body_at - 4, 0), 4)
+        body_end = body_at + body_length
+        end = at + size
+        sure &= (body_length >= 0) & (body_end + 4 <= end)
+        here = np.where(sure, body_end, 0)
+        topic_at = here + np.where(is_v1, 1, 2)
+        topic_length = np.where(is_v1, data[here], data[here].astype(np.int64) << 8 | data[here + 1]).astype(np.int64)
+        topic_end = topic_at + topic_length
+        sure &= (topic_length <= np.where(is_v1, 127, 32_767)) & (topic_end + 2 <= end)
+        here = np.where(sure, topic_end, 0)
+        properties_length = data[here].astype(np.int64) << 8 | data[here + 1]
+        properties_at = topic_end + 2
+        sure &= properties_at + properties_length == end
+        rows = _Rows(
+            at, size, self._numbers(data, at + _QUEUE_ID_AT, 4), self._numbers(data, at + QUEUE_OFFSET_AT, 8), sys_flag,
+            self._numbers(data, at + np.array(STORE_TIMESTAMP_AT)[kind], 8), body_at, body_end, topic_at, topic_length,
+            properties_at,
+        ).first(_prefix(sure))  # fmt: skip
+        if not self._accepts_torn:
+            rows = rows.first(self._complete_ends(view, data, rows))
+        return rows.first(self._fitting_bodies(view, data, rows)) if self._check_crc else rows
+
+    def _complete_ends(self, view: memoryview, data: Column, rows: _Rows) -> int:
+        """How many units from the first on are not torn; asked one by one where a zero or a page border allows it."""
+        np = self._np
+        last = rows.at + rows.size - 1
+        doubtful = (rows.properties_at // OS_PAGE_SIZE != last // OS_PAGE_SIZE) | (data[last] == 0)
+        numbers, topics = self._distinct(data, rows.topic_at, rows.topic_length)
+        for number, topic in enumerate(topics):
+            if 0 in topic:
+                doubtful |= numbers == number
+        for row in np.flatnonzero(doubtful).tolist():
+            if is_torn(view, int(rows.at[row]), int(rows.size[row])):
+                return int(row)
+        return len(rows.at)
+
+    def _fitting_bodies(self, view: memoryview, data: Column, rows: _Rows) -> int:
+        """How many units from the first on have bodies that fit their check sums."""
+        np = self._np
+        crc32 = zlib.crc32
+        bounds = zip(rows.body_at.tolist(), rows.body_end.tolist(), strict=True)
+        computed = np.array([crc32(view[start:stop]) for start, stop in bounds], dtype=np.int64) & 0x7FFFFFFF
+        stored = self._numbers(data, rows.at + _BODY_CRC_AT, 4)
+        return _prefix((computed == stored) | (rows.body_at == rows.body_end))
+
+    # ── dispatching ──
+
+    def _dispatch(self, view: memoryview, data: Column, rows: _Rows, base: int, end: int) -> None:
+        np = self._np
+        topic_numbers, topics = self._distinct(data, rows.topic_at, rows.topic_length)
+        plain = np.zeros(len(rows.at), dtype=bool)
+        names = [str(topic, "utf-8", "replace") for topic in topics]
+        for number, name in enumerate(names):
+            if name == SCHEDULE_TOPIC or not is_directory_name(name):
+                plain |= topic_numbers == number
+        in_queue = ~plain & (rows.sys_flag & TRANSACTION_PREPARED == 0)
+        codes = self._tags_codes(data, rows)
+        places = topic_numbers << 32 | rows.queue_id & 0xFFFFFFFF
+        for place in np.unique(places[in_queue]).tolist():
+            chosen = np.flatnonzero(in_queue & (places == place))
+            queue_id = int(rows.queue_id[chosen[0]])
+            queue = self._queues.find_or_create(names[place >> 32], queue_id)
+            self._put(queue, rows.at[chosen] + base, rows.size[chosen], codes[chosen], rows.queue_offset[chosen])
+        if self._index is not None:
+            self._index_all(view, rows, base, names, topic_numbers)
+        with self._dispatcher.without_index():
+            for at in rows.at[plain].tolist():
+                self._dispatcher.dispatch_unit(view, at, end, base)
+        kept = np.array([is_directory_name(name) for name in names])[topic_numbers]
+        dispatched = rows.timestamp[kept & (rows.sys_flag & TRANSACTION_PREPARED == 0)]
+        if len(dispatched):
+            self._dispatcher.logics_msg_timestamp = int(dispatched[-1])
+
+    def _index_all(self, view: memoryview, rows: _Rows, base: int, names: list[str], topic_numbers: Column) -> None:
+        np = self._np
+        assert self._index is not None
+        kept = np.array([is_directory_name(name) for name in names])[topic_numbers]
+        rows, topic_numbers = rows.chosen(kept), topic_numbers[kept]
+        units = Units(
+            names, topic_numbers, rows.properties_at, rows.at + rows.size, rows.at + base, rows.timestamp, rows.sys_flag
+        )
+        index_units(self._index, view, units)
+
+    def _put(self, queue: ConsumeQueue, offsets: Column, sizes: Column, codes: Column, queue_offsets: Column) -> None:
+        np = self._np
+        fresh = int(np.searchsorted(offsets + sizes, queue.max_physical_offset, side="right"))
+        if fresh == len(offsets):
+            return
+        self._dispatcher.touched[queue] = None
+        offsets, sizes, codes, queue_offsets = offsets[fresh:], sizes[fresh:], codes[fresh:], queue_offsets[fresh:]
+        following = queue.max_queue_offset + np.arange(len(offsets))
+        if (queue_offsets == following).all():
+            units = np.empty(len(offsets), dtype=self._unit_type)
+            units["physical_offset"], units["size"], units["tags_code"] = offsets, sizes, codes
+            queue.append_all(units.tobytes(), int(offsets[-1] + sizes[-1]))
+            return
+        for unit in zip(offsets.tolist(), sizes.tolist(), codes.tolist(), queue_offsets.tolist(), strict=True):
+            queue.put(*unit)
+
+    def _distinct(self, data: Column, starts: Column, lengths: Column) -> tuple[Column, list[bytes]]:
+        """Number the texts at these places: equal texts get one number; the texts by number."""
+        np = self._np
+        numbers = np.full(len(starts), -1, dtype=np.int64)
+        texts: list[bytes] = []
+        left = np.arange(len(starts))
+        while len(left) and len(texts) < MOST_DISTINCT:
+            start, length = int(starts[left[0]]), int(lengths[left[0]])
+            text = data[start : start + length]
+            alike = left[lengths[left] == length]
+            equal = (data[starts[alike][:, None] + np.arange(length)] == text).all(axis=1)
+            numbers[alike[equal]] = len(texts)
+            texts.append(text.tobytes())
+            left = left[numbers[left] < 0]
+        known = {text: number for number, text in enumerate(texts)}
+        for row in left.tolist():
+            text_here = data[starts[row] : starts[row] + lengths[row]].tobytes()
+            numbers[row] = known.setdefault(text_here, len(known))
+        return numbers, list(known)
+
+    def _property_values(self, data: Column, rows: _Rows, name: bytes) -> tuple[Column, Column]:
+        """Where the value of a property begins in each row and how long it is, 0 where there is none."""
+        np = self._np
+        start, end = int(rows.at[0]), int(rows.at[-1] + rows.size[-1])
+        region = data[start:end]
+        marks = np.flatnonzero(region == 1) + start
+        marks = marks[marks >= start + len(name)]
+        pattern = np.frombuffer(name, dtype=np.uint8)
+        marks = marks[(data[marks[:, None] - np.arange(len(name), 0, -1)] == pattern).all(axis=1)]
+        row = np.searchsorted(rows.at, marks, side="right") - 1
+        name_at = marks - len(name)
+        begins = (name_at == rows.properties_at[row]) | ((name_at > rows.properties_at[row]) & (data[name_at - 1] == 2))
+        ends = np.append(np.flatnonzero(region == 2) + start, end)
+        value_end = np.minimum(ends[np.searchsorted(ends, marks)], (rows.at + rows.size)[row])
+        real = begins & (value_end > marks + 1)
+        values_at = np.zeros(len(rows.at), dtype=np.int64)
+        lengths = np.zeros(len(rows.at), dtype=np.int64)
+        values_at[row[real]] = marks[real] + 1  # of several the last counts
+        lengths[row[real]] = value_end[real] - marks[real] - 1
+        return values_at, lengths
+
+    def _tags_codes(self, data: Column, rows: _Rows) -> Column:
+        np = self._np
+        starts, lengths = self._property_values(data, rows, b"TAGS")
+        codes: Column = np.zeros(len(rows.at), dtype=np.int64)
+        tagged = np.flatnonzero(lengths)
+        numbers, texts = self._distinct(data, starts[tagged], lengths[tagged])
+        hashes = np.array([tags_code(str(text, "utf-8", "replace")) for text in texts], dtype=np.int64)
+        if len(tagged):
+            codes[tagged] = hashes[numbers]
+        return codes
+
+
+def _prefix(sure: Column) -> int:
+    """How many rows from the first on are sure."""
+    return len(sure) if bool(sure.all()) else int(sure.argmin())
