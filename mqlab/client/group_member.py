@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from mqlab.client.allocate import strategy
+from mqlab.client.allocate import AllocateStrategy, strategy
 from mqlab.client.client_id import client_of
 from mqlab.client.first_offset import DEFAULT_TIMESTAMP_AGO_MS, first_offset, timestamp_ms
 from mqlab.client.mq_client import MQClient
@@ -55,10 +55,7 @@ class GroupMember(Generic[Config]):
         self.group = group
         self.config: Config = config
         self.client = client or client_of(ports, name_servers, config, stream=stream)
-        chosen = config.allocate_message_queue_strategy
-        self.rebalance = Rebalance(
-            self.client, group, config, strategy(chosen) if isinstance(chosen, str) else chosen, self
-        )
+        self.rebalance = Rebalance(self.client, group, config, _strategy_of(config), self)
         self.process_queues = self.rebalance.process_queues
         self.offset_store: OffsetStore = offset_store_for(self.client, group, config)
         new_process_queue(config.process_queue, 0)  # a class that cannot be one is refused here, not in the first round
@@ -67,6 +64,12 @@ class GroupMember(Generic[Config]):
         text = config.consume_timestamp
         default_ms = ports.clock.now_ms() - DEFAULT_TIMESTAMP_AGO_MS
         self.consume_timestamp_ms = default_ms if text is None else timestamp_ms(text)
+
+    def use_config(self, config: Config) -> None:
+        """Take other settings; the strategy counts only before the start, as in RocketMQ."""
+        self.config = self.rebalance.config = config
+        if self.state == CREATED:
+            self.rebalance.strategy = _strategy_of(config)
 
     @property
     def name(self) -> str:
@@ -227,3 +230,9 @@ class GroupMember(Generic[Config]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.group} {self.client_id} {self.state}: {len(self.process_queues)} queues>"
+
+
+def _strategy_of(config: ConsumerConfig) -> AllocateStrategy:
+    """The strategy that a setting names, or is."""
+    chosen = config.allocate_message_queue_strategy
+    return strategy(chosen) if isinstance(chosen, str) else chosen

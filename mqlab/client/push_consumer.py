@@ -120,7 +120,7 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
         self.on_node(lambda: self._configure(settings))
 
     def _configure(self, settings: dict[str, Any]) -> None:
-        self.config = self.rebalance.config = changed(self.config, settings, "push consumer")
+        self.use_config(changed(self.config, settings, "push consumer"))
         self.pull_threshold_for_queue = self.config.pull_threshold_for_queue
         self.pull_threshold_size_for_queue = self.config.pull_threshold_size_for_queue
         self.pull_loop.retry_parked()

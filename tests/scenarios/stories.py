@@ -133,6 +133,11 @@ def moments(lab: Lab, kind: str, **like: Any) -> list[int]:
     ]
 
 
+def delivered(lab: Lab, group: str) -> list[Any]:
+    """The deliveries to a group's listeners in the order they began, without the messages that nobody got."""
+    return list(lab.deliveries(group, absences=False))
+
+
 def row(lab: Lab, group: str, queue_id: int = 0, topic: str = "orders") -> Any:
     """The progress of a group on one queue."""
     (found,) = [one for one in lab.progress(group) if (one.topic, one.queue_id) == (topic, queue_id)]
