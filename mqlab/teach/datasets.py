@@ -1,0 +1,66 @@
+"""Store directories that a real RocketMQ broker wrote, unpacked for a lab to look into and to break.
+
+Mirrors: nothing in RocketMQ; the bytes are RocketMQ's own. Lab 01; where they come from: datasets/README.md.
+
+    datasets/real-stores.tar.xz ──(check sum)──▶ a temporary directory of your own     real_store("clean")   closed
+                                                                                       real_store("killed")  kill -9
+
+Left out: fetching anything; the archive comes with the labs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+import tempfile
+from pathlib import Path
+
+from mqlab.errors import CorruptionError, UsageError
+
+ARCHIVE, SUMS = "real-stores.tar.xz", "SHA256SUMS"
+REAL_STORES = ("clean", "killed")
+_unpacked: list[tempfile.TemporaryDirectory[str]] = []  # each goes with this process
+
+
+def real_store(name: str, folder: str | Path | None = None) -> Path:
+    """A fresh copy of a real broker's store directory, to do with as you like; it goes when Python ends.
+
+    ``folder`` holds the archive (default: ``datasets`` beside the labs). UsageError for an unknown name or no archive,
+    CorruptionError for one that is not as it was published.
+    """
+    if name not in REAL_STORES:
+        raise UsageError(f"there is no real store {name!r}", hint=f"there are: {', '.join(REAL_STORES)}")
+    archive = (Path(folder) if folder is not None else _datasets()) / ARCHIVE
+    _must_be_whole(archive)
+    _unpacked.append(tempfile.TemporaryDirectory(prefix="mqlab-real-"))
+    target = Path(_unpacked[-1].name)
+    with tarfile.open(archive) as packed:
+        members = [member for member in packed if member.name.split("/")[0] == name]
+        if hasattr(tarfile, "data_filter"):  # 3.11.4 and newer
+            packed.extractall(target, members, filter="data")
+        else:
+            packed.extractall(target, members)
+    return target / name
+
+
+def _datasets() -> Path:
+    """The ``datasets`` of the clone that this package is part of, or of the one that the notebook stands in."""
+    here = Path.cwd()
+    clones = (Path(__file__).resolve().parents[2], here, *here.parents)
+    found = next((clone / "datasets" for clone in clones if (clone / "datasets" / ARCHIVE).is_file()), None)
+    if found is None:
+        raise UsageError(f"datasets/{ARCHIVE} is not here", hint="work in the labs folder of a clone or of a release")
+    return found
+
+
+def _must_be_whole(archive: Path) -> None:
+    try:
+        published = dict(line.split()[::-1] for line in (archive.parent / SUMS).read_text("ascii").splitlines())
+        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{archive.name} or {SUMS} cannot be read: {error}", hint="unpack the labs again") from error
+    if published.get(archive.name) != digest:
+        raise CorruptionError(
+            "not the archive that was published", where=archive.name, expected=published.get(archive.name),
+            found=digest, hint="unpack the labs again",
+        )  # fmt: skip

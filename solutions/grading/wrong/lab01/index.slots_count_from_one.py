@@ -1,0 +1,20 @@
+# exercise: lab01.index
+# belief: slot s stands at 40 + 4 * (s - 1), as many write-ups say
+# says: stands at byte 40 + 4 * s
+import struct
+
+from mqlab.wire.java_hash import index_key_hash
+
+
+def places(index, slots, topic, key, begin_ms, end_ms):
+    key_hash = index_key_hash(f"{topic}#{key}")
+    slot = key_hash % slots
+    (begin_timestamp,) = struct.unpack_from(">q", index, 0)
+    (number,) = struct.unpack_from(">i", index, 40 + 4 * (slot - 1))
+    found, last = [], 1 << 31
+    while 0 < number < last and 40 + 4 * slots + 20 * number + 20 <= len(index):
+        entry, place, seconds, previous = struct.unpack_from(">iqii", index, 40 + 4 * slots + 20 * number)
+        if entry == key_hash and begin_ms <= begin_timestamp + 1000 * seconds <= end_ms:
+            found.append(place)
+        number, last = previous, number
+    return found

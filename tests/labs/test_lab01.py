@@ -1,0 +1,128 @@
+"""Lab 01: the reference passes on files it has not seen, and what its cases call right is what the store does."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mqlab.store import MessageStore, StoreInspector
+from mqlab.teach import CheckFailed, check
+from mqlab.teach.cases import lab01_files as made
+from mqlab.teach.datasets import real_store
+from mqlab.teach.exercises import Exercise, Finding, manifest
+from mqlab.wire import properties, record
+from tests.labs.notebooks import ROOT, read
+
+SOLUTION = ROOT / "solutions" / "01-what-the-broker-writes.ipynb"
+EXERCISES = manifest("lab01").exercises
+OTHER_SEEDS = range(100, 110)
+
+
+@pytest.fixture(scope="module")
+def reference() -> dict[str, Any]:
+    """The names that the solution's answer cells define, with the lab's imports and set-up."""
+    names: dict[str, Any] = {}
+    for cell in read(SOLUTION).cells:
+        imports = [line for line in cell.source.splitlines() if line.startswith(("import ", "from "))]
+        if cell.cell_type == "code":
+            exec("\n".join(imports), names)
+            if "# exercise: " in cell.source or "setup" in cell.metadata.get("tags", ()):
+                exec(cell.source, names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def hidden() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hidden_lab01", ROOT / "solutions" / "grading" / "lab01.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
+def test_the_reference_passes_on_files_it_has_not_seen(
+    exercise: Exercise, reference: dict[str, Any], hidden: ModuleType
+) -> None:
+    assert check(exercise.id, reference).state == "good"
+    for case in [*map(exercise.case, OTHER_SEEDS), *hidden.HIDDEN.get(exercise.id, ())]:
+        assert case.run(reference) is None, case.name
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
+def test_an_answer_of_the_wrong_kind_is_told_what_to_return(exercise: Exercise) -> None:
+    found = exercise.case(1).run({exercise.defines[0]: lambda *_: 3.5})
+    assert isinstance(found, Finding)
+    assert found.rule.startswith(f"{exercise.defines[0]} returns")
+
+
+@pytest.mark.parametrize("damage", made.DAMAGES)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_torn_log_ends_where_the_store_ends_it(seed: int, damage: str, tmp_path: Path) -> None:
+    files = made.torn_log(seed, damage)
+    (tmp_path / "commitlog").mkdir()
+    for name, data in files.items():
+        (tmp_path / "commitlog" / name).write_bytes(data)
+    (tmp_path / "abort").write_text("1", "ascii")
+    with MessageStore.open(
+        str(tmp_path), mapped_file_size_commit_log=made.TORN_FILE, sharp_edges=("torn_properties_accepted",)
+    ) as store:
+        assert store.recovery_report.end_offset == made.end_of(files)[0]
+
+
+def test_every_kind_of_damage_is_tried_in_public_or_in_hiding(hidden: ModuleType) -> None:
+    torn = next(exercise for exercise in EXERCISES if exercise.id == "lab01.torn")
+    assert {made.DAMAGES[seed % len(made.DAMAGES)] for seed in torn.public_seeds} >= {
+        "nothing",
+        "zeros",
+        "hole",
+        "body",
+    }
+    assert {case.name for case in hidden.HIDDEN["lab01.torn"]} >= {f"a log: {damage}" for damage in made.DAMAGES}
+
+
+def test_units_have_all_shapes() -> None:
+    decoded = [record.decode(unit) for seed in range(3) for unit in made.units(seed)]
+    assert {(":" in one.born_host[0], ":" in one.store_host[0]) for one in decoded} == {
+        (False, False), (False, True), (True, False), (True, True),
+    }  # fmt: skip
+    assert {one.magic for one in decoded} == {record.MAGIC_V1, record.MAGIC_V2}
+
+
+def test_the_first_wrong_thing_is_shown_with_its_bytes(reference: dict[str, Any]) -> None:
+    def off_by_one(log: bytes, start: int) -> Any:
+        return reference["read_unit"](log, start) | {"queue_offset": 1}
+
+    with pytest.raises(CheckFailed) as failed:
+        check("lab01.unit", {"read_unit": off_by_one})
+    unit = made.units(1)[0]
+    assert "is the message's number in its queue" in str(failed.value)
+    assert f"queue_offset, from byte 20: {unit[20:28].hex(' ')}" in str(failed.value)
+
+
+def test_the_reference_reads_every_unit_of_the_real_broker(reference: dict[str, Any]) -> None:
+    inspector = StoreInspector(real_store("clean"))
+    log = Path(inspector.directory, "commitlog", "0" * 20).read_bytes()
+    at, count = 0, 0
+    while at < inspector.max_physical_offset:
+        found, right = reference["read_unit"](log, at), record.decode(log, at)
+        assert (found["physical_offset"], found["queue_offset"]) == (at, right.queue_offset)
+        assert (found["topic"], found["body"]) == (right.topic, right.body)
+        assert found["properties"] == properties.decode(right.properties)
+        at, count = at + found["size"], count + 1
+    assert count == 204 and reference["valid_end"]({"0" * 20: log}) == at
+
+
+def test_the_reference_rebuilds_the_queues_of_the_real_broker(reference: dict[str, Any]) -> None:
+    inspector = StoreInspector(real_store("clean"))
+    pieces = [piece.raw() for piece in inspector.pieces()]
+    for topic in ("orders", "tags", "flow"):
+        for queue_id in inspector.topics()[topic]:
+            folder = Path(inspector.directory, "consumequeue", topic, str(queue_id))
+            _, entries = reference["rebuild"]([bytes(piece) for piece in pieces], topic, queue_id)
+            assert entries == next(folder.iterdir()).read_bytes()[: len(entries)]
+            assert len(entries) == 20 * inspector.queue(topic, queue_id).max_offset
