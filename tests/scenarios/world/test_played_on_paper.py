@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message, play
@@ -34,9 +36,10 @@ def test_cold_reads_slow_a_group_down() -> None:
         lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
         send_many(lab.producer("shop"), 1_000, queue=0)
         lab.run_for("1s")
-        member(lab, "billing", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+        seen = Seen(lab)
+        member(lab, "billing", seen, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
         began_ms = lab.now_ms
-        lab.run_until(lambda: len(delivered(lab, "billing")) == 1_000)
+        lab.run_until(lambda: len(seen.messages) == 1_000)
         return lab.now_ms - began_ms
 
     assert took_ms("2KB") > 2 * took_ms(None)
@@ -46,7 +49,7 @@ def test_one_stuck_message_holds_the_offset_while_a_hundred_later_ones_finish() 
     lab = quiet_lab(seed=43)
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
 
-    def listener(messages, context):
+    def listener(messages: Any, context: Any) -> str:
         if messages[0].keys == "stuck":
             context.sleep("1h")
         return CONSUME_SUCCESS
