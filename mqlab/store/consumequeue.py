@@ -62,7 +62,8 @@ class ConsumeQueue:
         When even the last one is gone the queue is empty and keeps its numbering: min == max.
         """
         first, end = self._first_queue_offset(), self.max_queue_offset
-        if end == 0 or first >= end:
+        if first >= end:  # no unit is left, but the numbering goes on
+            self.min_queue_offset = end
             return
         last = self.unit(end - 1)
         if last is not None and last[0] < min_physical_offset:
@@ -238,7 +239,8 @@ class ConsumeQueue:
             if kept or (mapped.start_offset and len(self.files.mapped_files) == 1):
                 self._cut(mapped.start_offset + kept * CQ_UNIT_SIZE)
                 return
-            self._cut(mapped.start_offset - 1)
+            self.files.delete_last()
+            self._last = None
 
     def cut_last(self, units: int) -> None:
         """Take so many units from the end."""

@@ -226,6 +226,13 @@ class MappedFileQueue:
         self.flushed_where = min(self.flushed_where, offset)
         return deleted
 
+    def delete_last(self) -> None:
+        """Delete the newest file; those before it stay as they are."""
+        mapped = self.mapped_files.pop()
+        mapped.remove()
+        self.names_dirty = True
+        self.flushed_where = min(self.flushed_where, mapped.start_offset)
+
     def delete_first(self) -> MappedFile:
         """Delete the oldest file."""
         mapped = self.mapped_files.pop(0)
