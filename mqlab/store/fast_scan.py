@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.store.consume_queues import ConsumeQueues
 from mqlab.store.consumequeue import ConsumeQueue
 from mqlab.store.dispatch import SMALLEST_UNIT, Dispatcher
-from mqlab.store.index_bulk import Units, index_units
+from mqlab.store.index_bulk import BulkIndex, Units
 from mqlab.store.index_service import IndexService
 from mqlab.store.mapped_file import OS_PAGE_SIZE
 from mqlab.store.put_checks import is_directory_name
@@ -113,6 +113,7 @@ class FastScan:
         self._np = numpy
         self._queues = queues
         self._index = index
+        self._bulk: BulkIndex | None = None
         self._dispatcher = dispatcher
         self._check_crc = check_crc
         self._accepts_torn = accepts_torn
@@ -122,6 +123,7 @@ class FastScan:
         """Scan units at these positions of a file that begins at ``base``; dispatch those from ``first_new`` on."""
         data = self._np.frombuffer(view, dtype=self._np.uint8)
         scanned = Scanned(positions[0])
+        self._bulk = BulkIndex(self._index) if self._index is not None else None
         done = 0
         while done < len(positions):
             some = positions[done : done + MOST_UNITS]
@@ -140,6 +142,8 @@ class FastScan:
             if count < len(some):
                 break
             done += count
+        if self._bulk is not None:
+            self._bulk.finish()
         return scanned
 
     # ── columns ──
@@ -226,8 +230,8 @@ class FastScan:
             queue_id = int(rows.queue_id[chosen[0]])
             queue = self._queues.find_or_create(names[place >> 32], queue_id)
             self._put(queue, rows.at[chosen] + base, rows.size[chosen], codes[chosen], rows.queue_offset[chosen])
-        if self._index is not None:
-            self._index_all(view, rows, base, names, topic_numbers)
+        if self._bulk is not None:
+            self._index_all(self._bulk, view, rows, base, names, topic_numbers)
         with self._dispatcher.without_index():
             for at in rows.at[plain].tolist():
                 self._dispatcher.dispatch_unit(view, at, end, base)
@@ -236,15 +240,16 @@ class FastScan:
         if len(dispatched):
             self._dispatcher.logics_msg_timestamp = int(dispatched[-1])
 
-    def _index_all(self, view: memoryview, rows: _Rows, base: int, names: list[str], topic_numbers: Column) -> None:
+    def _index_all(
+        self, bulk: BulkIndex, view: memoryview, rows: _Rows, base: int, names: list[str], topic_numbers: Column
+    ) -> None:
         np = self._np
-        assert self._index is not None
         kept = np.array([is_directory_name(name) for name in names])[topic_numbers]
         rows, topic_numbers = rows.chosen(kept), topic_numbers[kept]
         units = Units(
             names, topic_numbers, rows.properties_at, rows.at + rows.size, rows.at + base, rows.timestamp, rows.sys_flag
         )
-        index_units(self._index, view, units)
+        bulk.add(view, units)
 
     def _put(self, queue: ConsumeQueue, offsets: Column, sizes: Column, codes: Column, queue_offsets: Column) -> None:
         np = self._np
