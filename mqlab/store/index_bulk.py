@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Array = numpy.ndarray[Any, numpy.dtype[Any]]
 
-_CHUNK_BYTES = 16 << 20  # so much of the log is searched at a time
+_CHUNK_BYTES = 4 << 20  # of properties, searched at a time
 _MOST_WAITING = 2_000_000  # entries; slots are scattered all over a file, so the more at once the better
 _SLOTS_PER_WRITE = 1024
 _NAME_END, _VALUE_END = ord(NAME_VALUE_SEPARATOR), ord(PROPERTY_SEPARATOR)
@@ -81,9 +81,8 @@ class BulkIndex:
         if self._index.index_files:
             wanted &= units.physical_offsets >= self._index.end_physical_offset
         for chosen in _chunks(np.flatnonzero(wanted), units):
-            low, high = int(units.properties_starts[chosen[0]]), int(units.properties_ends[chosen[-1]])
-            data = np.frombuffer(view[low:high], np.uint8)
-            texts = _keys_of(data, units.properties_starts[chosen] - low, units.properties_ends[chosen] - low)
+            data, starts, ends = packed(view, units.properties_starts[chosen], units.properties_ends[chosen])
+            texts = _keys_of(data, starts, ends)
             self._hashes.append(_hashes(data, texts, units.topics, units.topic_numbers[chosen][texts.rows]))
             self._physical_offsets.append(units.physical_offsets[chosen][texts.rows])
             self._store_timestamps.append(units.store_timestamps[chosen][texts.rows])
@@ -117,17 +116,27 @@ def index_units(index: IndexService, view: memoryview, units: Units) -> None:
     bulk.finish()
 
 
-def _chunks(chosen: Array, units: Units) -> Iterator[Array]:
-    """Rows in groups whose properties lie within some MiB of the file."""
+def packed(view: memoryview, starts: Array, ends: Array) -> tuple[Array, Array, Array]:
+    """The bytes of many stretches side by side, and where each starts and ends there: bodies need not be searched."""
     import numpy as np
 
-    first = 0
-    ends = units.properties_ends[chosen]
+    lengths = ends - starts
+    packed_ends = np.cumsum(lengths)
+    packed_starts = packed_ends - lengths
+    positions = np.arange(int(lengths.sum())) + np.repeat(starts - packed_starts, lengths)
+    return np.frombuffer(view, np.uint8)[positions], packed_starts, packed_ends
+
+
+def _chunks(chosen: Array, units: Units) -> Iterator[Array]:
+    """Rows in groups whose properties have some MiB together."""
+    import numpy as np
+
+    ends = np.cumsum(units.properties_ends[chosen] - units.properties_starts[chosen])
+    first = done = 0
     while first < len(chosen):
-        limit = int(units.properties_starts[chosen[first]]) + _CHUNK_BYTES
-        after_last = max(first + 1, int(np.searchsorted(ends, limit, "right")))
+        after_last = max(first + 1, int(np.searchsorted(ends, done + _CHUNK_BYTES, "right")))
         yield chosen[first:after_last]
-        first = after_last
+        first, done = after_last, int(ends[after_last - 1])
 
 
 def _keys_of(data: Array, starts: Array, ends: Array) -> _Texts:
