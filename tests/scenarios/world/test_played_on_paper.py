@@ -1,4 +1,4 @@
-"""Stories played on paper first and then run: cold reads, a stuck message, tags that differ, a kill before the commit."""
+"""Played on paper first, then run: cold reads, a stuck message, tags that differ, a kill before the commit."""
 
 from __future__ import annotations
 
