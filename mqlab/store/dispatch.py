@@ -111,14 +111,14 @@ class Dispatcher:
         left = max_units if max_units is not None else -1
         dispatch_unit = self.dispatch_unit
         while self.reput_from < limit and done != left:
-            mapped = self._log.queue.find(self.reput_from)
+            mapped = self._log.queue.find_late(self.reput_from)
             if mapped is None:
                 if self.reput_from >= self._log.min_offset:
                     break
                 self.reput_from = self._log.min_offset  # files were deleted before they were dispatched
                 continue
             view, base = mapped.view, mapped.start_offset
-            end = min(mapped.wrote_position, limit - base)
+            end = limit - base if limit - base < mapped.wrote_position else mapped.wrote_position
             start = at = self.reput_from - base
             try:
                 while at < end and done != left:

@@ -107,6 +107,13 @@ class MappedFileQueue:
                 return mapped
         return next((m for m in mapped_files if m.start_offset <= offset < m.start_offset + self.file_size), None)
 
+    def find_late(self, offset: int) -> MappedFile | None:
+        """The same for an offset that is most likely in the last file."""
+        last = self.mapped_files[-1] if self.mapped_files else None
+        if last is not None and 0 <= offset - last.start_offset < self.file_size:
+            return last
+        return self.find(offset)
+
     def index_of(self, mapped: MappedFile) -> int:
         return self.mapped_files.index(mapped)
 

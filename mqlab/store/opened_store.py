@@ -214,7 +214,11 @@ class OpenedStore:
     @property
     def confirm_offset(self) -> int:
         """Up to where messages may be dispatched: what is flushed under SYNC_FLUSH, else all (getConfirmOffset)."""
-        return self.commit_log.flushed_where if self._confirms_flushed else self.commit_log.max_offset
+        queue = self.commit_log.queue
+        if self._confirms_flushed:
+            return queue.flushed_where
+        last = queue.mapped_files[-1] if queue.mapped_files else None  # what max_offset says, without its two calls
+        return last.start_offset + last.wrote_position if last is not None else 0
 
     @property
     def dispatch_behind_bytes(self) -> int:

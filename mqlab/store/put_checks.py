@@ -23,6 +23,7 @@ MAX_TOPIC_BYTES = 127
 MAX_RETRY_TOPIC_BYTES = 255
 INNER_NUM = b"INNER_NUM\x01"
 WAIT_FALSE = b"WAIT\x01false"
+DELAY = b"DELAY\x01"
 
 
 def refusal_of(record: Record, max_message_size: int) -> PutResult | None:
@@ -65,12 +66,26 @@ def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult 
     if not records:
         return PutResult.refused(MESSAGE_ILLEGAL, "the batch is empty")
     first = records[0]
+    topic, queue_id = first.topic, first.queue_id
+    refusal = refusal_of(first, max_message_size)
+    if refusal is not None:
+        return refusal
     for record in records:
+        if (
+            record.topic == topic
+            and record.queue_id == queue_id
+            and not record.sys_flag & (TRANSACTION_MASK | INNER_BATCH)
+            and len(record.body) <= max_message_size
+            and len(record.properties) <= MAX_PROPERTIES
+            and DELAY not in record.properties
+            and INNER_NUM not in record.properties
+        ):
+            continue  # nothing can be wrong with it
         if record.topic != first.topic or record.queue_id != first.queue_id:
             return PutResult.refused(MESSAGE_ILLEGAL, "a batch goes to one queue of one topic")
         if record.sys_flag & TRANSACTION_MASK:
             return PutResult.refused(MESSAGE_ILLEGAL, "a batch cannot be part of a transaction")
-        if b"DELAY\x01" in record.properties and record.property_map.get("DELAY", "0") != "0":
+        if DELAY in record.properties and record.property_map.get("DELAY", "0") != "0":
             return PutResult.refused(MESSAGE_ILLEGAL, "a batch cannot be delayed")
         refusal = refusal_of(record, max_message_size)
         if refusal is not None:
