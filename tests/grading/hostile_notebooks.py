@@ -23,6 +23,7 @@ class Hostile:
     make: Maker
     status: str
     points: int
+    long: bool = False
 
     @property
     def file_name(self) -> str:
@@ -173,18 +174,18 @@ BANK = (
     Hostile("outputs_forged", edited(forge_outputs), "graded", 4),
     Hostile("check_forged", edited(forge_check), "graded", 4),
     Hostile("nbval_markers", edited(mark_cells), "graded", 4),
-    Hostile("points_raised", edited(raise_points), "graded", 4),
-    Hostile("another_kernel", edited(other_kernel), "graded", 4),
-    Hostile("checks_deleted", edited(delete_checks), "graded", 4),
-    Hostile("answer_deleted", edited(delete_answer), "graded", 4),
+    Hostile("points_raised", edited(raise_points), "graded", 4, long=True),
+    Hostile("another_kernel", edited(other_kernel), "graded", 4, long=True),
+    Hostile("checks_deleted", edited(delete_checks), "graded", 4, long=True),
+    Hostile("answer_deleted", edited(delete_answer), "graded", 4, long=True),
     Hostile("answer_duplicated", edited(duplicate_answer), "graded", 4),
     Hostile("all_cells_claim_one_exercise", edited(claim_all), "graded", 0),
     Hostile("cells_added", edited(add_cells), "tampered", 4),
-    Hostile("odd_types", edited(odd_types), "graded", 4),
-    Hostile("null_bytes_in_a_cell", edited(null_bytes), "graded", 4),
+    Hostile("odd_types", edited(odd_types), "graded", 4, long=True),
+    Hostile("null_bytes_in_a_cell", edited(null_bytes), "graded", 4, long=True),
     Hostile("scripts_everywhere", edited(scripts_everywhere), "graded", 4),
     Hostile("=cmd|' /C calc'!A0", edited(lambda notebook: None), "graded", 4),
-    Hostile("<script>alert(1)</script>", edited(lambda notebook: None), "graded", 4),
+    Hostile("<script>alert(1)</script>", edited(lambda notebook: None), "graded", 4, long=True),
     Hostile("not_a_notebook", written(b"answer = 42\n"), "malformed", 0),
     Hostile("a_picture", written(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "malformed", 0),
     Hostile("null_bytes", written(b"\0" * 4096), "malformed", 0),

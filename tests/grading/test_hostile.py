@@ -30,6 +30,7 @@ from tests.grading.course import RIGHT, save, untouched, with_answers
 from tests.grading.hostile_notebooks import BANK, Hostile
 
 ANSWERS = sorted((Path(__file__).parent / "hostile").glob("*.txt"))  # no modules: nothing may import them
+NOTEBOOKS, OTHERS = (tuple(one for one in BANK if one.long is which) for which in (False, True))
 KIND, STATUS = re.compile(r"^# kind: (.+)$", re.MULTILINE), re.compile(r"^# status: (.+)$", re.MULTILINE)
 MARK = "mqlab-was-here"
 KINDS_OF_THE_DESIGN = {
@@ -102,14 +103,14 @@ def run(course: Path, folder: Path, answers: list[Path], notebooks: tuple[Hostil
 
 @pytest.fixture(scope="module")
 def quick(course: Path, walls: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Graded:
-    """One of each kind, and all notebooks."""
-    return run(course, tmp_path_factory.mktemp("bank"), [path for path in ANSWERS if path.stem in QUICK], BANK)
+    """One answer of each kind, and most notebooks."""
+    return run(course, tmp_path_factory.mktemp("bank"), [path for path in ANSWERS if path.stem in QUICK], NOTEBOOKS)
 
 
 @pytest.fixture(scope="module")
 def rest(course: Path, walls: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Graded:
-    """All other answers."""
-    return run(course, tmp_path_factory.mktemp("bank"), [path for path in ANSWERS if path.stem not in QUICK], ())
+    """Everything else."""
+    return run(course, tmp_path_factory.mktemp("bank"), [path for path in ANSWERS if path.stem not in QUICK], OTHERS)
 
 
 def test_the_bank_has_every_kind_of_the_design_and_more() -> None:
@@ -155,9 +156,12 @@ def test_a_hostile_answer_gains_nothing_and_sinks_nothing(path: Path, request: p
     assert record["status"] in wanted[1].split(" or "), record["reason"]
 
 
-@pytest.mark.parametrize("hostile", BANK, ids=lambda hostile: hostile.name)
-def test_a_hostile_notebook_gains_nothing(hostile: Hostile, quick: Graded) -> None:
-    record = quick.record(hostile.file_name)
+@pytest.mark.parametrize(
+    "hostile", [pytest.param(one, marks=pytest.mark.long if one.long else (), id=one.name) for one in BANK]
+)
+def test_a_hostile_notebook_gains_nothing(hostile: Hostile, request: pytest.FixtureRequest) -> None:
+    graded: Graded = request.getfixturevalue("rest" if hostile.long else "quick")
+    record = graded.record(hostile.file_name)
     states = [exercise["state"] for exercise in record["exercises"]]
     points = sum(exercise["points"] for exercise in record["exercises"] if exercise["state"] == "passed")
     assert (record["status"], points) == (hostile.status, hostile.points), (record["reason"], states)
@@ -204,7 +208,7 @@ def test_what_looks_like_an_attempt_is_told(quick: Graded) -> None:
     text = (quick.out / "tampering.csv").read_text("utf-8")
     for words in (
         "checker_redefined,lab99,yes,redefines", "mqlab_patched,lab99,yes,patches", "frame_peeking,lab99,,worth a look",
-        "check_forged,lab99,,check edited", "checks_deleted,lab99,,check deleted", "nbval_markers,lab99,,marker",
+        "check_forged,lab99,,check edited", "nbval_markers,lab99,,marker",
         "answer_duplicated,lab99,,duplicate", "forged_answers,lab99,yes,grading",
     ):  # fmt: skip
         assert words in text

@@ -229,7 +229,7 @@ def crash_story(make: Callable[[Any], Any]) -> Callable[[Lab], None]:
         consumer.on_messages(make(lab))
         consumer.start()
         shop.send(Message("orders", b"x", keys="order-1"))
-        lab.run_for("30s")
+        lab.run_for("15s")
 
     return story
 
