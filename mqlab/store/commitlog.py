@@ -104,21 +104,6 @@ class CommitLog:
         self.queue.on_full(mapped)
         return following
 
-    def append_bytes(self, physical_offset: int, data: bytes) -> bool:
-        """A slave's append: bytes as the master has them, fillers included. False when they belong elsewhere."""
-        if self.queue.mapped_files and physical_offset != self.max_offset:
-            return False
-        at = 0
-        while at < len(data):
-            mapped = self.queue.file_to_write(physical_offset + at)
-            piece = data[at : at + mapped.size - mapped.wrote_position]
-            if not mapped.wrote_position and (physical_offset + at) % self.file_size:
-                mapped.set_positions((physical_offset + at) % self.file_size)
-                piece = data[at : at + mapped.size - mapped.wrote_position]
-            mapped.append(piece)
-            at += len(piece)
-        return True
-
     # ── reading ──
 
     def read(self, physical_offset: int, size: int) -> bytes | None:

@@ -53,9 +53,6 @@ class StoreConfig:
     message_index_safe: bool = False
 
     broker_role: str = "ASYNC_MASTER"
-    in_sync_replicas: int = 1
-    slave_timeout: int = 3_000
-    ha_transfer_batch_size: int = 32_768
     offset_check_in_slave: bool = False
 
     flush_disk_type: str = "ASYNC_FLUSH"
@@ -72,7 +69,6 @@ class StoreConfig:
     read_un_committed: bool = False
 
     max_filter_message_size: int = 16_000
-    travel_cq_file_num_when_get_message: int = 1
     access_message_in_memory_max_ratio: int = 40
     max_transfer_bytes_on_message_in_memory: int = 262_144
     max_transfer_count_on_message_in_memory: int = 32
@@ -86,7 +82,6 @@ class StoreConfig:
     delete_when: str = "04"
     clean_resource_interval: int = 10_000
     delete_file_batch_max: int = 10
-    delete_commit_log_files_interval: int = 100
     disk_max_used_space_ratio: int = 75
     disk_space_clean_forcibly_ratio: int = 85
     disk_space_warning_level_ratio: int = 90

@@ -77,11 +77,6 @@ class ConsumeQueues:
         for queue in self:
             queue.correct_min_offset(min_physical_offset, pre_blank_counts=pre_blank_counts)
 
-    def flush(self, least_pages: int = 0) -> bool:
-        """Sync all queues; True when nothing is left unsynced."""
-        synced = [queue.flush(least_pages) for queue in self]
-        return all(synced)
-
     def topics(self) -> dict[str, list[int]]:
         return {topic: sorted(of_topic) for topic, of_topic in self.queues.items() if of_topic}
 

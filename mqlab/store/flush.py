@@ -15,11 +15,14 @@ Left out: threads, retries against a flush that came too short, the transient st
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mqlab.ports import Clock, Deadline, Note, next_on_grid
 from mqlab.promises import Promise
+from mqlab.store.checkpoint import decode as decode_checkpoint
 from mqlab.store.put_result import FLUSH_DISK_TIMEOUT, PUT_OK, PutResult
+from mqlab.wire.units import CQ_UNIT_SIZE
 
 if TYPE_CHECKING:
     from mqlab.store.checkpoint import Checkpoint
@@ -31,6 +34,19 @@ if TYPE_CHECKING:
 
 CHECKPOINT_INTERVAL_MS = 1_000
 UNITS_A_LOOK = 100  # dirty pages of queues are counted after so many units (a page holds 204)
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """How far everything is written, and how far it would survive a power cut.
+
+    Log positions are physical offsets, those of queues queue offsets; ``checkpoint`` is what a recovery would read.
+    """
+
+    log_written: int
+    log_flushed: int
+    queues: dict[tuple[str, int], tuple[int, int]]  # topic, queue id: written, flushed
+    checkpoint: dict[str, int]
 
 
 class Flusher:
@@ -257,6 +273,16 @@ class Flusher:
         if done:
             self._flush_checkpoint()
         return done
+
+    def durability(self) -> Durability:
+        """What is durable at this moment; reads the checkpoint file."""
+        queues = {
+            (queue.topic, queue.queue_id): (queue.max_queue_offset, queue.files.flushed_where // CQ_UNIT_SIZE)
+            for queue in self._queues
+        }
+        files, path = self._log.queue.files, self._checkpoint.path
+        stored = decode_checkpoint(files.read(path) if files.exists(path) else b"")
+        return Durability(self._log.max_offset, self._log.flushed_where, queues, stored)
 
     def close(self) -> None:
         """Disarm every timer."""

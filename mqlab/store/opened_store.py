@@ -24,7 +24,7 @@ from mqlab.store.config import StoreConfig
 from mqlab.store.consume_queues import ConsumeQueues
 from mqlab.store.dispatch import Arrival, Dispatcher
 from mqlab.store.file_sizes import found_sizes
-from mqlab.store.flush import Flusher
+from mqlab.store.flush import Durability, Flusher
 from mqlab.store.getting import Reader
 from mqlab.store.index_service import IndexService
 from mqlab.store.mapped_file import MappedFile
@@ -276,6 +276,10 @@ class OpenedStore:
     def flushed_offset(self) -> int:
         """Everything of the log before this survives a power cut."""
         return self.commit_log.flushed_where
+
+    def durability(self) -> Durability:
+        """How far log, queues and checkpoint are written, and how far they would survive a power cut."""
+        return self.flusher.durability()
 
     def is_resident(self, physical_offset: int) -> bool:
         """Whether a message counts as in memory: near enough to the log's end."""
