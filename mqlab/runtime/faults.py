@@ -79,6 +79,35 @@ class Faults:
         self._fault(sim_node, "skew_clock", skew_ms=skew_ms)
         sim_node.skew_ms = skew_ms
 
+    def disk_full(self: Lab, broker: Node, used: float = 0.95) -> None:  # type: ignore[misc]
+        """Say how full a broker's disk is, 0 to 1: over 0.9 it takes no messages from its next look on; 0 ends it."""
+        if not 0 <= used <= 1:
+            raise UsageError(f"a disk is 0 to 1 full, not {used}", hint='lab.disk_full("broker-a", 0.95)')
+        handle = self._broker_with_a_disk(broker)
+        files = handle.files
+        assert isinstance(files, CrashFiles)
+        self._fault(self.world.nodes[handle.name], "disk_full", used=used)
+        files.disk_used = used or None
+        if handle.is_up:
+            handle.node.store.retention.arm()
+
+    def slow_disk(self: Lab, broker: Node, duration: str | int) -> None:  # type: ignore[misc]
+        """Let a broker's disk hang for a while: what is written is in memory, nothing is synced until it is over."""
+        handle = self._broker_with_a_disk(broker)
+        if not handle.is_up:
+            raise UsageError(f"{handle.name} is {handle.status} already")
+        sim_node, flusher = self.world.nodes[handle.name], handle.node.store.flusher
+        self._fault(sim_node, "slow_disk", duration_ms=milliseconds(duration))
+        flusher.stalled = True
+        sim_node.call_later(milliseconds(duration), flusher.resume, "disk.answers")
+
+    def _broker_with_a_disk(self: Lab, broker: Node) -> NodeHandle:  # type: ignore[misc]
+        self.simulation("disk_full and lab.slow_disk")
+        handle = self.node_handle(broker)
+        if handle.role != "broker":
+            raise UsageError(f"{handle.name} is a {handle.role}: only a broker's disk can fill up or hang")
+        return handle
+
     def node_handle(self: Lab, node: Node | Any) -> NodeHandle:  # type: ignore[misc]
         """The handle of a node given as handle or name; UsageError names those that exist."""
         name = node if isinstance(node, str) else getattr(node, "name", None)

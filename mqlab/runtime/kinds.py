@@ -64,6 +64,7 @@ STEP_KINDS: dict[str, str] = {
     "orderly.lock_renew": "an orderly consumer renews its queue locks",
     "orderly.relock": "an orderly consumer asks again for a lock",
     "orderly.resume": "an orderly queue goes on",
+    "disk.answers": "a disk that hung answers again",
     "trace.flush": "collected trace messages are sent",
 }
 
@@ -181,4 +182,6 @@ CHANGE_KINDS: dict[str, str] = {
     "fault.slow": "frames of a node take longer",
     "fault.drop": "the next frames between two nodes will be lost",
     "fault.skew_clock": "a node's clock was set off",
+    "fault.disk_full": "a broker's disk is this full from now on",
+    "fault.slow_disk": "a broker's disk hangs for a while",
 }
