@@ -1,0 +1,336 @@
+"""The front door: what notebooks were promised to be able to write, line by line, in the order of the promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab import (
+    COMMIT_MESSAGE,
+    CONSUME_SUCCESS,
+    RECONSUME_LATER,
+    ROLLBACK_MESSAGE,
+    SUCCESS,
+    SUSPEND_CURRENT_QUEUE_A_MOMENT,
+    UNKNOWN,
+    Lab,
+    Message,
+    MessageQueue,
+    every_crash,
+    play,
+)
+from mqlab.errors import ClientError, FilterError
+
+DRIVERS = [("sim", {}), ("threads", {"speed": 20})]
+
+
+def billing_story(lab: Lab) -> None:
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+
+    def listener(messages: Any, context: Any) -> str:
+        context.sleep("20ms")
+        return CONSUME_SUCCESS
+
+    consumer.on_messages(listener)
+    consumer.start()
+    lab.producer("shop").send(Message("orders", "заказ 订单 💳".encode()))
+    lab.run_for("20s")
+
+
+# A world ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_names_of_statuses() -> None:
+    names = {CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT, COMMIT_MESSAGE}
+    assert len({*names, ROLLBACK_MESSAGE, UNKNOWN}) == 7
+
+
+def test_a_lab_with_everything_set(tmp_path: Path) -> None:
+    with Lab(
+        brokers=["room1@broker-a", "room2@broker-b"], name_servers=2, directory=tmp_path / "run", driver="sim",
+        broker={"message_delay_level": "1s 5s 10s", "mapped_file_size_commit_log": 262144}, memory="4MB",
+        network={"latency": "1ms"},
+    ) as lab:  # fmt: skip
+        lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4, perm=6, brokers=None)
+        assert lab.directory == tmp_path / "run"
+        assert lab.broker("room1@broker-a").store.config.mapped_file_size_commit_log == 262144
+        assert lab.name_server().is_running
+        assert lab.store("room1@broker-a").topics() is not None
+
+
+def test_a_lab_on_existing_stores(tmp_path: Path) -> None:
+    with Lab(seed=7, directory=tmp_path / "first") as lab:
+        lab.producer("shop").send(Message("orders", b"1", keys="order-1"))
+        lab.run_for("1s")
+        ended_ms = lab.now_ms
+    again = Lab(stores={"broker-a": tmp_path / "first" / "broker-a"})
+    assert again.now_ms > ended_ms - 2_000
+    assert [message.keys for message in again.admin.query_message("orders", "order-1")] == ["order-1"]
+
+
+def test_time_and_traffic() -> None:
+    lab = Lab(seed=7)
+    lab.create_topic("orders")
+    producer = lab.producer("shop")
+    predicted = lab.upcoming(5)[0]
+    record = lab.step()
+    assert record is not None and (record.node, record.kind) == (predicted.node, predicted.kind)
+    lab.run_for("10s")
+    lab.at("90s", lambda: producer.send(Message("orders", b"at 90 s")))
+    traffic = lab.traffic(
+        producer, rates=[("0s", 5), ("60s", 40)], message=lambda i: Message("orders", f"{i}".encode())
+    )
+    lab.run_until(lambda: traffic.sent == 10, limit="1h")
+    lab.run_until("message.stored", limit="1h")
+    lab.run_for("70s")
+    assert 5 * 60 + 40 * 10 - 20 <= traffic.sent <= 5 * 60 + 40 * 15
+    traffic.stop()
+    lab.run_until_quiet(limit="1h")
+    assert lab.now_ms - lab.began_ms >= 70_000
+
+
+def test_faults() -> None:
+    lab = Lab(seed=7, brokers=2)
+    lab.kill("broker-a")
+    lab.start("broker-a")
+    lab.power_off(lab.broker("broker-b"))
+    lab.start("broker-b")
+    lab.partition("broker-a", "nameserver-1")
+    lab.heal()
+    lab.slow("broker-a", "600ms")
+    lab.slow("broker-a", 0)
+    lab.drop("broker-a", "nameserver-1", count=1)
+    lab.skew_clock("broker-a", "50ms")
+    lab.disk_full("broker-a", 0.5)
+    lab.slow_disk("broker-a", "1s")
+    lab.run_for("1m")
+    told = [change.kind for record in lab.journal for change in record.changes if change.kind.startswith("fault.")]
+    assert told == [
+        "fault.killed", "fault.start", "fault.powered_off", "fault.start", "fault.partition", "fault.heal",
+        "fault.slow", "fault.slow", "fault.drop", "fault.skew_clock", "fault.disk_full", "fault.slow_disk",
+    ]  # fmt: skip
+
+
+def test_things_to_share() -> None:
+    lab = Lab(seed=7)
+    with lab.database("billing").connect() as connection:
+        connection.execute("create table paid (id text)")
+    lab.resource("db", slots=10)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+
+    def listener(messages: Any, context: Any) -> str:
+        with lab.resource("db"):
+            context.sleep("20ms")
+        with lab.database("billing").connect() as connection:
+            connection.execute("insert into paid values (?)", (messages[0].msg_id,))
+        return CONSUME_SUCCESS
+
+    consumer.on_messages(listener)
+    consumer.start()
+    sent = lab.producer("shop").send(Message("orders", "订单".encode()))
+    lab.run_for("10s")
+    with lab.database("billing").connect() as connection:
+        assert connection.execute("select id from paid").fetchall() == [(sent.msg_id,)]
+
+
+def test_stories() -> None:
+    lab = play(billing_story, seed=7, until_step=30, brokers=3)
+    assert lab.journal.next_step == 30
+    assert lab.step() is not None
+    lab.run_for("30s")
+    assert len(lab.deliveries("billing")) == 1
+    again = play(billing_story, seed=7, faults={40: lambda lab: lab.kill("billing-1")})
+    assert again.journal.of("fault.killed")
+    runs = list(every_crash(billing_story, node="billing-1", restart_after="1s"))
+    assert len(runs) > 20
+    for run in runs:
+        assert CONSUME_SUCCESS in [row.status for row in run.deliveries("billing")], str(run.crash_point)
+
+
+def test_a_second_consumer_under_one_name_is_refused() -> None:
+    lab = Lab(seed=7)
+    lab.push_consumer("billing")
+    with pytest.raises(ClientError, match="has been created before"):
+        lab.push_consumer("billing")
+    assert lab.push_consumer("billing", name="billing-2").name == "billing-2"
+
+
+# Clients ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("driver", "more"), DRIVERS)
+def test_producers(driver: str, more: dict[str, Any]) -> None:
+    with Lab(seed=7, driver=driver, **more) as lab:
+        lab.create_topic("orders")
+        producer = lab.producer(
+            "shop", retry_times_when_send_failed=2, send_latency_fault_enable=True, mq_fault_strategy=None,
+            send_msg_timeout=600_000,
+        )  # fmt: skip
+        message = Message(
+            "orders", b"...", tags="paid", keys="order-1 ev-2", properties={"region": "eu"}, delay_time_level=3
+        )
+        result = producer.send(message)
+        assert (result.send_status, result.message_queue.topic) == ("SEND_OK", "orders")
+        assert result.msg_id and result.offset_msg_id and result.queue_offset >= 0
+        chosen = producer.send(
+            Message("orders", b"x"), selector=lambda queues, message, arg: queues[arg % len(queues)], arg=17
+        )
+        assert chosen.message_queue.queue_id == 1
+        producer.send_oneway(Message("orders", b"x"))
+        assert producer.send_batch([Message("orders", b"1"), Message("orders", b"2")]).send_status == "SEND_OK"
+        sending = producer.send_async(Message("orders", b"x"))
+        lab.run_until(lambda: sending.done, limit="5m")
+        assert sending.result().send_status == "SEND_OK"
+
+        class Bank:
+            def execute_local_transaction(self, message: Message, arg: Any) -> str:
+                return COMMIT_MESSAGE if arg else ROLLBACK_MESSAGE
+
+            def check_local_transaction(self, message: Message) -> str:
+                return UNKNOWN
+
+        pay = lab.transaction_producer("pay", Bank(), send_msg_timeout=600_000)
+        assert pay.send_message_in_transaction(Message("orders", b"paid"), True).send_status == "SEND_OK"
+
+
+@pytest.mark.parametrize(("driver", "more"), DRIVERS)
+def test_push_consumers(driver: str, more: dict[str, Any]) -> None:
+    with Lab(seed=7, driver=driver, broker={"enable_property_filter": True}, **more) as lab:
+        lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
+        lab.create_topic("audit")
+        producer = lab.producer("shop", send_msg_timeout=600_000)
+        seen: list[Any] = []
+
+        def listener(messages: Any, context: Any) -> str:
+            one = messages[0]
+            context.sleep("200ms")
+            context.compute("5ms")
+            producer.send(Message("audit", b"..."))
+            seen.append((one.topic, one.body, one.tags, one.keys, one.properties, one.msg_id, one.offset_msg_id,
+                         one.broker_name, one.queue_id, one.queue_offset, one.physical_offset, one.born_timestamp,
+                         one.store_timestamp, one.reconsume_times, context.message_queue, context.ack_index,
+                         context.delay_level_when_next_consume))  # fmt: skip
+            return CONSUME_SUCCESS
+
+        consumer = lab.push_consumer(
+            "billing", max_reconsume_times=16, cores=2, allocate_message_queue_strategy="AVG",
+            consume_from_where="CONSUME_FROM_FIRST_OFFSET",
+        )  # fmt: skip
+        consumer.subscribe("orders", "paid || shipped")
+        consumer.register_message_listener(listener)
+        consumer.start()
+        by_sql = lab.push_consumer("rich", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+        by_sql.subscribe("orders", sql="amount > 10")
+        rich: list[str] = []
+
+        def orderly(messages: Any, context: Any) -> str:
+            assert context.auto_commit is True and context.suspend_current_queue_time_millis == -1
+            rich.extend(message.keys for message in messages)
+            return SUCCESS
+
+        by_sql.on_messages_orderly(orderly)
+        by_sql.start()
+        producer.send(Message("orders", "заказ".encode(), tags="paid", keys="order-1", properties={"amount": "20"}))
+        lab.run_until(lambda: bool(seen and rich), limit="5m")
+        assert rich == ["order-1"] and seen[0][1].decode() == "заказ"
+        assert (consumer.name, consumer.client_id.endswith("@billing-1")) == ("billing-1", True)
+        queue = next(queue for queue in consumer.message_queues if queue.topic == "orders")
+        assert consumer.process_queues[queue].msg_count >= 0 and consumer.offset_store is not None
+        consumer.suspend()
+        consumer.resume()
+        consumer.shutdown()
+
+
+def test_pull_consumers() -> None:
+    lab = Lab(seed=7)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    producer = lab.producer("shop")
+    for tag in ("rare", "common", "rare"):
+        producer.send(Message("orders", tag.encode(), tags=tag))
+    puller = lab.pull_consumer("audit")
+    result = puller.pull(MessageQueue("orders", "broker-a", 0), "rare", 0, max_nums=32)
+    assert (result.pull_status, result.next_begin_offset, result.min_offset, result.max_offset) == ("FOUND", 3, 0, 3)
+    assert ([message.tags for message in result.msg_found_list], result.filtered_count) == (["rare", "rare"], 0)
+    lite = lab.lite_pull_consumer("lite")
+    lite.subscribe("orders", "*")
+    lite.start()
+    polled = []
+    for _ in range(5):
+        polled += lite.poll()
+    assert len(polled) == 3
+    queue = MessageQueue("orders", "broker-a", 0)
+    lite.seek(queue, 1)
+    lite.pause([queue])
+    lite.resume([queue])
+    lite.commit_sync()
+    assert lab.lite_pull_consumer("assigned").assign([queue]) is None
+
+
+# What happened --------------------------------------------------------------------------------------------------------
+
+
+def test_what_happened() -> None:
+    lab = play(billing_story, seed=7)
+    journal = lab.journal
+    assert journal[0].step == 0 and journal.of("message.stored") and len(journal.digest()) == 64
+    assert len(journal.to_pandas()) == len(journal)
+    (row,) = lab.deliveries("billing")
+    assert row.ended_ms - row.started_ms == 20 and row.status == CONSUME_SUCCESS and row.reconsume_times == 0
+    assert {"msg_id", "message_queue", "queue_offset", "client"} <= set(lab.deliveries("billing").columns)
+    progress = lab.progress("billing").to_pandas()
+    wanted = ["broker_offset", "consumer_offset", "pull_offset", "lag", "inflight", "client", "last_timestamp"]
+    assert set(wanted) <= set(progress.columns)
+    before = lab.snapshot()
+    lab.handles["shop-1"].send(Message("orders", b"x"))
+    assert any("commit log end" in change.what for change in lab.changes(before))
+    pictures = lab.timeline(), lab.timeline(row.msg_id), lab.space_time(), lab.offset_strip("billing"), lab.diagram()
+    for picture in pictures:
+        assert str(picture) and len(picture.table()) == len(picture.to_pandas())
+    broker = lab.broker("broker-a")
+    for table in (broker.topics, broker.offset_table, broker.queue_locks, broker.held_pulls, broker.delay_offset_table):
+        assert repr(table).startswith("<")
+    assert lab.admin.examine_consume_stats("billing").total_diff >= 0
+    assert lab.verify("billing").is_clean
+
+
+# Parts on their own ---------------------------------------------------------------------------------------------------
+
+
+def test_a_store_on_its_own(tmp_path: Path) -> None:
+    from mqlab.store import MessageStore, StoreInspector
+
+    with MessageStore.open(str(tmp_path / "dir"), mapped_file_size_commit_log=262144) as store:
+        for number in range(6):
+            put = store.put(Message("orders", f"订单 {number}".encode(), keys=f"order-{number}"))
+        assert len(store.get("orders", queue_id=0, queue_offset=5, max_nums=32, sub_expression="*").messages()) == 1
+        assert len(store.query("orders", key="order-1", max_nums=64, begin_ms=0).records) == 1
+        assert 0 <= store.search_offset("orders", 0, put.store_timestamp, boundary="lower") <= 5
+    inspector = StoreInspector(tmp_path / "dir")
+    assert len(list(inspector.messages())) == 6
+    assert inspector.queue("orders", 0).max_offset == 6
+    assert inspector.index_files() and inspector.checkpoint() is not None
+    assert "commitlog" in str(inspector.tree()) and "orders" in str(inspector.hexdump(0))
+
+
+def test_strategies_and_filters_on_their_own() -> None:
+    from mqlab.client.allocate import strategy
+    from mqlab.filter import sql
+    from mqlab.wire import command, java_hash, record
+
+    queues = [MessageQueue("orders", "broker-a", number) for number in range(8)]
+    members = ["10.0.0.1@a", "10.0.0.2@b", "10.0.0.3@c"]
+    for name in ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"):
+        shares = [strategy(name).allocate("billing", member, queues, members) for member in members]
+        assert sorted(queue for share in shares for queue in share) == queues
+    assert strategy("CONSISTENT_HASH", virtual_node_cnt=20) is not None
+    assert sql.compile("a > 1 AND name IN ('x')").evaluate({"a": "2"}) is None
+    assert sql.compile("a > 1").evaluate({"a": "2"}) is True
+    with pytest.raises(FilterError):
+        sql.compile("a >")
+    assert java_hash.string_hash("订单") and command.request(11).code == 11 and record.MAGIC_V1
