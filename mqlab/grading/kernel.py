@@ -17,7 +17,7 @@ import dataclasses
 import importlib.util
 import json
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -86,9 +86,11 @@ class Judge:
         """The seeded cases of an exercise, and those of the lab's hidden file."""
         counts: Mapping[str, int] = getattr(self._hidden, "SEEDED", {})
         extra: Mapping[str, tuple[Case, ...]] = getattr(self._hidden, "HIDDEN", {})
-        seeds = hidden_seeds(asked, self.job.seed, counts.get(asked.id, DEFAULT_HIDDEN))
+        *seeds, one_more = hidden_seeds(asked, self.job.seed, counts.get(asked.id, DEFAULT_HIDDEN) + 1)
         seeded = [unnamed_seed(asked.case(seed), seed, number) for number, seed in enumerate(seeds, 1)]
-        return [*seeded, *extra.get(asked.id, ())]
+        makers: Mapping[str, Callable[[int], Iterable[Case]]] = getattr(self._hidden, "FROM_SEED", {})
+        made = makers[asked.id](one_more) if asked.id in makers else ()
+        return [*seeded, *made, *extra.get(asked.id, ())]
 
 
 def unnamed_seed(case: Case, seed: int, number: int) -> Case:

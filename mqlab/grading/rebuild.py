@@ -25,6 +25,8 @@ from mqlab.grading.verdict import Note
 
 SETUP_TAG = "setup"
 ROLE = "mqlab_grading"
+IMPORTS = ast.Import | ast.ImportFrom
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +108,12 @@ def _guarded(statements: list[ast.stmt]) -> str:
 
 
 def _own_setup(lab: Lab) -> str:
-    """What the lab itself gives to answers: all its imports, and its cells tagged ``setup``."""
+    """What the lab itself gives to answers: its imports, functions and classes, and its cells tagged ``setup``."""
     statements: list[ast.stmt] = []
     for cell in lab.notebook.code:
         body = _statements(cell.source)
         if not marked_exercise(cell.source):
-            wanted = body if SETUP_TAG in cell.tags else [s for s in body if isinstance(s, ast.Import | ast.ImportFrom)]
-            statements += wanted
+            statements += body if SETUP_TAG in cell.tags else [s for s in body if isinstance(s, IMPORTS | DEFINITIONS)]
     return _guarded(statements)
 
 
@@ -122,7 +123,7 @@ def _imports(submission: Notebook) -> str:
             statement
             for cell in submission.code
             for statement in _statements(cell.source)
-            if isinstance(statement, ast.Import | ast.ImportFrom)
+            if isinstance(statement, IMPORTS)
         ]
     )
 
@@ -136,8 +137,7 @@ def _helpers(lab: Lab, submission: Notebook, answers: set[int]) -> str:
         for cell in submission.code
         if id(cell) not in answers and cell.id not in ours and cell.source.strip() not in texts
     ]
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    return _guarded([s for cell in added for s in _statements(cell.source) if isinstance(s, kinds)])
+    return _guarded([s for cell in added for s in _statements(cell.source) if isinstance(s, DEFINITIONS)])
 
 
 # the notebook that is run ------------------------------------------------------------------------------------------

@@ -1,0 +1,28 @@
+# exercise: lab01.unit
+# belief: a length field counts what follows it
+# says: themselves included
+import struct
+
+
+def read_unit(log, start):
+    head = struct.unpack_from(">5iqqi", log, start)
+    size, magic, queue_offset, place, sys_flag = (head[n] for n in (0, 1, 5, 6, 7))
+    at = start + 48 + (20 if sys_flag & 0x10 else 8)
+    (stored,) = struct.unpack_from(">q", log, at)
+    at += 8 + (20 if sys_flag & 0x20 else 8) + 4 + 8
+    parts = []
+    for kind in (">i", ">h" if magic & 0xFF == 0xAB else ">b", ">h"):
+        (length,) = struct.unpack_from(kind, log, at)
+        at += struct.calcsize(kind)
+        parts.append(log[at : at + length])
+        at += length
+    pairs = [part.partition("\x01") for part in parts[2].decode().split("\x02") if part]
+    return {
+        "size": size - 4,
+        "queue_offset": queue_offset,
+        "physical_offset": place,
+        "store_timestamp": stored,
+        "body": parts[0],
+        "topic": parts[1].decode(),
+        "properties": {name: value for name, _, value in pairs},
+    }
