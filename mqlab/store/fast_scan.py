@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any
 from mqlab.store.consume_queues import ConsumeQueues
 from mqlab.store.consumequeue import ConsumeQueue
 from mqlab.store.dispatch import SMALLEST_UNIT, Dispatcher
-from mqlab.store.index_bulk import BulkIndex, Units
+from mqlab.store.index_bulk import BulkIndex, Units, packed
 from mqlab.store.index_service import IndexService
 from mqlab.store.mapped_file import OS_PAGE_SIZE
 from mqlab.store.put_checks import is_directory_name
 from mqlab.store.torn_units import is_torn
 from mqlab.wire.java_hash import tags_code
 from mqlab.wire.names import SCHEDULE_TOPIC
+from mqlab.wire.property_names import TAGS
 from mqlab.wire.record_layout import (
     FIXED_PARTS,
     MAGIC_V1,
@@ -49,7 +50,8 @@ MOST_UNITS = 20_000
 MOST_BYTES = 16 << 20
 MOST_DISTINCT = 40
 WORTH_IT = 2_000  # units: below that the plain scan is done before numpy is imported
-_SIZE_AND_MAGIC = struct.Struct(">ii")
+_TAGS = TAGS.encode()
+_I32 = struct.Struct(">i")
 _BODY_CRC_AT = fixed_offset("body_crc")
 _QUEUE_ID_AT = fixed_offset("queue_id")
 
@@ -88,16 +90,18 @@ class _Rows:
 
 
 def walk(view: memoryview, at: int, end: int) -> list[int]:
-    """Where units may stand: from total size to total size, as long as sizes and magics make sense."""
+    """Where units may stand: from total size to total size, as long as sizes make sense."""
     positions: list[int] = []
-    unpack = _SIZE_AND_MAGIC.unpack_from
+    add, unpack = positions.append, _I32.unpack_from
     last = end - SMALLEST_UNIT
     while at <= last:
-        size, magic = unpack(view, at)
-        if (magic != MAGIC_V1 and magic != MAGIC_V2) or size < SMALLEST_UNIT or size > end - at:
+        (size,) = unpack(view, at)
+        if size < SMALLEST_UNIT:
             break
-        positions.append(at)
+        add(at)
         at += size
+    if positions and at > end:
+        positions.pop()  # its size leads out of the file
     return positions
 
 
@@ -223,7 +227,7 @@ class FastScan:
             if name == SCHEDULE_TOPIC or not is_directory_name(name):
                 plain |= topic_numbers == number
         in_queue = ~plain & (rows.sys_flag & TRANSACTION_PREPARED == 0)
-        codes = self._tags_codes(data, rows)
+        codes = self._tags_codes(view, rows)
         places = topic_numbers << 32 | rows.queue_id & 0xFFFFFFFF
         for place in np.unique(places[in_queue]).tolist():
             chosen = np.flatnonzero(in_queue & (places == place))
@@ -287,34 +291,27 @@ class FastScan:
             numbers[row] = known.setdefault(text_here, len(known))
         return numbers, list(known)
 
-    def _property_values(self, data: Column, rows: _Rows, name: bytes) -> tuple[Column, Column]:
-        """Where the value of a property begins in each row and how long it is, 0 where there is none."""
+    def _tags_codes(self, view: memoryview, rows: _Rows) -> Column:
+        """The tags code of each row: the hash of its last TAGS that is not empty, else 0."""
         np = self._np
-        start, end = int(rows.at[0]), int(rows.at[-1] + rows.size[-1])
-        region = data[start:end]
-        marks = np.flatnonzero(region == 1) + start
-        marks = marks[marks >= start + len(name)]
-        pattern = np.frombuffer(name, dtype=np.uint8)
-        marks = marks[(data[marks[:, None] - np.arange(len(name), 0, -1)] == pattern).all(axis=1)]
-        row = np.searchsorted(rows.at, marks, side="right") - 1
-        name_at = marks - len(name)
-        begins = (name_at == rows.properties_at[row]) | ((name_at > rows.properties_at[row]) & (data[name_at - 1] == 2))
-        ends = np.append(np.flatnonzero(region == 2) + start, end)
-        value_end = np.minimum(ends[np.searchsorted(ends, marks)], (rows.at + rows.size)[row])
+        data, starts, ends = packed(view, rows.properties_at, rows.at + rows.size)
+        marks = np.flatnonzero(data == 1)
+        marks = marks[marks >= len(_TAGS)]
+        for back, letter in enumerate(reversed(_TAGS), 1):
+            marks = marks[data[marks - back] == letter]
+        row = np.searchsorted(starts, marks, side="right") - 1
+        name_at = marks - len(_TAGS)
+        begins = (name_at == starts[row]) | ((name_at > starts[row]) & (data[name_at - 1] == 2))
+        value_ends = np.append(np.flatnonzero(data == 2), len(data))
+        value_end = np.minimum(value_ends[np.searchsorted(value_ends, marks)], ends[row])
         real = begins & (value_end > marks + 1)
-        values_at = np.zeros(len(rows.at), dtype=np.int64)
-        lengths = np.zeros(len(rows.at), dtype=np.int64)
+        values_at, lengths = np.zeros((2, len(rows.at)), dtype=np.int64)
         values_at[row[real]] = marks[real] + 1  # of several the last counts
         lengths[row[real]] = value_end[real] - marks[real] - 1
-        return values_at, lengths
-
-    def _tags_codes(self, data: Column, rows: _Rows) -> Column:
-        np = self._np
-        starts, lengths = self._property_values(data, rows, b"TAGS")
-        codes: Column = np.zeros(len(rows.at), dtype=np.int64)
         tagged = np.flatnonzero(lengths)
-        numbers, texts = self._distinct(data, starts[tagged], lengths[tagged])
+        numbers, texts = self._distinct(data, values_at[tagged], lengths[tagged])
         hashes = np.array([tags_code(str(text, "utf-8", "replace")) for text in texts], dtype=np.int64)
+        codes: Column = np.zeros(len(rows.at), dtype=np.int64)
         if len(tagged):
             codes[tagged] = hashes[numbers]
         return codes
