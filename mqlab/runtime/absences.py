@@ -6,7 +6,7 @@ Mirrors: nothing in RocketMQ; an operator works it out from offsets and subscrip
     in a member's cache                                            (no row: its turn comes)
     everything else without a delivery                             NOT_PULLED: not yet, or skipped over
 
-Left out: brokers that are down; messages that a store has deleted.
+Left out: brokers that are down; messages that a store has deleted; what a group had read before the Lab began.
 """
 
 from __future__ import annotations
@@ -56,9 +56,14 @@ def _of_broker(
                 if (queue, queue_offset) in delivered or _is_cached(members, queue, queue_offset):
                     continue
                 message = _message(broker, queue, queue_offset)
-                if message is not None:
+                if message is not None and not _of_an_earlier_life(lab, message, committed):
                     filtered = queue_offset < passed and _left_out(message, said, is_sql)
                     yield _row(group, message, queue, FILTERED_BY_BROKER if filtered else NOT_PULLED)
+
+
+def _of_an_earlier_life(lab: Lab, message: MessageExt, committed: int) -> bool:
+    """Stored before this Lab began, and below what the group has committed: who got it then is not known here."""
+    return message.store_timestamp < lab.began_ms and message.queue_offset < committed
 
 
 def _is_cached(members: list[Any], queue: MessageQueue, queue_offset: int) -> bool:
