@@ -549,5 +549,6 @@ check("lab00.crash")
 # %% [markdown]
 # ## Next
 #
-# The numbers of these labs are in files, so other programs can read them. Look at [lab 10](10-spark-reads-the-broker.ipynb):
-# Spark counts what you have stored today. All labs: [index](index.ipynb).
+# You have found one message in three files. [Lab 01](01-what-the-broker-writes.ipynb) opens all of them, cuts the power,
+# and reads what a real RocketMQ broker left behind. Other programs can read the same files: in
+# [lab 10](10-spark-reads-the-broker.ipynb) Spark counts them. All labs: [index](index.ipynb).
