@@ -68,7 +68,7 @@ def test_no_path_or_registry_of_one_machine() -> None:
 @pytest.mark.parametrize(
     ("line", "refused"),
     [
-        ("see /work/main/x", True),
+        ("see /work/lab/x", True),
         ("/root/.cache", True),
         ("cd /home/anna/mqlab", True),
         ("https://files.pythonhosted.org/x", True),
