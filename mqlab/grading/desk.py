@@ -68,6 +68,7 @@ class Desk:
         self._process: AnswerProcess | None = None
         self._life = 0
         self._calls = 0
+        self._called: set[str] = set()  # whose answers were called in this life of the worker
         self._loaded: dict[str, Loaded] = {}
         self._world = World()
         self._codecs: dict[str, Codec] = {}
@@ -92,6 +93,7 @@ class Desk:
         self._must_go_on(piece)
         if self._process is None or target[0] != self._life:
             raise AnswerStopped("lost", f"{exercise}: this object was lost with its process")
+        self._called.add(exercise)
         codec = self._codec(exercise)
         if self._sandbox.drops_root:
             _let_read([*args, *kwargs.values()])
@@ -114,6 +116,14 @@ class Desk:
             raise NameError(f"name {name!r} is not defined", name=name)
         return self._life, piece.numbers[name]
 
+    def begin(self, exercise: str) -> None:
+        """An exercise is judged now: in a worker in which no other exercise's answer has been called.
+
+        What another left behind (processes, patches, threads that write) can then not be laid at its door.
+        """
+        if self._called - {exercise}:
+            self.close()
+
     def close(self) -> None:
         """End the worker."""
         if self._process is not None:
@@ -128,6 +138,7 @@ class Desk:
             return
         self._process = AnswerProcess(self._sandbox)
         self._life += 1
+        self._called.clear()
         for other in list(self._loaded.values()):
             if other.stopped is not None or (other is piece and not piece.numbers):
                 continue

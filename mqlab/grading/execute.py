@@ -24,6 +24,7 @@ from typing import Any
 
 from mqlab.grading.job import Answer, Job
 from mqlab.grading.lab_files import Lab, open_lab
+from mqlab.grading.limits import SPARK
 from mqlab.grading.nbval_engine import CellRun, Engine, run_notebook
 from mqlab.grading.notebook_file import NotANotebook, read_notebook
 from mqlab.grading.rebuild import Transplant, rebuilt, transplant
@@ -123,6 +124,7 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
         set_up=taken.set_up,
         hidden_file=str(lab.hidden_file or "") if order.hidden else "",
         cases_folder=str(lab.cases_folder or ""),
+        fresh_workers=widest.processes < SPARK.processes,
     )
     job_file, notebook = scratch / "private" / "job.json", scratch / "run" / f"{lab.id}.ipynb"
     job_file.write_text(json.dumps(job.to_json()), "utf-8")

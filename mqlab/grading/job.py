@@ -3,6 +3,7 @@
 Mirrors: nothing in RocketMQ. Written by mqlab.grading.execute, read by mqlab.grading.kernel.
 
     lab  seed  sandbox  answers[exercise: source, names, limits]  set_up[source]  hidden_file  cases_folder
+    fresh_workers   a new worker for each exercise: not where a JVM would start in each
 
 Left out: who the student is. Nothing in a kernel may depend on that.
 """
@@ -36,6 +37,7 @@ class Job:
     set_up: tuple[str, ...] = ()
     hidden_file: str = ""
     cases_folder: str = ""
+    fresh_workers: bool = True
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

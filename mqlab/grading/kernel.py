@@ -80,6 +80,8 @@ class Judge:
             rule = f"your cell does not define {', '.join(missing)}"
             publish(asked.id, kind, [CaseResult("the cell itself", kind, "failed", rule)])
             return
+        if self.job.fresh_workers:
+            self.desk.begin(asked.id)
         publish(asked.id, kind, judge(cases, given, kind))
 
     def hidden_cases(self, asked: Exercise) -> list[Case]:

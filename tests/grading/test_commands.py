@@ -242,3 +242,28 @@ def test_a_lab_with_solution_text_is_not_released(course: Path, tmp_path: Path) 
 def test_every_verb_has_help_with_an_example(verb: str) -> None:
     result = mqlab(verb, "--help")
     assert result.exit_code == 0 and f"Example:  mqlab {verb}" in result.stdout
+
+
+@pytest.mark.long
+def test_a_class_of_fifty_is_graded_killed_and_taken_up_again(course: Path, tmp_path: Path, walls: Sandbox) -> None:
+    pristine = untouched(course)
+    for number in range(50):
+        answers = {**RIGHT, **(WRONG if number % 3 == 0 else {})}
+        save(with_answers(pristine, answers), tmp_path / "in" / f"s{number:02d}.ipynb")
+    words = ["grade", tmp_path / "in", "--lab", "99", "--course", course, "--seed", "autumn", "-j", "2", "--out"]
+    whole = mqlab(*words, tmp_path / "whole")
+    assert whole.exit_code == 0 and "50/50" in whole.stderr
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mqlab.cli", *map(str, words), str(tmp_path / "cut")], stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    seen = ""
+    while "20/50" not in seen:
+        seen += process.stderr.read(1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+    assert mqlab(*words, tmp_path / "cut", "--resume").stdout == whole.stdout
+    for name in REPORTS:
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

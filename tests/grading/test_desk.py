@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from mqlab.grading import answer_process
 from mqlab.grading.desk import AnswerStopped, Desk
 from mqlab.grading.values import AnswerError, NotPlain
 
@@ -143,13 +144,23 @@ def test_a_cell_that_never_ends_stops_its_exercise(desk: Desk) -> None:
 def test_interrupting_the_judge_leaves_no_half_conversation(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     echo = desk.load("lab.a", "def echo(x):\n    return x\n", ["echo"])["echo"]
     assert echo(1) == 1
-    import mqlab.grading.answer_process as answer_process
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(answer_process.select, "select", interrupted)
+    monkeypatch.setattr(answer_process, "_ready", interrupted)
     with pytest.raises(KeyboardInterrupt):
         echo(2)
     monkeypatch.undo()
     assert echo(3) == 3
+
+
+def test_what_one_exercise_leaves_behind_is_not_laid_at_anothers_door(desk: Desk) -> None:
+    echo = desk.load("lab.a", "def echo(x):\n    return x\n", ["echo"])["echo"]
+    source = "import sys\ndef spoil():\n    sys.spoiled = 1\ndef spoiled():\n    return hasattr(sys, 'spoiled')\n"
+    spoiler = desk.load("lab.b", source, ["spoil", "spoiled"])
+    spoiler["spoil"]()
+    desk.begin("lab.b")
+    assert spoiler["spoiled"]() is True
+    desk.begin("lab.a")
+    assert echo(7) == 7 and spoiler["spoiled"]() is False

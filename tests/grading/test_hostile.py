@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-import select
+import selectors
 import subprocess
 import sys
 import time
@@ -188,7 +188,9 @@ def test_nothing_is_left_running(graded: Graded) -> None:
     for name in workers():
         with contextlib.suppress(ProcessLookupError):
             descriptor = os.pidfd_open(int(name))  # readable once its process has ended
-            assert select.select([descriptor], [], [], 10)[0], f"process {name} goes on"
+            with selectors.DefaultSelector() as selector:
+                selector.register(descriptor, selectors.EVENT_READ)
+                assert selector.select(10), f"process {name} goes on"
             os.close(descriptor)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-import select
+import selectors
 import shutil
 import subprocess
 import tempfile
@@ -151,7 +151,9 @@ def test_no_worker_outlives_its_desk(walls: Sandbox) -> None:
     assert len(watched) >= 2
     desk.close()
     for descriptor in watched:  # readable once its process has ended
-        assert select.select([descriptor], [], [], 10)[0]
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            assert selector.select(10)
         os.close(descriptor)
 
 
