@@ -78,7 +78,8 @@ class StoreError(MqlabError):
 class RemotingError(MqlabError):
     """A request without a usable answer. Mirrors RemotingException and its subclasses, named by ``code``.
 
-    Codes: ``connect`` (nobody listens), ``closed`` (the connection was lost), ``timeout``, ``too_much_request``.
+    Codes: ``connect`` (nobody listens or answers there), ``closed`` (the connection was lost), ``timeout``,
+    ``too_much_request``.
     Only ``connect`` is sure that nothing happened on the other side.
     """
 

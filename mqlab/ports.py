@@ -61,7 +61,7 @@ class Connection(Protocol):
 
 
 OnData = Callable[[Connection, bytes], None]
-OnClosed = Callable[[Connection, str], None]  # the reason: "refused", "closed by peer", "reset"
+OnClosed = Callable[[Connection, str], None]  # the reason: "refused", "timed out", "closed by peer", "reset"
 
 
 class Network(Protocol):

@@ -9,6 +9,8 @@ Mirrors: AbstractSendMessageProcessor.consumerSendMsgBack; CONSUMER_SEND_MSG_BAC
     kept: body, flag, properties, born time and host.   changed: reconsumeTimes + 1, RETRY_TOPIC (first time: the
     original topic), ORIGIN_MESSAGE_ID (first time: the original's offset id), WAIT=false
 
+RocketMQ answers a copy with WAIT=false before it is flushed; here the answer waits under SYNC_FLUSH all the same, so
+that a power cut cannot take a message that was acknowledged to its producer.
 Left out: reading the original from another broker of the same name.
 """
 
@@ -78,7 +80,9 @@ class SendBack:
         if result.status != put_result.PUT_OK:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{result.status}: {result.reason}")
         self._count(group_name, copy, level, dead)
-        return request.reply()
+        result.wait_store_msg_ok = True  # whatever the copy's WAIT says: the consumer lets go of the original now
+        broker.store.wait_durable(result).then(lambda status: reply(_answer(request, status)))
+        return None
 
     def _most_tries(self, group: SubscriptionGroupConfig, request: RemotingCommand) -> int:
         """A client says how often; the group's own number counts only for clients that do not."""
@@ -101,6 +105,12 @@ class SendBack:
             broker.ports.note("message.dead", by="send_back", **noted)
         else:
             broker.ports.note("message.sent_back", delay_level=level, **noted)
+
+
+def _answer(request: RemotingCommand, status: str) -> RemotingCommand:
+    if status == put_result.PUT_OK:
+        return request.reply()
+    return request.reply(ResponseCode.SYSTEM_ERROR, status)
 
 
 def _copy(original: Record, topic: str, queue_id: int, level: int) -> Record:

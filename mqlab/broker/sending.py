@@ -222,6 +222,8 @@ class Sending:
             result = self._broker.transactions.prepare(record, delay_level=level)
         else:
             result = self._broker.putter.put(record, delay_level=level)
+        if header.topic.startswith(names.RETRY_PREFIX):
+            result.wait_store_msg_ok = True  # a failed message sent again by its consumer: see send_back
         self._answer_when_safe(result, record.topic, queue_id, named[p.UNIQ_KEY], request, reply)
 
     def _named_properties(self, header: SendHeader) -> dict[str, str]:

@@ -206,7 +206,7 @@ class Remoting:
         if self._by_address.get(connection.remote_address) is channel:
             del self._by_address[connection.remote_address]
         pending, channel._pending = channel._pending, {}
-        code = "connect" if reason == "refused" else "closed"
+        code = "connect" if reason in ("refused", "timed out") else "closed"
         for promise, deadline in pending.values():
             deadline.cancel()
             promise.reject(RemotingError(f"connection to {connection.remote_address}: {reason}", code=code))

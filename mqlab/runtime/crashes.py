@@ -4,6 +4,7 @@ Mirrors: nothing in RocketMQ; it is how "at least once" is shown and idempotent 
 
     for lab in every_crash(story, node="billing-1", restart_after="1s"):
         assert paid(lab) == once            lab.crash_point says where it died in this run
+    for lab in every_crash(story, node="broker-a", how="power_off", broker={"flush_disk_type": "SYNC_FLUSH"}): ...
 
 The first run has no crash and only counts: the node's steps, and the lines its listeners go through.
 Left out: two crashes in one run (nest it in a story of your own).
@@ -24,10 +25,10 @@ import greenlet
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.runtime.lab import Lab
-from mqlab.runtime.sim import SimWorld
 from mqlab.runtime.sim_workers import ListenerCoroutine
 from mqlab.runtime.story import Story, StoryTeller
 
+HOW: dict[str, Callable[[Lab, str], None]] = {"kill": Lab.kill, "power_off": Lab.power_off}
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
@@ -95,54 +96,57 @@ def _is_learners(code: CodeType) -> bool:
 
 
 def every_crash(
-    story: Story, *, node: str, restart_after: str | int = "1s", seed: int = 0, **settings: Any
-) -> Iterator[Lab]:
-    """Yield a finished Lab per crash point of a node, the node killed there and started again after a while.
+    story: Story, *, node: str, how: str = "kill", restart_after: str | int = "1s",
+    only: Callable[[CrashPoint], bool] = lambda point: True, seed: int = 0, **settings: Any,
+) -> Iterator[Lab]:  # fmt: skip
+    """Yield a finished Lab per crash point of a node, the node ended there and started again after a while.
 
-    ``lab.crash_point`` names the point. Keywords beyond these are Lab's. UsageError when the node never acts.
+    ``how``: "kill" (its files keep what was written) or "power_off" (they keep what was synced, and peers hear
+    nothing). ``lab.crash_point`` names the point; ``only`` chooses among the points. Keywords beyond these are Lab's.
+    UsageError when the node never acts.
     """
+    if how not in HOW:
+        raise UsageError(f"a node cannot crash by {how!r}", hint="how is one of " + ", ".join(HOW))
+    crash = Crash(node, how, milliseconds(restart_after))
     watch = LineWatch(node)
-    calm = _told(story, seed, settings, watch, {})
-    steps = [record for record in calm.journal if record.node == node and record.kind not in ("call", "fault")]
+    calm = Lab(seed=seed, **settings)
+    first_step = calm.journal.next_step  # what came before is the Lab's own beginning, not the story's
+    _tell(story, calm, watch, {})
+    steps = [
+        record for record in calm.journal[first_step:] if record.node == node and record.kind not in ("call", "fault")
+    ]
     if not steps:
         raise UsageError(f"{node!r} never acts in this story", hint=f"nodes: {', '.join(calm.handles)}")
-    for record in steps:
-        point = CrashPoint("step", record.step, record.kind)
-        yield _crashed_at(point, story, node, restart_after, seed, settings)
-    for number, where in enumerate(watch.lines):
-        yield _crashed_at(CrashPoint("line", number, where), story, node, restart_after, seed, settings)
+    points = [CrashPoint("step", record.step, record.kind) for record in steps]
+    points += [CrashPoint("line", number, where) for number, where in enumerate(watch.lines)]
+    for point in filter(only, points):
+        lab = Lab(seed=seed, **settings)
+        if point.kind == "step":
+            _tell(story, lab, LineWatch(node), {point.number: crash})
+        else:
+            _tell(story, lab, LineWatch(node, point.number, crash.after_this_step(lab)), {})
+        lab.crash_point = point
+        yield lab
 
 
-def _crashed_at(
-    point: CrashPoint, story: Story, node: str, restart_after: str | int, seed: int, settings: dict[str, Any]
-) -> Lab:
-    lab_of_run: list[Lab] = []
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """What happens at a crash point; called with the Lab."""
 
-    def crash(lab: Lab) -> None:
-        lab.kill(node)
-        lab.world.at(lab.now_ms + milliseconds(restart_after), lambda: lab.start(node))
+    node: str
+    how: str
+    restart_after_ms: int
 
-    if point.kind == "step":
-        lab = _told(story, seed, settings, LineWatch(node), {point.number: crash})
-    else:
-        watch = LineWatch(
-            node, point.number, lambda: lab_of_run[0].simulation("every_crash").between_steps.append(
-                lambda: crash(lab_of_run[0])
-            )
-        )  # fmt: skip
-        lab = _told(story, seed, settings, watch, {}, lab_of_run)
-    lab.crash_point = point
-    return lab
+    def __call__(self, lab: Lab) -> None:
+        HOW[self.how](lab, self.node)
+        lab.world.at(lab.now_ms + self.restart_after_ms, lambda: lab.start(self.node))
+
+    def after_this_step(self, lab: Lab) -> Callable[[], None]:
+        """For a listener that is in the middle of a step: the world crashes the node as soon as it is left."""
+        return lambda: lab.simulation("every_crash").between_steps.append(lambda: self(lab))
 
 
-def _told(
-    story: Story, seed: int, settings: dict[str, Any], watch: LineWatch, faults: dict[int, Callable[[Lab], Any]],
-    lab_of_run: list[Lab] | None = None,
-) -> Lab:  # fmt: skip
-    lab = Lab(seed=seed, **settings)
-    if lab_of_run is not None:
-        lab_of_run.append(lab)
-    assert isinstance(lab.world, SimWorld)
-    lab.world.line_watch = watch
-    StoryTeller(lab.world, faults, None).tell(story, lab)
-    return lab
+def _tell(story: Story, lab: Lab, watch: LineWatch, faults: dict[int, Callable[[Lab], Any]]) -> None:
+    world = lab.simulation("every_crash")
+    world.line_watch = watch
+    StoryTeller(world, faults, None).tell(story, lab)

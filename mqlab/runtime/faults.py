@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
-from mqlab.runtime.crash_files import CrashFiles
+from mqlab.runtime.crash_files import CrashFiles, Keep
 from mqlab.runtime.handles import NodeHandle
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ class Faults:
         """End a process at once: its connections close and its listeners die where they wait."""
         self._end(node, "killed", silent=False)
 
-    def power_off(self: Lab, node: Node) -> None:  # type: ignore[misc]
-        """Cut a machine's power: peers hear nothing, what was not synced to disk is lost."""
+    def power_off(self: Lab, node: Node, *, keep: Keep | None = None) -> None:  # type: ignore[misc]
+        """Cut a machine's power: peers hear nothing, and what was not synced is lost, but for what ``keep`` keeps."""
         handle = self._end(node, "powered off", silent=True)
         if isinstance(handle.files, CrashFiles):
-            handle.files.power_cut()
+            handle.files.power_cut(keep)
 
     def start(self: Lab, node: Node) -> None:  # type: ignore[misc]
         """Start a node that is down: a new process on the same machine and files."""

@@ -2,7 +2,7 @@
 
 Mirrors: TCP as Netty shows it to RocketMQ. Lab 02 and 03 break it on purpose.
 
-    connect ─▶ net.accept at the listener, or net.closed("refused") back
+    connect ─▶ net.accept at the listener, or net.closed("refused", "timed out") back
     send    ─▶ frame at the peer, never before an earlier one
     close   ─▶ net.closed at the peer, after what was sent before
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 OnAccept = Callable[[Connection], None]
 FIRST_EPHEMERAL_PORT = 50_000
+CONNECT_TIMEOUT_MS = 3_000  # Netty's connectTimeoutMillis
 
 
 class Link:
@@ -101,7 +102,9 @@ class Links:
             self._close_here(connection, "refused")
         elif target.alive:
             self._arm(connection, target, "net.accept", lambda: self._accept(connection, target))
-        elif not target.silent:
+        elif target.silent:
+            self._give_up_connecting(connection)
+        else:
             self._close_here(connection, "refused")
         return connection
 
@@ -148,6 +151,11 @@ class Links:
             if not silent:
                 self.finish(connection, "closed by peer")
         self._connections.pop(node.name, None)
+        for connection in self._on_their_way_to(node):  # nobody will accept them any more
+            if silent:
+                self._give_up_connecting(connection)
+            else:
+                self._close_here(connection, "refused")
         for address in [address for address, listener in self._listeners.items() if listener[0] is node]:
             del self._listeners[address]
 
@@ -202,8 +210,21 @@ class Links:
             self._forget(peer)
             peer.on_closed(peer, reason)
 
-    def _close_here(self, connection: Link, reason: str) -> None:
-        """Tell a connection's own node that the link is gone, one latency from now."""
+    def _on_their_way_to(self, node: SimNode) -> list[Link]:
+        """Links to a node that it has not accepted."""
+        return [
+            link
+            for links in self._connections.values()
+            for link in links
+            if link.peer_node is node and link.peer is None and link.node is not node
+        ]
+
+    def _give_up_connecting(self, connection: Link) -> None:
+        """Nobody answers: the connection fails when its time is over."""
+        self._close_here(connection, "timed out", CONNECT_TIMEOUT_MS)
+
+    def _close_here(self, connection: Link, reason: str, after_ms: int | None = None) -> None:
+        """Tell a connection's own node that the link is gone, one latency from now or after a while."""
 
         def closed() -> None:
             if connection.is_open:
@@ -211,7 +232,7 @@ class Links:
                 self._forget(connection)
                 connection.on_closed(connection, reason)
 
-        due_ms = self.world.now_ms + self.latency_ms
+        due_ms = self.world.now_ms + (self.latency_ms if after_ms is None else after_ms)
         self.world.arm(connection.node, due_ms, "net.closed", closed, periodic=self.world.step_is_periodic)
 
     def _forget(self, connection: Link) -> None:

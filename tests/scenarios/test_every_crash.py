@@ -71,28 +71,36 @@ def test_the_unique_row_in_the_same_transaction_holds_at_every_point() -> None:
     assert sum(point.kind == "step" for point in points) > 20
 
 
-def test_check_then_act_is_caught_between_the_effect_and_the_record() -> None:
-    wrong = {
-        str(lab.crash_point.where): balance(lab)
-        for lab in every_crash(payments(check_then_act), node="billing-1", **QUIET)
-        if balance(lab) != 90
-    }
+@pytest.fixture(scope="module")
+def check_then_act_runs() -> list[Lab]:
+    return list(every_crash(payments(check_then_act), node="billing-1", **QUIET))
+
+
+def test_check_then_act_is_caught_between_the_effect_and_the_record(check_then_act_runs: list[Lab]) -> None:
+    wrong = {str(lab.crash_point.where): balance(lab) for lab in check_then_act_runs if balance(lab) != 90}
     assert set(wrong.values()) == {80}
     assert len(wrong) == 2  # before the insert, and before its commit
 
 
-def test_the_message_is_redelivered_after_a_crash_before_the_commit_of_its_offset() -> None:
-    lines = [
-        lab
-        for lab in every_crash(payments(check_then_act), node="billing-1", **QUIET)
-        if lab.crash_point.kind == "line"
-    ]
+def test_the_message_is_redelivered_after_a_crash_before_the_commit_of_its_offset(
+    check_then_act_runs: list[Lab],
+) -> None:
+    lines = [lab for lab in check_then_act_runs if lab.crash_point.kind == "line"]
+    assert lines
     for lab in lines:
         statuses = [row.status for row in lab.deliveries("billing")]
         assert statuses == ["RUNNING", CONSUME_SUCCESS], f"killed {lab.crash_point}"
         assert {row.reconsume_times for row in lab.deliveries("billing")} == {0}
 
 
-def test_a_node_that_never_acts_is_told() -> None:
-    with pytest.raises(UsageError, match="never acts"):
-        list(every_crash(lambda lab: lab.run_for("1s"), node="nobody"))
+def test_a_node_that_never_acts_and_a_way_that_is_none_are_told() -> None:
+    with pytest.raises(UsageError, match="kill, power_off"):
+        list(every_crash(lambda lab: None, node="billing-1", how="explode"))
+
+
+def test_some_points_can_be_chosen() -> None:
+    story = payments(unique_row_in_the_transaction)
+    chosen = every_crash(story, node="billing-1", only=lambda point: point.kind == "line" and point.number < 2, **QUIET)
+    points = [lab.crash_point for lab in chosen]
+    assert [(point.kind, point.number) for point in points] == [("line", 0), ("line", 1)]
+    assert str(points[0]).startswith("before line 0 (listener line ")
