@@ -16,9 +16,8 @@ import itertools
 import mmap
 import struct
 from dataclasses import dataclass
-from pathlib import Path
 
-from mqlab.errors import UsageError
+from mqlab.arrow.stores import Store
 from mqlab.store.inspector import StoreInspector
 from mqlab.wire.record_layout import FIXED_PARTS, MAGIC_V1, MAGIC_V2, fixed_offset
 
@@ -44,27 +43,16 @@ class LogRange:
         return self.end - self.start
 
 
-def plan(
-    directory: str,
-    target_bytes: int,
-    *,
-    start: int | None = None,
-    end: int | None = None,
-    broker_name: str | None = None,
-) -> list[LogRange]:
-    """The ranges of the store in ``directory``, none much longer than ``target_bytes``, in order of their offsets.
+def plan(store: Store, target_bytes: int, *, start: int | None = None, end: int | None = None) -> list[LogRange]:
+    """The ranges of a store, none much longer than ``target_bytes``, in order of their offsets; none for an empty log.
 
     ``start`` and ``end`` are physical offsets: units that begin at or after ``start`` and before ``end``; they need not
-    be where a unit begins. Raises UsageError when there is no commit log.
+    be where a unit begins.
     """
-    inspector = StoreInspector(directory)
+    inspector = StoreInspector(store.directory)
     segments = inspector.log.segments()
     if not segments:
-        raise UsageError(
-            f"no commit log in {directory!r}",
-            hint="give the directory that holds commitlog/ (storePathRootDir of a broker)",
-        )
-    name = broker_name or broker_name_of(directory)
+        return []
     log_end = inspector.max_physical_offset
     first, last = segments[0].start if start is None else start, log_end if end is None else min(end, log_end)
     ranges = []
@@ -76,7 +64,7 @@ def plan(
             cuts = _cuts(view, segment.start, stop, first=first, last=last, target_bytes=target_bytes)
         for a, b in itertools.pairwise(cuts):
             if a < b:
-                ranges.append(LogRange(segment.path, segment.start, a, b, name))
+                ranges.append(LogRange(segment.path, segment.start, a, b, store.broker_name))
     return ranges
 
 
@@ -115,16 +103,6 @@ def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> in
             if stored == file_start + place:
                 return place
         at = place + 1
-
-
-def broker_name_of(directory: str) -> str:
-    """What to call the broker of a store that does not say: its folder, or the one above a folder named store.
-
-    >>> broker_name_of("run/broker-a/store"), broker_name_of("run/broker-b/")
-    ('broker-a', 'broker-b')
-    """
-    path = Path(directory)
-    return path.parent.name if path.name == "store" and path.parent.name else path.name
 
 
 def together(ranges: list[LogRange], target_bytes: int) -> list[list[LogRange]]:

@@ -20,6 +20,7 @@ import pyarrow.compute
 
 from mqlab.arrow.columns import COLUMNS, Units, schema
 from mqlab.arrow.ranges import LogRange, plan
+from mqlab.arrow.stores import StorePath, find_stores
 from mqlab.arrow.units import unit_positions
 
 BATCH_ROWS = 10_000
@@ -71,9 +72,13 @@ def read_range(
 
 
 def read_table(
-    directory: str, names: Sequence[str] | None = None, selection: Selection = EVERYTHING
+    paths: StorePath | Sequence[StorePath], names: Sequence[str] | None = None, selection: Selection = EVERYTHING
 ) -> pyarrow.Table:
-    """A whole store as one Arrow table, in log order; ``.to_pandas()``, polars and DuckDB go on from it."""
+    """Whole stores as one Arrow table, store by store in log order; see ``mqlab.arrow`` for what can be done with it.
+
+    ``paths``: a store, a folder of stores, or several of either (``find_stores``).
+    """
     wanted = schema(names)
-    batches = [batch for where in plan(directory, TARGET_BYTES) for batch in read_range(where, wanted.names, selection)]
+    ranges = [where for store in find_stores(paths) for where in plan(store, TARGET_BYTES)]
+    batches = [batch for where in ranges for batch in read_range(where, wanted.names, selection)]
     return pyarrow.Table.from_batches(batches, schema=wanted)

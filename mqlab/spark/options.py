@@ -2,13 +2,13 @@
 
 Mirrors: nothing in RocketMQ. Lab 10 uses columns, topic and splitMB.
 
-    path                 a store directory (or several by load([...])); each is one broker
+    path                 a store, a folder with the stores of several brokers, or several of either by load([...])
     columns              "topic,queue_id,..."; only these are decoded: Spark does not tell a source what a query needs
     topic, queues        "orders,%RETRY%billing" and "0,1": only these
     startTime, endTime   store time, from and before: ms since the epoch, or ISO 8601 (UTC without an offset)
     startPhysicalOffset, endPhysicalOffset     units that begin from and before there; for one store
     splitMB              about how much of a log one task reads; default: a quarter of what there is per core, 64 to 128
-    brokerName           what the column broker_name says; default: the name of the directory
+    brokerName           what the column broker_name says, "a,b" for two stores; default: the names of their folders
 
 Left out: pushed-down filters: Spark 4.3 keeps them between uses of one DataFrame and then answers wrongly.
 """
@@ -40,7 +40,15 @@ class Options:
     start_physical_offset: int | None = None
     end_physical_offset: int | None = None
     split_bytes: int | None = None
-    broker_name: str | None = None
+    broker_names: tuple[str, ...] = ()
+
+    def check_bounds(self, stores: int) -> None:
+        """Raise UsageError for physical offsets given for more than one store: each has its own."""
+        if stores > 1 and (self.start_physical_offset is not None or self.end_physical_offset is not None):
+            raise UsageError(
+                f"startPhysicalOffset and endPhysicalOffset are for one store, and {stores} are read",
+                hint="read them one by one, or choose by startTime and endTime",
+            )
 
 
 def parse(given: Mapping[str, str]) -> Options:
@@ -57,10 +65,6 @@ def parse(given: Mapping[str, str]) -> Options:
         options[names[name.lower()]] = value
     paths = _paths(options)
     start, end = _number(options, "startPhysicalOffset"), _number(options, "endPhysicalOffset")
-    if len(paths) > 1:
-        for name in ("startPhysicalOffset", "endPhysicalOffset", "brokerName"):
-            if name in options:
-                raise UsageError(f"{name} is for one store, and {len(paths)} are read", hint="read them one by one")
     columns = tuple(_words(options, "columns")) or tuple(COLUMNS)
     schema(columns)
     split = _number(options, "splitMB")
@@ -70,7 +74,7 @@ def parse(given: Mapping[str, str]) -> Options:
         tuple(_words(options, "topic")), _queues(options), _time_ms(options, "startTime"), _time_ms(options, "endTime")
     )
     split_bytes = None if split is None else split << 20
-    return Options(paths, columns, selection, start, end, split_bytes, options.get("brokerName"))
+    return Options(paths, columns, selection, start, end, split_bytes, tuple(_words(options, "brokerName")))
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:

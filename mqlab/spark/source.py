@@ -25,6 +25,7 @@ from pyspark.sql.types import StructField, StructType
 from mqlab.arrow.columns import COLUMNS
 from mqlab.arrow.ranges import LogRange, plan, together
 from mqlab.arrow.reading import read_range
+from mqlab.arrow.stores import LOG, Store, find_stores
 from mqlab.errors import UsageError
 from mqlab.spark.options import Options, parse
 
@@ -85,18 +86,11 @@ class RocketMQReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Groups of ranges, decided now: later appends do not belong to this read."""
-        size = self.wanted.split_bytes or split_bytes(self.wanted.paths)
-        ranges = [
-            where
-            for path in self.wanted.paths
-            for where in plan(
-                path,
-                size,
-                start=self.wanted.start_physical_offset,
-                end=self.wanted.end_physical_offset,
-                broker_name=self.wanted.broker_name,
-            )
-        ]
+        stores = find_stores(self.wanted.paths, self.wanted.broker_names)
+        self.wanted.check_bounds(len(stores))
+        size = self.wanted.split_bytes or split_bytes(stores)
+        start, end = self.wanted.start_physical_offset, self.wanted.end_physical_offset
+        ranges = [where for store in stores for where in plan(store, size, start=start, end=end)]
         return [Ranges(group) for group in together(ranges, size)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
@@ -106,13 +100,9 @@ class RocketMQReader(DataSourceReader):
             yield from read_range(where, self.names, self.wanted.selection)
 
 
-def split_bytes(paths: Sequence[str]) -> int:
+def split_bytes(stores: Sequence[Store]) -> int:
     """How much one task should read: a quarter of a core's share of the files, within bounds."""
-    total = 0
-    for path in paths:
-        folder = os.path.join(path, "commitlog")
-        if os.path.isdir(folder):
-            total += sum(entry.stat().st_size for entry in os.scandir(folder))
+    total = sum(entry.stat().st_size for store in stores for entry in os.scandir(os.path.join(store.directory, LOG)))
     return min(max(total // (4 * (os.cpu_count() or 1)), SMALLEST_SPLIT), LARGEST_SPLIT)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from mqlab.arrow.ranges import plan
 from mqlab.arrow.reading import read_range, read_table
+from mqlab.arrow.stores import find_stores
 
 STORES = ["clean", "killed", "edges", "edges-killed"]
 AS_THEY_ARE = {
@@ -69,7 +70,7 @@ def test_pieces_of_any_size_hold_the_same(real_store: Callable[[str], Path], nam
     for target in (1, 5_000, 70_000, 300_000):
         pieces = [
             offset
-            for where in plan(directory, target)
+            for where in plan(*find_stores(directory), target)
             for batch in read_range(where, ["physical_offset"])
             for offset in batch.column(0).to_pylist()
         ]

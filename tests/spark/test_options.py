@@ -16,7 +16,7 @@ def test_names_in_any_case_and_lists_with_spaces() -> None:
     assert options.selection.queues == (0, 1)
     assert options.split_bytes == 2 << 20
     assert options.columns == tuple(COLUMNS)
-    assert options.broker_name == "x"
+    assert options.broker_names == ("x",)
 
 
 def test_several_stores() -> None:
@@ -40,9 +40,15 @@ def test_times(text: str) -> None:
         ({"path": "a", "splitMB": "big"}, "whole number"),
         ({"path": "a", "splitMB": "0"}, "1 or more"),
         ({"path": "a", "endTime": "yesterday"}, "'yesterday'.*ms since the epoch"),
-        ({"paths": '["a", "b"]', "startPhysicalOffset": "7"}, "one store"),
     ],
 )
 def test_a_wrong_one_is_told_what_it_may_be(given: dict[str, str], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         parse(given)
+
+
+def test_physical_offsets_are_for_one_store() -> None:
+    bounded = parse({"path": "a", "startPhysicalOffset": "7"})
+    bounded.check_bounds(1)
+    with pytest.raises(UsageError, match=r"one store, and 2[\s\S]*startTime"):
+        bounded.check_bounds(2)

@@ -18,7 +18,7 @@ from mqlab.wire.message import Message
 from tests.arrow.logs import some_records, write_log
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -89,12 +89,20 @@ def test_a_schema_prunes_like_the_option(spark: SparkSession, tmp_path: Path) ->
 
 
 def test_several_stores_are_several_brokers(spark: SparkSession, tmp_path: Path) -> None:
+    """Their paths one by one, or the folder they are in; names from the folders, or given."""
     for name, count in (("broker-a", 10), ("broker-b", 15)):
         write_log(tmp_path / name / "store", some_records(count))
-    frame = spark.read.format("rocketmq").load([str(tmp_path / "broker-a/store"), str(tmp_path / "broker-b/store")])
-    assert {row["broker_name"]: row["count"] for row in frame.groupBy("broker_name").count().collect()} == {
-        "broker-a": 10, "broker-b": 15,
-    }  # fmt: skip
+    (tmp_path / "notes.txt").write_text("no store")
+
+    def rows(reader: DataFrameReader, path: str | list[str]) -> dict[str, int]:
+        counted = reader.format("rocketmq").load(path).groupBy("broker_name").count().collect()
+        return {row["broker_name"]: row["count"] for row in counted}
+
+    both = [str(tmp_path / "broker-a/store"), str(tmp_path / "broker-b/store")]
+    assert rows(spark.read, both) == rows(spark.read, str(tmp_path)) == {"broker-a": 10, "broker-b": 15}
+    assert rows(spark.read.option("brokerName", "a, b"), str(tmp_path)) == {"a": 10, "b": 15}
+    with pytest.raises((AnalysisException, PythonException), match="one store, and 2 are read"):
+        rows(spark.read.option("startPhysicalOffset", 0), str(tmp_path))
 
 
 def test_sql_and_reuse_of_one_frame(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,88 @@
+"""Which stores a path means: one, or those of several brokers side by side.
+
+Mirrors: storePathRootDir, of which every broker has one. Lab 10 reads a cluster's stores as one table.
+
+    run/broker-a/                     commitlog/ is in it: this store, named broker-a
+    run/broker-a/store/               likewise; a folder named store takes the name of the one above
+    run/                              no commitlog/: the stores in its folders, by name: broker-a, broker-b, broker-c
+
+Left out: folders further down; files and folders that are no store are passed over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mqlab.errors import UsageError
+
+LOG, STORE = "commitlog", "store"
+
+StorePath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One broker's store: its directory, absolute, and what its rows say in the column broker_name."""
+
+    directory: str
+    broker_name: str
+
+
+def find_stores(paths: StorePath | Sequence[StorePath], broker_names: Sequence[str] = ()) -> list[Store]:
+    """The stores that these paths mean, in the order of the paths, those of one folder by name.
+
+    ``broker_names`` name them in that order. Raises UsageError for a path without a store, when two stores would have
+    one name, and when there are not as many names as stores.
+    """
+    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    directories = [directory for path in several for directory in _directories(os.fspath(path))]
+    if broker_names and len(broker_names) != len(directories):
+        raise UsageError(
+            f"{len(broker_names)} broker names for {len(directories)} stores", hint=f"stores: {', '.join(directories)}"
+        )
+    names = list(broker_names) or [broker_name_of(directory) for directory in directories]
+    found: dict[str, str] = {}
+    for name, directory in zip(names, directories, strict=True):
+        if name in found:
+            raise UsageError(
+                f"two stores are named {name!r}: {found[name]} and {directory}",
+                hint="leave one out, or name them: broker_names=[...], for Spark option('brokerName', 'a,b')",
+            )
+        found[name] = directory
+    return [Store(directory, name) for name, directory in found.items()]
+
+
+def _directories(path: str) -> list[str]:
+    """The store directories that one path means."""
+    top = Path(os.path.abspath(path))
+    if not top.is_dir():
+        raise UsageError(
+            f"there is no store directory {path!r}",
+            hint="give the directory that holds commitlog/ (storePathRootDir of a broker), or one of several such",
+        )
+    own = _store_in(top)
+    below = [own] if own else [store for child in sorted(top.iterdir()) if (store := _store_in(child))]
+    if not below:
+        raise UsageError(
+            f"no commit log in {path!r}",
+            hint="give the directory that holds commitlog/ (storePathRootDir of a broker), or one of several such",
+        )
+    return [str(store) for store in below]
+
+
+def _store_in(folder: Path) -> Path | None:
+    """The folder itself when it is a store, or its ``store``; None for anything else."""
+    return next((place for place in (folder, folder / STORE) if (place / LOG).is_dir()), None)
+
+
+def broker_name_of(directory: str) -> str:
+    """What to call the broker of a store that does not say: its folder, or the one above a folder named store.
+
+    >>> broker_name_of("run/broker-a/store"), broker_name_of("run/broker-b/")
+    ('broker-a', 'broker-b')
+    """
+    path = Path(directory)
+    return path.parent.name if path.name == STORE and path.parent.name else path.name
