@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from tests.tidy.sources import ROOT
 
-CONDA_NAMES = {"python-graphviz": "graphviz"}  # conda's graphviz is the program, not the Python package
+CONDA_NAMES = {"python-graphviz": "graphviz", "python-duckdb": "duckdb"}  # conda: the bare names are the programs
 
 
 def project() -> dict[str, Any]:
