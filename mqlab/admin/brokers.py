@@ -1,7 +1,7 @@
 """Brokers: their numbers, their counters, their settings, and cleaning up.
 
 Mirrors: mqadmin clusterList, brokerStatus, statsAll, getBrokerConfig, updateBrokerConfig, cleanExpiredCQ,
-cleanUnusedTopic, deleteExpiredCommitLog; requests 28, 315, 26, 25, 306, 316, 329. Lab 08 on measuring.
+cleanUnusedTopic, deleteExpiredCommitLog; requests 28, 315, 26, 25, 306, 316, 329. Lab 09 on measuring.
 
     counter     key          minute               hour   day
     TOPIC_PUT_NUMS  orders   sum  tps  avgpt      …      …

@@ -1,6 +1,6 @@
 """Dead letters: looking at them and giving them back to their group, one, some or all.
 
-Mirrors: the DLQ page of RocketMQ Dashboard. Labs 06 and 09.
+Mirrors: the DLQ page of RocketMQ Dashboard. Lab 07 sends them again.
 
     %DLQ%billing  ──resend──▶  %RETRY%billing   a new message with the same unique id, tried from the start (0 retries)
 

@@ -1,6 +1,6 @@
 """Moving a group's offsets, with a look before: what would be read again, what would be skipped, what to beware of.
 
-Mirrors: mqadmin resetOffsetByTime, skipAccumulatedMessage; request 222. RocketMQ has no dry run. Labs 05 and 09.
+Mirrors: mqadmin resetOffsetByTime, skipAccumulatedMessage; request 222. RocketMQ has no dry run. Lab 04.
 
     queue  consumer_offset  target_offset   again (target < consumer)   skipped (target > consumer)   is_cold
     warnings: members are online · messages come from disk, 8 a pull · the whole log would be read again

@@ -1,6 +1,6 @@
 """The message trace: what producers and consumers told about a message, read from the trace topic.
 
-Mirrors: mqadmin queryMsgTraceById, TraceDataDecoder (TraceContext, TraceView). Lab 08.
+Mirrors: mqadmin queryMsgTraceById, TraceDataDecoder (TraceContext, TraceView). Lab 11.
 
     Pub  sent          SubBefore  a listener is called          SubAfter  it came back
     EndTransaction     decided

@@ -1,6 +1,6 @@
 """What became of one message in each group that could have had it.
 
-Mirrors: mqadmin queryMsgById's message track (MessageTrack, TrackType), told apart further. Lab 09.
+Mirrors: mqadmin queryMsgById's message track (MessageTrack, TrackType), told apart further. Lab 11.
 
     CONSUMED                its queue is confirmed past it, and so is every retry of it
     CONSUMED_BUT_FILTERED   confirmed past it, but the subscription leaves it out

@@ -1,6 +1,6 @@
 """Who of a group reads which queue: six strategies that each member computes alone, from equal lists.
 
-Mirrors: org.apache.rocketmq.client.consumer.rebalance.*. Lab 05 compares them.
+Mirrors: org.apache.rocketmq.client.consumer.rebalance.*. Lab 03 compares them.
 
     8 queues, 3 members     c0        c1         c2
     AVG                     0 1 2     3 4 5      6 7         contiguous blocks

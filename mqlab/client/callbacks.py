@@ -1,6 +1,6 @@
 """What a broker may ask of a client: rebalance now, check a transaction, reset, report, consume one message.
 
-Mirrors: ClientRemotingProcessor. Labs 05 (40), 08 (39) and 09 (220, 221, 307, 309) see them on the timeline.
+Mirrors: ClientRemotingProcessor. Labs 03 (40), 04 (220, 221), 08 (39) and 09 (307, 309) see them on the timeline.
 
     40  NOTIFY_CONSUMER_IDS_CHANGED       wake the rebalance; never answered
     39  CHECK_TRANSACTION_STATE           the producer group of property PGROUP; answered by a new 37

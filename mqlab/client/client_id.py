@@ -1,6 +1,6 @@
 """The name of one client instance, and the instance for it.
 
-Mirrors: ClientConfig.buildMQClientId and MQClientManager. Lab 02.
+Mirrors: ClientConfig.buildMQClientId and MQClientManager. Lab 03 has two clients with one id.
 
     ip@instance_name[@unit_name][@STREAM]        10.0.0.4@billing-1
 

@@ -1,6 +1,6 @@
 """Large bodies are sent compressed; the broker stores them as they come.
 
-Mirrors: CompressorFactory with ZlibCompressor, Lz4Compressor, ZstdCompressor. Lab 03.
+Mirrors: CompressorFactory with ZlibCompressor, Lz4Compressor, ZstdCompressor. Lab 02.
 
     body >= 4096 bytes and smaller afterwards ─▶ sysFlag bit 0 and its type: ZLIB 0x300, LZ4 0x100, ZSTD 0x200
 

@@ -1,6 +1,6 @@
 """Concurrent consumption: many threads, any order; what fails goes back to the broker, the offset follows the smallest.
 
-Mirrors: ConsumeMessageConcurrentlyService. Lab 04 opens it, lab 05 counts its threads.
+Mirrors: ConsumeMessageConcurrentlyService. Lab 05 opens it and counts its threads.
 
     pulled 32 ─▶ batches of 1 ─▶ pool of 20 ─▶ listener
         CONSUME_SUCCESS    all up to ack_index are good

@@ -1,6 +1,6 @@
 """Which brokers to leave alone for a while, judged by how long their answers took.
 
-Mirrors: MQFaultStrategy and LatencyFaultToleranceImpl. Lab 03 measures it, and has a learner write another.
+Mirrors: MQFaultStrategy and LatencyFaultToleranceImpl. Lab 02 measures it, and has a learner write another.
 
     answer took at least    50   100   550   1800   3000   5000   15000   ms; an error counts as 10 000
     broker is avoided for    0     0  2000   5000   6000  10000   30000   ms

@@ -1,6 +1,6 @@
 """What every kind of consumer is: a member of a group with queues, offsets and a client instance.
 
-Mirrors: MQConsumerInner and what the three consumer implementations of RocketMQ repeat. Lab 05.
+Mirrors: MQConsumerInner and what the three consumer implementations of RocketMQ repeat. Lab 03.
 
     GroupMember ── rebalance ── process_queues        which queues, and what is held of them
                 └─ offset_store                       how far

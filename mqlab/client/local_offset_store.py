@@ -1,6 +1,6 @@
 """Broadcasting: each member keeps its own offsets in a file.
 
-Mirrors: LocalFileOffsetStore. Lab 05 opens the file.
+Mirrors: LocalFileOffsetStore. Lab 04 opens the file.
 
     <local_offset_store_dir>/<client_id>/<group>/offsets.json      .bak: what it held before
 

@@ -1,6 +1,6 @@
 """The producer of a group: what a program sends messages with.
 
-Mirrors: DefaultMQProducer and DefaultMQProducerImpl. Every lab uses one, lab 03 opens it.
+Mirrors: DefaultMQProducer and DefaultMQProducerImpl. Every lab uses one, lab 02 opens it.
 
     producer.send(message)                             waits; SendResult, or ClientError / BrokerError / RemotingError
     producer.send(message, selector=..., arg=...)      a queue by the message

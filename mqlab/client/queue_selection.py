@@ -1,6 +1,6 @@
 """Which queue a message goes to: round robin over what a route offers, and selectors that look at the message.
 
-Mirrors: TopicPublishInfo, MQFaultStrategy.selectOneMessageQueue and the MessageQueueSelector classes. Lab 03.
+Mirrors: TopicPublishInfo, MQFaultStrategy.selectOneMessageQueue and the MessageQueueSelector classes. Lab 02.
 
     publish info of "orders"      broker-a:0 broker-a:1 broker-b:0 broker-b:1      counter 7 -> next: 8 % 4 = 0
     a retry after broker-a        the first of the next four that is not on broker-a: broker-b:0

@@ -1,6 +1,6 @@
 """Which queues this member owns: asks who else is there, lets the strategy divide, drops and adds the difference.
 
-Mirrors: RebalanceImpl. Lab 05 opens it.
+Mirrors: RebalanceImpl. Lab 03 opens it.
 
     for each subscribed topic
         queues  known readable queues                    from the route

@@ -1,6 +1,6 @@
 """When queues are divided anew: 20 s after the last time, at once when asked, never twice within a second.
 
-Mirrors: RebalanceService. Lab 05 counts its rounds.
+Mirrors: RebalanceService. Lab 03 counts its rounds.
 
     last run      0 s            balanced ─▶ next at 20 s, not balanced ─▶ next at 1 s
     wake() at   0.3 s            next at 1 s (the minimum distance)

@@ -1,6 +1,6 @@
 """Moving a running consumer to other offsets, the client's way: stop, let running listeners end, set, go on.
 
-Mirrors: MQClientInstance.resetOffset, DefaultMQPushConsumerImpl.resetOffsetByTimeStamp. Lab 09 compares it with the
+Mirrors: MQClientInstance.resetOffset, DefaultMQPushConsumerImpl.resetOffsetByTimeStamp. Lab 04 compares it with the
 broker's way (an answer 21 to the next pull).
 
     suspend ─▶ drop and clear the topic's queues ─▶ 10 s ─▶ set offsets (lower too), commit, forget ─▶ resume: rebalance

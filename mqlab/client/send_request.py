@@ -1,6 +1,6 @@
 """From a message to the request that carries it, with everything that must be right before it leaves.
 
-Mirrors: Validators, DefaultMQProducerImpl.sendKernelImpl, SendMessageRequestHeaderV2, MessageClientIDSetter. Lab 03.
+Mirrors: Validators, DefaultMQProducerImpl.sendKernelImpl, SendMessageRequestHeaderV2, MessageClientIDSetter. Lab 02.
 
     check      topic legal and not the system's, body 1 byte .. 4 MiB
     UNIQ_KEY   given once: a second try, and a second send of the same object, keep it

@@ -1,6 +1,6 @@
 """How a message gets to a broker: choose a queue, ask, choose another when that failed; three ways to wait.
 
-Mirrors: DefaultMQProducerImpl (sendDefaultImpl, sendSelectImpl, onExceptionImpl). Lab 03 opens it.
+Mirrors: DefaultMQProducerImpl (sendDefaultImpl, sendSelectImpl, onExceptionImpl). Lab 02 opens it.
 
     way                 attempts   again after                                             not again after
     sync                1 + 2      transport errors, broker codes 17 14 1 2 16 204 205     other codes; time used up

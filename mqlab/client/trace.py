@@ -1,6 +1,6 @@
 """Message trace: each send and each delivery tells about itself in a message of its own, in RocketMQ's text format.
 
-Mirrors: AsyncTraceDispatcher, TraceDataEncoder, the trace hooks. Lab 08 reads them with query_message.
+Mirrors: AsyncTraceDispatcher, TraceDataEncoder, the trace hooks. Lab 11 reads them as a table.
 
     Pub        type time region group topic msgId tags keys storeHost bodyLength costTime msgType offsetMsgId success
     SubBefore  type time region group requestId msgId retryTimes keys

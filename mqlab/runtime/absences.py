@@ -1,6 +1,6 @@
 """Messages that no listener of a group got, and why: read from stores and offsets when asked.
 
-Mirrors: nothing in RocketMQ; an operator works it out from offsets and subscriptions. Labs 04 and 07.
+Mirrors: nothing in RocketMQ; an operator works it out from offsets and subscriptions. Labs 04 and 06.
 
     pulled past, and a subscription of the group leaves it out     FILTERED_BY_BROKER
     in a member's cache                                            (no row: its turn comes)

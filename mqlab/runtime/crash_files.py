@@ -1,6 +1,6 @@
 """Files with a power switch: a real directory that remembers what of it would survive if the power went now.
 
-Mirrors: nothing in RocketMQ; it stands where a machine's page cache and disk are. Lab 03 pulls the plug.
+Mirrors: nothing in RocketMQ; it stands where a machine's page cache and disk are. Lab 01 pulls the plug.
 
     the directory      what is written: every reader sees it, kill -9 does not touch it
     remembered beside  for each page (4 KiB) written since its last sync: what the disk has there

@@ -1,6 +1,6 @@
 """Directories and mapped files, straight on the operating system.
 
-Mirrors: java.nio.MappedByteBuffer, FileChannel.force and FileLock as RocketMQ's DefaultMappedFile uses them; lab 03.
+Mirrors: java.nio.MappedByteBuffer, FileChannel.force and FileLock as RocketMQ's DefaultMappedFile uses them; lab 01.
 
     write()          written: in the page cache, seen by every reader, survives kill -9
     flush()          synced: survives a power cut (msync of the pages of that range)

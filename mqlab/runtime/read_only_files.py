@@ -1,6 +1,6 @@
 """A directory tree that can be looked at and not touched: the Files port of the inspector.
 
-Mirrors: nothing in RocketMQ; its tools open a store the way a broker does. Lab 03 looks at a running broker's store.
+Mirrors: nothing in RocketMQ; its tools open a store the way a broker does. Lab 01 looks at a running broker's store.
 
     map       the whole file as it is now, opened for reading only (never longer, never created)
     read, list, size, exists, is_dir, modified_ms     as usual

@@ -1,6 +1,6 @@
 """A store that drives itself: real files, the wall clock, and timers that go off when the store is used.
 
-Mirrors: what a broker process does around DefaultMessageStore. Lab 02 opens a directory with it.
+Mirrors: what a broker process does around DefaultMessageStore. Lab 01 opens a directory with it.
 
     put ──▶ append ──▶ (SYNC_FLUSH: flush) ──▶ dispatch ──▶ timers that are due by now
 

@@ -1,6 +1,6 @@
 """The store: a directory of mapped files that a broker appends to and reads from, byte for byte RocketMQ's.
 
-Mirrors: the store module of RocketMQ (org.apache.rocketmq.store). Lab 02 uses it, lab 03 takes it apart.
+Mirrors: the store module of RocketMQ (org.apache.rocketmq.store). Lab 01 takes it apart.
 
     MessageStore     put, dispatch, get, query, search, recover        one writer, with a lock
     StoreInspector   the same directory, live or dead, looked at only

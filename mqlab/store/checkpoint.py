@@ -1,6 +1,6 @@
 """The ``checkpoint`` file: how far each part of a store is known to be on disk, as store times.
 
-Mirrors: org.apache.rocketmq.store.StoreCheckpoint. Lab 03 opens it with a hex dump.
+Mirrors: org.apache.rocketmq.store.StoreCheckpoint. Lab 01 opens it with a hex dump.
 
     byte  0  physic_msg_timestamp       store time of the last message flushed in the commit log
           8  logics_msg_timestamp       store time of the last unit dispatched to a consume queue

@@ -1,6 +1,6 @@
 """One text file under ``config/``: saved so that a crash at any moment leaves the old or the new text, never a piece.
 
-Mirrors: org.apache.rocketmq.common.ConfigManager (persist and load). Lab 06 reads the offsets it keeps.
+Mirrors: org.apache.rocketmq.common.ConfigManager (persist and load). Lab 00 reads the offsets it keeps.
 
     save(text)   topics.json.tmp <- text, synced      topics.json -> topics.json.bak      topics.json.tmp -> topics.json
     load()       topics.json, or if it is missing, empty or does not decode: topics.json.bak, or nothing at all

@@ -1,7 +1,7 @@
 """The exact text of the files under ``config/``, down to the order in which Java's maps give their keys.
 
 Mirrors: encode(true) of TopicConfigManager, SubscriptionGroupManager, ConsumerOffsetManager, ConsumerFilterManager,
-ScheduleMessageService (DelayOffsetSerializeWrapper). Lab 06 reads consumerOffset.json.
+ScheduleMessageService (DelayOffsetSerializeWrapper). Lab 00 reads consumerOffset.json.
 
     file                    maps in it (key)                               buckets when empty
     topics.json             topicConfigTable (topic)                       2048

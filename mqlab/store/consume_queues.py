@@ -1,6 +1,6 @@
 """All consume queues of a store, and the number the next message of each queue gets.
 
-Mirrors: org.apache.rocketmq.store.queue.ConsumeQueueStore and QueueOffsetOperator. Lab 02 lists them.
+Mirrors: org.apache.rocketmq.store.queue.ConsumeQueueStore and QueueOffsetOperator. Lab 01 lists them.
 
     consumequeue/<topic>/<queueId>/<20 digits>
     queues["orders"][0]          ConsumeQueue       what consumers see: up to its max

@@ -1,6 +1,6 @@
 """The consume queue: for one queue of one topic, where each of its messages stands in the commit log.
 
-Mirrors: org.apache.rocketmq.store.ConsumeQueue. Lab 02 dispatches into it, lab 03 loses and rebuilds it.
+Mirrors: org.apache.rocketmq.store.ConsumeQueue. Lab 01 dispatches into it, loses and rebuilds it.
 
     queue offset      0                 1                 2
     byte              0                 20                40

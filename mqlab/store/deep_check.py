@@ -1,6 +1,6 @@
 """Every unit of a log held against its own check sum, its queue and the index: what damage says about itself.
 
-Mirrors: no tool of RocketMQ; its recovery checks lengths and body check sums only. Lab 03 flips bytes and looks here.
+Mirrors: no tool of RocketMQ; its recovery checks lengths and body check sums only. Lab 01 says what recovery misses.
 
     unit  ─▶ layout, body CRC, the place it names       ─▶ its queue unit: place, size, tags
     queue ─▶ each unit names a message of that queue     index entry ─▶ a unit that has a key of that hash

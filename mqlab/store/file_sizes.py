@@ -1,6 +1,6 @@
 """Segment sizes found in a store's files: nothing records them, so they are read off names, lengths and entries.
 
-Mirrors: nothing in RocketMQ, which must be told the sizes of a store it opens. Lab 03 opens stores with small ones.
+Mirrors: nothing in RocketMQ, which must be told the sizes of a store it opens. Lab 01 opens stores with small ones.
 
     commit log       names are start offsets, so two neighbours give the size; one file alone gives its length
     consume queues   the same; a multiple of 20

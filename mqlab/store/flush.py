@@ -1,6 +1,6 @@
 """When written bytes are synced: group commit, timed flushes, and the checkpoint that tells recovery about it.
 
-Mirrors: CommitLog.GroupCommitService, FlushRealTimeService and DefaultMessageStore.FlushConsumeQueueService. Lab 03.
+Mirrors: CommitLog.GroupCommitService, FlushRealTimeService and DefaultMessageStore.FlushConsumeQueueService. Lab 01.
 
     SYNC_FLUSH    put ─┬─ put ─┬─ put ─┐ one flush for all that wait; each put is answered when it is on the disk
                        └───────┴───────┴─▶ store.group_commit

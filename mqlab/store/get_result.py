@@ -1,6 +1,6 @@
 """What a get answers: a status, the messages, and where to read next.
 
-Mirrors: org.apache.rocketmq.store.GetMessageResult and GetMessageStatus. Lab 02 asks at every offset of a queue.
+Mirrors: org.apache.rocketmq.store.GetMessageResult and GetMessageStatus. Lab 01 asks where a queue no longer begins.
 
     FOUND                   at least one message                next: behind the last unit looked at
     NO_MATCHED_MESSAGE      looked, all filtered out            next: behind the last unit looked at

@@ -1,6 +1,6 @@
 """The get path: from a queue offset to a batch of stored messages.
 
-Mirrors: DefaultMessageStore.getMessage, isTheBatchFull and estimateInMemByCommitOffset. Lab 02, lab 06.
+Mirrors: DefaultMessageStore.getMessage, isTheBatchFull and estimateInMemByCommitOffset. Labs 01 and 06.
 
     offset ──▶ consume queue unit ─(filter by tags code)─▶ commit log unit ─(filter by properties)─▶ taken
     stops at: max_nums, bytes, 800 units looked at, the end of the queue's file, 32 messages or 256 KiB from memory,

@@ -1,6 +1,6 @@
 """One index file: a hash table on disk from ``topic#key`` to the places of messages in the commit log.
 
-Mirrors: org.apache.rocketmq.store.index.IndexFile and IndexHeader. Lab 03 follows a chain by hand.
+Mirrors: org.apache.rocketmq.store.index.IndexFile and IndexHeader. Lab 01 follows a chain by hand.
 
     byte 0        header   begin and end store time, begin and end physical offset, slots in use, next entry number
          40       slots    S numbers of 4 bytes: the newest entry of that slot, 0 = empty;  slot = key hash % S

@@ -1,6 +1,6 @@
 """The key index read by somebody who only looks: what its files say, and candidates for a key.
 
-Mirrors: the reading half of org.apache.rocketmq.store.index.IndexService. Lab 03 asks it where order-1 is.
+Mirrors: the reading half of org.apache.rocketmq.store.index.IndexService. Lab 01 asks it where order-1 is.
 
     index/20231114221320456   S=200 N=400   399 entries   offsets 0..65_102    times 1700000000456..1700000004122
 

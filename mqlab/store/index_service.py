@@ -1,6 +1,6 @@
 """All index files of a store: entries go into the newest, a question is put to all of them from the newest back.
 
-Mirrors: org.apache.rocketmq.store.index.IndexService. Lab 03 asks it for a key.
+Mirrors: org.apache.rocketmq.store.index.IndexService. Lab 01 asks it for a key.
 
     index/20231114221320456   full, flushed, counted in the checkpoint     index/20231114221507001   being filled
     put     unit of topic orders, UNIQ_KEY 7F00…, KEYS "k1 k2"  ->  orders#7F00…, orders#k1, orders#k2

@@ -1,6 +1,6 @@
 """A store directory looked at from outside: never changed, never locked, as much decoded as there is.
 
-Mirrors: nothing that ships with RocketMQ (its tools start a store to look into it). Lab 03; ``lab.store`` anywhere.
+Mirrors: nothing that ships with RocketMQ (its tools start a store to look into it). Lab 01; ``lab.store`` anywhere.
 
     StoreInspector("store")
       .messages(topic=, queue=, key=, ...)   messages in the order of the log        .message_at(physical_offset)

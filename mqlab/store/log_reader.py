@@ -1,6 +1,6 @@
 """A commit log read by somebody who only looks: unit by unit, over damage, without reading what is not asked for.
 
-Mirrors: what CommitLog.recoverAbnormally reads, but it stops at the first damage. Lab 03 looks at a killed store.
+Mirrors: what CommitLog.recoverAbnormally reads, but it stops at the first damage. Lab 01 looks at a killed store.
 
     piece   UNIT 0..177   UNIT 177..350   GAP 350..512 (damaged)   UNIT 512..900   BLANK 900..1024   UNIT 1024..
 

@@ -1,6 +1,6 @@
 """One file of fixed size that is written from front to back and read anywhere.
 
-Mirrors: org.apache.rocketmq.store.logfile.DefaultMappedFile. Lab 03 watches the two positions move apart.
+Mirrors: org.apache.rocketmq.store.logfile.DefaultMappedFile. Lab 01 watches the two positions move apart.
 
     0            flushed_position      wrote_position                 size
     ├── on the disk ───┼── in the page cache ───┼── zeros (a hole in the file) ──┤

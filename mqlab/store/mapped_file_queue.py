@@ -1,6 +1,6 @@
 """A log cut into files of one size: the commit log, and each consume queue.
 
-Mirrors: org.apache.rocketmq.store.MappedFileQueue and AllocateMappedFileService. Lab 03.
+Mirrors: org.apache.rocketmq.store.MappedFileQueue and AllocateMappedFileService. Lab 01.
 
     00000000000000000000   00000000000000065536   00000000000000131072   00000000000000196608
     ├──── full ───────────┼──── full ───────────┼── written │ zeros ───┤ (made ahead, not in the log yet)

@@ -1,6 +1,6 @@
 """The answer of ``StoreInspector.messages``: messages read while they are looked at, and a table for a notebook.
 
-Mirrors: what mqadmin's printMsg shows. Labs 00 and 03 loop over it.
+Mirrors: what mqadmin's printMsg shows. Labs 00 and 01 loop over it.
 
     for message in store.messages("orders"):   one MessageExt at a time, nothing is kept
     store.messages("orders")                   at the end of a cell: the first rows as a table

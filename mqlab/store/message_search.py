@@ -1,6 +1,6 @@
 """Which units of a store answer a question, and the shortest way to them.
 
-Mirrors: what mqadmin's queryMsgByKey, queryMsgByOffset and consumeMessage do together. Lab 03 asks by key and by time.
+Mirrors: what mqadmin's queryMsgByKey, queryMsgByOffset and consumeMessage do together. Lab 01 asks by key and by time.
 
     small log (64 MiB)    every unit is looked at                                   nothing can be missed
     large log   key       index files, then the part of the log behind the index

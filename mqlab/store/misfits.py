@@ -1,6 +1,6 @@
 """Units found by a recovery whose queue offset is not the next one of their queue: what to do with each.
 
-Mirrors: the checks in ConsumeQueue.putMessagePositionInfo, which decides on each unit's own evidence. Lab 03.
+Mirrors: the checks in ConsumeQueue.putMessagePositionInfo, which decides on each unit's own evidence. Lab 01.
 
     the queue ends at 10, and a unit comes that calls itself
     12              entries before it are missing    a crash recovery starts one log file earlier; at the oldest: append

@@ -1,6 +1,6 @@
 """An opened store directory: its lock, its parts, its life from load to shutdown.
 
-Mirrors: the first half of org.apache.rocketmq.store.DefaultMessageStore (load, start, shutdown). Lab 03 kills it.
+Mirrors: the first half of org.apache.rocketmq.store.DefaultMessageStore (load, start, shutdown). Lab 01 kills it.
 
     new ──load()──▶ loaded ──start()──▶ running ──shutdown()──▶ closed
          lock, files, recovery      abort file           all synced, abort file taken away, unlocked
@@ -29,6 +29,7 @@ from mqlab.store.getting import Reader
 from mqlab.store.index_service import IndexService
 from mqlab.store.mapped_file import MappedFile
 from mqlab.store.recovery import Recovery, RecoveryReport
+from mqlab.store.replica_waits import ReplicaWaits
 from mqlab.store.retention import Retention
 from mqlab.wire.host import Host
 
@@ -85,6 +86,7 @@ class OpenedStore:
         self.retention = Retention(
             files, self.clock, config, self.commit_log, self.queues, self.index, self._note
         )
+        self.replica_waits = ReplicaWaits(self.clock, config)
         self.retention.on_disk_full = self._set_disk_full
         self.commit_log.queue.on_full = self._log_file_is_full
         self.flusher.on_error = self._flush_failed
@@ -173,6 +175,7 @@ class OpenedStore:
             self.dispatcher.run(self.confirm_offset)
         complete = self.flusher.sync_all() and self.dispatch_behind_bytes == 0
         self.flusher.close()
+        self.replica_waits.close()
         self.retention.close()
         if self.index is not None:
             self.index.close()

@@ -1,6 +1,6 @@
 """What a put answers: a status and where the message went.
 
-Mirrors: org.apache.rocketmq.store.PutMessageResult, PutMessageStatus, AppendMessageResult. Lab 02 prints them.
+Mirrors: org.apache.rocketmq.store.PutMessageResult, PutMessageStatus, AppendMessageResult. Lab 01 prints them.
 
     PUT_OK                      stored
     FLUSH_DISK_TIMEOUT          stored, but not known to be on this disk   ┐ the producer sees a send

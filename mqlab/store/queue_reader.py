@@ -1,6 +1,6 @@
 """One consume queue read by somebody who only looks: its bounds and any of its units, without reading it all.
 
-Mirrors: the reading half of org.apache.rocketmq.store.ConsumeQueue. Lab 03 walks from a queue into the log.
+Mirrors: the reading half of org.apache.rocketmq.store.ConsumeQueue. Lab 01 walks from a queue into the log.
 
     file 0                                              file 6000000
     | pre-blank … | unit 37 | unit 38 | … | unit 299999 | unit 300000 | … | unit 300811 | zeros … |

@@ -1,6 +1,6 @@
 """Recovery: what of a store directory is whole, where the log ends, and which queue entries are missing.
 
-Mirrors: DefaultMessageStore.recover, CommitLog.recoverNormally and recoverAbnormally. Lab 03 crashes stores for it.
+Mirrors: DefaultMessageStore.recover, CommitLog.recoverNormally and recoverAbnormally. Lab 01 crashes stores for it.
 
     1  queues      each up to its last plausible unit
     2  start       newest log file that is old enough: its first message is dispatched (clean stop), or its store time

@@ -1,6 +1,6 @@
 """Retention: which of the oldest files go, and when.
 
-Mirrors: DefaultMessageStore.CleanCommitLogService, CleanConsumeQueueService. Lab 03 fills a disk and waits for 04:00.
+Mirrors: DefaultMessageStore.CleanCommitLogService, CleanConsumeQueueService. Lab 01 fills a disk and waits for 04:00.
 
     every 10 s, commit log      the hour is in delete_when        files older than file_reserved_time (72 h)
                                 disk over 75 %                    the same

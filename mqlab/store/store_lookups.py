@@ -1,6 +1,6 @@
 """Everything that can be read from a store: by queue offset, by physical offset, by time, by key.
 
-Mirrors: the reading half of org.apache.rocketmq.store.DefaultMessageStore. Lab 02 and 03.
+Mirrors: the reading half of org.apache.rocketmq.store.DefaultMessageStore. Lab 01.
 
     get(topic, queue, offset)             a batch of messages, as a consumer's pull gets it
     message_at(physical_offset)           one message, as an offset id names it

@@ -1,6 +1,6 @@
 """What is wrong with a store, said without changing it: damage, files that do not belong, parts that disagree.
 
-Mirrors: the checks of MappedFileQueue.load and CommitLog's recovery, and comparisons no RocketMQ tool makes. Lab 03.
+Mirrors: the checks of MappedFileQueue.load and CommitLog's recovery, and comparisons no RocketMQ tool makes. Lab 01.
 
     quick   names and lengths of files, the last unit of each queue, headers of the index, configuration files
     deep    every unit of the log and every index entry: see deep_check

@@ -1,6 +1,6 @@
 """Every file of a store directory by name: what it is, and which parts are RocketMQ's and not built here.
 
-Mirrors: StorePathConfigHelper and the path methods of the managers. Lab 03 prints the tree of a running broker.
+Mirrors: StorePathConfigHelper and the path methods of the managers. Lab 01 prints the tree of a running broker.
 
     commitlog/00000000000000000000          commit log        offsets 0..1073741824
     consumequeue/orders/0/000…              consume queue     queue offsets 0..300000

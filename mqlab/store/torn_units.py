@@ -1,6 +1,6 @@
 """Units whose last bytes were never written: what a power cut leaves where no check sum tells.
 
-Mirrors: nothing in RocketMQ, which accepts them: its CRC covers the body alone. Lab 03 cuts the power within one.
+Mirrors: nothing in RocketMQ, which accepts them: its CRC covers the body alone. Lab 01 cuts the power within one.
 
     ├ fixed fields ┼ body ✓ CRC ┼ topic ┼ properties: KEYS 01 k1 02 TAGS 01 Ta│000000000000 ┤
                                                                              page border

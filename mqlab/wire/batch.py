@@ -1,6 +1,6 @@
 """Several messages in one send request: the body of SEND_BATCH_MESSAGE.
 
-Mirrors: MessageDecoder.encodeMessages and decodeMessages; the broker makes one stored unit of each item. Lab 04.
+Mirrors: MessageDecoder.encodeMessages and decodeMessages; the broker makes one stored unit of each item. Lab 02.
 
     i32 item size | i32 0 magic | i32 0 crc | i32 flag | i32 body length, body | i16 properties length, properties
     the size counts itself; topic, queue, sysFlag and born time stand once, in the request's header

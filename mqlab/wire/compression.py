@@ -1,6 +1,6 @@
 """Compressed bodies, as clients send them and brokers keep them.
 
-Mirrors: Compressor of org.apache.rocketmq.common.compression. Lab 01 meets all three.
+Mirrors: Compressor of org.apache.rocketmq.common.compression. Lab 02 meets all three.
 
     sys_flag bit 0 set, bits 8-10:  0x300 or none ZLIB (zlib stream)   0x100 LZ4 (frame format)   0x200 ZSTD
 

@@ -1,6 +1,6 @@
 """JSON as fastjson writes and reads it: integer keys without quotes, objects as keys, tabs.
 
-Mirrors: com.alibaba.fastjson as RocketMQ 5.3 uses it for config files and admin bodies. Lab 01 opens such a file.
+Mirrors: com.alibaba.fastjson as RocketMQ 5.3 uses it for config files and admin bodies. Lab 00 opens such a file.
 
     {"offsetTable":{"orders@billing":{0:5,3:7}}}          no standard JSON: Python's json refuses it
     {{"brokerName":"broker-a","queueId":0,"topic":"t"}:5}  an object as key; here its text becomes the key
