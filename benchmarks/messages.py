@@ -4,7 +4,8 @@
 
 One message passes producer, codec, broker, store and consumer, and the frames between them, in one process. Redis is
 Debian's redis-server, started here on a socket of its own: XADD by a client, XREADGROUP by another, one at a time.
-Goals: one by one at least as many as redis one by one, in batches of 32 five times as many.
+Goals: one by one at least as many as redis one by one, in batches of 32 five times as many. Below the rates stands
+which part of mqlab the time goes to; --profile names functions instead of measuring rates.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from mqlab import CONSUME_SUCCESS, Lab, Message
 
 ONE, BATCH = "one by one", "batches of 32"
 BATCH_SIZE = 32
+BELOW = "Python and C"  # of interpreter, standard library and greenlet
 REDIS, MQLAB = "redis-py, XADD + XREADGROUP", "mqlab, producer to listener"
 ROOMY = {
     "mapped_file_size_commit_log": 1 << 26, "mapped_file_size_consume_queue": 6_000_000,
@@ -99,15 +101,18 @@ def redis_side(server: str | None, directory: Path) -> Iterator[RedisSide | None
     except ImportError:
         redis = None
     if program is None or redis is None:
-        missing = "no redis-server (Debian: redis-server)" if program is None else "no redis-py (pip: redis)"
+        missing = "no redis-server (Debian: redis-server)" if program is None else "no redis-py (the extra bench)"
         print(f"  without {REDIS}: {missing}", file=sys.stderr)
         yield None
         return
     socket = str(directory / "redis.sock")
-    process = subprocess.Popen(
-        [program, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", str(directory)],
-        stdout=subprocess.DEVNULL,
-    )
+    try:
+        process = subprocess.Popen(
+            [program, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", str(directory)],
+            stdout=subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise SystemExit(f"{program} does not run: {error.strerror}") from error
     try:
         deadline = time.monotonic() + 10
         while not Path(socket).exists() and process.poll() is None and time.monotonic() < deadline:
@@ -122,9 +127,8 @@ def redis_side(server: str | None, directory: Path) -> Iterator[RedisSide | None
 
 def measure(options: argparse.Namespace, directory: Path) -> list[Rate]:
     """The rates of all contenders."""
-    count = options.messages - options.messages % BATCH_SIZE
-    body = b"x" * options.body
-    rates = []
+    count, body = options.messages, b"x" * options.body
+    rates: list[Rate] = []
 
     def add(discipline: str, contender: str, prepare: Callable[[], Callable[[], object]], note: str = "") -> None:
         print(f"  {discipline}: {contender}", file=sys.stderr, flush=True)
@@ -139,21 +143,33 @@ def measure(options: argparse.Namespace, directory: Path) -> list[Rate]:
     return rates
 
 
-def profile(options: argparse.Namespace) -> None:
-    """Print where the time of one discipline goes, by function and by package."""
-    run = way_of_messages(options.messages, b"x" * options.body, 1 if options.profile == "one" else BATCH_SIZE)
+def profiled(count: int, body: bytes, batch: int) -> pstats.Stats:
+    """What one run does, by function."""
+    run = way_of_messages(count, body, batch)
     profiler = cProfile.Profile()
     profiler.runcall(run)
-    stats = pstats.Stats(profiler, stream=sys.stdout)
-    stats.sort_stats("tottime").print_stats(25)
+    return pstats.Stats(profiler, stream=sys.stdout)
+
+
+def shares(stats: pstats.Stats) -> list[tuple[str, float]]:
+    """The share of the time that is spent in each package of mqlab itself, largest first."""
     spent: dict[str, float] = {}
     for (file, _, _), (_, _, own, _, _) in stats.stats.items():  # type: ignore[attr-defined]
         parts = Path(file).parts
-        package = parts[parts.index("mqlab") + 1] if "mqlab" in parts[:-1] else "Python and libraries"
+        package = parts[parts.index("mqlab") + 1].removesuffix(".py") if "mqlab" in parts[:-1] else BELOW
         spent[package] = spent.get(package, 0.0) + own
     whole = sum(spent.values())
-    for package, own in sorted(spent.items(), key=lambda item: -item[1]):
-        print(f"  {package.removesuffix('.py'):<24}{own / whole:>6.0%}")
+    return sorted(((package, own / whole) for package, own in spent.items()), key=lambda item: -item[1])
+
+
+def share_table(count: int, body: bytes) -> str:
+    """Where the time of both ways goes, a line a package."""
+    one, batch = (dict(shares(profiled(count, body, size))) for size in (1, BATCH_SIZE))
+    lines = [f"{'where the time goes':<24}{ONE:>14}{BATCH:>16}"]
+    for package, share in one.items():
+        if max(share, batch.get(package, 0.0)) >= 0.005:
+            lines.append(f"  {package:<22}{share:>14.0%}{batch.get(package, 0.0):>16.0%}")
+    return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> None:
@@ -167,8 +183,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--json", type=Path, help="write the rates to this file too")
     parser.add_argument("--profile", choices=("one", "batch"))
     options = parser.parse_args(arguments)
+    options.messages -= options.messages % BATCH_SIZE
+    body = b"x" * options.body
     if options.profile:
-        profile(options)
+        stats = profiled(options.messages, body, 1 if options.profile == "one" else BATCH_SIZE)
+        stats.sort_stats("tottime").print_stats(40)
         return
     directory = Path(tempfile.mkdtemp(prefix="mqlab-bench-"))
     try:
@@ -177,5 +196,6 @@ def main(arguments: list[str]) -> None:
         shutil.rmtree(directory, ignore_errors=True)
     print(f"{options.messages:,} messages, bodies of {options.body} bytes, best of {options.repeat}")
     print(table(rates, REDIS, MQLAB))
+    print("\n" + share_table(options.messages, body))
     if options.json:
         options.json.write_text(json.dumps([asdict(rate) for rate in rates], indent=1), "utf-8")

@@ -1,0 +1,44 @@
+"""The benchmark of messages runs, with few messages and without redis; rates are not asserted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks import __main__ as benchmarks
+from benchmarks import messages
+
+
+@pytest.fixture
+def no_redis(monkeypatch):
+    monkeypatch.setattr(messages.shutil, "which", lambda program: None)
+
+
+def test_without_redis_it_says_so_and_measures_mqlab(no_redis, tmp_path, capsys):
+    benchmarks.main(["messages", "--messages", "64", "--repeat", "1", "--json", str(tmp_path / "rates.json")])
+    said = capsys.readouterr()
+    assert "no redis-server" in said.err
+    assert messages.MQLAB in said.out and "where the time goes" in said.out
+    rates = json.loads((tmp_path / "rates.json").read_text("utf-8"))
+    assert [(rate["discipline"], rate["contender"]) for rate in rates] == [
+        (messages.ONE, messages.MQLAB), (messages.BATCH, messages.MQLAB),
+    ]  # fmt: skip
+    assert all(rate["per_second"] > 0 for rate in rates)
+
+
+def test_the_shares_of_the_packages_make_a_whole():
+    shares = dict(messages.shares(messages.profiled(64, b"x", 1)))
+    assert sum(shares.values()) == pytest.approx(1)
+    assert {"client", "wire", "remoting", "broker", "store", "runtime"} < set(shares)
+
+
+def test_a_profile_is_printed(capsys):
+    benchmarks.main(["messages", "--messages", "64", "--profile", "batch"])
+    assert "dispatch_unit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("program", "said"), [("no-such-program", "does not run"), ("false", "did not start")])
+def test_a_redis_server_that_is_none_ends_with_its_name(program, said):
+    with pytest.raises(SystemExit, match=f"{program} {said}"):
+        benchmarks.main(["messages", "--messages", "64", "--redis-server", program])
