@@ -1,6 +1,6 @@
 """`mqlab cat`, `mqlab inspect`, `mqlab recover`: a store directory from the command line.
 
-Mirrors: kcat and what mqadmin's dumpCompactionLog and queryMsg verbs do for a running broker. Lab 01 explains their columns.
+Mirrors: kcat, and dumpCompactionLog and the queryMsg verbs of mqadmin. Lab 01 explains the columns.
 
     mqlab cat store --topic orders --count -3     the last three messages of a topic
     mqlab inspect store --json                    bounds, blanks, queues, index, checkpoint, problems; never writes
