@@ -111,6 +111,34 @@ class CommitLog:
         mapped = self.queue.find(physical_offset)
         return mapped.read(physical_offset - mapped.start_offset, size) if mapped is not None else None
 
+    def block_from(self, physical_offset: int, most: int) -> bytes:
+        """Written bytes from an offset on, of one file and at most so many; none where the log has none there.
+
+        Units are not looked at: a block may begin and end inside one. Mirrors getData.
+        """
+        mapped = self.queue.find_late(physical_offset)
+        if mapped is None:
+            return b""
+        at = physical_offset - mapped.start_offset
+        return mapped.read(at, min(most, mapped.wrote_position - at)) or b""
+
+    def append_block(self, physical_offset: int, block: bytes) -> bool:
+        """Append bytes of another log at the offset they have there; files get that log's names. Mirrors appendData.
+
+        False, and nothing is written, when the block does not begin where this log ends or would cross a file's end.
+        Raises OSError when a file cannot be made.
+        """
+        queue = self.queue
+        if not queue.max_offset:
+            while queue.mapped_files:  # an empty file of an earlier life: the master's may begin elsewhere
+                queue.delete_last()
+        mapped = queue.file_to_write(physical_offset)
+        at = physical_offset - mapped.start_offset
+        if at != mapped.wrote_position or at + len(block) > mapped.size:
+            return False
+        mapped.append(block)
+        return True
+
     def unit_at(self, physical_offset: int) -> bytes | None:
         """The bytes of the unit that begins there, as long as its own first field says; None when nothing can."""
         head = self.read(physical_offset, 4)

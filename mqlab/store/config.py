@@ -5,6 +5,7 @@ its segments small passes some of these.
 
     sizes       mapped_file_size_commit_log, mapped_file_size_consume_queue, max_hash_slot_num, max_index_num
     limits      max_message_size, max_filter_message_size, max_transfer_..._on_message_in_{memory,disk}
+    replicas    broker_role, in_sync_replicas, slave_timeout, ha_...
     flushing    flush_disk_type, flush_interval_commit_log, flush_commit_log_least_pages, ...
     retention   file_reserved_time (hours), delete_when, disk_max_used_space_ratio, ...
     sharp_edges mqlab's own: which of RocketMQ's sharp edges to keep (ARCHITECTURE.md, deliberate differences)
@@ -34,6 +35,11 @@ SHARP_EDGES = (
     "misfits_by_own_evidence",  # recovery drops or appends a unit with an odd queue offset without looking at the next
     "flush_error_ignored",  # a failed flush counts as done
 )
+_POSITIVE = (
+    "mapped_file_size_commit_log", "mapped_file_size_consume_queue", "max_hash_slot_num", "slave_timeout",
+    "ha_transfer_batch_size", "ha_send_heartbeat_interval", "ha_housekeeping_interval",
+    "max_ha_transfer_byte_in_second",
+)  # fmt: skip
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -54,6 +60,16 @@ class StoreConfig:
 
     broker_role: str = "ASYNC_MASTER"
     offset_check_in_slave: bool = False
+    in_sync_replicas: int = 1  # copies a put of a SYNC_MASTER waits for, the master's own included
+    slave_timeout: int = 3_000
+    ha_listen_port: int = 0  # 0: the broker's listen_port + 1
+    ha_master_address: str = ""  # a slave's master, "ip:port", instead of what the name server says
+    ha_transfer_batch_size: int = 32_768
+    ha_send_heartbeat_interval: int = 5_000
+    ha_housekeeping_interval: int = 20_000
+    ha_max_gap_not_in_sync: int = 268_435_456
+    ha_flow_control_enable: bool = False
+    max_ha_transfer_byte_in_second: int = 104_857_600
 
     flush_disk_type: str = "ASYNC_FLUSH"
     flush_interval_commit_log: int = 500
@@ -95,7 +111,7 @@ class StoreConfig:
         _one_of("broker_role", self.broker_role, ("ASYNC_MASTER", "SYNC_MASTER", "SLAVE"))
         for edge in self.sharp_edges:
             _one_of("sharp_edges", edge, SHARP_EDGES)
-        for name in ("mapped_file_size_commit_log", "mapped_file_size_consume_queue", "max_hash_slot_num"):
+        for name in _POSITIVE:
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} must be positive, not {getattr(self, name)}")
         rounded = -(-self.mapped_file_size_consume_queue // CQ_UNIT_SIZE) * CQ_UNIT_SIZE
@@ -105,6 +121,10 @@ class StoreConfig:
     @property
     def is_sync_flush(self) -> bool:
         return self.flush_disk_type == "SYNC_FLUSH"
+
+    @property
+    def is_slave(self) -> bool:
+        return self.broker_role == "SLAVE"
 
 
 def parse_delay_levels(text: str) -> tuple[int, ...]:

@@ -147,15 +147,21 @@ class Flusher:
             if "flush_error_ignored" not in self.config.sharp_edges:
                 return False
             self._log.queue.flushed_where = self._log.max_offset
-        timestamp = self._log.queue.flushed_timestamp
-        if timestamp and timestamp != self._checkpoint.physic_msg_timestamp:
-            self._checkpoint.physic_msg_timestamp = timestamp
-            self._arm_checkpoint()
+        self._remember_flushed_time()
         if self._log.flushed_where != before:
             if self._note is not None:
                 self._note("store.flushed", flushed_where=self._log.flushed_where)
             self.on_flushed()
         return True
+
+    def _remember_flushed_time(self) -> None:
+        """The checkpoint's time of the log: of the last message flushed; on a slave, of the last one dispatched."""
+        timestamp = self._log.queue.flushed_timestamp
+        if self.config.is_slave and self._log.flushed_where >= self._dispatcher.reput_from:
+            timestamp = self._dispatcher.logics_msg_timestamp  # blocks have no time of their own
+        if timestamp and timestamp != self._checkpoint.physic_msg_timestamp:
+            self._checkpoint.physic_msg_timestamp = timestamp
+            self._arm_checkpoint()
 
     @property
     def _sync_names(self) -> bool:
@@ -194,6 +200,8 @@ class Flusher:
         if "checkpoint_ahead_of_queues" in self.config.sharp_edges:
             self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
             self._arm_checkpoint()
+        if self.config.is_slave:
+            self._remember_flushed_time()
         self._units_unseen += units
         if not self._queue_flush_is_soon and (self._queue_flush is None or self._units_unseen >= UNITS_A_LOOK):
             self._arm_queue_flush()

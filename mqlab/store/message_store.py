@@ -28,6 +28,7 @@ from mqlab.store.put_result import (
     SERVICE_NOT_AVAILABLE,
     PutResult,
 )
+from mqlab.store.replica_waits import both_safe
 from mqlab.store.store_lookups import StoreLookups
 from mqlab.wire.host import Host
 from mqlab.wire.property_names import UNIQ_KEY
@@ -51,6 +52,7 @@ class MessageStore(StoreLookups):
 
     _drive: Callable[[int], None] | None = None
     _dispatch_deadline: Deadline | None = None
+    on_append: Callable[[], None] | None = None  # told of each put and block while somebody copies the log
 
     @classmethod
     def open(
@@ -106,6 +108,8 @@ class MessageStore(StoreLookups):
         result = PutResult(PUT_OK, physical_offset, size, queue_offset, timestamp, record.store_host, wait)
         if not self.flusher.is_armed:
             self.flusher.after_put()
+        if self.on_append is not None:
+            self.on_append()
         if self._note is not None:
             self._note_stored(record, result)
         if self._drive is not None:
@@ -138,6 +142,8 @@ class MessageStore(StoreLookups):
         )  # fmt: skip
         if not self.flusher.is_armed:
             self.flusher.after_put()
+        if self.on_append is not None:
+            self.on_append()
         if self._note is not None:
             self._note_stored(first, result)
         if self._drive is not None:
@@ -145,6 +151,33 @@ class MessageStore(StoreLookups):
         elif self._dispatch_deadline is None:
             self._arm_dispatch()
         return result
+
+    def append_block(self, physical_offset: int, block: bytes) -> bool:
+        """A slave takes a piece of its master's log, as it is; what it brings is dispatched like a put.
+
+        False when it does not belong at this log's end or no file can hold it. Mirrors appendToCommitLog.
+        """
+        if self._state != "running":
+            return False
+        try:
+            appended = self.commit_log.append_block(physical_offset, block)
+        except OSError as error:
+            self._note_problem("replication", physical_offset, str(error))
+            return False
+        if not appended:
+            self._note_problem("replication", physical_offset, f"{len(block)} bytes do not fit at the log's end")
+            return False
+        if not self.flusher.is_armed:
+            self.flusher.after_put()
+        if self.on_append is not None:
+            self.on_append()
+        if self._dispatch_deadline is None:
+            self._arm_dispatch()
+        return True
+
+    def _note_problem(self, where: str, physical_offset: int, reason: str) -> None:
+        if self._note is not None:
+            self._note("store.problem", where=where, physical_offset=physical_offset, reason=reason)
 
     def _remember(self, topic: str) -> None:
         """A checked topic is not checked again."""
@@ -178,10 +211,14 @@ class MessageStore(StoreLookups):
         )  # fmt: skip
 
     def wait_durable(self, result: PutResult) -> Promise[str]:
-        """Resolves to PUT_OK, or to FLUSH_DISK_TIMEOUT, by the flush policy: at once under ASYNC_FLUSH."""
+        """Resolves to PUT_OK, or to what took too long: FLUSH_DISK_TIMEOUT by the flush policy, FLUSH_SLAVE_TIMEOUT by
+        the number of copies a SYNC_MASTER wants. Mirrors handleDiskFlushAndHA.
+        """
         if result.physical_offset < 0:
             return Promise.of(result.status)
         answer = self.flusher.wait(result)
+        if self.replica_waits.concern(result):
+            answer = both_safe(answer, self.replica_waits.wait(result))
         if self._drive is not None:
             self._drive(self.clock.now_ms())
         return answer

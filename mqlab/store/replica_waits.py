@@ -1,0 +1,99 @@
+"""Puts of a SYNC_MASTER that wait until enough slaves have them.
+
+Mirrors: GroupTransferService and the second half of CommitLog.handleDiskFlushAndHA. Lab 02 asks for two copies.
+
+    in_sync_replicas 1 (default), WAIT=false, ASYNC_MASTER    nobody waits, replication goes on by itself
+    in_sync_replicas 2                                        one slave must have written the message's last byte
+    nobody has it slave_timeout ms after the append           FLUSH_SLAVE_TIMEOUT; it is stored all the same
+
+    waiting   ├ ..1217 ┼ ..2434 ┼ ..3651 ┤   served in order: who cannot be served holds up those behind, for a time
+
+"Has it" means: in the slave's memory. Whether it is on the slave's disk is the slave's own flush policy.
+Left out: enableAutoInSyncReplicas and allAckInSyncStateSet (controller mode).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from mqlab.ports import Clock, Deadline
+from mqlab.promises import Promise, gather
+from mqlab.store.config import StoreConfig
+from mqlab.store.put_result import FLUSH_SLAVE_TIMEOUT, PUT_OK, PutResult
+
+
+class ReplicaWaits:
+    """Who waits for copies. Whoever sends the copies sets ``copies_at`` and ``on_wait`` and calls ``look``."""
+
+    def __init__(self, clock: Clock, config: StoreConfig) -> None:
+        self._clock = clock
+        self.config = config
+        self._waiting: deque[tuple[int, int, Promise[str]]] = deque()  # end offset, due ms, answer
+        self._timeout: Deadline | None = None
+        self._timeout_due_ms = 0
+        self.copies_at: Callable[[int], int] = lambda end_offset: 1  # copies that reach an offset, the own included
+        self.on_wait: Callable[[], None] = lambda: None
+
+    def concern(self, result: PutResult) -> bool:
+        """Whether this put has to wait for other copies than its own."""
+        config = self.config
+        return config.in_sync_replicas > 1 and config.broker_role == "SYNC_MASTER" and result.wait_store_msg_ok
+
+    def wait(self, result: PutResult) -> Promise[str]:
+        """PUT_OK once enough copies have the message, FLUSH_SLAVE_TIMEOUT if that takes too long."""
+        answer: Promise[str] = Promise()
+        self._waiting.append((result.end_offset, self._clock.now_ms() + self.config.slave_timeout, answer))
+        self.on_wait()
+        self.look()
+        return answer
+
+    def look(self) -> None:
+        """Serve from the front who can be served or has waited long enough; arm the next time-out."""
+        while self._waiting:
+            end_offset, due_ms, answer = self._waiting[0]
+            if self.copies_at(end_offset) >= self.config.in_sync_replicas:
+                status = PUT_OK
+            elif self._clock.now_ms() >= due_ms:
+                status = FLUSH_SLAVE_TIMEOUT
+            else:
+                self._arm(due_ms)
+                return
+            self._waiting.popleft()
+            answer.resolve(status)
+        self.close()
+
+    def _arm(self, due_ms: int) -> None:
+        """The time-out of the first in line, unless it is armed already."""
+        if self._timeout is None or self._timeout_due_ms != due_ms:
+            self.close()
+            self._timeout_due_ms = due_ms
+            self._timeout = self._clock.call_at(due_ms, self._expired, "ha.slave_timeout")
+
+    def _expired(self) -> None:
+        self._timeout = None
+        self.look()
+
+    def close(self) -> None:
+        """Disarm the time-out: nobody waits, or the store closes and who waits is never answered."""
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __repr__(self) -> str:
+        return f"<ReplicaWaits: {len(self._waiting)} puts wait for {self.config.in_sync_replicas} copies>"
+
+
+def both_safe(flushed: Promise[str], copied: Promise[str]) -> Promise[str]:
+    """One status of two: the disk's unless the slaves' is not PUT_OK."""
+    together: Promise[str] = Promise()
+
+    def settled(both: list[Promise[str]]) -> None:
+        on_disk, on_slaves = (promise.value for promise in both)
+        together.resolve(on_disk if on_slaves == PUT_OK else on_slaves)
+
+    gather([flushed, copied]).then(settled)
+    return together
