@@ -10,10 +10,10 @@ Left out: frames that changed nothing that is shown (``space_time`` has every fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mqlab.views.timeline import Moment, Timeline
+from mqlab.views.timeline import Moment, MomentsOnDemand, Timeline
 from mqlab.wire.names import RETRY_PREFIX, TRACE_TOPIC
 
 if TYPE_CHECKING:
@@ -41,39 +41,38 @@ SENTENCES: dict[str, tuple[str, str]] = {
 
 STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}"), "mended": ("other", "{what}")}
 MENDED = {"start": "started again", "heal": "partitions healed"}
+FRAME = "frame"
 OFFSET_KINDS = ("offset.updated", "offset.committed", "offset.reset")
 
 
-def moments(journal: Journal, message: str | None = None) -> list[Moment]:
+def moments(journal: Journal, message: str | None = None) -> MomentsOnDemand:
     """What happened, in order: of one message (its msg_id) from its arrival on, or of all."""
     choose = _Follower(message) if message is not None else _Overview()
-    frames = _Frames(journal)
-    found: list[Moment] = []
+    told = _Told(journal)
     shown_steps: set[int] = set()
     for record in journal:
-        frames.seen(record)
-        told = [change for change in record.changes if change.kind in SENTENCES and choose(record, change)]
-        reply = message is not None and frames.is_answer(record) and record.cause in shown_steps
-        if told or reply:
-            found.extend(frames.arrow(record))
+        told.see(record)
+        changes = [change for change in record.changes if change.kind in SENTENCES and choose(record, change)]
+        reply = message is not None and told.is_answer(record) and record.cause in shown_steps
+        if changes or reply:
+            told.frame(record)
             shown_steps.add(record.step)
-        found.extend(_moment(record, change.kind, change.values) for change in told)
-        found.extend(_faults(record))
-    return found
+        told.changes(record, changes)
+        told.faults(record)
+    return told.moments()
 
 
 def space_time(journal: Journal, first_step: int = 0, last_step: int | None = None) -> Timeline:
     """Every frame between two steps as an arrow from node to node, and what it changed: the space-time diagram."""
     last = len(journal) - 1 if last_step is None else last_step
-    frames = _Frames(journal)
-    found: list[Moment] = []
+    told = _Told(journal)
     for record in journal:
-        frames.seen(record)
+        told.see(record)
         if first_step <= record.step <= last:
-            found.extend(frames.arrow(record))
-            found.extend(_moment(record, c.kind, c.values) for c in record.changes if c.kind in SENTENCES)
-            found.extend(_faults(record))
-    return Timeline(found, title=f"steps {first_step} to {last}")
+            told.frame(record)
+            told.changes(record, [change for change in record.changes if change.kind in SENTENCES])
+            told.faults(record)
+    return Timeline(told.moments(), title=f"steps {max(first_step, journal.dropped)} to {last}")
 
 
 class _Overview:
@@ -83,45 +82,68 @@ class _Overview:
         self.held: set[tuple[Any, ...]] = set()
 
     def __call__(self, record: StepRecord, change: Change) -> bool:
-        values = plain(change.values)
-        topic = str(values.get("topic", ""))
+        values = change.values
+        queue = values.get("queue") or values.get("message_queue")
+        topic = str(values.get("topic") or getattr(queue, "topic", ""))
         if topic == TRACE_TOPIC:
             return False
         if change.kind in OFFSET_KINDS:
+            values = plain(values)
             return bool(values["queue_offset"] > max(values.get("before") or 0, 0) or change.kind == "offset.reset")
         if change.kind == "pull.held":
+            values = plain(values)
             place = (values["group"], topic, values["queue_id"], values["queue_offset"])
-            known, self.held = place in self.held, self.held | {place}
-            return not known and not topic.startswith(RETRY_PREFIX)
+            if place in self.held or topic.startswith(RETRY_PREFIX):
+                return False
+            self.held.add(place)
         return True
 
 
-class _Frames:
-    """Tells who sent a frame and, of an answer, which request it answers."""
+class _Told:
+    """Collects what is to be told; a frame's sender and the request that an answer answers are found on the way."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
-        self.asked: dict[tuple[str, str, int], str] = {}  # (who asked, whom, opaque) -> request name
+        self.asked: dict[tuple[str, str, int], StepRecord] = {}  # (who asked, whom, opaque) -> its arrival
+        self.items: list[tuple[StepRecord, str, Any]] = []  # (record, kind, values), or FRAME with (sender, asked)
+        self.lanes: dict[str, None] = {}
 
-    def seen(self, record: StepRecord) -> None:
+    def see(self, record: StepRecord) -> None:
         """Remember a request that arrived."""
-        if record.about is not None and not self.is_answer(record):
-            self.asked[self._sender(record), record.node, record.about.opaque] = record.about_text.rsplit(" #", 1)[0]
+        if record.about is not None and not record.about.flag & 1:
+            self.asked[self._sender(record), record.node, record.about.opaque] = record
 
     def is_answer(self, record: StepRecord) -> bool:
         """True for a step in which an answer arrived."""
         return record.about is not None and bool(record.about.flag & 1)
 
-    def arrow(self, record: StepRecord) -> Iterator[Moment]:
-        """The frame that arrived in this step, if one did, from the node that sent it."""
+    def frame(self, record: StepRecord) -> None:
+        """Tell the frame that arrived in this step, if one did, from the node that sent it."""
         sender = self._sender(record)
         if record.about is None or not sender or sender == record.node:
             return
-        text = record.about_text.rsplit(" #", 1)[0]
-        if self.is_answer(record):
-            asked = self.asked.get((record.node, sender, record.about.opaque), "")
-            text = f"{text.removesuffix(' answer')} to {asked}" if asked else text
-        yield Moment(record.now_ms, sender, "frame", text, to=record.node, step=record.step)
+        asked = self.asked.get((record.node, sender, record.about.opaque)) if self.is_answer(record) else None
+        self.lanes.setdefault(sender)
+        self.lanes.setdefault(record.node)
+        self.items.append((record, FRAME, (sender, asked)))
+
+    def changes(self, record: StepRecord, changes: Sequence[Change]) -> None:
+        """Tell some changes of a step."""
+        for change in changes:
+            self.lanes.setdefault(record.node)
+            self.items.append((record, change.kind, change.values))
+
+    def faults(self, record: StepRecord) -> None:
+        """Tell what the notebook broke or mended in this step."""
+        for change in record.changes if record.kind == "fault" else ():
+            what = change.kind.removeprefix("fault.")
+            words = {"what": MENDED.get(what, what.replace("_", " "))}
+            self.lanes.setdefault(record.node)
+            self.items.append((record, "mended" if what in MENDED else "fault", change.values | words))
+
+    def moments(self) -> MomentsOnDemand:
+        """All that was told, in order."""
+        return MomentsOnDemand(self.items, _moment, self.lanes)
 
     def _sender(self, record: StepRecord) -> str:
         return self.journal[record.cause].node if record.cause >= self.journal.dropped else ""
@@ -135,17 +157,20 @@ class _Follower:
         self.places: dict[tuple[str, int], int] = {}  # (topic, queue id) -> queue offset
 
     def __call__(self, record: StepRecord, change: Change) -> bool:
-        values = plain(change.values)
-        if change.kind in OFFSET_KINDS:
-            return self._is_passed(values)
-        if change.kind == "message.stored" and values["msg_id"] == self.msg_id:
-            self.places[values["topic"], values["queue_id"]] = values["queue_offset"]
-        if self.msg_id in (values.get("msg_id"), *(message["msg_id"] for message in _carried(values))):
+        kind, values = change.kind, change.values
+        if kind in OFFSET_KINDS:
+            return bool(self.places) and self._is_passed(plain(values))
+        if values.get("msg_id") == self.msg_id:
+            if kind == "message.stored":
+                self.places[values["topic"], values["queue_id"]] = values["queue_offset"]
             return True
+        if any(message["msg_id"] == self.msg_id for message in _carried(values)):
+            return True
+        if kind not in ("message.pulled", "message.dispatched") or not self.places:
+            return False
+        values = plain(values)
         place = self.places.get((values.get("topic", ""), values.get("queue_id", -1)))
-        if change.kind == "message.pulled":
-            return place in values["queue_offsets"]
-        return change.kind == "message.dispatched" and place == values["queue_offset"]
+        return bool(place in values["queue_offsets"] if kind == "message.pulled" else place == values["queue_offset"])
 
     def _is_passed(self, values: Mapping[str, Any]) -> bool:
         place = self.places.get((values.get("topic", ""), values.get("queue_id", -1)))
@@ -172,17 +197,24 @@ def _carried(values: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return messages if isinstance(messages, list) else ()
 
 
-def _faults(record: StepRecord) -> list[Moment]:
-    """What the notebook broke or mended in this step."""
-    told = []
-    for change in record.changes if record.kind == "fault" else ():
-        what = change.kind.removeprefix("fault.")
-        kind = "mended" if what in MENDED else "fault"
-        told.append(_moment(record, kind, change.values | {"what": MENDED.get(what, what.replace("_", " "))}))
-    return told
+def _moment(item: tuple[StepRecord, str, Any]) -> Moment:
+    record, kind, values = item
+    return _frame(record, *values) if kind == FRAME else _change(record, kind, values)
 
 
-def _moment(record: StepRecord, kind: str, values: Mapping[str, Any]) -> Moment:
+def _frame(record: StepRecord, sender: str, asked: StepRecord | None) -> Moment:
+    text = _name(record)
+    if asked is not None:
+        text = f"{text.removesuffix(' answer')} to {_name(asked)}"
+    return Moment(record.now_ms, sender, FRAME, text, to=record.node, step=record.step)
+
+
+def _name(record: StepRecord) -> str:
+    """The frame's name without its number."""
+    return record.about_text.rsplit(" #", 1)[0]
+
+
+def _change(record: StepRecord, kind: str, values: Mapping[str, Any]) -> Moment:
     look, sentence = SENTENCES.get(kind) or STEP_SENTENCES[kind]
     known, raw = plain(values), plain(values)
     if kind == "listener.returned" and known.get("status") in ("RECONSUME_LATER", "SUSPEND_CURRENT_QUEUE_A_MOMENT"):

@@ -88,14 +88,29 @@ class Row:
 
 def as_row(item: Any) -> Row:
     """A row of a mapping, a dataclass or a named tuple."""
-    if isinstance(item, Row):
+    return item if isinstance(item, Row) else Row(_values_of(item))
+
+
+def _row_with(values: dict[str, Any]) -> Row:
+    """A row that keeps a dictionary as it is: tables have many rows."""
+    row = Row.__new__(Row)
+    object.__setattr__(row, "_values", values)
+    return row
+
+
+def _values_of(item: Any) -> Mapping[str, Any]:
+    if isinstance(item, dict):
         return item
+    if isinstance(item, Row):
+        values: dict[str, Any] = item._values
+        return values
     if isinstance(item, Mapping):
-        return Row(item)
+        return item
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
-        return Row({field.name: getattr(item, field.name) for field in dataclasses.fields(item)})
+        return {name: getattr(item, name) for name in type(item).__dataclass_fields__}
     if hasattr(item, "_asdict"):
-        return Row(item._asdict())
+        named: dict[str, Any] = item._asdict()
+        return named
     raise UsageError(
         f"a table is made of mappings, dataclasses or named tuples, not of {type(item).__name__}",
         hint="give a list of dictionaries with the same keys",
@@ -123,13 +138,17 @@ class Table(View):
         title: str = "",
         empty: str = "no rows",
     ) -> None:
-        given = [as_row(item) for item in rows]
+        given = [_values_of(item) for item in rows]
         if columns is None:
-            columns = list(dict.fromkeys(name for row in given for name in row._values))
+            seen: dict[str, None] = {}
+            for values in given:
+                if values.keys() != seen.keys():
+                    seen.update(dict.fromkeys(values))
+            columns = list(seen)
         self.columns: tuple[str, ...] = tuple(columns)
         self.title = title
         self.empty = empty
-        self._rows = [Row({name: row._values.get(name) for name in self.columns}) for row in given]
+        self._rows = [_row_with({name: values.get(name) for name in self.columns}) for values in given]
 
     @property
     def rows(self) -> list[Row]:

@@ -12,9 +12,11 @@ Left out: time to scale (days and milliseconds stand side by side; jumps are mar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import Any, overload
 
 from mqlab.views.picture import INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
 from mqlab.views.table import Table, calendar
@@ -55,6 +57,33 @@ class Moment:
     values: tuple[tuple[str, object], ...] = ()
 
 
+class MomentsOnDemand(Sequence[Moment]):
+    """Moments made when they are looked at: a day may have a million of them, and a picture shows eighty.
+
+    ``make`` makes the moment of one item; ``lanes`` names all lanes in the order in which they come up.
+    """
+
+    def __init__(self, items: Sequence[Any], make: Callable[[Any], Moment], lanes: Iterable[str]) -> None:
+        self._items = items
+        self._make = make
+        self.lanes = tuple(lanes)
+
+    @overload
+    def __getitem__(self, index: int) -> Moment: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Moment]: ...
+    def __getitem__(self, index: int | slice) -> Moment | list[Moment]:
+        if isinstance(index, slice):
+            return [self._make(item) for item in self._items[index]]
+        return self._make(self._items[index])
+
+    def __iter__(self) -> Iterator[Moment]:
+        return map(self._make, self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+
 class Timeline(Picture):
     """A picture of moments in order. ``lanes`` fixes the columns and their order, ``start_ms`` the time called +0.
 
@@ -72,9 +101,11 @@ class Timeline(Picture):
         title: str = "",
         start_ms: int | None = None,
     ) -> None:
-        self.moments = tuple(moments)
+        self.moments: Sequence[Moment] = moments if isinstance(moments, MomentsOnDemand) else tuple(moments)
         self._start_ms = start_ms
-        if lanes is None:
+        if lanes is None and isinstance(moments, MomentsOnDemand):
+            lanes = moments.lanes
+        elif lanes is None:
             lanes = tuple(dict.fromkeys(name for m in self.moments for name in (m.lane, m.to) if name))
         self.lanes = tuple(lanes)
         self.title = title
@@ -92,9 +123,10 @@ class Timeline(Picture):
 
     def table(self) -> Table:
         """A row a moment: step, now_ms, after_ms (since the first), node, kind, to, text, and the values noted."""
+        start_ms = self.start_ms
         rows = [
             {
-                "step": m.step, "now_ms": m.now_ms, "after_ms": m.now_ms - self.start_ms,
+                "step": m.step, "now_ms": m.now_ms, "after_ms": m.now_ms - start_ms,
                 "node": m.lane, "kind": m.kind, "to": m.to, "text": m.text, "values": dict(m.values),
             }
             for m in self.moments
@@ -109,7 +141,7 @@ class Timeline(Picture):
         lines = [self.title] if self.title else []
         lines.append(f"{'time':>10}  {head}".rstrip())
         before = self._first_ms()
-        for moment in self._drawn():
+        for moment in self._drawn:
             if moment.now_ms - before >= LONG_PAUSE_MS:
                 lines.append(f"{'⋮':>10}  {duration(moment.now_ms - before)} later")
             before = moment.now_ms
@@ -127,7 +159,7 @@ class Timeline(Picture):
 
     def svg(self) -> str:
         spots = self._lane_spots()
-        drawn = self._drawn()
+        drawn = self._drawn
         pauses = sum(b.now_ms - a.now_ms >= LONG_PAUSE_MS for a, b in pairwise(drawn))
         top = MARGIN + (22 if self.title else 0)
         foot = top + 34 + ROW_PIXELS * (len(drawn) + pauses)
@@ -189,8 +221,8 @@ class Timeline(Picture):
         return spots
 
     def _label_room(self, lane: str) -> int:
-        texts = [text_pixels(m.text) + 24 for m in self._drawn() if m.lane == lane and not m.to]
-        for moment in self._drawn():
+        texts = [text_pixels(m.text) + 24 for m in self._drawn if m.lane == lane and not m.to]
+        for moment in self._drawn:
             if moment.to and lane in (moment.lane, moment.to) and abs(self._gap(moment)) == 1:
                 left = self.lanes[min(self._position(moment.lane), self._position(moment.to))]
                 if left == lane:
@@ -198,7 +230,7 @@ class Timeline(Picture):
         return max([text_pixels(lane) // 2 + 8, *texts])
 
     def _first_ms(self) -> int:
-        drawn = self._drawn()
+        drawn = self._drawn
         return drawn[0].now_ms if drawn else self.start_ms
 
     def _gap(self, moment: Moment) -> int:
@@ -207,12 +239,14 @@ class Timeline(Picture):
     def _position(self, lane: str) -> int:
         return self.lanes.index(lane)
 
+    @cached_property
     def _drawn(self) -> tuple[Moment, ...]:
-        known = tuple(m for m in self.moments if m.lane in self.lanes and (m.to is None or m.to in self.lanes))
-        return known[:MAX_ROWS_DRAWN]
+        lanes = frozenset(self.lanes)
+        known = (m for m in self.moments if m.lane in lanes and (m.to is None or m.to in lanes))
+        return tuple(islice(known, MAX_ROWS_DRAWN))
 
     def _rest(self) -> list[str]:
-        more = len(self.moments) - len(self._drawn())
+        more = len(self.moments) - len(self._drawn)
         return [f"… {more} more moments; .table() has all {len(self.moments)}"] if more else []
 
     def __repr__(self) -> str:
