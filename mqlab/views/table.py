@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, overload
 from markupsafe import Markup
 
 from mqlab.errors import UsageError
+from mqlab.views.on_demand import OnDemand
 from mqlab.views.text_width import cut, pad, printable, width
 from mqlab.views.view import View
 from mqlab.wire.message import MessageQueue
@@ -121,6 +122,7 @@ class Table(View):
     """Rows with the same columns, in order.
 
     ``columns`` chooses and orders them (default: as they first appear). A value that a row lacks is None, shown as "-".
+    With ``columns``, rows that are OnDemand stay so.
 
     >>> print(Table([{"topic": "订单", "lag": 12}, {"topic": "orders", "lag": 0}], title="Lag"))
     Lag
@@ -138,6 +140,13 @@ class Table(View):
         title: str = "",
         empty: str = "no rows",
     ) -> None:
+        self.title = title
+        self.empty = empty
+        self._rows: Sequence[Row]
+        if columns is not None and isinstance(rows, OnDemand):
+            self.columns: tuple[str, ...] = tuple(columns)
+            self._rows = OnDemand(rows, lambda item: self._row(_values_of(item)))
+            return
         given = [_values_of(item) for item in rows]
         if columns is None:
             seen: dict[str, None] = {}
@@ -145,10 +154,11 @@ class Table(View):
                 if values.keys() != seen.keys():
                     seen.update(dict.fromkeys(values))
             columns = list(seen)
-        self.columns: tuple[str, ...] = tuple(columns)
-        self.title = title
-        self.empty = empty
-        self._rows = [_row_with({name: values.get(name) for name in self.columns}) for values in given]
+        self.columns = tuple(columns)
+        self._rows = [self._row(values) for values in given]
+
+    def _row(self, values: Mapping[str, Any]) -> Row:
+        return _row_with({name: values.get(name) for name in self.columns})
 
     @property
     def rows(self) -> list[Row]:
@@ -219,7 +229,7 @@ class Table(View):
         return [f"… {more} more rows; .to_pandas() has all {len(self._rows)}"] if more > 0 else []
 
     def _is_number(self, name: str) -> bool:
-        values = [row._values[name] for row in self._rows if row._values[name] is not None]
+        values = [row._values[name] for row in self._rows[:MAX_ROWS_SHOWN] if row._values[name] is not None]
         return bool(values) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
 
     def __iter__(self) -> Iterator[Row]:
@@ -240,7 +250,7 @@ class Table(View):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
-        return self.columns == other.columns and self._rows == other._rows
+        return self.columns == other.columns and list(self._rows) == list(other._rows)
 
     __hash__ = None  # type: ignore[assignment]  # equal by content, and content may hold unhashable values
 

@@ -12,12 +12,13 @@ Left out: time to scale (days and milliseconds stand side by side; jumps are mar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import Any, overload
+from typing import Any
 
+from mqlab.views.on_demand import OnDemand
 from mqlab.views.picture import INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
 from mqlab.views.table import Table, calendar
 from mqlab.views.text_width import pad, width
@@ -30,6 +31,7 @@ LOOKS = {
     "other": Look("#5b6472", "dot", "anything else"),
     "frame": Look("#5b6472", "arrow", "a call or an answer on the network"),
 }
+COLUMNS = ("step", "now_ms", "after_ms", "node", "kind", "to", "text", "values")
 MAX_ROWS_DRAWN = 80
 LONG_PAUSE_MS = 1000  # from here on a jump in time gets a line of its own
 ROW_PIXELS = 28
@@ -57,31 +59,12 @@ class Moment:
     values: tuple[tuple[str, object], ...] = ()
 
 
-class MomentsOnDemand(Sequence[Moment]):
-    """Moments made when they are looked at: a day may have a million of them, and a picture shows eighty.
-
-    ``make`` makes the moment of one item; ``lanes`` names all lanes in the order in which they come up.
-    """
+class MomentsOnDemand(OnDemand[Moment]):
+    """Moments made when they are looked at; ``lanes`` names all their lanes in the order in which they come up."""
 
     def __init__(self, items: Sequence[Any], make: Callable[[Any], Moment], lanes: Iterable[str]) -> None:
-        self._items = items
-        self._make = make
+        super().__init__(items, make)
         self.lanes = tuple(lanes)
-
-    @overload
-    def __getitem__(self, index: int) -> Moment: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Moment]: ...
-    def __getitem__(self, index: int | slice) -> Moment | list[Moment]:
-        if isinstance(index, slice):
-            return [self._make(item) for item in self._items[index]]
-        return self._make(self._items[index])
-
-    def __iter__(self) -> Iterator[Moment]:
-        return map(self._make, self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
 
 
 class Timeline(Picture):
@@ -124,14 +107,14 @@ class Timeline(Picture):
     def table(self) -> Table:
         """A row a moment: step, now_ms, after_ms (since the first), node, kind, to, text, and the values noted."""
         start_ms = self.start_ms
-        rows = [
-            {
+
+        def row(m: Moment) -> dict[str, Any]:
+            return {
                 "step": m.step, "now_ms": m.now_ms, "after_ms": m.now_ms - start_ms,
                 "node": m.lane, "kind": m.kind, "to": m.to, "text": m.text, "values": dict(m.values),
-            }
-            for m in self.moments
-        ]  # fmt: skip
-        return Table(rows, title=self.title, empty="nothing happened")
+            }  # fmt: skip
+
+        return Table(OnDemand(self.moments, row), columns=COLUMNS, title=self.title, empty="nothing happened")
 
     def text(self) -> str:
         if not self.moments:
