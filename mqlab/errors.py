@@ -44,7 +44,8 @@ class UsageError(MqlabError, ValueError):
 class CorruptionError(MqlabError):
     """Bytes that are not what the format says.
 
-    ``where`` names the file, ``offset`` the position in it or in the log, ``expected`` and ``found`` the difference.
+    ``what`` is wrong, ``where`` names the file, ``offset`` the position in it or in the log, ``expected`` and ``found``
+    the difference; the text says all of it.
     """
 
     code = "corruption"
@@ -63,6 +64,7 @@ class CorruptionError(MqlabError):
         place += f" at offset {offset}" if offset is not None else ""
         difference = f": expected {expected}, found {found}" if expected is not None or found is not None else ""
         super().__init__(f"{text}{place}{difference}", hint=hint)
+        self.what = text
         self.where = where
         self.offset = offset
         self.expected = expected

@@ -5,7 +5,7 @@ Mirrors: MessageExt; the fixed fields come from the layout table of mqlab.wire, 
     fixed fields     an 88-byte window over the file, gathered by position, read as the struct that LAYOUT describes
                      (100 or 112 bytes where a host is IPv6: rows are grouped by the two bits of their sys_flag)
     variable fields  one Arrow array with starts and ends interleaved over the file; its even slots are taken
-    properties       tags, keys and the unique key by a pattern over the raw text; the whole map row by row
+    properties       taken apart once for tags, keys, the unique key and the map: mqlab.arrow.property_columns
 
 Left out: INNER_BATCH units; dictionary-encoded topics.
 """
@@ -21,17 +21,16 @@ import numpy
 import pyarrow
 import pyarrow.compute
 
+from mqlab.arrow.property_columns import PAIRS, PropertyColumns, as_text, slices
 from mqlab.arrow.ranges import LogRange
 from mqlab.arrow.units import Positions, raise_corrupt
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.wire import properties as property_text
 from mqlab.wire import property_names, sys_flag
 from mqlab.wire.compression import decompressed_body
 from mqlab.wire.host import V4_SIZE, V6_SIZE, decode_host
-from mqlab.wire.record_layout import LAYOUT, MAGIC_V1
+from mqlab.wire.record_layout import LAYOUT, MAGIC_V1, MAGIC_V2
 
 TIME = pyarrow.timestamp("us", tz="UTC")
-PAIRS = pyarrow.map_(pyarrow.string(), pyarrow.string())
 _NUMBERS = {"i32": pyarrow.int32(), "i64": pyarrow.int64()}
 _NUMPY = {"i8": ">i1", "i16": ">i2", "i32": ">i4", "i64": ">i8"}
 _BODY = [spec.name for spec in LAYOUT].index("body")
@@ -106,11 +105,12 @@ def _window(host_kinds: int) -> numpy.dtype[numpy.void]:
 
 
 _WINDOWS = [_window(kinds) for kinds in range(4)]
-_SYS_FLAG_AT = _WINDOWS[0].fields["sys_flag"][1]  # type: ignore[index]  # the same in all four
+_FIXED_SIZES = numpy.array([window.itemsize for window in _WINDOWS])
+_HEX = numpy.array([f"{byte:02X}".encode() for byte in range(256)]).view(numpy.uint16)  # two letters for each byte
 
 
 class Units:
-    """Some units of one file as columns. Raises CorruptionError when the parts of a unit do not add up.
+    """Some units of one file as columns. Raises CorruptionError for a unit that is not one, or does not add up.
 
     ``positions`` are places in the file, ascending, each with at least the smallest unit behind it in the range.
     """
@@ -119,72 +119,69 @@ class Units:
         self._view = view
         self._where = where
         self._bytes = numpy.frombuffer(view, dtype=numpy.uint8)
+        self._end = min(where.end - where.file_start, len(view))
+        self._properties: PropertyColumns | None = None
         self.positions = positions
-        end = min(where.end - where.file_start, len(view))
-        self._check(positions + _WINDOWS[0].itemsize <= end, numpy.arange(len(positions)))
-        kinds = self._be("i4", positions + _SYS_FLAG_AT) >> 4 & 3
-        self._groups: list[tuple[Any, Any]] = []  # (row numbers, structs) for each kind of hosts
-        self._number: dict[str, Any] = {}
-        self._fixed_size = numpy.zeros(len(positions), dtype=numpy.int64)
-        for kind, window in enumerate(_WINDOWS):
-            rows = numpy.flatnonzero(kinds == kind)
-            if len(rows):
-                self._check(positions[rows] + window.itemsize <= end, rows)
-                self._groups.append((rows, self._gather(positions[rows], window)))
-                self._fixed_size[rows] = window.itemsize
+        self._require(positions + _WINDOWS[0].itemsize <= self._end, positions)
+        smallest = self._gather(positions, _WINDOWS[0])
+        magic, stored = smallest["magic"], smallest["physical_offset"]
+        self._wide = magic != MAGIC_V1
+        self._require(((magic == MAGIC_V2) | ~self._wide) & (stored == positions + where.file_start), positions)
+        kinds = smallest["sys_flag"] >> 4 & 3  # sys_flag stands before the hosts: at the same place in all four
+        self._groups: list[tuple[Any, Any]] = [(slice(None), smallest)]  # (rows, structs) for each kind of hosts
+        self._fixed_size: Any = _WINDOWS[0].itemsize
+        if kinds.any():
+            self._fixed_size = _FIXED_SIZES[kinds]
+            self._require(positions + self._fixed_size <= self._end, positions)
+            rows_of = ((numpy.flatnonzero(kinds == kind), window) for kind, window in enumerate(_WINDOWS))
+            self._groups = [(rows, self._gather(positions[rows], window)) for rows, window in rows_of if len(rows)]
         self._measure()
 
     def __len__(self) -> int:
         return len(self.positions)
 
-    def _gather(self, positions: Positions, window: numpy.dtype[numpy.void]) -> Any:
-        """The structs that begin at these positions: every place of the file seen as one, some copied."""
-        places = len(self._bytes) - window.itemsize + 1
-        size = window.itemsize
-        every = numpy.ndarray((places,), dtype=f"V{size}", buffer=self._view, strides=(1,))
-        return every[positions].view(window)
+    def _every(self, kind: str) -> Any:
+        """The file seen as this kind of value at each of its places."""
+        size = numpy.dtype(kind).itemsize
+        return numpy.ndarray((max(len(self._view) - size + 1, 0),), kind, self._view, 0, (1,))
 
-    def _be(self, kind: str, positions: Any) -> Any:
-        """Big-endian numbers at any positions, as native int64."""
-        size = int(kind[1:])
-        number = numpy.zeros(len(positions), dtype=numpy.int64)
-        for place in range(size):
-            number = number << 8 | self._bytes[positions + place]
-        return number - (number >> (8 * size - 1) << 8 * size)  # the sign
+    def _gather(self, positions: Positions, window: numpy.dtype[numpy.void]) -> Any:
+        """The structs that begin at these positions, copied."""
+        return self._every(f"V{window.itemsize}")[positions].view(window)
 
     def number(self, name: str) -> Any:
         """A fixed numeric field of every unit, in native byte order."""
-        if name not in self._number:
-            values = numpy.zeros(len(self), dtype=numpy.int64)
-            for rows, structs in self._groups:
-                values[rows] = structs[name]
-            self._number[name] = values
-        return self._number[name]
+        rows, structs = self._groups[0]
+        kind = structs.dtype[name].newbyteorder("=")
+        if len(self._groups) == 1:
+            return structs[name].astype(kind)
+        values = numpy.empty(len(self), dtype=kind)
+        for rows, structs in self._groups:
+            values[rows] = structs[name]
+        return values
 
     def _measure(self) -> None:
         """Find where body, topic and properties stand, and that they end where the unit does. As wire's ``measure``."""
-        everything = numpy.arange(len(self))
         unit_end = self.positions + self.number("total_size")
-        self._check(unit_end <= min(self._where.end - self._where.file_start, len(self._bytes)), everything)
+        self._require(unit_end <= self._end, self.positions)
         self.body_at = self.positions + self._fixed_size
         self.body_end = self.body_at + numpy.maximum(self.number("body_length"), 0)
-        wide = self.number("magic") != MAGIC_V1
-        self.topic_at = self.body_end + 1 + wide
-        self._check(self.topic_at <= unit_end, everything)
-        topic_length = self._be("i1", self.body_end)
-        rows = numpy.flatnonzero(wide)
-        topic_length[rows] = self._be("i2", self.body_end[rows])
-        self._check(topic_length >= 0, everything)
+        self.topic_at = self.body_end + 1 + self._wide
+        self._require(self.topic_at <= unit_end, self.positions)
+        topic_length = self._every("i1")[self.body_end].astype(numpy.int64)
+        if self._wide.any():
+            wide = numpy.flatnonzero(self._wide)
+            topic_length[wide] = self._every(">i2")[self.body_end[wide]]
         self.topic_end = self.topic_at + topic_length
         self.properties_at = self.topic_end + 2
-        self._check(self.properties_at <= unit_end, everything)
-        self.properties_end = self.properties_at + numpy.maximum(self._be("i2", self.topic_end), 0)
-        self._check(self.properties_end == unit_end, everything)
+        self._require((topic_length >= 0) & (self.properties_at <= unit_end), self.positions)
+        properties_length = self._every(">i2")[self.topic_end].astype(numpy.int64)
+        self.properties_end = self.properties_at + numpy.maximum(properties_length, 0)
+        self._require(self.properties_end == unit_end, self.positions)
 
-    def _check(self, good: Any, rows: Any) -> None:
-        bad = numpy.flatnonzero(~good)
-        if len(bad):
-            raise_corrupt(self._view, self._where, int(self.positions[rows[bad[0]]]))
+    def _require(self, good: Any, positions: Positions) -> None:
+        if not good.all():
+            raise_corrupt(self._view, self._where, int(positions[numpy.argmin(good)]))
 
     def batch(self, names: Sequence[str]) -> pyarrow.RecordBatch:
         """The columns asked for. The batch is a copy: the file may be let go."""
@@ -193,28 +190,20 @@ class Units:
 
     def column(self, name: str) -> pyarrow.Array:
         """One column of COLUMNS."""
-        maker = getattr(self, f"_{name}", None)
+        maker = getattr(self, f"_column_{name}", None)
         if maker is not None:
             return maker()
         if COLUMNS[name].type == TIME:
-            return pyarrow.array(self.number(name) * 1000, type=pyarrow.int64()).cast(TIME)
+            return pyarrow.array(self.number(name) * 1000).view(TIME)
         if name in ("born_host", "store_host"):
             return self._host(name)
-        return pyarrow.array(self.number(name), type=pyarrow.int64()).cast(COLUMNS[name].type)
+        return pyarrow.array(self.number(name))
 
-    def _variable(self, starts: Any, ends: Any) -> pyarrow.Array:
-        """The bytes from each start to its end, as binary."""
-        between = numpy.empty(2 * len(self) + 1, dtype=numpy.int32)
-        between[0:-1:2], between[1:-1:2], between[-1] = starts, ends, ends[-1] if len(self) else 0
-        buffers = [None, pyarrow.py_buffer(between), pyarrow.py_buffer(self._view)]
-        slots = pyarrow.Array.from_buffers(pyarrow.binary(), 2 * len(self), buffers)
-        return slots.take(pyarrow.array(numpy.arange(0, 2 * len(self), 2)))
+    def _column_topic(self) -> pyarrow.Array:
+        return as_text(slices(self._view, self.topic_at, self.topic_end))
 
-    def _topic(self) -> pyarrow.Array:
-        return as_text(self._variable(self.topic_at, self.topic_end))
-
-    def _body(self) -> pyarrow.Array:
-        bodies = self._variable(self.body_at, self.body_end)
+    def _column_body(self) -> pyarrow.Array:
+        bodies = slices(self._view, self.body_at, self.body_end)
         compressed = numpy.flatnonzero(self.number("sys_flag") & sys_flag.COMPRESSED)
         if not len(compressed):
             return bodies
@@ -228,61 +217,61 @@ class Units:
             return decompressed_body(body, int(self.number("sys_flag")[row]))
         except CorruptionError as error:
             raise CorruptionError(
-                error.text, where=self._where.path, offset=self._where.file_start + int(self.body_at[row]),
+                error.what, where=self._where.path, offset=self._where.file_start + int(self.body_at[row]),
                 expected=error.expected, found=error.found,
                 hint="leave out the column body to read the rest: option('columns', ...)",
             ) from error
 
-    def _property_text(self) -> pyarrow.Array:
-        return as_text(self._variable(self.properties_at, self.properties_end))
+    def _property_columns(self) -> PropertyColumns:
+        if self._properties is None:
+            self._properties = PropertyColumns(slices(self._view, self.properties_at, self.properties_end))
+        return self._properties
 
-    def _properties(self) -> pyarrow.Array:
-        texts = self._property_text().to_pylist()
-        return pyarrow.array([list(property_text.decode(text).items()) for text in texts], type=PAIRS)
+    def _column_properties(self) -> pyarrow.Array:
+        return self._property_columns().maps()
 
-    def _property(self, name: str) -> pyarrow.Array:
-        """One property of every unit, null where it is missing: the last that is not empty counts, as in decode."""
-        pattern = f"(?s)^(?:.*\x02)?{name}\x01(?P<value>[^\x02]+)"
-        found = pyarrow.compute.extract_regex(self._property_text(), pattern)
-        return pyarrow.compute.struct_field(found, "value")
+    def _column_tags(self) -> pyarrow.Array:
+        return self._property_columns().column(property_names.TAGS)
 
-    def _tags(self) -> pyarrow.Array:
-        return self._property(property_names.TAGS)
+    def _column_keys(self) -> pyarrow.Array:
+        return self._property_columns().column(property_names.KEYS)
 
-    def _keys(self) -> pyarrow.Array:
-        return self._property(property_names.KEYS)
+    def _column_msg_id(self) -> pyarrow.Array:
+        unique = self._property_columns().column(property_names.UNIQ_KEY)
+        return pyarrow.compute.coalesce(unique, self._column_offset_msg_id()) if unique.null_count else unique
 
-    def _msg_id(self) -> pyarrow.Array:
-        return pyarrow.compute.coalesce(self._property(property_names.UNIQ_KEY), self._offset_msg_id())
-
-    def _offset_msg_id(self) -> pyarrow.Array:
-        offsets = self.number("physical_offset").astype(">i8").tobytes().hex().upper()
-        hosts = [host.hex().upper() for host in self._raw_hosts("store_host")]
-        return pyarrow.array(
-            [host + offsets[16 * row : 16 * row + 16] for row, host in enumerate(hosts)], type=pyarrow.string()
-        )
-
-    def _raw_hosts(self, name: str) -> list[bytes]:
-        found = [b""] * len(self)
-        for rows, structs in self._groups:
-            column = structs[name]
-            for row, host in zip(rows.tolist(), column.tolist(), strict=True):
-                found[row] = host
-        return found
+    def _column_offset_msg_id(self) -> pyarrow.Array:
+        found = [hex_text(structs["store_host"], structs["physical_offset"]) for _, structs in self._groups]
+        return self._in_order(found)
 
     def _host(self, name: str) -> pyarrow.Array:
-        return pyarrow.array([host_text(host) for host in self._raw_hosts(name)], type=pyarrow.string())
+        """Hosts as text; each different one is written once."""
+        found = []
+        for _, structs in self._groups:
+            different, which = numpy.unique(structs[name], return_inverse=True)
+            texts = pyarrow.array([host_text(host.tobytes()) for host in different], type=pyarrow.string())
+            found.append(texts.take(pyarrow.array(which)))
+        return self._in_order(found)
 
-    def _broker_name(self) -> pyarrow.Array:
-        return pyarrow.array([self._where.broker_name] * len(self), type=pyarrow.string())
+    def _in_order(self, parts: list[pyarrow.Array]) -> pyarrow.Array:
+        """The arrays of the groups as one, in the order of the rows."""
+        if len(parts) == 1:
+            return parts[0]
+        rows = numpy.concatenate([rows for rows, _ in self._groups])
+        return pyarrow.concat_arrays(parts).take(pyarrow.array(numpy.argsort(rows)))
+
+    def _column_broker_name(self) -> pyarrow.Array:
+        return pyarrow.repeat(pyarrow.scalar(self._where.broker_name, pyarrow.string()), len(self))
 
 
-def as_text(raw: pyarrow.Array) -> pyarrow.Array:
-    """Bytes as text; bytes that are not UTF-8 become U+FFFD, as everywhere in mqlab."""
-    try:
-        return raw.cast(pyarrow.string())
-    except pyarrow.ArrowInvalid:
-        return pyarrow.array([value.decode("utf-8", "replace") for value in raw.to_pylist()], type=pyarrow.string())
+def hex_text(hosts: Any, offsets: Any) -> pyarrow.Array:
+    """Hosts and offsets behind each other as capital hex digits: the offset message id."""
+    count = len(offsets)
+    parts = [numpy.ascontiguousarray(part).view(numpy.uint8).reshape(count, -1) for part in (hosts, offsets)]
+    letters = _HEX[numpy.hstack(parts)]
+    bounds = numpy.arange(0, letters.nbytes + 1, letters.nbytes // count, dtype=numpy.int32)
+    buffers = [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(letters)]
+    return pyarrow.Array.from_buffers(pyarrow.string(), count, buffers)
 
 
 def host_text(raw: bytes) -> str:

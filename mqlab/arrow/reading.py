@@ -2,7 +2,7 @@
 
 Mirrors: nothing in RocketMQ. Lab 10 reads a store with it before Spark does.
 
-    range ─ map the file ─ hop over its units ─ 10,000 at a time ─ choose by topic, queue, time ─ columns ─> RecordBatch
+    range ─ map the file ─ find its units ─ 10,000 at a time ─ choose by topic, queue, time ─ columns ─> RecordBatch
 
 Left out: choosing by tag through the consume queue's tag codes.
 """
@@ -18,10 +18,10 @@ import numpy
 import pyarrow
 import pyarrow.compute
 
+from mqlab.arrow.boundaries import boundaries
 from mqlab.arrow.columns import COLUMNS, Units, schema
 from mqlab.arrow.ranges import LogRange, plan
 from mqlab.arrow.stores import StorePath, find_stores
-from mqlab.arrow.units import unit_positions
 
 BATCH_ROWS = 10_000
 TARGET_BYTES = 64 << 20
@@ -61,7 +61,7 @@ def read_range(
     names = list(COLUMNS) if names is None else names
     with open(where.path, "rb") as file:
         view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # let go when the last batch is made
-    positions = unit_positions(view, where)
+    positions = boundaries(view, where)
     for start in range(0, len(positions), BATCH_ROWS):
         units = Units(view, where, positions[start : start + BATCH_ROWS])
         chosen = selection.rows(units)

@@ -35,7 +35,8 @@ def unit_positions(view: mmap.mmap | bytes, where: LogRange) -> Positions:
     found = []
     at, end = where.start - where.file_start, where.end - where.file_start
     unpack, file_start = _HEAD.unpack_from, where.file_start
-    while at + _HEAD.size <= end:
+    readable = min(end, len(view))  # the file may have become shorter since the range was planned
+    while at + _HEAD.size <= readable:
         size, magic, physical_offset = unpack(view, at)
         if (magic != MAGIC_V1 and magic != MAGIC_V2) or size < SMALLEST_UNIT or physical_offset != file_start + at:
             break
@@ -47,10 +48,14 @@ def unit_positions(view: mmap.mmap | bytes, where: LogRange) -> Positions:
 
 
 def is_blank(view: mmap.mmap | bytes, at: int, end: int) -> bool:
-    """Whether the rest of a file is marked as left empty. RocketMQ's readers do not believe its size."""
+    """Whether the rest of a file is marked as left empty.
+
+    RocketMQ's readers do not look at a blank's size. Here it must lead to the file's end: a unit damaged into a blank
+    would hide every message behind it.
+    """
     if end != len(view) or at + BLANK_SIZE > end:
         return False
-    return struct.unpack_from(">i", view, at + 4)[0] == MAGIC_BLANK  # type: ignore[no-any-return]
+    return struct.unpack_from(">ii", view, at) == (end - at, MAGIC_BLANK)
 
 
 def raise_corrupt(view: mmap.mmap | bytes, where: LogRange, at: int) -> NoReturn:
@@ -61,7 +66,7 @@ def raise_corrupt(view: mmap.mmap | bytes, where: LogRange, at: int) -> NoReturn
         record = decode(memoryview(view)[:end], at)
     except CorruptionError as error:
         raise CorruptionError(
-            error.text, where=where.path,
+            error.what, where=where.path,
             offset=where.file_start + (at if error.offset is None else error.offset),
             expected=error.expected, found=error.found, hint=hint,
         ) from None

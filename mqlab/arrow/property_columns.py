@@ -1,0 +1,129 @@
+"""The properties of many units taken apart at once: one pass finds every name and value, columns are picked from it.
+
+Mirrors: MessageDecoder.string2messageProperties, which takes one text apart; mqlab.wire.properties says what is right.
+Lab 10.
+
+    texts    KEYS 01 k1 k2 02 TAGS 01 paid 02 │ TAGS 01 订单 │ ...          those of all rows, one behind the other
+    token    ├ name ┤    ├ value ┤                                         from a row's begin or an 02 to the next one
+    counts   with an 01 in it, a name before and a value behind; of several of one name the last
+
+Left out: a token of 2 GB or more (a unit's properties have 32,767 bytes at most).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import pyarrow
+
+from mqlab.wire import properties as property_text
+from mqlab.wire.property_names import NAME_VALUE_SEPARATOR, PROPERTY_SEPARATOR
+
+PAIRS = pyarrow.map_(pyarrow.string(), pyarrow.string())
+_MARK, _END = ord(NAME_VALUE_SEPARATOR), ord(PROPERTY_SEPARATOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Places in the texts of all rows: a property each, in order. ``row`` says whose."""
+
+    name_at: Any
+    mark_at: Any
+    end: Any
+    row: Any
+
+
+class PropertyColumns:
+    """The properties of some units; ``texts`` is a binary array without nulls, a row each."""
+
+    def __init__(self, texts: pyarrow.Array) -> None:
+        self._rows = len(texts)
+        self._texts = texts
+        _, offsets, data = texts.buffers()
+        bounds = numpy.frombuffer(offsets, dtype=numpy.int32)[texts.offset : texts.offset + self._rows + 1]
+        self._bounds = bounds.astype(numpy.int64)
+        self._buffer = data if data is not None else pyarrow.py_buffer(b"")
+        self._bytes = numpy.frombuffer(self._buffer, dtype=numpy.uint8)[: self._bounds[-1]]
+        self._tokens = self._take_apart()
+
+    def _take_apart(self) -> Tokens:
+        data, bounds = self._bytes, self._bounds
+        if not len(data):
+            nothing = numpy.zeros(0, dtype=numpy.int64)
+            return Tokens(nothing, nothing, nothing, nothing)
+        begins = numpy.zeros(len(data) + 1, dtype=bool)
+        begins[1:] = data == _END
+        begins[bounds[:-1]] = True
+        begins[-1] = False
+        starts = numpy.flatnonzero(begins)
+        ends = numpy.append(starts[1:], len(data))
+        ends = ends - (data[ends - 1] == _END)
+        marks = numpy.append(numpy.flatnonzero(data == _MARK), len(data))
+        if len(marks) != len(starts) + 1 or (marks[:-1] < starts).any() or (marks[:-1] >= ends).any():
+            marks = marks[numpy.searchsorted(marks, starts)]  # not one a token: the first at or behind each start
+        else:
+            marks = marks[:-1]
+        counts = (marks > starts) & (marks + 1 < ends)
+        if not counts.all():
+            starts, marks, ends = starts[counts], marks[counts], ends[counts]
+        first = numpy.searchsorted(starts, bounds)
+        return Tokens(starts, marks, ends, numpy.repeat(numpy.arange(self._rows), numpy.diff(first)))
+
+    def column(self, name: str) -> pyarrow.Array:
+        """One property of every row as text, null where it is missing."""
+        letters = name.encode()
+        tokens = self._tokens
+        found = numpy.flatnonzero(tokens.mark_at - tokens.name_at == len(letters))
+        for place, letter in enumerate(letters):
+            found = found[self._bytes[tokens.name_at[found] + place] == letter]
+        row = tokens.row[found]
+        starts, ends = numpy.zeros((2, self._rows), dtype=numpy.int64)
+        starts[row], ends[row] = tokens.mark_at[found] + 1, tokens.end[found]  # of several the last is left standing
+        return as_text(slices(self._buffer, starts, ends, missing=ends == 0))
+
+    def maps(self) -> pyarrow.Array:
+        """All properties of every row, in their order."""
+        tokens = self._tokens
+        names = as_text(slices(self._buffer, tokens.name_at, tokens.mark_at))
+        if self._has_repeated(names):  # the last value at the first one's place: left to the plain reader
+            return pyarrow.array([list(property_text.decode(raw).items()) for raw in self._texts.to_pylist()], PAIRS)
+        values = as_text(slices(self._buffer, tokens.mark_at + 1, tokens.end))
+        bounds = numpy.searchsorted(tokens.row, numpy.arange(self._rows + 1)).astype(numpy.int32)
+        return pyarrow.MapArray.from_arrays(bounds, names, values)
+
+    def _has_repeated(self, names: pyarrow.Array) -> bool:
+        """Whether some row has two properties of one name."""
+        encoded = names.dictionary_encode()
+        places = self._tokens.row * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
+        return len(numpy.unique(places)) < len(places)
+
+
+def slices(buffer: Any, starts: Any, ends: Any, missing: Any = None) -> pyarrow.Array:
+    """The bytes from each start to its end, as binary; null where ``missing`` says so. Starts never fall.
+
+    One Arrow array over the buffer with starts and ends interleaved, of which every other slot is taken.
+    """
+    count = len(starts)
+    if missing is not None:
+        present = numpy.flatnonzero(~missing)
+        places = numpy.zeros(count, dtype=numpy.int64)
+        places[present] = numpy.arange(len(present)) * 2
+        wanted = pyarrow.array(places, mask=missing)
+        starts, ends = starts[present], ends[present]
+    else:
+        wanted = pyarrow.array(numpy.arange(0, 2 * count, 2))
+    bounds = numpy.empty(2 * len(starts) + 1, dtype=numpy.int32)
+    bounds[0:-1:2], bounds[1:-1:2], bounds[-1] = starts, ends, ends[-1] if len(ends) else 0
+    buffers = [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(buffer)]
+    return pyarrow.Array.from_buffers(pyarrow.binary(), 2 * len(starts), buffers).take(wanted)
+
+
+def as_text(raw: pyarrow.Array) -> pyarrow.Array:
+    """Bytes as text; bytes that are not UTF-8 become U+FFFD, as everywhere in mqlab."""
+    try:
+        return raw.cast(pyarrow.string())
+    except pyarrow.ArrowInvalid:
+        values = [value if value is None else value.decode("utf-8", "replace") for value in raw.to_pylist()]
+        return pyarrow.array(values, type=pyarrow.string())
