@@ -8,7 +8,7 @@ Mirrors: BrokerController; every lab runs at least one.
     start      tables from their files · store recovered · listen · first registration · timers armed
     shutdown   goodbye to the name servers · timers off · tables to their files · store closed · channels closed
 
-Left out: replication (the slave's half), POP, the second ("VIP") port, thread pools per kind of request.
+Left out: POP, the second ("VIP") port, thread pools per kind of request.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from mqlab.broker.pulling import Pulling
 from mqlab.broker.putting import Putter
 from mqlab.broker.queue_locks import QueueLocks
 from mqlab.broker.registration import Registration
+from mqlab.broker.replication.replication import Replication
+from mqlab.broker.replication.roles import handlers_of_role, settings_of_role
 from mqlab.broker.runtime_info import RuntimeInfo
 from mqlab.broker.schedule import DelayOffsetTable, Schedule
 from mqlab.broker.send_back import SendBack
@@ -73,11 +75,13 @@ class Broker:
         name_servers: Iterable[str] = (),
         memory_bytes: int | None = None,
     ) -> None:
+        config, store_config = settings_of_role(config, store_config or StoreConfig())
         self.ports = ports
         self.config = config
+        self.is_slave = store_config.is_slave
         self.ip = ports.ip
         self.address = f"{ports.ip}:{config.listen_port}"
-        self.ha_address = f"{ports.ip}:{config.listen_port + 1}"
+        self.ha_address = f"{ports.ip}:{store_config.ha_listen_port or config.listen_port + 1}"
         self.store_host = (ports.ip, config.listen_port)
         self.started_ms = self.now_ms()
         self.is_running = False
@@ -86,7 +90,7 @@ class Broker:
             store_directory,
             files=ports.files,
             clock=ports.clock,
-            config=store_config or StoreConfig(),
+            config=store_config,
             store_host=self.store_host,
             note=ports.note,
             memory_bytes=memory_bytes,
@@ -95,6 +99,7 @@ class Broker:
         self._make_savers(store_directory)
         self._make_services()
         self.remoting = Remoting(ports, self._handlers(), on_channel_closed=self.membership.channel_closed)
+        self.replication = Replication(self)
         self.registration = Registration(self, name_servers)
 
     # -- parts
@@ -204,7 +209,8 @@ class Broker:
 
     def _handlers(self) -> Mapping[int, Handler]:
         """Request code -> handler. Mirrors BrokerController.registerProcessor."""
-        return {int(code): answering(handle) for code, handle in {**self._of_clients(), **self._of_tools()}.items()}
+        handlers = handlers_of_role(self, {**self._of_clients(), **self._of_tools()})
+        return {int(code): answering(handle) for code, handle in handlers.items()}
 
     def _of_clients(self) -> Mapping[RequestCode, Answering]:
         """What producers and consumers ask."""
@@ -269,6 +275,7 @@ class Broker:
             code.QUERY_TOPICS_BY_CONSUMER: groups.query_topics_by_consumer,
             code.QUERY_SUBSCRIPTION_BY_CONSUMER: groups.query_subscription_by_consumer,
             code.GET_BROKER_RUNTIME_INFO: info.get_broker_runtime_info,
+            code.GET_BROKER_HA_STATUS: lambda *asked: self.replication.get_broker_ha_status(*asked),
             code.VIEW_BROKER_STATS_DATA: info.view_broker_stats_data,
             code.GET_BROKER_CONFIG: info.get_broker_config,
             code.UPDATE_BROKER_CONFIG: info.update_broker_config,
@@ -297,8 +304,10 @@ class Broker:
         self.remoting.listen(self.address)
         for saver in self._savers:
             saver.start()
-        self.schedule.start()
-        self.transaction_check.start()
+        self.replication.start()
+        if not self.is_slave:
+            self.schedule.start()
+            self.transaction_check.start()
         self.registration.start()
 
     def shutdown(self) -> None:
@@ -307,6 +316,7 @@ class Broker:
             return
         self.registration.stop()
         self.is_running = False
+        self.replication.stop()
         self.held_pulls.clear()
         self.membership.stop()
         self.broadcast_offsets.stop()
@@ -358,7 +368,9 @@ class Broker:
         properties: Mapping[str, str],
     ) -> None:
         """A message became readable. Mirrors NotifyMessageArrivingListener."""
-        if topic == names.SCHEDULE_TOPIC:
+        if self.is_slave:
+            self.replication.messages_dispatched += 1
+        elif topic == names.SCHEDULE_TOPIC:
             self.schedule.arrived(queue_id, tags_code)
         elif topic == names.HALF_TOPIC or topic == names.OP_HALF_TOPIC:
             self.transaction_check.look()

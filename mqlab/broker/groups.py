@@ -87,24 +87,23 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
 
     def decode(self, text: str) -> None:
         """Take over a file's groups, over the predefined ones. Raises CorruptionError."""
-        try:
-            value = java_json.loads(text)
-            loaded = {
-                name: SubscriptionGroupConfig.from_value(group)
-                for name, group in value["subscriptionGroupTable"].items()
-            }
-            forbidden = {
-                group: {topic: int(bits) for topic, bits in topics.items()}
-                for group, topics in value.get("forbiddenTable", {}).items()
-            }
-            version = value.get("dataVersion")
-            self.data_version = DataVersion.from_value(version) if version else self.data_version
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CorruptionError(
-                "groups cannot be read", expected='{"subscriptionGroupTable":{"billing":{…}}}', found=error
-            ) from error
+        version, loaded, forbidden = _parsed(text)
+        self.data_version = version or self.data_version
         self._groups.update(loaded)
         self.forbidden = forbidden
+
+    def take_over(self, text: str) -> bool:
+        """A slave's table becomes its master's (the answer to request 201); False when it is that already.
+
+        Forbidden bits stay as they are. Raises CorruptionError. Mirrors syncSubscriptionGroupConfig.
+        """
+        version, groups, _ = _parsed(text)
+        if version == self.data_version:
+            return False
+        self._groups = groups
+        self.data_version = version or self.data_version
+        self._on_changed()
+        return True
 
     def _advance(self) -> None:
         self.data_version = self.data_version.next(self._now_ms())
@@ -121,3 +120,24 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
 
     def __repr__(self) -> str:
         return f"<GroupTable: {len(self._groups)} groups, version {self.data_version.counter}>"
+
+
+def _parsed(
+    text: str,
+) -> tuple[DataVersion | None, dict[str, SubscriptionGroupConfig], dict[str, dict[str, int]]]:
+    """Version, groups and forbidden bits of a file's or an answer's text. Raises CorruptionError."""
+    try:
+        value = java_json.loads(text)
+        groups = {
+            name: SubscriptionGroupConfig.from_value(group) for name, group in value["subscriptionGroupTable"].items()
+        }
+        forbidden = {
+            group: {topic: int(bits) for topic, bits in topics.items()}
+            for group, topics in value.get("forbiddenTable", {}).items()
+        }
+        version = value.get("dataVersion")
+        return (DataVersion.from_value(version) if version else None), groups, forbidden
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CorruptionError(
+            "groups cannot be read", expected='{"subscriptionGroupTable":{"billing":{…}}}', found=error
+        ) from error

@@ -169,19 +169,21 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
 
     def decode(self, text: str) -> None:
         """Take over a file's text. Raises CorruptionError when it is not a table of offsets."""
-        try:
-            value = java_json.loads(text)
-            table = {
-                key: {int(queue_id): int(offset) for queue_id, offset in queues.items()}
-                for key, queues in value.get("offsetTable", {}).items()
-            }
-            version = value.get("dataVersion")
-            self.data_version = DataVersion.from_value(version) if version else self.data_version
-        except (ValueError, TypeError, AttributeError) as error:
-            raise CorruptionError(
-                "consumer offsets cannot be read", expected='{"offsetTable":{"topic@group":{0:5}}}', found=error
-            ) from error
-        self.offset_table = table
+        version, self.offset_table = _parsed(text)
+        self.data_version = version or self.data_version
+
+    def take_over(self, text: str) -> bool:
+        """A slave takes its master's offsets (the answer to request 43): each topic@group there replaces the own one,
+        also backwards; others stay. Raises CorruptionError. Mirrors SlaveSynchronize.syncConsumerOffset.
+        """
+        version, table = _parsed(text)
+        before = dict(self.offset_table)
+        self.offset_table.update(table)
+        self.data_version = version or self.data_version
+        changed = self.offset_table != before
+        if changed:
+            self._on_changed()
+        return changed
 
     def _pairs(self) -> list[tuple[str, str]]:
         """(topic, group) of each key; keys of broadcasting groups have a third part and are left out, as in Java."""
@@ -211,3 +213,19 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
 
 def _key(topic: str, group: str) -> str:
     return f"{topic}{SEPARATOR}{group}"
+
+
+def _parsed(text: str) -> tuple[DataVersion | None, dict[str, Queues]]:
+    """Version and offsets of a file's or an answer's text. Raises CorruptionError."""
+    try:
+        value = java_json.loads(text)
+        table = {
+            key: {int(queue_id): int(offset) for queue_id, offset in queues.items()}
+            for key, queues in value.get("offsetTable", {}).items()
+        }
+        version = value.get("dataVersion")
+        return (DataVersion.from_value(version) if version else None), table
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CorruptionError(
+            "consumer offsets cannot be read", expected='{"offsetTable":{"topic@group":{0:5}}}', found=error
+        ) from error

@@ -76,8 +76,17 @@ class Registration:
         content = RegisterBrokerBody(
             topic_config_table=table, data_version=self._broker.topics.data_version, filter_server_list=[]
         ).to_json()
+        answers: list[RemotingCommand] = []
+
+        def answered(answer: RemotingCommand) -> None:
+            if answer.code == ResponseCode.SUCCESS:
+                answers.append(answer)
+                self.registered += 1
+                if len(answers) == 1:  # name servers may disagree: the first to answer counts
+                    self._take_over(answer)
+
         for server in self.name_servers:
-            self._send(server, self._register_request(content)).then(self._answered, lambda error: None)
+            self._send(server, self._register_request(content)).then(answered, lambda error: None)
 
     def _as_shown(self, topic: TopicConfig) -> TopicConfig:
         """A topic as clients may use it: what the broker as a whole does not allow, none of its topics does."""
@@ -112,10 +121,10 @@ class Registration:
     def _send(self, server: str, request: RemotingCommand) -> Promise[RemotingCommand]:
         return self._broker.remoting.invoke(server, request, self._broker.config.register_broker_timeout_mills)
 
-    def _answered(self, answer: RemotingCommand) -> None:
-        if answer.code != ResponseCode.SUCCESS:
-            return
-        self.registered += 1
+    def _take_over(self, answer: RemotingCommand) -> None:
+        """Where a slave's master is, and which topics are ordered. Mirrors handleRegisterBrokerResult."""
+        told = answer.ext_fields
+        self._broker.replication.registered(told.get("haServerAddr"), told.get("masterAddr"))
         if answer.body:
             table = java_json.loads(answer.body.decode("utf-8", "replace")).get("table") or {}
             self._broker.topics.set_order(table)

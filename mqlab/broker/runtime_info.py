@@ -50,16 +50,17 @@ class RuntimeInfo:
         store, stats, cluster = broker.store, broker.stats, broker.config.broker_cluster_name
         put = stats.total(BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC, cluster)
         got = stats.total(BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC, cluster)
+        stored = broker.replication.messages_dispatched if broker.is_slave else stats.total(BROKER_PUT_NUMS, cluster)
         earliest = store.message_at(store.min_physical_offset)
         table: dict[str, object] = {
-            "brokerActive": "true",
+            "brokerActive": "false" if broker.is_slave else "true",
             "brokerVersion": "479",
             "brokerVersionDesc": VERSION_TEXT,
             "bootTimestamp": broker.started_ms,
             "runtime": f"[ {(broker.now_ms() - broker.started_ms) // 1000} seconds ]",
             "putTps": f"{stats.minute_tps(BROKER_PUT_NUMS, cluster)} ",
             "getTransferredTps": f"{stats.minute_tps(BROKER_GET_NUMS, cluster)} ",
-            "putMessageTimesTotal": max(stats.total(BROKER_PUT_NUMS, cluster), 1),
+            "putMessageTimesTotal": max(stored, 1),
             "msgPutTotalYesterdayMorning": 0,
             "msgPutTotalTodayMorning": 0,
             "msgPutTotalTodayNow": put,

@@ -78,6 +78,17 @@ class DelayOffsetTable(Mapping[int, int]):
                 "delay offsets cannot be read", expected='{"offsetTable":{1:10}}', found=error
             ) from error
 
+    def take_over(self, text: str) -> bool:
+        """A slave's table becomes its master's (the answer to request 45); False when it is that already.
+
+        Raises CorruptionError. Mirrors SlaveSynchronize.syncDelayOffset.
+        """
+        before = self._offsets
+        self.decode(text)
+        if self._offsets != before:
+            self._on_changed()
+        return self._offsets != before
+
     def __getitem__(self, level: int) -> int:
         return self._offsets[level]
 

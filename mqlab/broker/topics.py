@@ -167,6 +167,19 @@ class TopicTable(Mapping[str, TopicConfig]):
         if changed:
             self._advance(changed)
 
+    def take_over(self, text: str) -> bool:
+        """A slave's table becomes its master's (the answer to request 21); False when it is that already.
+
+        Raises CorruptionError. Mirrors SlaveSynchronize.syncTopicConfig.
+        """
+        version, topics = _parsed(text)
+        if version == self.data_version:
+            return False
+        self._topics = topics
+        self.data_version = version or self.data_version
+        self._on_changed([])
+        return True
+
     def touch(self) -> None:
         """Advance the version although no topic changed: what the broker allows of them did."""
         self._advance([])
@@ -192,15 +205,8 @@ class TopicTable(Mapping[str, TopicConfig]):
 
     def decode(self, text: str) -> None:
         """Take over a file's topics, over those made at start. Raises CorruptionError."""
-        try:
-            value = java_json.loads(text)
-            loaded = {name: TopicConfig.from_value(topic) for name, topic in value["topicConfigTable"].items()}
-            version = value.get("dataVersion")
-            self.data_version = DataVersion.from_value(version) if version else self.data_version
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise CorruptionError(
-                "topics cannot be read", expected='{"topicConfigTable":{"orders":{…}}}', found=error
-            ) from error
+        version, loaded = _parsed(text)
+        self.data_version = version or self.data_version
         self._topics.update(loaded)
 
     def _made(self, config: TopicConfig, by: str) -> TopicConfig:
@@ -224,6 +230,19 @@ class TopicTable(Mapping[str, TopicConfig]):
 
     def __repr__(self) -> str:
         return f"<TopicTable: {len(self._topics)} topics, version {self.data_version.counter}>"
+
+
+def _parsed(text: str) -> tuple[DataVersion | None, dict[str, TopicConfig]]:
+    """Version and topics of a file's or an answer's text. Raises CorruptionError."""
+    try:
+        value = java_json.loads(text)
+        topics = {name: TopicConfig.from_value(topic) for name, topic in value["topicConfigTable"].items()}
+        version = value.get("dataVersion")
+        return (DataVersion.from_value(version) if version else None), topics
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CorruptionError(
+            "topics cannot be read", expected='{"topicConfigTable":{"orders":{…}}}', found=error
+        ) from error
 
 
 def _counts(config: TopicConfig) -> dict[str, int]:

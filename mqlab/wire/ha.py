@@ -38,9 +38,6 @@ class HaReport:
         """
         return _REPORT.pack(self.physical_offset)
 
-    def __str__(self) -> str:
-        return f"HA_REPORT {self.physical_offset}"
-
 
 @dataclass(frozen=True, slots=True)
 class HaBlock:
@@ -60,10 +57,6 @@ class HaBlock:
         '00000000 00000000 00000003 e4b8ad'
         """
         return _HEADER.pack(self.physical_offset, len(self.data)) + self.data
-
-    def __str__(self) -> str:
-        size = len(self.data)
-        return f"HA_BLOCK {self.physical_offset} +{size}" if size else f"HA_HEARTBEAT {self.physical_offset}"
 
 
 class ReportReader:

@@ -1,0 +1,76 @@
+"""What a broker's role changes: its id, its share of memory, and which requests it turns away.
+
+Mirrors: BrokerStartup's checks, and rejectRequest of SendMessageProcessor and PullMessageProcessor. Lab 02.
+
+    ASYNC_MASTER, SYNC_MASTER   broker id 0, whatever is configured
+    SLAVE                       broker id above 0; 10 points less of the memory's share counts as "in memory"
+
+    asked of a slave            10 310 320 36   2  [REJECTREQUEST]…      11 361   2, unless slaveReadEnable
+                                37              11 SLAVE_NOT_AVAILABLE   222      1 (offset_resets)
+
+Left out: acting masters (enableSlaveActingMaster).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mqlab.broker.config import MASTER_ID, BrokerConfig
+from mqlab.errors import UsageError
+from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.remoting.requests import Answer, Answering, Refused
+from mqlab.store.config import StoreConfig
+from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.command import RemotingCommand
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+REJECTED = "[REJECTREQUEST]system busy, start flow control for a while"
+SLAVE_MEMORY_RATIO_LESS = 10
+SENDS = (
+    RequestCode.SEND_MESSAGE,
+    RequestCode.SEND_MESSAGE_V2,
+    RequestCode.SEND_BATCH_MESSAGE,
+    RequestCode.CONSUMER_SEND_MSG_BACK,
+)
+PULLS = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE)
+
+
+def settings_of_role(config: BrokerConfig, store: StoreConfig) -> tuple[BrokerConfig, StoreConfig]:
+    """The settings as the role makes them. Raises UsageError for a slave without an id of its own."""
+    if not store.is_slave:
+        return dataclasses.replace(config, broker_id=MASTER_ID), store
+    if config.broker_id <= MASTER_ID:
+        raise UsageError(
+            f"Slave's brokerId must be > 0, not {config.broker_id}",
+            hint="broker_id=1 for the first slave of a broker_name, 2 for the second",
+        )
+    ratio = store.access_message_in_memory_max_ratio - SLAVE_MEMORY_RATIO_LESS
+    return config, dataclasses.replace(store, access_message_in_memory_max_ratio=ratio)
+
+
+def handlers_of_role(broker: Broker, handlers: Mapping[RequestCode, Answering]) -> Mapping[RequestCode, Answering]:
+    """A slave's handlers: the same, but for what it turns away."""
+    if not broker.is_slave:
+        return handlers
+
+    def reject(channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        raise Refused(ResponseCode.SYSTEM_BUSY, REJECTED)
+
+    def pull(channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        if not broker.config.slave_read_enable:
+            raise Refused(ResponseCode.SYSTEM_BUSY, REJECTED)
+        return handlers[RequestCode(request.code)](channel, request, reply)
+
+    def end_transaction(channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        raise Refused(ResponseCode.SLAVE_NOT_AVAILABLE)
+
+    return {
+        **handlers,
+        **dict.fromkeys(SENDS, reject),
+        **dict.fromkeys(PULLS, pull),
+        RequestCode.END_TRANSACTION: end_transaction,
+    }

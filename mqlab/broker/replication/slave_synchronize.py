@@ -1,0 +1,95 @@
+"""A slave copies what is not in the log: topics, offsets, delay offsets and groups, asked of the master now and then.
+
+Mirrors: SlaveSynchronize and BrokerController.syncBroker. Lab 02.
+
+    start          10 s, 13 s, 16 s …   the clock looks; it acts when more than 60 s have passed since the last time
+    61 s           21  topics            if versions differ: the master's table takes the place of the own
+                   43  consumer offsets  always: each topic@group of the master replaces the own; others stay
+                   45  delay offsets     always
+                   201 groups            as topics
+    124 s, 187 s   again
+
+No master known: nothing is asked. What a slave is told by clients meanwhile lives until the next round replaces it.
+Left out: message request modes (402, POP), the timer wheel's checkpoint and metrics (60, 61).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mqlab.errors import MqlabError
+from mqlab.ports import Deadline, next_on_grid
+from mqlab.promises import Flow, flow
+from mqlab.wire.codes import RequestCode, ResponseCode, request_name
+from mqlab.wire.command import RemotingCommand
+from mqlab.wire.command import request as make_request
+
+if TYPE_CHECKING:
+    from mqlab.broker.broker import Broker
+
+FIRST_LOOK_MS = 10_000
+LOOK_PERIOD_MS = 3_000
+SYNC_AFTER_MS = 60_000
+TIMEOUT_MS = 3_000
+
+
+class SlaveSynchronize:
+    """The copying of one slave. ``master_address``: the master's normal port, None while no name server knows it."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._deadline: Deadline | None = None
+        self._started_ms = 0
+        self.master_address: str | None = None
+        self.rounds = 0
+
+    def start(self) -> None:
+        """Count from now on."""
+        self._started_ms = self._broker.now_ms()
+        self._arm()
+
+    def stop(self) -> None:
+        """Ask no more."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _arm(self) -> None:
+        earliest_ms = self._broker.now_ms() + SYNC_AFTER_MS + 1
+        due_ms = next_on_grid(earliest_ms, LOOK_PERIOD_MS, self._started_ms + FIRST_LOOK_MS)
+        self._deadline = self._broker.ports.clock.call_at(due_ms, self._tick, "slave.synchronize")
+
+    def _tick(self) -> None:
+        self._arm()
+        self.sync_all()
+
+    @flow
+    def sync_all(self) -> Flow[None]:
+        """One round; what fails is left for the next one."""
+        broker, address = self._broker, self.master_address
+        if address is None or address == broker.address:
+            return
+        self.rounds += 1
+        yield self._copy(address, RequestCode.GET_ALL_TOPIC_CONFIG, broker.topics.take_over)
+        yield self._copy(address, RequestCode.GET_ALL_CONSUMER_OFFSET, broker.offset_table.take_over)
+        yield self._copy(address, RequestCode.GET_ALL_DELAY_OFFSET, broker.delay_offset_table.take_over)
+        yield self._copy(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, broker.groups.take_over)
+
+    @flow
+    def _copy(self, address: str, code: RequestCode, take_over: Callable[[str], bool]) -> Flow[None]:
+        ports = self._broker.ports
+        try:
+            answer: RemotingCommand = yield self._broker.remoting.invoke(address, make_request(code), TIMEOUT_MS)
+            if answer.code != ResponseCode.SUCCESS:
+                ports.note("slave.synchronize_failed", what=request_name(code), error=f"{answer.code}: {answer.remark}")
+                return
+            changed = take_over((answer.body or b"").decode("utf-8"))
+        except (MqlabError, UnicodeDecodeError) as error:
+            ports.note("slave.synchronize_failed", what=request_name(code), error=str(error))
+            return
+        if changed:
+            ports.note("slave.synchronized", what=request_name(code), master=address)
+
+    def __repr__(self) -> str:
+        return f"<SlaveSynchronize from {self.master_address}: {self.rounds} rounds>"
