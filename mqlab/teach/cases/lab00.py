@@ -107,11 +107,16 @@ def _judge_find(queue_offset: int, right: tuple[int, bytes, list[str]], found: o
         return Finding(rule, where, right[0], found[0])
     if found[1] != right[1]:
         rule = "The unit is as many bytes of the log as the entry's bytes 8 to 11 say, from the physical offset on"
-        return Finding(rule, where, right[1], found[1])
+        return Finding(rule, where, _said(right[1]), _said(found[1]))
     if found[2] != right[2]:
         rule = "A group is past a message when the offset it reads next is greater than the message's"
         return Finding(rule, f"{where}: the groups past it", right[2], found[2])
     return None
+
+
+def _said(unit: object) -> object:
+    """Bytes by their number and their ends: two units look alike in their first hundred."""
+    return f"{len(unit)} bytes: {unit[:8].hex(' ', 4)} … {unit[-8:].hex(' ', 4)}" if isinstance(unit, bytes) else unit
 
 
 # lab00.timeline and lab00.crash ----------------------------------------------------------------------------------
@@ -161,19 +166,20 @@ def _seen_and_known(lab: Lab, message: Any, group: str) -> tuple[int | None, int
     return seen, None
 
 
-DAY_RULES = (
-    "A message is stored when the broker writes it: the moment of its message.stored",
-    "A group first sees a message at its own first listener.started for it",
-    "The broker knows that a group is past a message from the group's first offset.committed greater than its offset",
-)
+DAY_RULES = {
+    "stored_ms": "A message is stored when the broker writes it: the moment of its message.stored",
+    "seen_ms": "A group first sees a message at its own first listener.started for it",
+    "known_ms": "The broker knows that a group is past a message from the group's first offset.committed that is "
+    "greater than its offset",
+}
 
 
 def _judge_day(who: str, right: tuple[int | None, ...], found: object) -> Finding | None:
     if not isinstance(found, tuple) or len(found) != 3:
         return Finding("read_day returns a tuple (stored_ms, seen_ms, known_ms)", who, right, found)
-    for rule, expected, got in zip(DAY_RULES, right, found, strict=True):
+    for (name, rule), expected, got in zip(DAY_RULES.items(), right, found, strict=True):
         if got != expected:
-            return Finding(rule, who, expected, got)
+            return Finding(rule, f"{who}: {name}", expected, got)
     return None
 
 
@@ -191,15 +197,19 @@ def _crash_case(seed: int) -> Case:
         found = answers["stand"](rows, groups)
         if not isinstance(found, dict):
             return Finding("stand returns a dictionary: group -> next queue offset", "the result", right, found)
+        one_more = {group: offset + 1 for group, offset in right.items() if offset}
         for group in groups:
             if found.get(group) != right[group]:
-                return Finding(_crash_rule(right[group]), group, right[group], found.get(group))
+                all_one_more = all(found.get(name) == offset for name, offset in one_more.items())
+                return Finding(_crash_rule(right[group], all_one_more), group, right[group], found.get(group))
         return None
 
     return Case(f"both consumers killed, seed {seed}", run)
 
 
-def _crash_rule(right: int) -> str:
+def _crash_rule(right: int, all_one_more: bool) -> str:
+    if right and all_one_more:
+        return "A committed offset is the next message to read: add nothing to what the broker was told"
     if right == 0:
         return "A group of which the broker was told nothing begins a young queue at offset 0"
     return "After a crash a group goes on from the last offset the broker was told, not from what its client remembered"

@@ -75,15 +75,25 @@ def judge_lookup(answers: Answers, disk: made.QueueOnDisk) -> Finding | None:
         first = max(number for number in entries if number <= reading.committed or number == min(entries))
         at = 20 * (reading.committed - first)
         raw = entries[first][at : at + 20].hex(" ", 4)
-        where = f"committed {reading.committed}: byte {at} of {20 * first:020d}: {raw}"
+        where = f"committed {reading.committed}: its entry is at byte {at} of file {20 * first:020d}: {raw}"
         if not isinstance(found, tuple) or len(found) != 2:
-            return Finding("read_next returns a tuple (unit, next offset)", where, right, found)
+            return Finding("read_next returns a tuple (unit, next offset)", where, _said(right), found)
         if reading.unit is None:
-            return Finding(END_RULE, where, right, found)
+            return Finding(END_RULE, where, _said(right), _said(found))
         if found[0] == units.get(reading.committed + 1) or found[0] == reading.unit or found[0] is None:
-            return Finding(NEXT_RULE if found[0] is not None else ENTRY_RULE, where, right, found)
-        return Finding(_wrong_file(reading, found[0]), where, right, found)
+            rule = NEXT_RULE if found[0] is not None else ENTRY_RULE
+            return Finding(rule, where, _said(right), _said(found))
+        return Finding(_wrong_file(reading, found[0]), where, _said(right), _said(found))
     return None
+
+
+def _said(answer: tuple[object, object]) -> tuple[object, object]:
+    """An answer with its unit as a reader tells it from others: by its number, not by its first hundred bytes."""
+    unit, next_offset = answer
+    if isinstance(unit, bytes) and record.check(unit).kind == record.UNIT:
+        one = record.decode(unit)
+        return f"the unit of {one.topic} {one.queue_offset}, {len(unit)} bytes", next_offset
+    return (f"{len(unit)} bytes: {unit[:12].hex(' ', 4)}" if isinstance(unit, bytes) else unit), next_offset
 
 
 def _wrong_file(reading: made.Reading, unit: object) -> str:
@@ -108,8 +118,14 @@ def judge_tags(answers: Answers, codes: list[tuple[str | None, bytes]]) -> Findi
         if not isinstance(found, bytes) or len(found) != 8:
             return Finding("tag_bytes returns the 8 bytes of the entry", where, right, found)
         at = next(at for at in range(8) if found[at] != right[at])
-        return Finding(_tag_rule(tags, found, right), f"{where}: byte {at} of 8", right.hex(" "), found.hex(" "))
+        rule = _tag_rule(tags, found, right)
+        if rule == UNITS_RULE and tags is not None:
+            where += f" ({len(tags)} characters, {len(tags.encode())} bytes in UTF-8, {len(utf16_units(tags))} units)"
+        return Finding(rule, f"{where}: byte {at} of 8", right.hex(" "), found.hex(" "))
     return None
+
+
+UNITS_RULE = "Java hashes the 16-bit units of UTF-16: not bytes, and an emoji is two of them"
 
 
 def _tag_rule(tags: str | None, found: bytes, right: bytes) -> str:
@@ -120,8 +136,7 @@ def _tag_rule(tags: str | None, found: bytes, right: bytes) -> str:
             "The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative one"
         )
     if not tags.isascii():
-        units, size = len(utf16_units(tags)), len(tags.encode())
-        return f"Java hashes UTF-16 units: {tags!r} has {len(tags)} characters, {size} bytes, {units} units"
+        return UNITS_RULE
     return "hash = 31 * hash + unit over the whole text, as it is, cut to 32 bits"
 
 
@@ -146,6 +161,10 @@ def judge_index(answers: Answers, data: bytes, questions: list[made.Question]) -
         slot = key_hash % made.SLOTS
         at = table.slot_position(slot)
         where = f"{asked.topic}#{asked.key}: slot {slot} at byte {at}: {data[at : at + 4].hex(' ')}"
+        (newest,) = struct.unpack_from(">i", data, at)
+        if newest:
+            begin = table.entry_position(newest)
+            where += f", so entry {newest} at byte {begin}: {data[begin : begin + 20].hex(' ', 4)}"
         if not isinstance(found, list):
             return Finding("places returns a list of physical offsets", where, asked.right, found)
         return Finding(_index_rule(table, key_hash, asked, found), where, asked.right, found)

@@ -1,6 +1,6 @@
 # exercise: lab01.tags
 # belief: a text is its UTF-8 bytes
-# says: Java hashes UTF-16 units
+# says: Java hashes the 16-bit units of UTF-16
 import struct
 
 
