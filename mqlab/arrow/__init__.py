@@ -1,11 +1,45 @@
-"""A commit log as Arrow columns: numpy and pyarrow, no Spark.
+"""A store as Arrow columns: numpy and pyarrow, no Spark; from there to pandas, polars and DuckDB.
 
-Mirrors: nothing in RocketMQ. Lab 10 and whatever wants a store as a table (Spark, pandas, polars, DuckDB) stand on it.
+Mirrors: nothing in RocketMQ. Lab 10 and whatever wants a store as a table stand on it.
 
-    stores   which stores a path means
-    ranges   a store cut into pieces that can be read apart, each beginning and ending between two units
-    units    where the units of a range stand
-    columns  the table of columns, and units -> RecordBatch
+    stores      which stores a path means              property_columns  properties of many units taken apart at once
+    ranges      pieces of a log that are read apart    columns           the table of columns, units -> RecordBatch
+    units       where units stand: the plain hop       reading           a range, or whole stores
+    boundaries  the same by many cursors
 
-Left out: consume queues, the index and the config files.
+>>> import tempfile
+>>> from mqlab.store import MessageStore
+>>> from mqlab.wire.message import Message
+>>> folder = tempfile.TemporaryDirectory()
+>>> directory = f"{folder.name}/broker-a"
+>>> with MessageStore.open(directory, mapped_file_size_commit_log=4096) as store:
+...     for text in ("paid", "оплачен", "已付款", "🚚"):
+...         _ = store.put(Message("orders", text.encode(), tags="paid", keys=f"order-{len(text)}"))
+
+>>> table = read_table(directory, ["topic", "queue_offset", "keys", "body"])     # a folder of stores will do, too
+>>> table.num_rows, table.column_names
+(4, ['topic', 'queue_offset', 'keys', 'body'])
+>>> print(table.select(["keys", "queue_offset"]).to_pandas())
+      keys  queue_offset
+0  order-4             0
+1  order-7             1
+2  order-3             2
+3  order-1             3
+
+For a log larger than memory: batches of 10,000 rows, of chosen messages only.
+
+>>> for batch in read_batches(directory, ["keys"], Selection(topics=("orders",), queues=(0,))):
+...     print(batch.column("keys").to_pylist())
+['order-4', 'order-7', 'order-3', 'order-1']
+
+polars: ``polars.from_arrow(read_table(directory))``. DuckDB sees Arrow objects by their variable's name:
+``log = read_batches(directory, ["topic"]); duckdb.sql("SELECT topic, count(*) FROM log GROUP BY topic")``.
+
+Left out: index files; writing.
 """
+
+from mqlab.arrow.columns import COLUMNS, schema
+from mqlab.arrow.reading import Selection, read_batches, read_table
+from mqlab.arrow.stores import Store, find_stores
+
+__all__ = ["COLUMNS", "Selection", "Store", "find_stores", "read_batches", "read_table", "schema"]

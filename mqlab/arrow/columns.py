@@ -21,7 +21,7 @@ import numpy
 import pyarrow
 import pyarrow.compute
 
-from mqlab.arrow.property_columns import PAIRS, PropertyColumns, as_text, slices
+from mqlab.arrow.property_columns import PAIRS, PropertyColumns, as_text, numbers, slices
 from mqlab.arrow.ranges import LogRange
 from mqlab.arrow.units import Positions, raise_corrupt
 from mqlab.errors import CorruptionError, UsageError
@@ -194,10 +194,10 @@ class Units:
         if maker is not None:
             return maker()
         if COLUMNS[name].type == TIME:
-            return pyarrow.array(self.number(name) * 1000).view(TIME)
+            return numbers(self.number(name) * 1000, TIME)
         if name in ("born_host", "store_host"):
             return self._host(name)
-        return pyarrow.array(self.number(name))
+        return numbers(self.number(name), COLUMNS[name].type)
 
     def _column_topic(self) -> pyarrow.Array:
         return as_text(slices(self._view, self.topic_at, self.topic_end))
@@ -250,7 +250,7 @@ class Units:
         for _, structs in self._groups:
             different, which = numpy.unique(structs[name], return_inverse=True)
             texts = pyarrow.array([host_text(host.tobytes()) for host in different], type=pyarrow.string())
-            found.append(texts.take(pyarrow.array(which)))
+            found.append(texts.take(numbers(which, pyarrow.int64())))
         return self._in_order(found)
 
     def _in_order(self, parts: list[pyarrow.Array]) -> pyarrow.Array:
@@ -258,7 +258,7 @@ class Units:
         if len(parts) == 1:
             return parts[0]
         rows = numpy.concatenate([rows for rows, _ in self._groups])
-        return pyarrow.concat_arrays(parts).take(pyarrow.array(numpy.argsort(rows)))
+        return pyarrow.concat_arrays(parts).take(numbers(numpy.argsort(rows), pyarrow.int64()))
 
     def _column_broker_name(self) -> pyarrow.Array:
         return pyarrow.repeat(pyarrow.scalar(self._where.broker_name, pyarrow.string()), len(self))

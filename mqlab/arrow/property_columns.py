@@ -47,6 +47,7 @@ class PropertyColumns:
         self._buffer = data if data is not None else pyarrow.py_buffer(b"")
         self._bytes = numpy.frombuffer(self._buffer, dtype=numpy.uint8)[: self._bounds[-1]]
         self._tokens = self._take_apart()
+        self._name_lengths = self._tokens.mark_at - self._tokens.name_at
 
     def _take_apart(self) -> Tokens:
         data, bounds = self._bytes, self._bounds
@@ -75,7 +76,7 @@ class PropertyColumns:
         """One property of every row as text, null where it is missing."""
         letters = name.encode()
         tokens = self._tokens
-        found = numpy.flatnonzero(tokens.mark_at - tokens.name_at == len(letters))
+        found = numpy.flatnonzero(self._name_lengths == len(letters))
         for place, letter in enumerate(letters):
             found = found[self._bytes[tokens.name_at[found] + place] == letter]
         row = tokens.row[found]
@@ -96,8 +97,10 @@ class PropertyColumns:
     def _has_repeated(self, names: pyarrow.Array) -> bool:
         """Whether some row has two properties of one name."""
         encoded = names.dictionary_encode()
-        places = self._tokens.row * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
-        return len(numpy.unique(places)) < len(places)
+        which = numpy.frombuffer(encoded.indices.buffers()[1], dtype=numpy.int32)
+        places = self._tokens.row * len(encoded.dictionary) + which
+        places.sort()
+        return bool((places[1:] == places[:-1]).any())
 
 
 def slices(buffer: Any, starts: Any, ends: Any, missing: Any = None) -> pyarrow.Array:
@@ -110,14 +113,23 @@ def slices(buffer: Any, starts: Any, ends: Any, missing: Any = None) -> pyarrow.
         present = numpy.flatnonzero(~missing)
         places = numpy.zeros(count, dtype=numpy.int64)
         places[present] = numpy.arange(len(present)) * 2
-        wanted = pyarrow.array(places, mask=missing)
+        wanted = numbers(places, pyarrow.int64(), missing)
         starts, ends = starts[present], ends[present]
     else:
-        wanted = pyarrow.array(numpy.arange(0, 2 * count, 2))
+        wanted = numbers(numpy.arange(0, 2 * count, 2), pyarrow.int64())
     bounds = numpy.empty(2 * len(starts) + 1, dtype=numpy.int32)
     bounds[0:-1:2], bounds[1:-1:2], bounds[-1] = starts, ends, ends[-1] if len(ends) else 0
     buffers = [None, pyarrow.py_buffer(bounds), pyarrow.py_buffer(buffer)]
     return pyarrow.Array.from_buffers(pyarrow.binary(), 2 * len(starts), buffers).take(wanted)
+
+
+def numbers(values: Any, kind: pyarrow.DataType, missing: Any = None) -> pyarrow.Array:
+    """A numpy array of the width of ``kind`` as an Arrow array, without a copy.
+
+    pyarrow.array would do the same, after a second spent on importing pandas to see whether it is a Series.
+    """
+    present = None if missing is None else pyarrow.py_buffer(numpy.packbits(~missing, bitorder="little"))
+    return pyarrow.Array.from_buffers(kind, len(values), [present, pyarrow.py_buffer(numpy.ascontiguousarray(values))])
 
 
 def as_text(raw: pyarrow.Array) -> pyarrow.Array:

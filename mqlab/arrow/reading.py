@@ -71,14 +71,22 @@ def read_range(
             yield units.batch(names)
 
 
-def read_table(
+def read_batches(
     paths: StorePath | Sequence[StorePath], names: Sequence[str] | None = None, selection: Selection = EVERYTHING
-) -> pyarrow.Table:
-    """Whole stores as one Arrow table, store by store in log order; see ``mqlab.arrow`` for what can be done with it.
+) -> pyarrow.RecordBatchReader:
+    """Whole stores batch by batch, store by store in log order: for logs larger than memory. See ``mqlab.arrow``.
 
-    ``paths``: a store, a folder of stores, or several of either (``find_stores``).
+    ``paths``: a store, a folder of stores, or several of either (``find_stores``). Raises UsageError for a wrong path
+    or column now, CorruptionError when the reading comes to a damaged unit.
     """
     wanted = schema(names)
     ranges = [where for store in find_stores(paths) for where in plan(store, TARGET_BYTES)]
-    batches = [batch for where in ranges for batch in read_range(where, wanted.names, selection)]
-    return pyarrow.Table.from_batches(batches, schema=wanted)
+    batches = (batch for where in ranges for batch in read_range(where, wanted.names, selection))
+    return pyarrow.RecordBatchReader.from_batches(wanted, batches)
+
+
+def read_table(
+    paths: StorePath | Sequence[StorePath], names: Sequence[str] | None = None, selection: Selection = EVERYTHING
+) -> pyarrow.Table:
+    """The same as one Arrow table in memory."""
+    return read_batches(paths, names, selection).read_all()
