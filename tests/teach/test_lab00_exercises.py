@@ -143,7 +143,7 @@ WRONG = [
     ("lab00.timeline", stored_when_the_producer_hears, "stored when the broker writes it"),
     ("lab00.timeline", seen_when_any_group_sees, "its own first listener.started"),
     ("lab00.crash", clients_memory, "not from what its client remembered"),
-    ("lab00.crash", one_more, "the last offset the broker was told"),
+    ("lab00.crash", one_more, "add nothing to what the broker was told"),
     ("lab00.crash", last_handled, "not from what its client remembered"),
     ("lab00.crash", only_those_that_reported, "begins a young queue at offset 0"),
 ]
