@@ -11,11 +11,9 @@ Left out: brokers that are down; messages that a store has deleted; what a group
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mqlab.errors import FilterError
-from mqlab.filter import sql, tags
 from mqlab.runtime.deliveries import Delivery
 from mqlab.wire import names, property_names
 from mqlab.wire.message import MessageExt, MessageQueue
@@ -42,11 +40,7 @@ def absences(lab: Lab, group: str) -> list[Delivery]:
 def _of_broker(
     lab: Lab, name: str, broker: Any, group: str, delivered: set[tuple[MessageQueue, int]], members: list[Any]
 ) -> Iterator[Delivery]:
-    expressions = lab.delivery_book.subscriptions.get(group, {})
-    online = broker.consumers.get(group)
-    for topic, said in expressions.items():
-        known = online.subscriptions.get(topic) if online is not None else None
-        is_sql = known is not None and known.expression_type != "TAG"
+    for topic, wishes in lab.delivery_book.wishes.get(group, {}).items():
         for queue_id in broker.store.topics().get(topic, ()):
             queue = MessageQueue(topic, name, queue_id)
             committed = broker.offset_table.query(group, topic, queue_id)
@@ -57,7 +51,7 @@ def _of_broker(
                     continue
                 message = _message(broker, queue, queue_offset)
                 if message is not None and not _of_an_earlier_life(lab, message, committed):
-                    filtered = queue_offset < passed and _left_out(message, said, is_sql)
+                    filtered = queue_offset < passed and any(wish.wants(message.properties) is False for wish in wishes)
                     yield _row(group, message, queue, FILTERED_BY_BROKER if filtered else NOT_PULLED)
 
 
@@ -78,21 +72,6 @@ def _message(broker: Any, queue: MessageQueue, queue_offset: int) -> MessageExt 
     unit = broker.store.consume_queue_unit(queue.topic, queue.queue_id, queue_offset)
     record = broker.store.message_at(unit.physical_offset) if unit is not None else None
     return MessageExt.from_record(record, queue.broker_name) if record is not None else None
-
-
-def _left_out(message: MessageExt, expressions: Iterable[str], is_sql: bool) -> bool:
-    """Whether one of the subscriptions that the group has had leaves the message out."""
-    for expression in expressions:
-        try:
-            if is_sql:
-                matches = sql.compile(expression).evaluate(message.properties) is True
-            else:
-                matches = tags.parse(expression).matches_text(message.tags)
-        except FilterError:
-            continue
-        if not matches:
-            return True
-    return False
 
 
 def _row(group: str, message: MessageExt, queue: MessageQueue, status: str) -> Delivery:

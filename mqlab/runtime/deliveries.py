@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.runtime.journal import Change, StepRecord
+from mqlab.runtime.wishes import Wish, told_broadcasting, told_wishes
 from mqlab.wire.message import MessageQueue
 
 RUNNING = "RUNNING"
@@ -49,8 +50,9 @@ class DeliveryBook:
         self._open: dict[tuple[str, int], list[Delivery]] = {}
         self._last_returned: dict[str, list[Delivery]] = {}
         self._polled: dict[str, set[tuple[MessageQueue, int]]] = {}
-        self.subscriptions: dict[str, dict[str, list[str]]] = {}
-        """group -> topic -> every expression that a broker was told, in order"""
+        self.wishes: dict[str, dict[str, list[Wish]]] = {}
+        """group -> topic -> everything that a broker was told to be wanted, in order"""
+        self.broadcasting: set[str] = set()
 
     def watch(self, record: StepRecord, change: Change) -> None:
         """Called for every change of every step."""
@@ -64,7 +66,7 @@ class DeliveryBook:
             places = self._polled.setdefault(change.values["group"], set())
             places.update((change.values["queue"], offset) for offset in change.values["queue_offsets"])
         elif change.kind == "subscription.changed":
-            self._subscribed(change.values["group"], change.values["subscriptions"])
+            self._subscribed(record, change.values)
         elif change.kind == "result.discarded":
             for row in self._last_returned.get(record.node, ()):  # told in the same step as what the listener returned
                 row.status = RESULT_DISCARDED
@@ -77,11 +79,14 @@ class DeliveryBook:
         """What lite pull consumers of a group handed to their callers."""
         return self._polled.get(group, set())
 
-    def _subscribed(self, group: str, subscriptions: dict[str, str]) -> None:
-        for topic, expression in subscriptions.items():
-            said = self.subscriptions.setdefault(group, {}).setdefault(topic, [])
-            if expression not in said:
-                said.append(expression)
+    def _subscribed(self, record: StepRecord, values: dict[str, Any]) -> None:
+        group = values["group"]
+        for topic, wish in told_wishes(record, values).items():
+            said = self.wishes.setdefault(group, {}).setdefault(topic, [])
+            if wish not in said:
+                said.append(wish)
+        if told_broadcasting(record, group):
+            self.broadcasting.add(group)
 
     def _started(self, record: StepRecord, values: dict[str, Any]) -> None:
         rows = [self._row(record, values, message, RUNNING) for message in values["messages"]]

@@ -95,9 +95,9 @@ class WhatHappened:
         """What is wrong with how a group fared: LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK."""
         from mqlab.views.verify import verify
 
-        members = [handle.node for handle in self.handles.values() if handle.role == "consumer"]
-        models = {getattr(member.config, "message_model", None) for member in members if member.group == group}
-        return verify(self.journal, group, stuck_after=stuck_after, broadcasting="BROADCASTING" in models)
+        book = self.delivery_book
+        wishes, broadcasting = book.wishes.get(group, {}), group in book.broadcasting
+        return verify(self.journal, group, stuck_after=stuck_after, broadcasting=broadcasting, wishes=wishes)
 
     def snapshot(self: Lab) -> Snapshot:  # type: ignore[misc]
         """Offsets, tables and files of all living brokers as one flat dict, to be compared by ``changes``."""

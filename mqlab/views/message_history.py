@@ -2,19 +2,24 @@
 
 Mirrors: what an operator pieces together from broker logs, message trace and consumer offsets. Used by verify.
 
-    MessageHistory   msg_id  places (queue, offset)  tags  deliveries (client, started, ended, status)
-                     covered: a pull went over it      passed: the group's stored offset went over it
+    MessageHistory   msg_id  place (queue, offset)  properties  deliveries (client, started, ended, status)
+      Reader         who is to get it: the group, or each member when broadcasting
+                     covered: its pull went over it      passed: its offset went over it
 
-Left out: what happened before the journal began, or was dropped from it.
+Left out: messages stored before the journal began, or in steps that were dropped from it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mqlab.wire import names, properties, property_names
+from mqlab.errors import CorruptionError
+from mqlab.runtime.wishes import Wish, told_broadcasting, told_wishes
+from mqlab.wire import batch, names, properties, property_names
+from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
@@ -39,21 +44,40 @@ class Delivery:
         return self.status in GOOD
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One that is to get a message: the whole group (``client`` empty) or a member; and how that went."""
+
+    client: str
+    deliveries: list[Delivery]
+    covered: StepRecord | None
+    passed: StepRecord | None
+
+    @property
+    def good(self) -> list[Delivery]:
+        """The successful deliveries, by when they ended."""
+        return sorted((d for d in self.deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
+
+
 @dataclass(slots=True)
 class MessageHistory:
-    """One message of a topic that the group reads. ``steps``: every record that has to do with it, in order."""
+    """One message of a topic that the group reads. ``steps``: every record that has to do with it, in order.
+
+    ``properties`` None: the journal does not tell them. ``retry``: where its newest copy for a retry was stored.
+    """
 
     msg_id: str
     place: Place
     stored: StepRecord
-    tags: str | None
-    knows_tags: bool
+    properties: Mapping[str, str] | None
     steps: list[StepRecord] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
-    covered: StepRecord | None = None
+    covered: dict[str, StepRecord] = field(default_factory=dict)  # client -> its first pull that went over it
     passed: StepRecord | None = None
     overwritten: StepRecord | None = None
-    sent_back: StepRecord | None = None
+    sent_back: StepRecord | None = None  # the last time
+    retry: StepRecord | None = None
+    retry_passed: StepRecord | None = None
     dead: StepRecord | None = None
     acknowledged: bool = False
 
@@ -62,27 +86,38 @@ class MessageHistory:
         if not self.steps or self.steps[-1] is not record:
             self.steps.append(record)
 
-    @property
-    def good(self) -> list[Delivery]:
-        """Its successful deliveries, by when they ended."""
-        return sorted((d for d in self.deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
-
 
 class GroupHistory:
-    """Reads a journal once. ``messages`` as they were stored; ``subscriptions``: topic, client, expressions."""
+    """Reads a journal once. ``messages`` as they were stored; ``subscriptions``: topic, client, wishes.
 
-    def __init__(self, journal: Iterable[StepRecord], group: str) -> None:
+    ``wishes`` is what is known of the time before the journal begins: topic, wishes.
+    """
+
+    def __init__(
+        self,
+        journal: Iterable[StepRecord],
+        group: str,
+        *,
+        wishes: Mapping[str, Iterable[Wish]] | None = None,
+        broadcasting: bool | None = None,
+    ) -> None:
         self.group = group
         self.messages: list[MessageHistory] = []
-        self.subscriptions: dict[str, dict[str, list[str]]] = {}
+        self.subscriptions: dict[str, dict[str, list[Wish]]] = {
+            topic: {"": list(said)} for topic, said in (wishes or {}).items()
+        }
+        self.broadcasting = bool(broadcasting)
+        self.dropped: int = getattr(journal, "dropped", 0)  # steps of the journal that are not there to be read
+        self._finds_out_broadcasting = broadcasting is None
         self.members: dict[tuple[str, str], bool] = {}  # (broker, client) -> online
         self.ended: dict[str, StepRecord] = {}  # node -> where its last life ended; absent when it lives
         self.last: StepRecord | None = None
-        self._tags_of_id: dict[str, str | None] = {}  # delayed and half messages come to their topic without a frame
+        self._properties_of_id: dict[str, Mapping[str, str]] = {}  # delayed messages come to their topic without them
         self._by_id: dict[str, list[MessageHistory]] = {}
         self._by_place: dict[Place, MessageHistory] = {}
-        self._waiting: dict[MessageQueue, dict[int, MessageHistory]] = {}  # not passed yet
-        self._uncovered: dict[MessageQueue, dict[int, MessageHistory]] = {}
+        self._waiting: dict[MessageQueue, dict[int, MessageHistory]] = {}  # not passed yet, by ascending offset
+        self._retries: dict[MessageQueue, dict[int, MessageHistory]] = {}  # copies not passed yet
+        self._local: dict[tuple[str, MessageQueue], tuple[list[int], list[StepRecord]]] = {}  # members' own offsets
         self._open: dict[tuple[str, int], list[tuple[MessageHistory, Delivery]]] = {}
         for record in journal:
             self.last = record
@@ -95,39 +130,68 @@ class GroupHistory:
         """Whether somebody is online at the journal's end."""
         return any(self.members.values())
 
+    def readers(self, message: MessageHistory) -> list[Reader]:
+        """The group as one, or each member that pulled over the message when every member is to get it."""
+        if not self.broadcasting:
+            covered = next(iter(message.covered.values()), None)
+            return [Reader("", message.deliveries, covered, message.passed)]
+        clients = dict.fromkeys([*message.covered, *(delivery.client for delivery in message.deliveries)])
+        return [
+            Reader(
+                client,
+                [delivery for delivery in message.deliveries if delivery.client == client],
+                message.covered.get(client),
+                self._passed_by(client, message.place),
+            )
+            for client in clients
+        ]
+
+    def _passed_by(self, client: str, place: Place) -> StepRecord | None:
+        offsets, records = self._local.get((client, place[0]), ([], []))
+        first = bisect_right(offsets, place[1])
+        return records[first] if first < len(records) else None
+
     # storing -------------------------------------------------------------------------------------------------------
 
     def _stored(self, record: StepRecord, values: dict[str, Any]) -> None:
         topic, count = values["topic"], values.get("count", 1)
         msg_id = values.get("msg_id") or ""
-        copies = self._by_id.get(msg_id, [])
-        if count == 1 and _brings_properties(record):
-            self._tags_of_id.setdefault(msg_id, _tags(record))
-        for message in copies:
+        brought = _brought_properties(record, count)
+        if count == 1 and brought:
+            self._properties_of_id.setdefault(msg_id, brought[0])
+        for message in self._by_id.get(msg_id, []):
             message.add_step(record)
+        queue = MessageQueue(topic, record.node, values["queue_id"])
+        if topic == names.retry_topic(self.group):
+            self._stored_for_retry(record, queue, values["queue_offset"], msg_id)
         if names.is_system_topic(topic) or topic.startswith((names.RETRY_PREFIX, names.DLQ_PREFIX)):
             return
-        queue = MessageQueue(topic, record.node, values["queue_id"])
-        for offset in range(values["queue_offset"], values["queue_offset"] + count):
-            own_id = msg_id if count == 1 else ""
-            self._new(record, (queue, offset), own_id or f"{topic} {record.node} {queue.queue_id} {offset}")
+        for index in range(count):
+            offset = values["queue_offset"] + index
+            known = brought[index] if index < len(brought) else self._properties_of_id.get(msg_id)
+            own_id = msg_id if count == 1 else (known or {}).get(property_names.UNIQ_KEY, "")
+            self._new(record, (queue, offset), own_id or f"{topic} {record.node} {queue.queue_id} {offset}", known)
 
-    def _new(self, record: StepRecord, place: Place, msg_id: str) -> None:
+    def _new(self, record: StepRecord, place: Place, msg_id: str, known: Mapping[str, str] | None) -> None:
         queue, offset = place
+        waiting = self._waiting.setdefault(queue, {})
         gone = offset
         while (queue, gone) in self._by_place:  # the log ends before them: a power cut took its unsynced end
             before = self._by_place.pop((queue, gone))
+            waiting.pop(gone, None)
             before.overwritten = record
             before.add_step(record)
             gone += 1
-        knows_tags = msg_id in self._tags_of_id
-        message = MessageHistory(msg_id, place, record, self._tags_of_id.get(msg_id), knows_tags)
+        message = MessageHistory(msg_id, place, record, known)
         message.add_step(record)
         self.messages.append(message)
         self._by_id.setdefault(msg_id, []).append(message)
-        self._by_place[place] = message
-        self._waiting.setdefault(queue, {})[offset] = message
-        self._uncovered.setdefault(queue, {})[offset] = message
+        self._by_place[place] = waiting[offset] = message
+
+    def _stored_for_retry(self, record: StepRecord, queue: MessageQueue, offset: int, msg_id: str) -> None:
+        for message in self._by_id.get(msg_id, [])[:1]:
+            message.retry, message.retry_passed = record, None
+            self._retries.setdefault(queue, {})[offset] = message
 
     def _sent(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values.get("send_status") == "SEND_OK":
@@ -139,13 +203,15 @@ class GroupHistory:
     # reading -------------------------------------------------------------------------------------------------------
 
     def _pulled(self, record: StepRecord, values: dict[str, Any]) -> None:
-        waiting = self._uncovered.get(values["queue"])
-        if values["group"] != self.group or not waiting:
+        if values["group"] != self.group:
             return
+        queue = values["queue"]
+        if self.dropped and queue.topic not in self.subscriptions and not queue.topic.startswith(names.RETRY_PREFIX):
+            self.subscriptions[queue.topic] = {}  # when it was subscribed is among the dropped steps
         for offset in range(values["from_offset"], values["next_offset"]):
-            message = waiting.pop(offset, None)
+            message = self._by_place.get((queue, offset))
             if message is not None:
-                message.covered = record
+                message.covered.setdefault(record.node, record)
                 message.add_step(record)
 
     def _find(self, note: Mapping[str, Any]) -> MessageHistory | None:
@@ -192,7 +258,7 @@ class GroupHistory:
     def _back(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] == self.group and "delay_level" in values and values.get("error") is None:
             for message in self._by_id.get(values["msg_id"], []):
-                message.sent_back = message.sent_back or record
+                message.sent_back = record
                 message.add_step(record)
 
     def _dead(self, record: StepRecord, values: dict[str, Any]) -> None:
@@ -202,14 +268,21 @@ class GroupHistory:
                 message.add_step(record)
 
     def _committed(self, record: StepRecord, values: dict[str, Any]) -> None:
-        queue = MessageQueue(values["topic"], record.node, values["queue_id"])
-        waiting = self._waiting.get(queue)
-        if values["group"] != self.group or not waiting:
+        if values["group"] != self.group:
             return
-        for offset in [offset for offset in waiting if offset < values["queue_offset"]]:
-            message = waiting.pop(offset)
+        queue = MessageQueue(values["topic"], record.node, values["queue_id"])
+        for message in _taken_below(self._waiting.get(queue), values["queue_offset"]):
             message.passed = record
             message.add_step(record)
+        for message in _taken_below(self._retries.get(queue), values["queue_offset"]):
+            message.retry_passed = record
+
+    def _updated(self, record: StepRecord, values: dict[str, Any]) -> None:
+        if values["group"] == self.group:
+            offsets, records = self._local.setdefault((record.node, values["queue"]), ([], []))
+            if not offsets or values["commit_offset"] > offsets[-1]:
+                offsets.append(values["commit_offset"])
+                records.append(record)
 
     def _reset(self, record: StepRecord, values: dict[str, Any]) -> None:
         self._committed(record, values)
@@ -224,10 +297,12 @@ class GroupHistory:
     def _subscribed(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] != self.group:
             return
-        for topic, expression in values["subscriptions"].items():
+        for topic, wish in told_wishes(record, values).items():
             said = self.subscriptions.setdefault(topic, {}).setdefault(values["client"], [])
-            if expression not in said:
-                said.append(expression)
+            if wish not in said:
+                said.append(wish)
+        if self._finds_out_broadcasting:
+            self.broadcasting = self.broadcasting or told_broadcasting(record, self.group)
 
     def _joined(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] == self.group:
@@ -239,8 +314,8 @@ class GroupHistory:
 
     def _node_ended(self, record: StepRecord, values: dict[str, Any]) -> None:
         self.ended[record.node] = record
-        for batch in [batch for batch in self._open if batch[0] == record.node]:
-            for message, _ in self._open.pop(batch):  # a new life counts its batches anew
+        for call in [call for call in self._open if call[0] == record.node]:
+            for message, _ in self._open.pop(call):  # a new life counts its batches anew
                 message.add_step(record)
 
 
@@ -254,6 +329,7 @@ _HANDLERS = {
     "message.sent_back": GroupHistory._back,
     "message.dead": GroupHistory._dead,
     "offset.committed": GroupHistory._committed,
+    "offset.updated": GroupHistory._updated,
     "offset.reset": GroupHistory._reset,
     "subscription.changed": GroupHistory._subscribed,
     "member.joined": GroupHistory._joined,
@@ -263,11 +339,24 @@ _HANDLERS = {
 }
 
 
-def _brings_properties(record: StepRecord) -> bool:
-    return record.about is not None and ("i" in record.about.ext_fields or "properties" in record.about.ext_fields)
+def _taken_below(waiting: dict[int, MessageHistory] | None, offset: int) -> list[MessageHistory]:
+    """Take what waits below an offset out; offsets were put in ascending."""
+    taken = []
+    while waiting and (first := next(iter(waiting))) < offset:
+        taken.append(waiting.pop(first))
+    return taken
 
 
-def _tags(record: StepRecord) -> str | None:
-    """The tags of the message that a send request brought."""
+def _brought_properties(record: StepRecord, count: int) -> list[Mapping[str, str]]:
+    """The properties of the messages that a send request brought, in order; none for any other step."""
+    if record.about is None:
+        return []
     fields = record.about.ext_fields
-    return properties.decode(fields.get("i") or fields.get("properties") or "").get(property_names.TAGS)
+    if count > 1 or record.about.code == RequestCode.SEND_BATCH_MESSAGE:
+        try:
+            items = batch.decode(record.about.body or b"")
+        except CorruptionError:
+            return []
+        return [properties.decode(item.properties.decode("utf-8", "replace")) for item in items]
+    text = fields.get("i") or fields.get("properties")
+    return [properties.decode(text or "")] if "i" in fields or "properties" in fields else []

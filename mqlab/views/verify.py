@@ -2,20 +2,22 @@
 
 Mirrors: the checkers of Jepsen and Maelstrom, with the words RocketMQ users have. Labs 04, 05, 06 and 09 ask it.
 
-    LOST           confirmed past it, given to a listener, never finished; or the log ended before it after a power cut
+    LOST           confirmed past it (or past its last retry), given to a listener, never finished; or the log ended
+                   before it after a power cut
     SKIPPED        confirmed past it, no listener ever got it though the group wants it
     DUPLICATED     finished more than once
     REDELIVERED    given to a listener again after a delivery that did not succeed
     OUT_OF_ORDER   first finished after a later message of its queue
     STUCK          in a listener, or waiting though members are online, for longer than allowed
 
-What a subscription leaves out for everybody is no anomaly; dead letters are counted, not judged.
-Left out: what happened before the journal began; SQL filters are believed.
+What a subscription (tags or SQL) leaves out for everybody is no anomaly; dead letters are counted, not judged; of a
+broadcasting group each member is judged by itself. A journal that dropped steps is judged from there on, and says so.
+Left out: what was stored before the journal begins; consumers that pull by hand (nobody knows what they finished).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -23,9 +25,9 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from mqlab.durations import milliseconds
-from mqlab.errors import FilterError, UsageError
-from mqlab.filter import tags
-from mqlab.views.message_history import Delivery, GroupHistory, MessageHistory
+from mqlab.errors import UsageError
+from mqlab.runtime.wishes import Wish, is_wanted
+from mqlab.views.message_history import Delivery, GroupHistory, MessageHistory, Reader
 from mqlab.views.table import Table
 from mqlab.views.view import View, folded_text
 from mqlab.wire.message import MessageQueue
@@ -70,8 +72,9 @@ class Anomaly:
 class Verdict(View):
     """What is wrong with a group's run, worst first by the step it began; empty when all is well."""
 
-    def __init__(self, group: str, anomalies: Sequence[Anomaly], messages: int, dead: int) -> None:
+    def __init__(self, group: str, anomalies: Sequence[Anomaly], messages: int, dead: int, dropped: int = 0) -> None:
         self.group = group
+        self.dropped = dropped
         self.anomalies = sorted(anomalies, key=lambda each: (each.step, KINDS.index(each.kind), each.msg_id))
         self.messages = messages
         self.dead = dead
@@ -104,7 +107,10 @@ class Verdict(View):
     def _headline(self) -> str:
         counted = ", ".join(f"{count} {kind}" for kind, count in self.counts().items()) or "nothing is wrong"
         dead = f", {self.dead} dead" if self.dead else ""
-        return f"{self.group}: {self.messages} messages{dead}: {counted}"
+        whole = f"{self.group}: {self.messages} messages{dead}: {counted}"
+        if self.dropped:
+            whole += f" (the first {self.dropped} steps were dropped; messages stored in them are not judged)"
+        return whole
 
     def text(self) -> str:
         if self.first is None:
@@ -128,84 +134,77 @@ class Verdict(View):
 
 
 def verify(
-    journal: Iterable[StepRecord], group: str, *, stuck_after: str | int = "1m", broadcasting: bool = False
+    journal: Iterable[StepRecord],
+    group: str,
+    *,
+    stuck_after: str | int = "1m",
+    broadcasting: bool | None = None,
+    wishes: Mapping[str, Iterable[Wish]] | None = None,
 ) -> Verdict:
-    """Judge how a group fared in a journal. ``broadcasting``: every member is to get everything, each judged alone.
+    """Judge how a group fared in a journal, in time linear in its length.
 
-    UsageError when the journal's beginning was dropped: what is not seen cannot be judged.
+    ``broadcasting``: every member is to get everything (default: as the heartbeats say). ``wishes``: topic -> what the
+    group subscribed to before the journal begins; only a journal that dropped steps needs it.
     """
-    if getattr(journal, "dropped", 0):
-        raise UsageError(
-            f"the first {getattr(journal, 'dropped', 0)} steps of this journal were dropped",
-            hint="give the Lab a higher journal_limit, or none",
-        )
-    history = GroupHistory(journal, group)
+    history = GroupHistory(journal, group, wishes=wishes, broadcasting=broadcasting)
     messages = [message for message in history.messages if message.place[0].topic in history.subscriptions]
-    judge = _Judge(history, milliseconds(stuck_after), broadcasting)
+    judge = _Judge(history, milliseconds(stuck_after))
     found = [anomaly for message in messages for anomaly in judge.of(message)]
     found += judge.out_of_order(messages)
-    return Verdict(group, found, len(messages), sum(message.dead is not None for message in messages))
+    return Verdict(group, found, len(messages), sum(message.dead is not None for message in messages), history.dropped)
 
 
 class _Judge:
     """Applies the definitions above."""
 
-    def __init__(self, history: GroupHistory, stuck_after_ms: int, broadcasting: bool) -> None:
+    def __init__(self, history: GroupHistory, stuck_after_ms: int) -> None:
         self.history = history
         self.stuck_after_ms = stuck_after_ms
-        self.broadcasting = broadcasting
 
     def of(self, message: MessageHistory) -> Iterator[Anomaly]:
-        yield from self._lost(message)
-        yield from self._skipped(message)
-        for deliveries in self._by_reader(message):
-            yield from self._again(message, deliveries)
-        yield from self._stuck(message)
-
-    def _by_reader(self, message: MessageHistory) -> list[list[Delivery]]:
-        if not self.broadcasting:
-            return [message.deliveries]
-        clients = dict.fromkeys(delivery.client for delivery in message.deliveries)
-        return [[d for d in message.deliveries if d.client == client] for client in clients]
-
-    def _lost(self, message: MessageHistory) -> Iterator[Anomaly]:
-        if message.good or message.dead:
-            return
         if message.overwritten is not None:
+            yield from self._overwritten(message, message.overwritten)
+        for reader in self.history.readers(message):
+            if message.overwritten is None:
+                yield from self._lost(message, reader)
+                yield from self._skipped(message, reader)
+                yield from self._stuck(message, reader)
+            yield from self._again(message, reader.deliveries)
+
+    def _overwritten(self, message: MessageHistory, at: StepRecord) -> Iterator[Anomaly]:
+        if not any(delivery.is_good for delivery in message.deliveries):
             told = "the producer was told SEND_OK" if message.acknowledged else "it was stored"
-            yield _anomaly(LOST, message, message.overwritten, f"{told}, the log ended before it after a power cut")
-        elif message.deliveries and message.passed is not None and not self._has_a_chance(message):
-            last = message.deliveries[-1].client
-            why = f"{last} began it and did not finish, the group's offset went past it"
-            yield _anomaly(LOST, message, message.passed, why)
+            yield _anomaly(LOST, message, at, f"{told}, the log ended before it after a power cut")
 
-    def _has_a_chance(self, message: MessageHistory) -> bool:
-        """Whether a copy waits for its retry, or a listener may still come back."""
-        return message.sent_back is not None or any(self._may_still_end(each) for each in message.deliveries)
-
-    def _skipped(self, message: MessageHistory) -> Iterator[Anomaly]:
-        if message.deliveries or message.passed is None or message.overwritten is not None:
+    def _lost(self, message: MessageHistory, reader: Reader) -> Iterator[Anomaly]:
+        if reader.good or message.dead or not reader.deliveries or reader.passed is None:
             return
-        if message.covered is None:
+        if any(self._may_still_end(delivery) for delivery in reader.deliveries):
+            return
+        last = reader.deliveries[-1]
+        if message.sent_back is None:
+            whose = f"{reader.client}'s" if reader.client else "the group's"
+            how = f"ended it with {last.status}" if last.status else "began it and did not finish"
+            yield _anomaly(LOST, message, reader.passed, f"{last.client} {how}, {whose} offset went past it")
+        elif message.retry is not None and message.retry_passed and message.sent_back.step < message.retry.step:
+            why = "its last retry was not finished, the group's offset of the retry topic went past it"
+            yield _anomaly(LOST, message, message.retry_passed, why)
+
+    def _skipped(self, message: MessageHistory, reader: Reader) -> Iterator[Anomaly]:
+        if reader.deliveries or reader.passed is None:
+            return
+        if reader.covered is None:
             if self._is_wanted(message) is not False:
                 why = "the group's offset went past it, nobody had pulled it"
-                yield _anomaly(SKIPPED, message, message.passed, why)
+                yield _anomaly(SKIPPED, message, reader.passed, why)
         elif self._is_wanted(message):
-            why = f"{message.covered.node} pulled past it and gave it to no listener, but the group wants it"
-            yield _anomaly(SKIPPED, message, message.passed, why)
+            why = f"{reader.covered.node} pulled past it and gave it to no listener, but the group wants it"
+            yield _anomaly(SKIPPED, message, reader.passed, why)
 
     def _is_wanted(self, message: MessageHistory) -> bool | None:
-        """Whether some member's subscription names the message; None when the journal cannot tell."""
-        if not message.knows_tags:
-            return None
-        said = self.history.subscriptions[message.place[0].topic]
-        wanted = False
-        for expression in [expression for expressions in said.values() for expression in expressions]:
-            try:
-                wanted = wanted or tags.parse(expression).matches_text(message.tags)
-            except FilterError:
-                return None
-        return wanted
+        """Whether some member's subscription is for the message; None when the journal cannot tell."""
+        said = self.history.subscriptions[message.place[0].topic].values()
+        return is_wanted([wish for wishes in said for wish in wishes], message.properties) if said else None
 
     def _again(self, message: MessageHistory, deliveries: list[Delivery]) -> Iterator[Anomaly]:
         good = sorted((d for d in deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
@@ -223,12 +222,10 @@ class _Judge:
         """A message that was first finished after a later one of its queue was."""
         queues: dict[tuple[MessageQueue, str], list[tuple[int, StepRecord, MessageHistory]]] = {}
         for message in messages:
-            first: dict[str, StepRecord] = {}
-            for delivery in message.good:
-                if delivery.ended is not None:
-                    first.setdefault(delivery.client if self.broadcasting else "", delivery.ended)
-            for reader, ended in first.items():
-                queues.setdefault((message.place[0], reader), []).append((message.place[1], ended, message))
+            for reader in self.history.readers(message):
+                ended = reader.good[0].ended if reader.good else None
+                if ended is not None:
+                    queues.setdefault((message.place[0], reader.client), []).append((message.place[1], ended, message))
         for finished in queues.values():
             earliest: tuple[StepRecord, int] | None = None  # the first end among the later messages
             for offset, ended, message in sorted(finished, key=lambda each: each[0], reverse=True):
@@ -243,17 +240,17 @@ class _Judge:
         ended = self.history.ended.get(delivery.started.node)
         return delivery.ended is None and (ended is None or ended.step < delivery.started.step)
 
-    def _stuck(self, message: MessageHistory) -> Iterator[Anomaly]:
+    def _stuck(self, message: MessageHistory, reader: Reader) -> Iterator[Anomaly]:
         last = self.history.last
-        if last is None or message.good or message.dead or message.overwritten:
+        if last is None or reader.good or message.dead:
             return
-        for delivery in message.deliveries:
+        for delivery in reader.deliveries:
             in_ms = last.now_ms - delivery.started.now_ms
             if self._may_still_end(delivery) and in_ms > self.stuck_after_ms:
                 yield _anomaly(STUCK, message, delivery.started, f"in {delivery.client}'s listener for {in_ms} ms")
                 return
         in_ms = last.now_ms - message.stored.now_ms
-        waits = not message.deliveries and message.covered is None and message.passed is None
+        waits = not reader.deliveries and reader.covered is None and reader.passed is None
         wanted = self.history.has_members() and self._is_wanted(message) is not False
         if waits and wanted and in_ms > self.stuck_after_ms:
             yield _anomaly(STUCK, message, message.stored, f"waits for {in_ms} ms though members are online")
