@@ -378,4 +378,5 @@ class Broker:
 
     def __repr__(self) -> str:
         state = "running" if self.is_running else "stopped"
-        return f"<Broker {self.config.broker_name} {self.address} {state}: {len(self.topics)} topics, {self.store!r}>"
+        name = f"{self.config.broker_name}{f' slave {self.config.broker_id}' if self.is_slave else ''}"
+        return f"<Broker {name} {self.address} {state}: {len(self.topics)} topics, {self.store!r}>"

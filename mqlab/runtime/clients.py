@@ -105,8 +105,8 @@ def _started(handle: NodeHandle) -> NodeHandle:
 
 
 def shutdown_all(lab: Lab) -> None:
-    """Shut down what runs: clients first, then brokers, then name servers."""
-    for roles in (CLIENT_ROLES, ("broker",), ("name server",)):
+    """Shut down what runs: clients first, then slaves, masters, name servers."""
+    for roles in (CLIENT_ROLES, ("slave",), ("broker",), ("name server",)):
         for handle in list(lab.handles.values()):
             if handle.role in roles and handle.is_up:
                 handle.shutdown()

@@ -2,9 +2,11 @@
 
 Mirrors: mqnamesrv and mqbroker with their configuration files. Used by Lab only.
 
-    nameserver-1 10.0.0.1:9876      broker-a 10.0.0.2:10911, store in <directory>/broker-a
+    nameserver-1 10.0.0.1:9876      broker-a    10.0.0.2:10911, store in <directory>/broker-a
+                                    broker-a-s1 10.0.0.3:10911, store in <directory>/replicas/broker-a-s1
 
-Left out: slaves.
+Slaves start when their masters are registered: they learn from the name server where these are.
+Left out: slaves of slaves (give one ha_master_address in a cluster of your own).
 """
 
 from __future__ import annotations
@@ -98,31 +100,61 @@ def name_server_addresses(lab: Lab) -> list[str]:
 
 def start_brokers(lab: Lab, names: Sequence[str], settings: Mapping[str, Any], memory: str | int | None) -> None:
     """Start the brokers on their store directories and play until every name server knows them."""
+    for name in names:
+        _start_broker(lab, name, "broker", lab.directory / name, {**settings, "broker_name": name}, memory)
+    lab.world.run_until(lambda: _all_registered(lab, names, 1), START_LIMIT_MS, "registration of all brokers")
+
+
+def start_slaves(
+    lab: Lab, names: Sequence[str], replicas: int, settings: Mapping[str, Any], memory: str | int | None
+) -> None:
+    """Start so many slaves beside each broker and play until they are registered and each master sends to its own."""
+    if replicas < 0:
+        raise UsageError(f"a broker has 0 or more replicas, not {replicas}")
+    for name in names:
+        for broker_id in range(1, replicas + 1):
+            own = {"broker_name": name, "broker_id": broker_id, "broker_role": "SLAVE"}
+            node = f"{name}-s{broker_id}"
+            _start_broker(lab, node, "slave", lab.directory / "replicas" / node, {**settings, **own}, memory)
+
+    def linked() -> bool:
+        servers = [lab.handles[name].node.replication.server for name in names]
+        return _all_registered(lab, names, 1 + replicas) and all(
+            sum(slave.is_sending for slave in server.connections) == replicas for server in servers
+        )
+
+    lab.world.run_until(linked, START_LIMIT_MS, "the links between masters and slaves")
+
+
+def _start_broker(
+    lab: Lab, name: str, role: str, directory: Path, settings: Mapping[str, Any], memory: str | int | None
+) -> None:
     broker_config, store_config = split_settings(settings, BrokerConfig(trace_topic_enable=True), LAB_STORE)
     addresses = name_server_addresses(lab)
-    for name in names:
-        (config,) = split_settings({"broker_name": name}, broker_config)
-        files = CrashFiles() if isinstance(lab.world, SimWorld) else RealFiles()
-        directory = str(lab.directory / name)
+    files = CrashFiles() if isinstance(lab.world, SimWorld) else RealFiles()
 
-        def build(ports: Ports, config: BrokerConfig = config, directory: str = directory) -> Broker:
-            return Broker(
-                ports,
-                config,
-                store_directory=directory,
-                store_config=store_config,
-                name_servers=addresses,
-                memory_bytes=memory_bytes(memory),
-            )
+    def build(ports: Ports) -> Broker:
+        return Broker(
+            ports,
+            broker_config,
+            store_directory=str(directory),
+            store_config=store_config,
+            name_servers=addresses,
+            memory_bytes=memory_bytes(memory),
+        )
 
-        lab.handles[name] = NodeHandle(name, "broker", files, lab.world.add_node(name, files), build)
-        lab.handles[name].start()
-    lab.world.run_until(lambda: _all_registered(lab, names), START_LIMIT_MS, "registration of all brokers")
+    lab.handles[name] = NodeHandle(name, role, files, lab.world.add_node(name, files), build)
+    lab.handles[name].start()
 
 
-def _all_registered(lab: Lab, names: Sequence[str]) -> bool:
+def _all_registered(lab: Lab, names: Sequence[str], processes: int) -> bool:
+    """Whether every name server knows so many processes of each broker."""
     servers = [handle for handle in lab.handles.values() if handle.role == "name server"]
-    return all(name in server.routes.broker_names() for server in servers for name in names)
+    return all(
+        name in server.routes.brokers and len(server.routes.brokers[name].broker_addrs) >= processes
+        for server in servers
+        for name in names
+    )
 
 
 def create_topic(
@@ -135,6 +167,8 @@ def create_topic(
         for name in (brokers or [handle.name for handle in lab.handles.values() if handle.role == "broker"])
     ]
     for handle in handles:
+        if handle.role == "slave":
+            raise UsageError(f"{handle.name} is a slave: it takes its topics from its master")
         handle.on_its_node(lambda handle=handle: handle.node.create_topic(config))
     servers = [handle for handle in lab.handles.values() if handle.role == "name server" and handle.is_up]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.runtime.crash_files import CrashFiles, Keep
-from mqlab.runtime.handles import NodeHandle
+from mqlab.runtime.handles import BROKERS, NodeHandle
 
 if TYPE_CHECKING:
     from mqlab.runtime.lab import Lab
@@ -104,7 +104,7 @@ class Faults:
     def _broker_with_a_disk(self: Lab, broker: Node) -> NodeHandle:  # type: ignore[misc]
         self.simulation("disk_full and lab.slow_disk")
         handle = self.node_handle(broker)
-        if handle.role != "broker":
+        if handle.role not in BROKERS:
             raise UsageError(f"{handle.name} is a {handle.role}: only a broker's disk can fill up or hang")
         return handle
 

@@ -19,7 +19,8 @@ from mqlab.promises import Promise
 from mqlab.runtime.files import RealFiles
 
 Build = Callable[[Ports], Any]
-SERVERS = ("broker", "name server")
+BROKERS = ("broker", "slave")
+SERVERS = (*BROKERS, "name server")
 SET_UP = frozenset({"subscribe", "unsubscribe", "on_messages", "on_messages_orderly", "register_message_listener"})
 
 

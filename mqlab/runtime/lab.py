@@ -6,7 +6,7 @@ Mirrors: a cluster with its machines; every lab begins with ``Lab()`` or ``play(
     producer = lab.producer("shop")                   each client is a node of its own: shop-1
     lab.run_for("10s"), lab.step(), lab.journal       play it and look
 
-Left out: replicas, traffic, databases and shared resources (they come as verbs of the same class).
+Left out: what the base classes have (client verbs, faults, traffic, looking).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mqlab.runtime import clients, cluster
 from mqlab.runtime.deliveries import DeliveryBook
 from mqlab.runtime.faults import Faults
 from mqlab.runtime.files import RealFiles
-from mqlab.runtime.handles import NodeHandle
+from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.journal import Journal, StepRecord
 from mqlab.runtime.looking import WhatHappened
 from mqlab.runtime.shared import Database, Resource
@@ -45,9 +45,11 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
     """A world of RocketMQ nodes. Raises UsageError for settings that do not exist, naming the nearest one.
 
     ``brokers`` and ``name_servers`` are counts or lists of names; ``broker`` and ``name_server`` hold settings by their
-    RocketMQ names in snake_case; ``stores`` maps a broker's name to an existing store directory, of which a copy is
-    opened; ``client`` holds settings for all clients (message trace is on unless it says ``enable_trace=False``);
-    ``directory`` is kept, without one a temporary directory goes with the Lab. ``driver`` is "sim" or "threads".
+    RocketMQ names in snake_case; ``replicas`` slaves stand beside each broker (broker-a-s1 …), with the settings of
+    ``broker`` and on top of them those of ``replica``; ``stores`` maps a broker's name to an existing store directory,
+    of which a copy is opened; ``client`` holds settings for all clients (message trace is on unless it says
+    ``enable_trace=False``); ``directory`` is kept, without one a temporary directory goes with the Lab. ``driver`` is
+    "sim" or "threads".
     """
 
     def __init__(
@@ -56,9 +58,11 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         seed: int = 0,
         brokers: int | Sequence[str] = 1,
         name_servers: int = 1,
+        replicas: int = 0,
         directory: str | Path | None = None,
         driver: str = "sim",
         broker: Mapping[str, Any] | None = None,
+        replica: Mapping[str, Any] | None = None,
         name_server: Mapping[str, Any] | None = None,
         client: Mapping[str, Any] | None = None,
         network: Mapping[str, Duration] | None = None,
@@ -91,6 +95,8 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         self.handles: dict[str, NodeHandle] = {}
         cluster.start_name_servers(self, name_servers, name_server or {})
         cluster.start_brokers(self, names, broker or {}, memory)
+        if replicas:
+            cluster.start_slaves(self, names, replicas, {**(broker or {}), **(replica or {})}, memory)
 
     def _own_directory(self, directory: str | Path | None) -> Path:
         if directory is not None:
@@ -105,7 +111,12 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
 
     def broker(self, name: str = "broker-a") -> Any:
         """A broker's handle, through which all of Broker's attributes are seen; it survives kill and start."""
-        return self._handle(name, "broker")
+        return self._handle(name, *BROKERS)
+
+    def slaves(self, broker: str = "broker-a") -> list[Any]:
+        """The handles of a broker's slaves, by broker id."""
+        name = self._handle(broker, *BROKERS).node.config.broker_name
+        return [h for h in self.handles.values() if h.role == "slave" and h.node.config.broker_name == name]
 
     def name_server(self, name: str = "nameserver-1") -> Any:
         """A name server's handle."""
@@ -115,13 +126,13 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         """A read-only look into a broker's store directory, live or dead."""
         from mqlab.store import StoreInspector
 
-        return StoreInspector(self.directory / self._handle(broker, "broker").name)
+        return StoreInspector(self._handle(broker, *BROKERS).node.store.directory)
 
-    def _handle(self, name: str, role: str) -> NodeHandle:
+    def _handle(self, name: str, *roles: str) -> NodeHandle:
         handle = self.handles.get(name)
-        if handle is None or handle.role != role:
-            known = [n for n, h in self.handles.items() if h.role == role]
-            raise UsageError(f"there is no {role} named {name!r}", hint=f"there are: {', '.join(known) or 'none'}")
+        if handle is None or handle.role not in roles:
+            known = [n for n, h in self.handles.items() if h.role in roles]
+            raise UsageError(f"there is no {roles[0]} named {name!r}", hint=f"there are: {', '.join(known) or 'none'}")
         return handle
 
     def create_topic(

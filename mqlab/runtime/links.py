@@ -7,8 +7,8 @@ Mirrors: TCP as Netty shows it to RocketMQ. Lab 02 and 03 break it on purpose.
     close   ─▶ net.closed at the peer, after what was sent before
 
 A killed process closes its connections: peers learn at once. A powered-off machine is silent: peers learn by time-out,
-and its restarted self answers old connections with "reset". A partition holds frames back until it heals, as TCP's
-retransmission would.
+and its restarted self answers old connections with "reset". A partition holds frames and goodbyes back until it heals,
+as TCP's retransmission would, and new connections over it time out.
 Both drivers use it: the threads driver calls it from several threads, each link end from its own node's only.
 Left out: bandwidth, partial frames (the codec is tested on them elsewhere), TIME_WAIT.
 """
@@ -78,6 +78,7 @@ class Links:
         self._connections: dict[str, list[Link]] = {}
         self._ports: dict[str, int] = {}
         self._partitions: list[frozenset[str]] = []
+        self._held_ends: list[tuple[Link, str]] = []  # closed while the other end could not be told
         self._drops: dict[tuple[str, str], int] = {}
 
     def of(self, node: SimNode) -> NodeNetwork:
@@ -100,6 +101,8 @@ class Links:
         self._connections.setdefault(node.name, []).append(connection)
         if target is None:
             self._close_here(connection, "refused")
+        elif self._is_cut(connection):
+            self._give_up_connecting(connection)
         elif target.alive:
             self._arm(connection, target, "net.accept", lambda: self._accept(connection, target))
         elif target.silent:
@@ -115,7 +118,7 @@ class Links:
             self._drops[source, target] -= 1
             self.world.note(sender.node, "frame.dropped", {"to": target, "bytes": len(data)})
             return
-        if self._partitions and frozenset((source, target)) in self._partitions:
+        if self._is_cut(sender):
             sender.held.append(data)
             return
         peer = sender.peer
@@ -128,19 +131,22 @@ class Links:
     def finish(self, closed: Link, reason: str) -> None:
         """One end was closed: tell the other after everything sent before."""
         self._forget(closed)
+        if self._is_cut(closed):
+            self._held_ends.append((closed, reason))
+            return
         target = closed.peer_node
         if target.alive:
             self._arm(closed, target, "net.closed", lambda: self._closed_by_peer(closed, reason))
 
-    def open_links(self) -> list[tuple[str, str]]:
-        """Open connections as pairs of node names, who opened it first; each pair once."""
-        pairs = {
-            (link.node.name, link.peer_node.name): None
+    def open_links(self) -> list[tuple[str, str, str]]:
+        """Open connections as (who opened it, to whom, at which address), each once."""
+        found = {
+            (link.node.name, link.peer_node.name, link.remote_address): None
             for links in self._connections.values()
             for link in links
             if link.is_open and link.remote_address in self._listeners
         }
-        return list(pairs)
+        return list(found)
 
     # what the lab does -------------------------------------------------------------------------------------------
 
@@ -173,6 +179,15 @@ class Links:
                 held, connection.held = connection.held, []
                 for data in held:
                     connection.send(data)
+        ends, self._held_ends = self._held_ends, []
+        for closed, reason in ends:
+            for data in closed.held:
+                self.transmit(closed, data)
+            self.finish(closed, reason)
+
+    def _is_cut(self, link: Link) -> bool:
+        """Whether a partition lies between the ends of a link."""
+        return bool(self._partitions) and frozenset((link.node.name, link.peer_node.name)) in self._partitions
 
     def drop(self, sender: str, receiver: str, count: int) -> None:
         """Lose the next frames from one node to another."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.runtime.absences import absences as absences_of
+from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.progress import progress_rows
 
 if TYPE_CHECKING:
@@ -85,11 +86,16 @@ class WhatHappened:
         return OffsetStrip(progress_rows(self, group), title=f"offsets of {group}")
 
     def diagram(self: Lab) -> Diagram:  # type: ignore[misc]
-        """The nodes and their open connections."""
+        """The nodes and their open connections; a slave says whose it is, its replication link has a name."""
         from mqlab.views.diagram import Diagram
 
-        nodes = {name: f"{handle.status} {self.world.nodes[name].ip}" for name, handle in self.handles.items()}
-        return Diagram(nodes, [(client, server, "") for client, server in self.world.network.open_links()])
+        nodes = {name: f"{_title(handle)} {self.world.nodes[name].ip}" for name, handle in self.handles.items()}
+        replication = {handle.node.ha_address for handle in self.handles.values() if handle.role in BROKERS}
+        edges: dict[tuple[str, str], str] = {}
+        for client, server, address in self.world.network.open_links():
+            label = "copies the log of" if address in replication else edges.get((client, server), "")
+            edges[client, server] = label
+        return Diagram(nodes, [(client, server, label) for (client, server), label in edges.items()])
 
     def verify(self: Lab, group: str, *, stuck_after: str | int = "1m") -> Verdict:  # type: ignore[misc]
         """What is wrong with how a group fared: LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK."""
@@ -103,9 +109,9 @@ class WhatHappened:
         """Offsets, tables and files of all living brokers as one flat dict, to be compared by ``changes``."""
         found: Snapshot = {}
         for name, handle in self.handles.items():
-            if handle.role == "broker" and handle.is_up:
+            if handle.role in BROKERS and handle.is_up:
                 found.update(_tables_of(name, handle.node))
-                found.update(_files_of(name, self.directory / name))
+                found.update(_files_of(name, Path(handle.node.store.directory)))
         return found
 
     def changes(self: Lab, before: Snapshot) -> Table:  # type: ignore[misc]
@@ -119,6 +125,11 @@ class WhatHappened:
             if before.get(what) != now.get(what)
         ]
         return Table(rows, columns=["what", "before", "after"], title="changes")
+
+
+def _title(handle: NodeHandle) -> str:
+    """Name and state of a node; of a slave also its master."""
+    return f"{handle.status} slave of {handle.node.config.broker_name}" if handle.role == "slave" else handle.status
 
 
 def _tables_of(name: str, broker: Any) -> Snapshot:
