@@ -1,0 +1,239 @@
+"""Facts about consumer groups: what became of their messages, how fast, how often again and why, how far behind.
+
+Mirrors: mqadmin consumerProgress, consumerStatus and the numbers of the dashboard's consumer page. Lab 11.
+
+    groups       a row a group and topic: outcomes, retry amplification, percentiles of waiting and of latency
+    group_tags   ... and tag: what of it was delivered, so how selective the group is
+    lag          ... and queue: how far behind at the end
+    backlog      ... and stretch of time: stored, done, behind      latency   ... percentiles of what was stored then
+    duplicates   a row a group, topic and cause
+    calls        a row a group, client and stretch of time: calls of the listener, failures, how long they took
+    slowest      the calls that took longest, those that never came back first
+    producers    a row a producer group and topic: sends, failures, how long they took
+
+Percentiles are approximate on many rows (1 in 10,000) and exact on few.
+Left out: broadcasting groups in ``lag``: their offsets are on their own disks.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from mqlab.spark.pipeline.schemas import checked, table
+from mqlab.spark.pipeline.stored_facts import stretch
+
+ACCURACY = 10_000
+SLOWEST = 50
+OUTCOMES = ("consumed", "dead", "pending", "passed", "untraced", "waiting")
+CAUSES = ("resend", "retry", "no_result", "soon", "late")
+
+_P3 = "p50_{0}, p90_{0}, p99_{0}"
+GROUPS = table(
+    f"""
+    string topic, consumer_group
+    long messages, consumed, dead, pending, passed, untraced, waiting
+    long attempts, failures, no_results
+    double amplification: calls of a listener for a message that had any
+    double storage_amplification: units in the log for one message
+    long {_P3.format("wait_ms")}
+    long {_P3.format("latency_ms")}
+    long max_latency_ms
+    """
+)
+GROUP_TAGS = table(
+    """
+    string topic, consumer_group, tags
+    long messages, delivered, passed, dead, pending
+    double delivered_share
+    """
+)
+LAG = table(
+    """
+    string topic, consumer_group, broker_name
+    int queue_id
+    long broker_offset, consumer_offset, lag
+    """
+)
+BACKLOG = table(
+    """
+    time stretch: when it begins
+    string topic, consumer_group
+    long stored
+    long done: given to a listener that came back, for the first time
+    long behind: stored and not done at the end of the stretch
+    """
+)
+LATENCY = table(
+    f"""
+    time stretch: when it begins; messages stored then
+    string topic, consumer_group
+    long messages
+    long {_P3.format("latency_ms")}
+    """
+)
+DUPLICATES = table(
+    """
+    string topic, consumer_group
+    string cause: resend, retry, no_result, soon or late; see LIFE's columns again_...
+    long messages: with at least one delivery for this cause
+    long deliveries
+    """
+)
+CALLS = table(
+    f"""
+    time stretch: when it begins
+    string consumer_group, client
+    long calls, failures, no_results
+    long retries: calls with a message that had failed before
+    long busy_ms: all calls together
+    long {_P3.format("cost_ms")}
+    """
+)
+SLOWEST_CALLS = table(
+    """
+    string consumer_group, client, msg_id, keys
+    int retry_times
+    time started, ended
+    long cost_ms
+    string status
+    """
+)
+PRODUCERS = table(
+    f"""
+    string producer_group, topic
+    long sends, failures
+    long {_P3.format("cost_ms")}
+    """
+)
+
+
+def percentiles(value: str) -> list[Column]:
+    """The columns p50, p90 and p99 of a column of whole numbers; null without any."""
+    found = F.percentile_approx(value, F.array(F.lit(0.5), F.lit(0.9), F.lit(0.99)), ACCURACY)
+    names = ("p50", "p90", "p99")
+    return [F.get(found, F.lit(at)).cast("bigint").alias(f"{name}_{value}") for at, name in enumerate(names)]
+
+
+def groups(life: DataFrame) -> DataFrame:
+    """LIFE -> GROUPS; topics that nobody reads are left out."""
+    each = [
+        F.coalesce(F.sum(F.when(F.col("outcome") == outcome, F.col("members"))), F.lit(0)).alias(outcome)
+        for outcome in OUTCOMES
+    ]
+    given = F.when(F.col("attempts") > 0, F.col("members"))
+    found = life.where("consumer_group IS NOT NULL").groupBy("topic", "consumer_group").agg(
+        F.sum("members").alias("messages"), *each,
+        *[F.sum(name).alias(name) for name in ("attempts", "failures", "no_results")],
+        (F.sum("attempts") / F.sum(given)).alias("amplification"),
+        (F.sum("units_stored") / F.sum("members")).alias("storage_amplification"),
+        *percentiles("wait_ms"), *percentiles("latency_ms"), F.max("latency_ms").alias("max_latency_ms"),
+    )  # fmt: skip
+    return checked(found, GROUPS, "groups")
+
+
+def group_tags(life: DataFrame) -> DataFrame:
+    """LIFE -> GROUP_TAGS, of groups that write a trace."""
+    members = F.col("members")
+    counted = {
+        "delivered": F.when(F.col("attempts") > 0, members).otherwise(0),
+        **{name: F.when(F.col("outcome") == name, members).otherwise(0) for name in ("passed", "dead", "pending")},
+    }
+    found = (
+        life.where("consumer_group IS NOT NULL AND outcome != 'untraced'")
+        .withColumns(counted)
+        .groupBy("topic", "consumer_group", "tags")
+        .agg(F.sum("members").alias("messages"), *[F.sum(name).alias(name) for name in counted])
+        .withColumn("delivered_share", F.col("delivered") / F.col("messages"))
+    )
+    return checked(found, GROUP_TAGS, "group_tags")
+
+
+def lag(queues: DataFrame, offsets: DataFrame) -> DataFrame:
+    """QUEUES, OFFSETS -> LAG, as mqadmin consumerProgress counts it: broker offset less consumer offset."""
+    place = ["broker_name", "topic", "queue_id"]
+    ends = queues.select(*place, F.col("max_offset").alias("broker_offset"))
+    found = offsets.join(ends, place, "left").withColumn(
+        "broker_offset", F.greatest(F.coalesce("broker_offset", "consumer_offset"), "consumer_offset")
+    )  # a queue whose messages were all deleted has no unit that tells its end
+    return checked(found.withColumn("lag", F.col("broker_offset") - F.col("consumer_offset")), LAG, "lag")
+
+
+def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
+    """LIFE -> BACKLOG: what a group that writes a trace had before it, every stretch from its first message to its end.
+
+    Messages that it passed by are not counted: nobody knows when.
+    """
+    read = life.where("consumer_group IS NOT NULL AND outcome IN ('consumed', 'dead', 'pending')")
+    place = ["topic", "consumer_group"]
+
+    def events(time: str, came: int) -> DataFrame:
+        return read.where(f"{time} IS NOT NULL").select(
+            *place, stretch(time, stretch_ms).alias("stretch"), (F.col("members") * came).alias("stored"),
+            (F.col("members") * (1 - came)).alias("done"),
+        )  # fmt: skip
+
+    counted = events("stored", 1).unionByName(events("first_ended", 0)).groupBy(*place, "stretch").agg(
+        F.sum("stored").alias("stored"), F.sum("done").alias("done")
+    )  # fmt: skip
+    step = F.make_dt_interval(secs=F.lit(stretch_ms / 1000))
+    every = counted.groupBy(*place).agg(
+        F.explode(F.sequence(F.min("stretch"), F.max("stretch"), step)).alias("stretch")
+    )
+    so_far = Window.partitionBy(*place).orderBy("stretch")
+    found = (
+        every.join(counted, [*place, "stretch"], "left")
+        .fillna(0, ["stored", "done"])
+        .withColumn("behind", F.sum(F.col("stored") - F.col("done")).over(so_far))
+    )
+    return checked(found, BACKLOG, "backlog")
+
+
+def latency(life: DataFrame, stretch_ms: int) -> DataFrame:
+    """LIFE -> LATENCY, of what was consumed."""
+    found = life.where("consumed IS NOT NULL").groupBy(
+        stretch("stored", stretch_ms).alias("stretch"), "topic", "consumer_group"
+    ).agg(F.sum("members").alias("messages"), *percentiles("latency_ms"))  # fmt: skip
+    return checked(found, LATENCY, "latency")
+
+
+def duplicates(life: DataFrame) -> DataFrame:
+    """LIFE -> DUPLICATES: a row for each cause that there was."""
+    causes = F.explode(
+        F.array(*[F.struct(F.lit(cause).alias("cause"), F.col(f"again_{cause}").alias("times")) for cause in CAUSES])
+    )
+    found = (
+        life.where("attempts > members")
+        .select("topic", "consumer_group", causes.alias("c"))
+        .where("c.times > 0")
+        .groupBy("topic", "consumer_group", F.col("c.cause").alias("cause"))
+        .agg(F.count("*").alias("messages"), F.sum("c.times").alias("deliveries"))
+    )
+    return checked(found, DUPLICATES, "duplicates")
+
+
+def calls(deliveries: DataFrame, stretch_ms: int) -> DataFrame:
+    """DELIVERIES -> CALLS."""
+    found = deliveries.groupBy(
+        stretch("started", stretch_ms).alias("stretch"), "consumer_group", "client"
+    ).agg(
+        F.count("*").alias("calls"), F.count_if(~F.col("success")).alias("failures"),
+        F.count_if(F.col("ended").isNull()).alias("no_results"), F.count_if(F.col("retry_times") > 0).alias("retries"),
+        F.coalesce(F.sum("cost_ms"), F.lit(0)).alias("busy_ms"), *percentiles("cost_ms"),
+    )  # fmt: skip
+    return checked(found, CALLS, "calls")
+
+
+def slowest(deliveries: DataFrame) -> DataFrame:
+    """DELIVERIES -> SLOWEST_CALLS: SLOWEST of them."""
+    order = [F.col("ended").isNotNull(), F.desc("cost_ms"), F.col("started"), F.col("msg_id")]
+    return checked(deliveries.orderBy(*order).limit(SLOWEST), SLOWEST_CALLS, "slowest")
+
+
+def producers(trace: DataFrame) -> DataFrame:
+    """TRACE -> PRODUCERS."""
+    sends = trace.where("type = 'Pub' AND reason IS NULL").withColumnRenamed("group_name", "producer_group")
+    found = sends.groupBy("producer_group", "topic").agg(
+        F.count("*").alias("sends"), F.count_if(~F.col("success")).alias("failures"), *percentiles("cost_ms")
+    )
+    return checked(found, PRODUCERS, "producers")

@@ -1,0 +1,108 @@
+"""What the steps begin with: units of the log as they stand, and the offsets of the groups.
+
+Mirrors: nothing in RocketMQ for the log; consumerOffset.json is ConsumerOffsetManager's. Lab 11 opens a store with it.
+
+    stores     snapshot(path) ── Extent(store, from, to) each: one read of one moment, also while brokers go on writing
+    raw        two reads joined: all units without their property maps, and the few that need theirs (retry, dead,
+               parked, half), for which the map tells who they are
+    trace_raw  units of the trace topic with their bodies
+    offsets    topic, group, queue -> next offset
+
+Left out: bodies other than those of the trace: no fact is about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from mqlab.arrow.stores import Store, StorePath, find_stores
+from mqlab.spark.pipeline.schemas import OFFSETS, checked
+from mqlab.store.inspector import StoreInspector
+from mqlab.wire import names
+
+PLAIN = (
+    "broker_name", "topic", "queue_id", "queue_offset", "physical_offset", "msg_id", "tags", "keys",
+    "born_timestamp", "store_timestamp", "total_size", "body_length", "reconsume_times",
+)  # fmt: skip
+TRACE_COLUMNS = ("broker_name", "physical_offset", "msg_id", "born_host", "topic", "body")
+NEED_THEIR_PROPERTIES = (names.SCHEDULE_TOPIC, names.HALF_TOPIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What of one store is read: units that begin from ``start`` and before ``end``, physical offsets."""
+
+    store: Store
+    start: int
+    end: int
+
+
+def snapshot(paths: StorePath | Sequence[StorePath]) -> list[Extent]:
+    """Each store that the paths mean, as long as its log is now. Raises UsageError where there is none."""
+    found = []
+    for store in find_stores(paths):
+        inspector = StoreInspector(store.directory)
+        found.append(Extent(store, inspector.min_physical_offset, inspector.max_physical_offset))
+        inspector.close()
+    return found
+
+
+def raw(spark: SparkSession, extents: Sequence[Extent]) -> DataFrame:
+    """The units of these stores for ``messages``: PLAIN and ``properties``, which is null where it tells nothing."""
+    special = _special_topics(extents)
+    plain = _read(spark, extents, PLAIN).withColumn("properties", F.lit(None).cast("map<string,string>"))
+    if not special:
+        return plain
+    return plain.where(~F.col("topic").isin(special)).unionByName(
+        _read(spark, extents, (*PLAIN, "properties"), special)
+    )
+
+
+def trace_raw(spark: SparkSession, extents: Sequence[Extent], topic: str = names.TRACE_TOPIC) -> DataFrame:
+    """The units of the trace topic for ``trace``: TRACE_COLUMNS."""
+    return _read(spark, extents, TRACE_COLUMNS, [topic])
+
+
+def offsets(spark: SparkSession, stores: Iterable[Store]) -> DataFrame:
+    """How far each group had come when its broker last wrote consumerOffset.json. Raises CorruptionError."""
+    rows = []
+    for store in stores:
+        inspector = StoreInspector(store.directory)
+        table = (inspector.config("consumerOffset.json") or {}).get("offsetTable", {})
+        inspector.close()
+        for key, queues in table.items():
+            topic, _, group = key.rpartition("@")
+            if topic:
+                rows += [(store.broker_name, topic, group, int(queue), int(at)) for queue, at in queues.items()]
+    return checked(spark.createDataFrame(rows, OFFSETS), OFFSETS, "offsets")
+
+
+def _read(
+    spark: SparkSession, extents: Sequence[Extent], columns: Sequence[str], topics: Sequence[str] = ()
+) -> DataFrame:
+    def one(extent: Extent) -> DataFrame:
+        reader = spark.read.format("rocketmq").option("columns", ",".join(columns))
+        reader = reader.option("brokerName", extent.store.broker_name).option("endPhysicalOffset", extent.end)
+        if topics:
+            reader = reader.option("topic", ",".join(topics))
+        return reader.load(extent.store.directory)
+
+    return reduce(DataFrame.unionByName, [one(extent) for extent in extents])
+
+
+def _special_topics(extents: Sequence[Extent]) -> list[str]:
+    """Topics whose messages tell in their properties what they are, as far as queues or topics.json name them."""
+    found: dict[str, None] = {}
+    for extent in extents:
+        inspector = StoreInspector(extent.store.directory)
+        known = [*inspector.topics(), *(inspector.config("topics.json") or {}).get("topicConfigTable", {})]
+        inspector.close()
+        for topic in known:
+            if topic in NEED_THEIR_PROPERTIES or names.group_of(topic) is not None:
+                found[topic] = None
+    return list(found)

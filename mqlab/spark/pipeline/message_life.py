@@ -1,0 +1,168 @@
+"""The life of every message in every group that reads its topic: one row from stored to consumed, dead or waiting.
+
+Mirrors: mqadmin queryMsgTraceById and messageTrackDetail, for all messages at once. Lab 11 builds it by hand.
+
+    messages ── normal, by (msg_id, keys) ── its first copy, how many copies ── x groups that read the topic ─┐
+    deliveries ─ by (msg_id, keys, group) ── attempts, results, first, last ──────────────────────────────────┤ life
+    messages ── retry and dead, by the same ── folded into their original ────────────────────────────────────┤
+    offsets ─── how far the group is in the queue: read past, or still to come ───────────────────────────────┘
+
+    outcome   consumed   one call succeeded             dead      a unit of it stands in %DLQ%group
+              pending    to be read, tried again or on its way
+              passed     the group's offset is behind it, no trace of a delivery: filtered, skipped, or a trace lost
+              untraced   likewise, of a group that writes no trace: most likely consumed
+              waiting    delayed, its time has not come
+
+Left out: half messages; what a group did to a dead letter afterwards.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from mqlab.spark.pipeline.schemas import DELIVERIES, LIFE, MESSAGES, OFFSETS, READERS, checked, needs
+
+SOON_MS = 60_000  # a rebalance and a commit take less, a person who sets an offset back takes more
+SAME = ["msg_id", "keys", "consumer_group"]
+HIGHEST_LEVEL = 62  # bits of a bigint
+
+
+def readers(messages: DataFrame, deliveries: DataFrame, offsets: DataFrame) -> DataFrame:
+    """MESSAGES, DELIVERIES, OFFSETS -> READERS: which groups read which topics.
+
+    Brokers keep no offsets of broadcasting groups; those, and all when there is no consumerOffset.json, are found by
+    the messages they were given. Looks (one small job) whether there are such groups.
+    """
+    needs(offsets, OFFSETS.fieldNames(), "readers")
+    ordinary = offsets.where("topic NOT LIKE '\\%RETRY\\%%' AND topic NOT LIKE '\\%DLQ\\%%'")
+    seen = [row[0] for row in deliveries.select("consumer_group").distinct().orderBy("consumer_group").collect()]
+    known = ordinary.select("topic", "consumer_group").distinct()
+    known = known.withColumns({"known_by": F.lit("offsets"), "traced": F.col("consumer_group").isin(seen)})
+    told = {row[0] for row in known.select("consumer_group").distinct().collect()}
+    strangers = [group for group in seen if group is not None and group not in told]
+    if not strangers:
+        return checked(known, READERS, "readers")
+    theirs = deliveries.where(F.col("consumer_group").isin(strangers)).select("msg_id", "consumer_group").distinct()
+    normal = messages.where("kind = 'normal' AND NOT parked").select("msg_id", F.col("user_topic").alias("topic"))
+    found = theirs.join(normal, "msg_id").select("topic", "consumer_group").distinct()
+    found = found.withColumns({"known_by": F.lit("trace"), "traced": F.lit(True)})
+    return checked(known.unionByName(found), READERS, "readers")
+
+
+def life(messages: DataFrame, deliveries: DataFrame, readers: DataFrame, offsets: DataFrame) -> DataFrame:
+    """MESSAGES, DELIVERIES, READERS, OFFSETS -> LIFE."""
+    for frame, schema in ((messages, MESSAGES), (deliveries, DELIVERIES), (readers, READERS), (offsets, OFFSETS)):
+        needs(frame, schema.fieldNames(), "life")
+    stored = first_copies(for_each_group(messages.where("kind = 'normal'"), readers))
+    place = ["broker_name", "topic", "queue_id", "consumer_group"]
+    found = stored.join(what_became(messages, deliveries), SAME, "left").join(
+        F.broadcast(offsets.select(*place, "consumer_offset")), place, "left"
+    )
+    return checked(_judged(found), LIFE, "life")
+
+
+def for_each_group(normal: DataFrame, readers: DataFrame) -> DataFrame:
+    """A row a message and group that reads its topic; one with a null group where nobody does."""
+    groups = F.broadcast(readers.select(F.col("topic").alias("user_topic"), "consumer_group", "traced"))
+    return normal.drop("consumer_group").join(groups, "user_topic", "left")
+
+
+def first_copies(stored: DataFrame) -> DataFrame:
+    """One row for all units of one id, keys and group: the first that can be read, and how many stand for it.
+
+    Units of one batch share id, time and queue and stand side by side: members. Others are copies.
+    """
+    same = Window.partitionBy(*SAME)
+    order = same.orderBy("parked", "store_timestamp", "broker_name", "queue_id", "queue_offset")
+    send = F.struct("broker_name", "queue_id", "born_timestamp")
+    begins = F.coalesce((send != F.lag(send).over(order)).cast("int"), F.lit(1))
+    visible = (~F.col("parked")).cast("int")
+    return (
+        stored.withColumn("begins", F.when(F.col("parked"), 0).otherwise(begins))
+        .withColumn("row", F.row_number().over(order))
+        .withColumn("units", F.count("*").over(same))
+        .withColumn("visible", F.sum(visible).over(same))
+        .withColumn("sends", F.sum("begins").over(same))
+        .where("row = 1")
+        .select(
+            *SAME, F.col("user_topic").alias("topic"), "tags", "broker_name", "queue_id", "queue_offset",
+            F.col("born_timestamp").alias("born"), F.col("store_timestamp").alias("stored"), "size", "parked",
+            "traced",
+            F.greatest(F.lit(1), F.col("sends")).cast("int").alias("copies"),
+            F.greatest(F.lit(1), F.col("visible") / F.greatest(F.lit(1), F.col("sends"))).cast("int").alias("members"),
+            F.col("units").cast("int").alias("units"),
+        )
+    )  # fmt: skip
+
+
+def what_became(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
+    """A row an id, keys and group: what its deliveries, retries and dead letters add up to."""
+    good, back = F.col("success"), F.col("ended").isNotNull()
+    level = F.expr(f"shiftleft(1L, least(coalesce(retry_times, 0), {HIGHEST_LEVEL}))")
+    calls = deliveries.select(
+        *SAME, F.lit(1).alias("attempt"), (good & back).cast("int").alias("success"),
+        (back & ~good).cast("int").alias("failure"), (~back).cast("int").alias("no_result"), level.alias("level"),
+        "started", "ended", F.when(good, F.col("ended")).alias("consumed"), "cost_ms",
+        *[F.lit(0).alias(name) for name in ("retried", "parked", "died")],
+    )  # fmt: skip
+    returned = messages.where("kind IN ('retry', 'dead')").select(
+        *SAME, *[F.lit(0).alias(name) for name in ("attempt", "success", "failure", "no_result")],
+        F.lit(0).cast("bigint").alias("level"),
+        *[F.lit(None).cast("timestamp").alias(name) for name in ("started", "ended", "consumed")],
+        F.lit(None).cast("bigint").alias("cost_ms"),
+        (F.col("kind") == "retry").cast("int").alias("retry"), F.col("parked").cast("int").alias("parked"),
+        (F.col("kind") == "dead").cast("int").alias("died"),
+    ).withColumn("retried", F.col("retry") - F.col("parked")).drop("retry")  # fmt: skip
+    return calls.unionByName(returned).groupBy(*SAME).agg(
+        F.sum("attempt").alias("attempts"), F.sum("success").alias("successes"), F.sum("failure").alias("failures"),
+        F.sum("no_result").alias("no_results"), F.bit_or("level").alias("level_bits"),
+        F.min("started").alias("first_started"), F.min("ended").alias("first_ended"),
+        F.min("consumed").alias("consumed"), F.max("started").alias("last_started"), F.sum("cost_ms").alias("busy_ms"),
+        F.sum("retried").alias("retried"), F.sum("parked").alias("parked_retries"), F.sum("died").alias("died"),
+    )  # fmt: skip
+
+
+def _judged(found: DataFrame) -> DataFrame:
+    """Outcome, latencies and the causes of every delivery after the first."""
+    count = {
+        name: F.coalesce(F.col(name), F.lit(0)).cast("int")
+        for name in ("attempts", "successes", "failures", "no_results", "retried", "parked_retries", "died")
+    }
+    levels = F.coalesce(F.bit_count("level_bits"), F.lit(0)).cast("int")
+    behind = F.coalesce(F.col("queue_offset") < F.col("consumer_offset"), F.lit(False))
+    untouched = count["attempts"] + count["retried"] + count["parked_retries"] == 0
+    outcome = (
+        F.when(F.col("parked"), "waiting")
+        .when(count["successes"] > 0, "consumed")
+        .when(count["died"] > 0, "dead")
+        .when(untouched & behind, F.when(F.col("traced"), "passed").otherwise("untraced"))
+        .otherwise("pending")
+    )
+    made = found.withColumns(
+        {
+            **count, "levels": levels, "outcome": outcome,
+            "units_stored": F.col("units") + count["retried"] + count["parked_retries"] + count["died"],
+            "wait_ms": F.unix_millis("first_started") - F.unix_millis("stored"),
+            "latency_ms": F.unix_millis("consumed") - F.unix_millis("stored"),
+        }
+    )  # fmt: skip
+    return made.withColumnRenamed("retried", "retries_stored").withColumns(_causes())
+
+
+def _causes() -> dict[str, Column]:
+    """Deliveries after the first, each put down to one cause; what has no other cause came again after a success."""
+    expected = F.col("copies") * F.col("members")
+    extra = F.greatest(F.lit(0), F.col("attempts") - F.col("members"))
+    resend = F.least(extra, expected - F.col("members"))
+    retry = F.least(extra - resend, F.greatest(F.lit(0), F.col("levels") - 1) * F.col("members"))
+    no_result = F.least(extra - resend - retry, F.col("no_results"))
+    again = extra - resend - retry - no_result
+    late = F.unix_millis("last_started") - F.unix_millis("consumed") > SOON_MS
+    return {
+        "again_resend": resend.cast("int"),
+        "again_retry": retry.cast("int"),
+        "again_no_result": no_result.cast("int"),
+        "again_soon": F.when(late, 0).otherwise(again).cast("int"),
+        "again_late": F.when(late, again).otherwise(0).cast("int"),
+    }

@@ -1,0 +1,108 @@
+"""Facts about what was stored: traffic over the day, queues and how evenly they fill, hot keys.
+
+Mirrors: mqadmin topicStatus, statsAll and the dashboard's topic page. Lab 10 asks for them one by one.
+
+    traffic   a row a stretch of time, topic and tag        queues    a row a queue of a broker
+    keys      a row a window of the day, broker, topic and key, of the keys that are most frequent there
+
+Left out: bodies.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from mqlab.spark.pipeline.schemas import checked, table
+
+HOT_KEYS = 5  # of a window
+TRACKED_KEYS = 10_000  # what the sketch that finds them remembers
+KEY_WINDOWS = 24
+
+TRAFFIC = table(
+    """
+    time stretch: when it begins
+    string topic, tags
+    long messages, bytes
+    """
+)
+QUEUES = table(
+    """
+    string broker_name, topic
+    string kind: normal, retry, dead, half, op, trace or system
+    int queue_id
+    long messages, bytes
+    long min_offset: of the units in the log
+    long max_offset: the next one
+    time first_stored, last_stored
+    double share: of its topic's messages
+    double skew: share times the number of the topic's queues; 1 when all are alike
+    """
+)
+KEYS = table(
+    """
+    time window_start: when the window begins
+    string broker_name, topic, message_key
+    long messages
+    double share: of the window's messages of the topic at this broker
+    double share_of_day: the same for the whole day
+    """
+)
+
+
+def stretch(time: str, long_ms: int) -> Column:
+    """The beginning of the stretch of ``long_ms`` in which a time lies, counted from the epoch."""
+    return F.timestamp_millis(F.floor(F.unix_millis(time) / long_ms) * long_ms)
+
+
+def traffic(messages: DataFrame, stretch_ms: int) -> DataFrame:
+    """MESSAGES -> TRAFFIC: what producers sent."""
+    seen = messages.where("kind = 'normal' AND NOT parked")
+    found = seen.groupBy(stretch("store_timestamp", stretch_ms).alias("stretch"), F.col("user_topic").alias("topic"),
+                         "tags").agg(F.count("*").alias("messages"), F.sum("size").alias("bytes"))  # fmt: skip
+    return checked(found, TRAFFIC, "traffic")
+
+
+def queues(messages: DataFrame) -> DataFrame:
+    """MESSAGES -> QUEUES, system topics too."""
+    found = messages.groupBy("broker_name", "topic", "queue_id").agg(
+        F.min("kind").alias("kind"), F.count("*").alias("messages"), F.sum("size").alias("bytes"),
+        F.min("queue_offset").alias("min_offset"), (F.max("queue_offset") + 1).alias("max_offset"),
+        F.min("store_timestamp").alias("first_stored"), F.max("store_timestamp").alias("last_stored"),
+    )  # fmt: skip
+    topic = Window.partitionBy("topic")
+    share = F.col("messages") / F.sum("messages").over(topic)
+    shared = found.withColumns({"share": share, "skew": share * F.count("*").over(topic)})
+    return checked(shared, QUEUES, "queues")
+
+
+def keys(messages: DataFrame, day_ms: int) -> DataFrame:
+    """MESSAGES -> KEYS: in each of KEY_WINDOWS windows of a day that is ``day_ms`` long the HOT_KEYS most frequent.
+
+    A sketch finds them, a second look counts them exactly. A message with three keys counts for each.
+    """
+    seen = messages.where("kind = 'normal' AND NOT parked").select(
+        stretch("store_timestamp", max(1, day_ms // KEY_WINDOWS)).alias("window_start"), "broker_name",
+        F.col("user_topic").alias("topic"), F.explode(F.split("keys", " ")).alias("message_key"),
+    ).where("message_key != ''")  # fmt: skip
+    place = ["window_start", "broker_name", "topic"]
+    sketch = F.expr(f"approx_top_k(message_key, {HOT_KEYS}, {TRACKED_KEYS})")
+    hot = seen.groupBy(*place).agg(sketch.alias("hot")).select(*place, F.explode("hot.item").alias("message_key"))
+    of_day = ["broker_name", "topic", "message_key"]
+    candidates = F.broadcast(hot.select(*of_day).distinct())
+    counted = seen.join(candidates, of_day).groupBy(*place, "message_key").agg(F.count("*").alias("messages"))
+    sent = messages.where("kind = 'normal' AND NOT parked").groupBy(
+        stretch("store_timestamp", max(1, day_ms // KEY_WINDOWS)).alias("window_start"), "broker_name",
+        F.col("user_topic").alias("topic"),
+    ).agg(F.count("*").alias("sent"))  # fmt: skip
+    all_day = Window.partitionBy(*of_day)
+    everywhere = sent.groupBy("broker_name", "topic").agg(F.sum("sent").alias("sent_in_day"))
+    made = (
+        counted.withColumn("in_day", F.sum("messages").over(all_day))
+        .join(F.broadcast(hot), [*place, "message_key"])
+        .join(F.broadcast(sent), place)
+        .join(F.broadcast(everywhere), ["broker_name", "topic"])
+        .withColumn("share", F.col("messages") / F.col("sent"))
+        .withColumn("share_of_day", F.col("in_day") / F.col("sent_in_day"))
+    )
+    return checked(made, KEYS, "keys")

@@ -1,0 +1,251 @@
+"""What looks wrong, found by rule: a row each with where, when, how many messages and in words.
+
+Mirrors: what people look for in the dashboard, mqadmin and client logs when they are called. Lab 13 does it by hand.
+
+    stuck message              a call that never came back holds its group's offset, others behind it were consumed
+    inconsistent subscription  in one queue a group passes tags by that it reads at other times, and reads others
+    offset skipped ahead       ... passes everything by               offset set back   consumed again, minutes later
+    failing listener           half of a stretch's calls failed       slow listener     five times slower than its day
+    dead letters  sent twice  hot key  hot queue  burst  damaged trace
+
+Rules see the small tables of the facts, and of LIFE the rows that were passed by or came again.
+Left out: why. A rule says where to look; what it finds may have an innocent reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from mqlab.spark.pipeline.schemas import checked, table
+
+FEWEST = 3  # messages passed by or again: fewer may be a trace that was lost
+SKEW, KEY_SHARE, KEY_TIMES_ITS_DAY = 2.0, 0.05, 3.0
+ENOUGH = 100  # messages before shares mean something
+BURST_TIMES, NEIGHBOURS = 3.0, 12
+FAILED_SHARE, SLOW_TIMES, SLOW_MS = 0.5, 5.0, 100
+
+SUSPICIONS = table(
+    """
+    string kind, topic, consumer_group, broker_name
+    int queue_id
+    string subject: tag, key or message, as the kind has it
+    time since, until
+    long messages
+    string told: in words
+    """
+)
+Tables = Mapping[str, DataFrame]
+
+
+def suspicions(tables: Tables, stretch_ms: int) -> DataFrame:
+    """LIFE, LAG, CALLS, GROUPS, KEYS, QUEUES, TRAFFIC, TRACE by their names -> SUSPICIONS."""
+    life = tables["life"]
+    found = [
+        *passed_by(life, stretch_ms), set_back(life), stuck(life, tables["lag"]), dead_letters(life), sent_twice(life),
+        failing(tables["calls"], stretch_ms), slow(tables["calls"], stretch_ms), hot_keys(tables["keys"]),
+        hot_queues(tables["queues"]), bursts(tables["traffic"], stretch_ms), damaged(tables["trace"]),
+    ]  # fmt: skip
+    return checked(reduce(DataFrame.unionByName, found), SUSPICIONS, "suspicions")
+
+
+def _rows(frame: DataFrame, kind: str, told: Column, **columns: str | Column) -> DataFrame:
+    """SUSPICIONS of one kind; a column that is not given is null."""
+    given = {name: F.col(value) if isinstance(value, str) else value for name, value in columns.items()}
+    given |= {"kind": F.lit(kind), "told": told}
+    none = F.lit(None)
+    return frame.select([given.get(f.name, none).cast(f.dataType).alias(f.name) for f in SUSPICIONS.fields])
+
+
+def passed_by(life: DataFrame, stretch_ms: int) -> list[DataFrame]:
+    """Islands of messages passed by although their group reads their tag otherwise, judged by what it read there."""
+    place = ["topic", "consumer_group", "broker_name", "queue_id"]
+    given = life.where("attempts > 0").withColumn("tag", F.coalesce("tags", F.lit("")))
+    read = given.select("topic", "consumer_group", "tag").distinct()
+    passed = life.where("outcome = 'passed'").withColumn("tag", F.coalesce("tags", F.lit("")))
+    unusual = passed.join(F.broadcast(read), ["topic", "consumer_group", "tag"])
+    order = Window.partitionBy(*place).orderBy("queue_offset")
+    apart = F.unix_millis("stored") - F.unix_millis(F.lag("stored").over(order)) > 2 * stretch_ms
+    islands = (
+        unusual.withColumn("island", F.sum(F.coalesce(apart, F.lit(False)).cast("int")).over(order))
+        .groupBy(*place, "island")
+        .agg(
+            F.min("queue_offset").alias("first"), F.max("queue_offset").alias("last"), F.min("stored").alias("since"),
+            F.max("stored").alias("until"), F.sum("members").alias("messages"),
+            F.sort_array(F.collect_set("tag")).alias("lost"),
+        )
+        .where(F.col("messages") >= FEWEST)
+    )  # fmt: skip
+    inside = (
+        F.broadcast(islands)
+        .join(given.select(*place, "queue_offset", "tag"), place)
+        .where("queue_offset BETWEEN first AND last")
+    )
+    theirs = inside.groupBy(*place, "island").agg(
+        F.sort_array(F.collect_set("tag")).alias("read"),
+        F.count_if(F.array_contains("lost", F.col("tag"))).alias("read_of_lost"), F.count("*").alias("read_at_all"),
+    )  # fmt: skip
+    judged = islands.join(theirs, [*place, "island"], "left").fillna(0, ["read_of_lost", "read_at_all"])
+    filtered = judged.where("read_at_all > read_of_lost AND read_of_lost < messages")
+    by_group = filtered.withColumn("subject", F.explode("lost")).groupBy("topic", "consumer_group", "subject").agg(
+        F.min("since").alias("since"), F.max("until").alias("until"), F.count("*").alias("queues"),
+        F.sum("messages").alias("messages"), F.array_distinct(F.flatten(F.collect_list("read"))).alias("tags_read"),
+    )  # fmt: skip
+    told = F.format_string(
+        "messages tagged %s pass by in %d queues while %s is read there: members of the group subscribe differently, "
+        "or changed their mind", "subject", "queues", F.array_join(F.sort_array("tags_read"), ", "),
+    )  # fmt: skip
+    inconsistent = _rows(
+        by_group, "inconsistent subscription", told, topic="topic", consumer_group="consumer_group", subject="subject",
+        since="since", until="until", messages="messages",
+    )  # fmt: skip
+    skipped = _rows(
+        judged.where("read_at_all = 0"), "offset skipped ahead",
+        F.format_string("offsets %d to %d were never delivered, and the group is past them: skipped, or it began later",
+                        "first", "last"),
+        **{name: name for name in (*place, "since", "until", "messages")},
+    )  # fmt: skip
+    return [inconsistent, skipped]
+
+
+def set_back(life: DataFrame) -> DataFrame:
+    """Messages consumed again more than a minute after they had been."""
+    found = life.where("again_late > 0").groupBy("topic", "consumer_group").agg(
+        F.min("last_started").alias("since"), F.max("last_started").alias("until"),
+        F.min("stored").alias("from"), F.max("stored").alias("to"), F.sum("again_late").alias("messages"),
+    ).where(F.col("messages") >= FEWEST)  # fmt: skip
+    told = F.format_string(
+        "messages stored from %s to %s were consumed and then delivered again", _clock("from"), _clock("to")
+    )
+    return _rows(
+        found, "offset set back", told, topic="topic", consumer_group="consumer_group", since="since", until="until",
+        messages="messages",
+    )  # fmt: skip
+
+
+def _clock(time: str) -> Column:
+    return F.date_format(time, "yyyy-MM-dd HH:mm:ss")
+
+
+def stuck(life: DataFrame, lag: DataFrame) -> DataFrame:
+    """The message at a group's offset was delivered and has no result, and the queue goes on behind it."""
+    place = ["topic", "consumer_group", "broker_name", "queue_id"]
+    at = F.broadcast(lag.where("lag > 1").select(*place, "consumer_offset", "lag"))
+    held = life.where("no_results > 0 AND successes = 0 AND outcome = 'pending'").join(at, place)
+    told = F.format_string("the call with it never came back, so the offset stays at %d; %d messages wait or would be "
+                           "read again after a restart", "consumer_offset", "lag")  # fmt: skip
+    return _rows(
+        held.where("queue_offset = consumer_offset"), "stuck message", told, subject="msg_id", since="first_started",
+        messages="lag", **{name: name for name in place},
+    )  # fmt: skip
+
+
+def dead_letters(life: DataFrame) -> DataFrame:
+    """Groups that gave messages up."""
+    found = life.where("outcome = 'dead'").groupBy("topic", "consumer_group").agg(
+        F.min("stored").alias("since"), F.max("last_started").alias("until"), F.sum("members").alias("messages"),
+        F.min_by("keys", "stored").alias("subject"), F.max("attempts").alias("attempts"),
+    )  # fmt: skip
+    told = F.format_string("in %%DLQ%%%s after up to %d deliveries; the first has the keys %s",
+                           "consumer_group", "attempts", "subject")  # fmt: skip
+    return _rows(
+        found, "dead letters", told, topic="topic", consumer_group="consumer_group", since="since", until="until",
+        messages="messages",
+    )  # fmt: skip
+
+
+def sent_twice(life: DataFrame) -> DataFrame:
+    """Messages that their sender stored more than once."""
+    once = life.where("copies > 1").dropDuplicates(["msg_id", "keys"])
+    found = once.groupBy("topic").agg(
+        F.min("stored").alias("since"), F.max("stored").alias("until"), F.sum("members").alias("messages")
+    )
+    told = F.lit("one id stored more than once: the sender asked again after an answer was lost")
+    return _rows(found, "sent twice", told, topic="topic", since="since", until="until", messages="messages")
+
+
+def failing(calls: DataFrame, stretch_ms: int) -> DataFrame:
+    """Stretches in which half of a group's calls failed."""
+    bad = _by_group(calls).where(f"failures >= {FEWEST} AND failures >= {FAILED_SHARE} * (calls - no_results)")
+    told = F.format_string("%d of %d calls failed", "failures", "calls")
+    return _rows(
+        _joined(bad, stretch_ms), "failing listener", told, consumer_group="consumer_group", since="since",
+        until="until", messages="failures",
+    )  # fmt: skip
+
+
+def slow(calls: DataFrame, stretch_ms: int) -> DataFrame:
+    """Stretches in which a group's calls took SLOW_TIMES as long as on the average of its better half of the day."""
+    mean = F.col("busy_ms") / F.greatest(F.col("calls"), F.lit(1))
+    each = _by_group(calls).withColumn("mean_ms", mean)
+    usual = each.groupBy("consumer_group").agg(F.percentile_approx("mean_ms", 0.5).alias("usual_ms"))
+    bad = each.join(F.broadcast(usual), "consumer_group").where(
+        f"mean_ms >= {SLOW_TIMES} * greatest(usual_ms, 1) AND mean_ms >= {SLOW_MS}"
+    )
+    told = F.format_string("a call took %.0f ms on the average, usual are %.0f", F.col("busy_ms") / F.col("calls"),
+                           "usual_ms")  # fmt: skip
+    return _rows(
+        _joined(bad, stretch_ms, "usual_ms"), "slow listener", told, consumer_group="consumer_group", since="since",
+        until="until", messages="calls",
+    )  # fmt: skip
+
+
+def _by_group(calls: DataFrame) -> DataFrame:
+    sums = [F.sum(name).alias(name) for name in ("calls", "failures", "no_results", "busy_ms")]
+    return calls.groupBy("consumer_group", "stretch").agg(*sums)
+
+
+def _joined(stretches: DataFrame, stretch_ms: int, *same: str) -> DataFrame:
+    """Stretches of a group, no more than two apart, as one with since, until and the sums."""
+    order = Window.partitionBy("consumer_group").orderBy("stretch")
+    apart = F.unix_millis("stretch") - F.unix_millis(F.lag("stretch").over(order)) > 2 * stretch_ms
+    numbered = stretches.withColumn("number", F.sum(F.coalesce(apart, F.lit(False)).cast("int")).over(order))
+    sums = [F.sum(name).alias(name) for name in ("calls", "failures", "busy_ms")]
+    end = F.max("stretch") + F.make_dt_interval(secs=F.lit(stretch_ms / 1000))
+    return numbered.groupBy("consumer_group", "number", *same).agg(
+        F.min("stretch").alias("since"), end.alias("until"), *sums
+    )
+
+
+def hot_keys(keys: DataFrame) -> DataFrame:
+    """Keys with far more of a window than of the day."""
+    hot = keys.where(f"messages >= {ENOUGH} AND share >= {KEY_SHARE} AND share >= {KEY_TIMES_ITS_DAY} * share_of_day")
+    found = hot.groupBy("topic", "broker_name", "message_key").agg(
+        F.min("window_start").alias("since"), F.sum("messages").alias("messages"), F.max("share").alias("share"),
+        F.max("share_of_day").alias("of_day"),
+    )  # fmt: skip
+    told = F.format_string("up to %.0f %% of a window's messages have this key, of the day's %.1f %%",
+                           F.col("share") * 100, F.col("of_day") * 100)  # fmt: skip
+    return _rows(found, "hot key", told, topic="topic", broker_name="broker_name", subject="message_key", since="since",
+                 messages="messages")  # fmt: skip
+
+
+def hot_queues(queues: DataFrame) -> DataFrame:
+    """Queues of a user's topic with twice their share."""
+    hot = queues.where(f"kind = 'normal' AND messages >= {ENOUGH} AND skew >= {SKEW}")
+    told = F.format_string("%.1f times its share of the topic's messages", "skew")
+    return _rows(hot, "hot queue", told, topic="topic", broker_name="broker_name", queue_id="queue_id",
+                 since="first_stored", until="last_stored", messages="messages")  # fmt: skip
+
+
+def bursts(traffic: DataFrame, stretch_ms: int) -> DataFrame:
+    """Stretches with BURST_TIMES the median of their neighbours."""
+    each = traffic.groupBy("topic", "stretch").agg(F.sum("messages").alias("calls"))
+    around = Window.partitionBy("topic").orderBy("stretch").rowsBetween(-NEIGHBOURS, NEIGHBOURS)
+    high = each.withColumn("usual", F.percentile("calls", 0.5).over(around)).where(
+        f"calls >= {ENOUGH} AND calls >= {BURST_TIMES} * usual"
+    )
+    named = high.withColumnRenamed("topic", "consumer_group").withColumns({"failures": F.lit(0), "busy_ms": F.col("usual")})
+    found = _joined(named, stretch_ms)
+    told = F.format_string("%d messages where %.0f are usual", "calls", "busy_ms")
+    return _rows(found, "burst", told, topic="consumer_group", since="since", until="until", messages="calls")
+
+
+def damaged(trace: DataFrame) -> DataFrame:
+    """Entries of the trace that do not read."""
+    found = trace.where("reason IS NOT NULL").groupBy("reason").agg(F.count("*").alias("entries"))
+    told = F.format_string("entries of the trace do not read: %s", "reason")
+    return _rows(found, "damaged trace", told, subject="reason", messages="entries")
