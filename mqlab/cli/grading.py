@@ -58,7 +58,7 @@ def grade(
     from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
     from mqlab.grading.reports import write_reports
     from mqlab.grading.submissions import attempt_logs, find_submissions, read_roster
-    from mqlab.views.text_width import pad
+    from mqlab.views.text_width import pad, width
 
     home = course_folder(course)
     numbers = lab_numbers(home) if "all" in labs else [number.removeprefix("lab") for number in dict.fromkeys(labs)]
@@ -86,9 +86,13 @@ def grade(
         for effort in efforts(student, [one for log in logs for one in read_attempts(log)], exercises)
     ]
     write_reports(out, records, seed=seed, show_hidden=show_hidden, efforts=told)
+    widest = max([WIDTH, *(width(record.student) for record in records)])
     for record in sorted(records, key=lambda record: (record.student, record.lab)):
-        line = f"{pad(record.student, WIDTH)} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
+        line = f"{pad(record.student, widest)} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
         click.echo(json.dumps(record.to_json(), ensure_ascii=False) if as_json else line)
+    unjudged = sum(bool(record.not_judged) for record in records)
+    if unjudged:
+        click.echo(f"{unjudged} of them hold exercises that failed here and were not judged: see index.html", err=True)
     click.echo(f"reports: {out / 'index.html'}", err=True)
     if len(records) < len(found):
         sys.exit(1)

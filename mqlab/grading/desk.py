@@ -107,12 +107,18 @@ class Desk:
         }
         return codec.decode(self._converse(piece, message))
 
+    @property
+    def asked(self) -> int:
+        """How often answers were asked: loadings, calls, and names that were gone when they were looked up."""
+        return self._calls
+
     def locate(self, exercise: str, name: str) -> tuple[int, int]:
         """Where an answer's name is now; starts a new worker if the last one is gone."""
         piece = self._loaded[exercise]
         self._must_go_on(piece)
         self._ensure_process(piece)
         if name not in piece.numbers:
+            self._calls += 1
             raise NameError(f"name {name!r} is not defined", name=name)
         return self._life, piece.numbers[name]
 

@@ -31,12 +31,12 @@ from mqlab.grading.rebuild import Transplant, rebuilt, transplant
 from mqlab.grading.sandbox import Sandbox, own_user_id
 from mqlab.grading.tampering import suspicions
 from mqlab.grading.verdict import (
-    FAILED,
     GRADED,
     HIDDEN,
     KERNEL_DIED,
     MALFORMED,
     MISSING,
+    NOT_JUDGED,
     NOT_STARTED,
     PUBLIC,
     STOPPED,
@@ -173,10 +173,10 @@ def _result(lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str) 
     unsettled = [run for run in mine if run.role in ("check", "hidden") and not run.verdicts]
     if unsettled and state != STOPPED:
         late = unsettled[0].timed_out
-        state, cause = (STOPPED, "timeout") if late else (FAILED, "")
+        state, cause = (STOPPED, "timeout") if late else (NOT_JUDGED, "")
         reason = f"its {unsettled[0].role} cell gave no verdict: {unsettled[0].error or 'not run'}"
     if not any(run.role == "check" for run in mine):
-        state, reason = FAILED, "its check was not run"
+        state, reason = NOT_JUDGED, "its check was not run"
     source = taken.answers.get(exercise_id, "")
     return ExerciseResult(*head, state, reason, tuple(cases[PUBLIC] + cases[HIDDEN]), source, cause)
 
@@ -205,7 +205,8 @@ def _status(
         return KERNEL_DIED, stopped["died"], more
     if stopped or any(run.timed_out for run in runs):
         return TIMEOUT, next(iter(stopped.values()), "a cell took too long"), more
-    return GRADED, "", more
+    own = [result for result in results if result.state == NOT_JUDGED]
+    return GRADED, f"{own[0].id} was not judged: {own[0].reason}" if own else "", more
 
 
 def watchdog(order: Order, record_file: Path) -> threading.Timer:

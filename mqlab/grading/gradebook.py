@@ -6,7 +6,7 @@ Mirrors: nothing in RocketMQ. What ``mqlab grade`` calls.
     OUT/grades.csv ..             made of the records (mqlab.grading.reports)
 
 A record carries a fingerprint of all it depends on: the submission, the lab, the hidden cases, the seed, the sandbox.
-With ``resume`` a record with the right fingerprint is kept.
+With ``resume`` a record with the right fingerprint is kept, unless something in it could not be judged.
 Left out: changing a record by hand (write your own column into the CSV).
 """
 
@@ -79,7 +79,7 @@ class Grader:
         for submission in submissions:
             mark = fingerprint(self.plan, self._labs[submission.lab], submission)
             kept = read_record(record_path(self.plan.out, submission)) if self.plan.resume else None
-            if kept is not None and kept.fingerprint == mark:
+            if kept is not None and kept.fingerprint == mark and not kept.not_judged:
                 yield kept
             else:
                 left.append((submission, mark))
@@ -185,14 +185,15 @@ def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:
     facts = [mqlab_version(), lab.id, plan.seed, plan.hidden, plan.seconds, submission.note, sandbox]
     digest.update(json.dumps(facts, sort_keys=True, default=str).encode())
     digest.update(lab.notebook.data)
-    for path in (lab.hidden_file, _cases_file(lab), submission.path):
+    for path in (lab.hidden_file, *_cases_files(lab), submission.path):
         digest.update(b"\0" + (_bytes(path) if path is not None else b""))
     return digest.hexdigest()
 
 
-def _cases_file(lab: Lab) -> Path:
+def _cases_files(lab: Lab) -> list[Path]:
+    """A lab's manifest and the modules beside it that make and judge its cases (lab01.py, lab01_judges.py, …)."""
     folder = lab.cases_folder or Path(mqlab.__file__).parent / "teach" / "cases"
-    return folder / f"{lab.id}.py"
+    return sorted(folder.glob(f"{lab.id}*.py"))
 
 
 def _bytes(path: Path) -> bytes:

@@ -5,6 +5,7 @@ Mirrors: nothing in RocketMQ. Called in the trusted kernel by mqlab.grading.kern
     Case.run(answers) ─▶ None                passed
                       ─▶ Finding             failed: the rule, the first wrong thing, expected, found
                       ─▶ an exception        raised: its text, and the learner's lines
+                         the answer unasked  not judged: the case itself failed here, and that is no answer's doing
                       ─▶ AnswerStopped       stopped; the cases after it are not run
 
 Left out: points (mqlab.grading.verdict).
@@ -13,26 +14,34 @@ Left out: points (mqlab.grading.verdict).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mqlab.grading.desk import AnswerStopped
 from mqlab.grading.values import AnswerError
-from mqlab.grading.verdict import FAILED, NOT_RUN, PASSED, RAISED, STOPPED, CaseResult
+from mqlab.grading.verdict import FAILED, NOT_JUDGED, NOT_RUN, PASSED, RAISED, STOPPED, CaseResult
 from mqlab.teach.exercises import Case, Exercise, Finding
 
 MAX_TEXT = 600
+UNUSABLE = "your answer gave something the check cannot use"
+OWN_FAILURE = "the case itself failed before it asked the answer"
 
 
-def judge(cases: Iterable[Case], answers: Mapping[str, Any], kind: str) -> list[CaseResult]:
-    """One result a case, in order."""
+def judge(
+    cases: Iterable[Case], answers: Mapping[str, Any], kind: str, asked: Callable[[], int] | None = None
+) -> list[CaseResult]:
+    """One result a case, in order. ``asked`` counts the calls of answers so far; without it every failure is theirs."""
     results: list[CaseResult] = []
     stopped = False
     for case in cases:
         if stopped:
             results.append(CaseResult(case.name, kind, NOT_RUN, "not run: the answer was stopped before"))
             continue
+        before = asked() if asked is not None else -1
         result = judge_one(case, answers, kind)
+        if asked is not None and result.state == RAISED and asked() == before:
+            result = replace(result, state=NOT_JUDGED, rule=result.rule.replace(UNUSABLE, OWN_FAILURE))
         stopped = result.state == STOPPED
         results.append(result)
     return results
@@ -60,7 +69,7 @@ def raised(name: str, kind: str, error: Exception) -> CaseResult:
     """The result of a case that ended with an exception, its own or the answer's."""
     trace = getattr(error, "answer_trace", "")
     what = str(error) if isinstance(error, AnswerError) else f"{type(error).__name__}: {error}"
-    rule = f"your code raised {what}" if trace else f"your answer gave something the check cannot use ({what})"
+    rule = f"your code raised {what}" if trace else f"{UNUSABLE} ({what})"
     return CaseResult(name, kind, RAISED, short(rule), trace=short(trace, 2_000))
 
 

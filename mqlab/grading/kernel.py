@@ -82,7 +82,7 @@ class Judge:
             return
         if self.job.fresh_workers:
             self.desk.begin(asked.id)
-        publish(asked.id, kind, judge(cases, given, kind))
+        publish(asked.id, kind, judge(cases, given, kind, lambda: self.desk.asked))
 
     def hidden_cases(self, asked: Exercise) -> list[Case]:
         """The seeded cases of an exercise, and those of the lab's hidden file."""

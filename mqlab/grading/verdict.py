@@ -6,8 +6,8 @@ Mirrors: nothing in RocketMQ. The reports are made of these and of nothing else.
       └─ ExerciseResult  id points scored state
            └─ CaseResult  name state rule first_wrong expected found
     status   graded · timeout · kernel_died · tampered · malformed · missing
-    state of an exercise   passed · failed · not started · missing · stopped
-    state of a case        passed · failed · raised · stopped · not run
+    state of an exercise   passed · failed · not started · missing · stopped · not judged
+    state of a case        passed · failed · raised · stopped · not run · not judged
 
 An exercise has its points when every public and hidden case passed, and none otherwise.
 Left out: durations (they are in the record's ``seconds`` only, so that two runs give the same grades to the byte).
@@ -25,6 +25,7 @@ STATUSES = (GRADED, TIMEOUT, KERNEL_DIED, TAMPERED, MALFORMED, MISSING)
 
 PASSED, FAILED, NOT_STARTED, STOPPED = "passed", "failed", "not started", "stopped"
 RAISED, NOT_RUN = "raised", "not run"
+NOT_JUDGED = "not judged"  # the grader's own failure: to be graded again, no student's doing
 
 PUBLIC, HIDDEN = "public", "hidden"
 
@@ -105,6 +106,11 @@ class Record:
     def points(self) -> int:
         return sum(exercise.points for exercise in self.exercises)
 
+    @property
+    def not_judged(self) -> tuple[str, ...]:
+        """The exercises that the grader itself failed to judge."""
+        return tuple(exercise.id for exercise in self.exercises if exercise.state == NOT_JUDGED)
+
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
@@ -124,7 +130,10 @@ def settle(public: list[CaseResult], hidden: list[CaseResult]) -> tuple[str, str
     for case in cases:
         if case.state == STOPPED:
             return STOPPED, case.rule
-    wrong = next((case for case in cases if not case.passed), None)
+    own = next((case for case in cases if case.state == NOT_JUDGED), None)
+    wrong = next((case for case in cases if not case.passed and case.state != NOT_JUDGED), None)
+    if own is not None and wrong is None:
+        return NOT_JUDGED, own.rule
     if wrong is not None:
         return FAILED, wrong.rule
     return (PASSED, "") if cases else (FAILED, "no case was run")

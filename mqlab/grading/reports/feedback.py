@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from mqlab.grading.reports.page import frame, mark, table
 from mqlab.grading.reports.redaction import told_cases, told_reason
-from mqlab.grading.verdict import GRADED, HIDDEN, PASSED, PUBLIC, CaseResult, ExerciseResult, Record
+from mqlab.grading.verdict import FAILED, GRADED, HIDDEN, PASSED, PUBLIC, CaseResult, ExerciseResult, Record
 
 
 def page(record: Record, show_hidden: str) -> str:
@@ -39,7 +39,11 @@ def _exercise(exercise: ExerciseResult, show_hidden: str) -> Markup:
     )
     reason = told_reason(exercise, show_hidden)
     words = Markup("<p>{}: {}</p>").format(exercise.state, reason) if reason else Markup("")
-    cases = Markup("").join(_case(case, reason) for case in told_cases(exercise, show_hidden))
+    told = told_cases(exercise, show_hidden)
+    first = next((case for case in told if not case.passed and case.kind == PUBLIC), None)
+    cases = Markup("").join(_case(case, reason, case is first) for case in told)
+    if exercise.state == FAILED and first is not None:
+        words += Markup("<p class='grey'>In the notebook, <code>hint(\"{}\")</code> helps.</p>").format(exercise.id)
     counts = [
         f"{passed} of {count} {kind} cases pass"
         for kind in (PUBLIC, HIDDEN)
@@ -54,14 +58,16 @@ def _exercise(exercise: ExerciseResult, show_hidden: str) -> Markup:
     return Markup("{}{}{}{}{}").format(head, words, summary, cases, source)
 
 
-def _case(case: CaseResult, said: str) -> Markup:
+def _case(case: CaseResult, said: str, opened: bool) -> Markup:
     facts = [("first wrong", case.first_wrong), ("expected", case.expected), ("found", case.found)]
     told = Markup("").join(
         Markup("<dt>{}</dt><dd><code>{}</code></dd>").format(name, value) for name, value in facts if value
     )
     details = Markup("<dl>{}</dl>").format(told) if told else Markup("")
-    trace = Markup("<pre>{}</pre>").format(case.trace) if case.trace else Markup("")
+    details += Markup("<pre>{}</pre>").format(case.trace) if case.trace else Markup("")
+    if details and not opened:
+        details = Markup("<details><summary>what was wrong</summary>{}</details>").format(details)
     rule = Markup(": {}").format(case.rule) if case.rule and case.rule != said else Markup("")
-    return Markup("<div>{} {} case <i>{}</i>{}{}{}</div>\n").format(
-        mark(case.passed), case.kind, case.name, rule, details, trace
+    return Markup("<div>{} {} case <i>{}</i>{}{}</div>\n").format(
+        mark(case.passed), case.kind, case.name, rule, details
     )

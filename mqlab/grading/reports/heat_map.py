@@ -18,16 +18,17 @@ from markupsafe import Markup
 from mqlab.grading.attempts import Effort
 from mqlab.grading.reports.page import frame, table
 from mqlab.grading.reports.tables import csv_of
-from mqlab.grading.verdict import HIDDEN, MALFORMED, MISSING, CaseResult, Record
+from mqlab.grading.verdict import HIDDEN, MALFORMED, MISSING, NOT_JUDGED, CaseResult, Record
 
 MOST_BROKEN = 15
-SIGNS = {"passed": "✓", "failed": "✗", "raised": "!", "stopped": "‖", "not run": "·"}
+SIGNS = {"passed": "✓", "failed": "✗", "raised": "!", "stopped": "‖", "not run": "·", "not judged": "?"}
+SILENT = ("passed", "not run", NOT_JUDGED)  # no rule was broken
 Key = tuple[str, str, str]
 
 
 def page(records: Sequence[Record], efforts: Sequence[Effort] = ()) -> str:
     """The heat map, the rules broken most, and how often was checked by those who told."""
-    known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run; an empty field: not begun"
+    known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run, ? failed here and not judged; an empty field: not begun"
     rules = Markup("<h2>Rules broken most</h2>{}").format(
         table(["students", "exercise", "rule"], _rules(records), numbers=[0])
     )
@@ -36,7 +37,9 @@ def page(records: Sequence[Record], efforts: Sequence[Effort] = ()) -> str:
         [exercise, kind, name, _heat(share), *map(_sign, states)] for (exercise, kind, name), share, states in rows
     ]
     head = ["exercise", "kind", "case", "fail", *students]
-    return frame("Which cases fail", Markup("<p>{}</p>").format(known), table(head, shown), rules, _checks(efforts))
+    grid = table(head, shown, kind="grid")
+    cases = Markup("<h2>Cases</h2><p>{}</p>{}").format(known, grid)
+    return frame("Which cases fail", rules, cases, _checks(efforts))
 
 
 def _checks(efforts: Sequence[Effort]) -> Markup:
@@ -71,8 +74,9 @@ def _grid(records: Sequence[Record]) -> tuple[list[str], list[tuple[Key, float, 
                 states.setdefault((exercise.id, case.kind, case.name), {})[record.student] = case.state
     rows = []
     for key, found in states.items():
-        failed = sum(state != "passed" for state in found.values())
-        rows.append((key, failed / len(found), [found.get(student, "") for student in students]))
+        judged = [state for state in found.values() if state != NOT_JUDGED]
+        failed = sum(state != "passed" for state in judged)
+        rows.append((key, failed / max(len(judged), 1), [found.get(student, "") for student in students]))
     order = {name: place for place, name in enumerate(dict.fromkeys(exercise for exercise, _, _ in states))}
     return students, sorted(rows, key=lambda row: (order[row[0][0]], row[0][1] == HIDDEN, row[0][2]))
 
@@ -101,4 +105,4 @@ def _rules(records: Sequence[Record]) -> list[tuple[int, str, str]]:
 
 
 def _is_wrong(case: CaseResult) -> bool:
-    return case.state not in ("passed", "not run") and bool(case.rule)
+    return case.state not in SILENT and bool(case.rule)

@@ -2,7 +2,7 @@
 
 Mirrors: nothing in RocketMQ. Reports of mqlab.grading.
 
-    failed ─▶ <failure>    stopped ─▶ <error>    not started, missing ─▶ <skipped>; all of them score 0
+    failed ─▶ <failure>    stopped, not judged ─▶ <error>    not started, missing ─▶ <skipped>; all of them score 0
 
 Left out: nbval's own JUnit, whose names count cells.
 """
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from mqlab.grading.reports.redaction import told_cases, told_reason
-from mqlab.grading.verdict import FAILED, PASSED, STOPPED, ExerciseResult, Record
+from mqlab.grading.verdict import FAILED, NOT_JUDGED, PASSED, STOPPED, ExerciseResult, Record
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -31,8 +31,8 @@ def junit_xml(records: Sequence[Record], show_hidden: str) -> str:
         states = [exercise.state for exercise in record.exercises]
         suite = ElementTree.SubElement(
             root, "testsuite", name=clean(f"{record.student} {record.lab}"), tests=str(len(states)),
-            failures=str(states.count(FAILED)), errors=str(states.count(STOPPED)),
-            skipped=str(sum(state not in (PASSED, FAILED, STOPPED) for state in states)),
+            failures=str(states.count(FAILED)), errors=str(states.count(STOPPED) + states.count(NOT_JUDGED)),
+            skipped=str(sum(state not in (PASSED, FAILED, STOPPED, NOT_JUDGED) for state in states)),
         )  # fmt: skip
         _properties(suite, student=record.student, status=record.status, reason=record.reason,
                     score=str(record.scored), max=str(record.points))  # fmt: skip
@@ -53,7 +53,7 @@ def _test(suite: ElementTree.Element, record: Record, exercise: ExerciseResult, 
     _properties(test, points=str(exercise.points), scored=str(exercise.scored), state=exercise.state)
     if exercise.state == PASSED:
         return
-    tag = {FAILED: "failure", STOPPED: "error"}.get(exercise.state, "skipped")
+    tag = {FAILED: "failure", STOPPED: "error", NOT_JUDGED: "error"}.get(exercise.state, "skipped")
     node = ElementTree.SubElement(
         test, tag, type=exercise.state, message=clean(told_reason(exercise, show_hidden) or exercise.state)
     )

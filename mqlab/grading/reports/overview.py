@@ -19,7 +19,7 @@ from markupsafe import Markup
 from mqlab.grading.gradebook import file_name
 from mqlab.grading.reports.page import frame, table
 from mqlab.grading.reports.tables import by_student, labs_of, worst
-from mqlab.grading.verdict import FAILED, MISSING, NOT_STARTED, PASSED, STOPPED, Record
+from mqlab.grading.verdict import FAILED, MISSING, NOT_JUDGED, NOT_STARTED, PASSED, STOPPED, Record
 
 
 def base_name(record: Record) -> str:
@@ -37,6 +37,13 @@ def page(records: Sequence[Record], seed: str) -> str:
         '<a href="grades.csv">grades.csv</a> · <a href="grades.json">grades.json</a> · '
         '<a href="junit.xml">junit.xml</a></p>'
     ).format(len(records), said or "none", seed)
+    unjudged = [record for record in records if record.not_judged]
+    if unjudged:
+        top += Markup(
+            '<p class="bad"><b>{} submissions hold exercises that could not be judged</b>: a case failed on this '
+            "machine before it asked the answer. No student did that. See “why” below, mend it, and give the same "
+            "command with --resume: these are graded again.</p>"
+        ).format(len(unjudged))
     return frame("Grades", top, _students(records), Markup("<h2>Exercises</h2>"), _exercises(records))
 
 
@@ -62,7 +69,8 @@ def _link(record: Record) -> Markup:
 
 
 def _exercises(records: Sequence[Record]) -> Markup:
-    states = (PASSED, FAILED, STOPPED, NOT_STARTED, MISSING)
+    unjudged = (NOT_JUDGED,) if any(record.not_judged for record in records) else ()
+    states = (PASSED, FAILED, STOPPED, NOT_STARTED, MISSING, *unjudged)
     counts: dict[str, Counter[str]] = {}
     heads = {}
     for record in records:
@@ -70,4 +78,4 @@ def _exercises(records: Sequence[Record]) -> Markup:
             counts.setdefault(exercise.id, Counter())[exercise.state] += 1
             heads[exercise.id] = (exercise.id, exercise.title, exercise.points)
     rows = [[*heads[name], *(count[state] for state in states)] for name, count in sorted(counts.items())]
-    return table(["exercise", "title", "points", *states], rows, numbers=range(2, 8))
+    return table(["exercise", "title", "points", *states], rows, numbers=range(2, 9))

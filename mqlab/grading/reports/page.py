@@ -23,7 +23,15 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 th { white-space: nowrap; } .heat { padding: 0 .4rem; white-space: nowrap; }
 pre { background: var(--soft); padding: .6rem; overflow-x: auto; } code { font-size: .92em; }
 .good { color: var(--good); } .bad { color: var(--bad); } .grey { color: var(--grey); }
-.wide { overflow-x: auto; } details { margin: .4rem 0; }
+.wide { overflow-x: auto; } .wide.grid { max-height: 85vh; overflow: auto; }
+body:has(.grid) { max-width: none; margin: 2rem; }
+.grid table { border-collapse: separate; border-spacing: 0; font-size: .9rem; } .grid td { white-space: nowrap; }
+.grid thead th { position: sticky; top: 0; background: Canvas; vertical-align: bottom; z-index: 2; }
+.grid thead th:nth-child(n+5) { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; }
+.grid td:nth-child(n+5) { text-align: center; padding: .1rem; }
+.grid td:nth-child(3), .grid th:nth-child(3) { position: sticky; left: 0; background: Canvas; z-index: 1; }
+.grid thead th:nth-child(3) { z-index: 3; }
+details { margin: .4rem 0; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; }
 dt { color: var(--grey); } dd { margin: 0; overflow-wrap: anywhere; }
 """)
@@ -40,19 +48,21 @@ def frame(title: str, *body: Markup) -> str:
     return str(page.format(title, STYLE, title, Markup("\n").join(body)))
 
 
-def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Markup:
-    """A table; the columns of ``numbers`` are set to the right."""
+def table(
+    head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Sequence[int] = (), kind: str = ""
+) -> Markup:
+    """A table; the columns of ``numbers`` are set to the right. ``kind`` "grid": many narrow columns, heads upright."""
 
     def cell(tag: str, column: int, value: object) -> Markup:
-        kind = Markup(' class="number"') if column in numbers else Markup("")
-        return Markup("<{}{}>{}</{}>").format(Markup(tag), kind, value, Markup(tag))
+        side = Markup(' class="number"') if column in numbers else Markup("")
+        return Markup("<{}{}>{}</{}>").format(Markup(tag), side, value, Markup(tag))
 
     def row(tag: str, values: Sequence[object]) -> Markup:
         return Markup("<tr>{}</tr>").format(Markup("").join(cell(tag, n, value) for n, value in enumerate(values)))
 
     body = Markup("\n").join(row("td", values) for values in rows)
-    return Markup('<div class="wide"><table><thead>{}</thead><tbody>\n{}\n</tbody></table></div>').format(
-        row("th", head), body
+    return Markup('<div class="{}"><table><thead>{}</thead><tbody>\n{}\n</tbody></table></div>').format(
+        f"wide {kind}".strip(), row("th", head), body
     )
 
 

@@ -1,0 +1,77 @@
+"""Who is to blame when a case ends with an exception: the answer, or the case that failed before it asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mqlab.grading.desk import Desk
+from mqlab.grading.gradebook import Grader, Plan, open_gradebook, record_path
+from mqlab.grading.judging import judge
+from mqlab.grading.lab_files import open_lab
+from mqlab.grading.reports import write_reports
+from mqlab.grading.sandbox import Sandbox
+from mqlab.grading.submissions import Submission
+from mqlab.grading.verdict import FAILED, HIDDEN, NOT_JUDGED, PASSED, PUBLIC, RAISED, CaseResult, Record, settle
+from mqlab.teach.exercises import Answers, Case
+from tests.grading.course import RIGHT, save, untouched, with_answers
+
+
+def fails_before(answers: Answers) -> None:
+    raise OSError("диск полон")
+
+
+def fails_after(answers: Answers) -> None:
+    answers["size"]("订单🙂")
+    raise TypeError("no such thing")
+
+
+def cases(desk: Desk, *runs: object) -> list[CaseResult]:
+    answers = desk.load("lab.a", "def size(text):\n    return len(text)\n", ["size"])
+    return judge([Case(run.__name__, run) for run in runs], answers, PUBLIC, lambda: desk.asked)  # type: ignore[attr-defined]
+
+
+def test_a_case_that_fails_before_it_asked_is_not_the_answers_doing(desk: Desk) -> None:
+    before, after = cases(desk, fails_before, fails_after)
+    assert before.state == NOT_JUDGED and "before it asked the answer (OSError: диск полон)" in before.rule
+    assert after.state == RAISED and after.rule.startswith("your answer gave something the check cannot use")
+
+
+def test_what_is_wrong_outweighs_what_could_not_be_judged() -> None:
+    own, wrong = CaseResult("a", PUBLIC, NOT_JUDGED, "a disk"), CaseResult("b", HIDDEN, FAILED, "a rule")
+    assert settle([CaseResult("c", PUBLIC, PASSED), own], []) == (NOT_JUDGED, "a disk")
+    assert settle([own], [wrong]) == (FAILED, "a rule")
+
+
+def graded(course: Path, folder: Path, hidden: str, walls: Sandbox) -> Record:
+    """One right submission, graded with ``--resume`` and a hidden file of this text."""
+    save(hidden.encode(), course / "solutions" / "grading" / "lab99.py")
+    submission = Submission("ольга", "99", save(with_answers(untouched(course), RIGHT), folder / "in" / "ольга.ipynb"))
+    open_gradebook(folder / "out")
+    plan = Plan(course, folder / "out", "autumn", walls, resume=True)
+    (record,) = Grader(plan, [open_lab(course, "99")]).grade([submission])
+    assert record_path(folder / "out", submission).is_file()
+    return record
+
+
+BROKEN = """
+import os
+from mqlab.teach.exercises import Case
+def needs_a_disk(answers):
+    if not os.path.exists({flag!r}):
+        raise OSError("диск полон")
+HIDDEN = {{"lab99.total": (Case("a full disk", needs_a_disk),)}}
+"""
+
+
+def test_what_could_not_be_judged_is_said_and_graded_again(tmp_path: Path, walls: Sandbox) -> None:
+    from tests.grading.course import make_course
+
+    course, flag = make_course(tmp_path / "course"), tmp_path / "mended"
+    hidden = BROKEN.format(flag=str(flag))
+    record = graded(course, tmp_path, hidden, walls)
+    assert record.not_judged == ("lab99.total",) and record.scored == 4
+    assert record.status == "graded" and "диск полон" in record.reason
+    write_reports(tmp_path / "out", [record], seed="autumn", show_hidden="message")
+    assert "could not be judged" in (tmp_path / "out" / "index.html").read_text("utf-8")
+    flag.touch()
+    assert graded(course, tmp_path, hidden, walls).scored == 7
