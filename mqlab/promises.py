@@ -39,7 +39,7 @@ class Promise(Generic[T]):
         self.done = False
         self.value: T = None  # type: ignore[assignment]
         self.error: BaseException | None = None
-        self._callbacks: list[tuple[Callable[[T], Any] | None, Callable[[BaseException], Any] | None]] = []
+        self._callbacks: list[tuple[Callable[[T], Any] | None, Callable[[BaseException], Any] | None]] | None = None
 
     @classmethod
     def of(cls, value: T) -> Promise[T]:
@@ -51,7 +51,6 @@ class Promise(Generic[T]):
     @classmethod
     def failed(cls, error: BaseException) -> Promise[Any]:
         """A promise that has its error."""
-        """A promise that has its error already."""
         promise: Promise[Any] = cls()
         promise.reject(error)
         return promise
@@ -61,22 +60,34 @@ class Promise(Generic[T]):
         if self.done:
             return
         self.done, self.value = True, value
-        self._run()
+        callbacks, self._callbacks = self._callbacks, None
+        for on_value, _ in callbacks or ():
+            if on_value is not None:
+                on_value(value)
 
     def reject(self, error: BaseException) -> None:
         """Settle with an error; ignored when settled already."""
         if self.done:
             return
         self.done, self.error = True, error
-        self._run()
+        callbacks, self._callbacks = self._callbacks, None
+        for _, on_error in callbacks or ():
+            if on_error is not None:
+                on_error(error)
 
     def then(
         self, on_value: Callable[[T], Any] | None = None, on_error: Callable[[BaseException], Any] | None = None
     ) -> None:
         """Call one of the two when settled, at once if it is settled already."""
-        self._callbacks.append((on_value, on_error))
-        if self.done:
-            self._run()
+        if not self.done:
+            if self._callbacks is None:
+                self._callbacks = []
+            self._callbacks.append((on_value, on_error))
+        elif self.error is not None:
+            if on_error is not None:
+                on_error(self.error)
+        elif on_value is not None:
+            on_value(self.value)
 
     def result(self) -> T:
         """The value, or raise the error. For settled promises only."""
@@ -85,15 +96,6 @@ class Promise(Generic[T]):
         if not self.done:
             raise RuntimeError("this promise is not settled yet")
         return self.value
-
-    def _run(self) -> None:
-        callbacks, self._callbacks = self._callbacks, []
-        for on_value, on_error in callbacks:
-            if self.error is None:
-                if on_value is not None:
-                    on_value(self.value)
-            elif on_error is not None:
-                on_error(self.error)
 
     def __repr__(self) -> str:
         state = "waiting" if not self.done else f"failed {self.error!r}" if self.error else f"value {self.value!r}"
@@ -112,33 +114,41 @@ def flow(function: Callable[P, Generator[Promise[Any], Any, T]]) -> Callable[P, 
 
     @functools.wraps(function)
     def started(*args: P.args, **kwargs: P.kwargs) -> Promise[T]:
-        outcome: Promise[T] = Promise()
-        _advance(function(*args, **kwargs), outcome, None, None)
-        return outcome
+        under_way: _UnderWay[T] = _UnderWay(function(*args, **kwargs))
+        under_way.go_on(None)
+        return under_way.outcome
 
     return started
 
 
-def _advance(
-    generator: Generator[Promise[Any], Any, T], outcome: Promise[T], value: Any, error: BaseException | None
-) -> None:
-    while True:
-        try:
-            waiting = generator.send(value) if error is None else generator.throw(error)
-        except StopIteration as end:
-            outcome.resolve(end.value)
-            return
-        except Exception as failure:
-            outcome.reject(failure)
-            return
-        if waiting.done:  # a loop, not recursion: a long run of ready promises must not deepen the stack
-            value, error = waiting.value, waiting.error
-            continue
-        waiting.then(
-            lambda answer: _advance(generator, outcome, answer, None),
-            lambda failure: _advance(generator, outcome, None, failure),
-        )
-        return
+class _UnderWay(Generic[T]):
+    """One call of a flow: its generator, and the promise of what it will return."""
+
+    __slots__ = ("_generator", "outcome")
+
+    def __init__(self, generator: Generator[Promise[Any], Any, T]) -> None:
+        self._generator = generator
+        self.outcome: Promise[T] = Promise()
+
+    def go_on(self, value: Any, error: BaseException | None = None) -> None:
+        """Run with the answer to the last ``yield``, to the next promise that is not settled or to the end."""
+        generator = self._generator
+        while True:
+            try:
+                waiting = generator.send(value) if error is None else generator.throw(error)
+            except StopIteration as end:
+                self.outcome.resolve(end.value)
+                return
+            except Exception as failure:
+                self.outcome.reject(failure)
+                return
+            if not waiting.done:
+                waiting.then(self.go_on, self._fail)
+                return
+            value, error = waiting.value, waiting.error  # a loop, not recursion: many may be settled already
+
+    def _fail(self, error: BaseException) -> None:
+        self.go_on(None, error)
 
 
 def gather(promises: Iterable[Promise[T]]) -> Promise[list[Promise[T]]]:

@@ -158,21 +158,22 @@ class Remoting:
         channel = self._channels.get(connection)
         if channel is None:
             return
-        channel._reader.feed(data)
-        while (command := self._next_command(channel)) is not None:
+        reader = channel._reader
+        reader.feed(data)
+        while reader.pending_bytes:
+            try:
+                command = reader.next_command()
+            except CorruptionError as error:
+                self.ports.note("channel.broken", remote=channel.remote_address, error=str(error))
+                channel.close()
+                return
+            if command is None:
+                return
             self.ports.annotate(command)
             if command.flag & 1:
                 self._answered(channel, command)
             else:
                 self._asked(channel, command)
-
-    def _next_command(self, channel: Channel) -> RemotingCommand | None:
-        try:
-            return channel._reader.next_command()
-        except CorruptionError as error:
-            self.ports.note("channel.broken", remote=channel.remote_address, error=str(error))
-            channel.close()
-            return None
 
     def _answered(self, channel: Channel, answer: RemotingCommand) -> None:
         waiting = channel._pending.pop(answer.opaque, None)

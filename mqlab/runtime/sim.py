@@ -84,7 +84,7 @@ class SimNode:
         return self.world.arm(self, due_ms - self.skew_ms, kind, action)
 
     def call_later(self, delay_ms: int, action: Action, kind: str) -> Event:
-        return self.world.arm(self, self.world.now_ms + max(delay_ms, 0), kind, action)
+        return self.world.arm(self, self.world.now_ms + delay_ms, kind, action)
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.ip} {'up' if self.alive else 'down'}, life {self.incarnation}>"
@@ -157,15 +157,17 @@ class SimWorld:
     # what happens ----------------------------------------------------------------------------------------------
 
     def arm(self, node: SimNode, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None) -> Event:
-        """Put an event into the heap."""
+        """Put an event into the heap; what was due before now is due now."""
         record = self._record
         if periodic is None:
             periodic = kind in PERIODIC_KINDS
-        event = Event(node, max(due_ms, self.now_ms), kind, action, record.step if record else NOTEBOOK, periodic)
+        if due_ms < self.now_ms:
+            due_ms = self.now_ms
+        event = Event(node, due_ms, kind, action, NOTEBOOK if record is None else record.step, periodic)
         self._armed += 1
         if not periodic:
             self.busy += 1
-        heappush(self._heap, (event.due_ms, self._armed, event))
+        heappush(self._heap, (due_ms, self._armed, event))
         return event
 
     def count_busy(self, change: int) -> None:
@@ -200,9 +202,9 @@ class SimWorld:
         """Let the next thing happen; None when nothing is left that could."""
         if self._inside_step:
             raise UsageError("a node's handler tried to play the world; only a listener or the notebook may wait")
+        journal, heap = self.journal, self._heap
         if self.before_step is not None:
-            self.before_step(self.journal.next_step)
-        heap = self._heap
+            self.before_step(journal.next_step)
         while heap:
             due_ms, _, event = heappop(heap)
             if not event.pending:
@@ -210,8 +212,8 @@ class SimWorld:
             event.cancel()  # from here on it has happened
             if due_ms > self.now_ms:
                 self.now_ms = due_ms
-            record = StepRecord(self.journal.next_step, self.now_ms, event.node.name, event.kind, event.armed_by)
-            self.journal.add(record)
+            record = StepRecord(journal.next_step, self.now_ms, event.node.name, event.kind, event.armed_by)
+            journal.add(record)
             self._record, self._inside_step, self.step_is_periodic = record, True, event.periodic
             try:
                 event.action()
@@ -252,7 +254,8 @@ class SimWorld:
         with self.interruptible():
             while (due := self.next_due_ms) is not None and due <= end_ms:
                 self.advance()
-                self.check_interrupt()
+                if self._interrupted:
+                    self.check_interrupt()
         self.now_ms = max(self.now_ms, end_ms)
 
     def run_until(self, condition: Callable[[], bool], limit_ms: int, what: str) -> None:
@@ -272,7 +275,8 @@ class SimWorld:
                         hint="lab.upcoming(5) shows what is armed; limit= allows more time",
                     )
                 self.advance()
-                self.check_interrupt()
+                if self._interrupted:
+                    self.check_interrupt()
 
     def is_quiet(self) -> bool:
         """Only periodic timers are left: nothing is on its way, parked, running or waiting to be retried."""

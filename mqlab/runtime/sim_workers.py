@@ -17,7 +17,6 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable
-from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import greenlet
@@ -26,8 +25,6 @@ from mqlab.errors import NodeDown, NodeLost, UsageError
 from mqlab.promises import Promise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mqlab.runtime.sim import SimNode, SimWorld
 
 T = TypeVar("T")
@@ -158,8 +155,15 @@ class ListenerCoroutine(greenlet.greenlet):  # type: ignore[misc]  # greenlet ha
         """Run to the next wait or to the end, then come back to whoever plays the world now."""
         self.parent = greenlet.getcurrent()
         watch = self.workers.world.line_watch
-        with _sleep_is_watched(), watch.watching(self) if watch is not None else nullcontext():
-            self.switch()
+        real_sleep, time.sleep = time.sleep, _watched_sleep(time.sleep)
+        try:
+            if watch is None:
+                self.switch()
+            else:
+                with watch.watching(self):
+                    self.switch()
+        finally:
+            time.sleep = real_sleep
 
 
 def current_listener() -> ListenerCoroutine | None:
@@ -237,10 +241,8 @@ class SimPool:
         return f"<pool {self.name} {self.running}/{self.size} running, {self.waiting} waiting>"
 
 
-@contextmanager
-def _sleep_is_watched() -> Iterator[None]:
+def _watched_sleep(real_sleep: Callable[[Any], None]) -> Callable[[Any], None]:
     """While a listener runs, a real time.sleep says what to write instead: it would stop the whole world."""
-    real_sleep = time.sleep
 
     def watched(seconds: Any) -> None:
         if current_listener() is not None:  # other threads of this process sleep as they like
@@ -251,8 +253,4 @@ def _sleep_is_watched() -> Iterator[None]:
             )
         real_sleep(seconds)
 
-    time.sleep = watched
-    try:
-        yield
-    finally:
-        time.sleep = real_sleep
+    return watched

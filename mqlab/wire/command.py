@@ -39,9 +39,9 @@ _PREFIX = struct.Struct(">iI")
 _BINARY_FIXED = struct.Struct(">hbhii")
 _I16 = struct.Struct(">h")
 _I32 = struct.Struct(">i")
-_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_encode_text = json.encoder.encode_basestring
-_decode_json = json.JSONDecoder().decode
+_quoted = json.encoder.encode_basestring  # what JSONEncoder(ensure_ascii=False) does with a text
+_json_at_start = json.JSONDecoder().raw_decode
+_JSON_BLANKS = " \t\n\r"
 
 
 @dataclass(slots=True)
@@ -93,7 +93,9 @@ def request(code: int, body: bytes | None = None, **fields: str | int | bool | N
 
 def _texts(fields: dict[str, Any]) -> dict[str, str]:
     return {
-        name: value if type(value) is str else java_text(value) for name, value in fields.items() if value is not None
+        name: value if type(value) is str else str(value) if type(value) is int else java_text(value)
+        for name, value in fields.items()
+        if value is not None
     }
 
 
@@ -127,10 +129,11 @@ def encode(command: RemotingCommand) -> bytes:
 
 
 def _json_header(command: RemotingCommand) -> bytes:
-    fields = f'"extFields":{_encode_json(command.ext_fields)},' if command.ext_fields else ""
-    remark = "" if command.remark is None else f'"remark":{_encode_text(command.remark)},'
+    fields = ",".join([f"{_quoted(name)}:{_quoted(value)}" for name, value in command.ext_fields.items()])
+    ext_fields = f'"extFields":{{{fields}}},' if fields else ""
+    remark = "" if command.remark is None else f'"remark":{_quoted(command.remark)},'
     text = (
-        f'{{"code":{int(command.code)},{fields}"flag":{command.flag},"language":"{command.language}",'
+        f'{{"code":{int(command.code)},{ext_fields}"flag":{command.flag},"language":"{command.language}",'
         f'"opaque":{command.opaque},{remark}"serializeTypeCurrentRPC":"JSON","version":{command.version}}}'
     )
     return text.encode("utf-8", "replace")
@@ -184,14 +187,7 @@ def decode(frame: Buffer) -> RemotingCommand:
 
 
 def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
-    try:
-        values = _decode_json(header.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise CorruptionError(
-            "a JSON header does not parse", offset=8, expected="an object", found=str(error)
-        ) from error
-    if not isinstance(values, dict):
-        raise CorruptionError("a JSON header is no object", offset=8, expected="an object", found=type(values).__name__)
+    values = _json_object(header)
     fields = values.get("extFields")
     if fields is None:
         fields = {}
@@ -215,8 +211,25 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
     )
 
 
+def _json_object(header: bytes) -> dict[str, Any]:
+    text = header.decode("utf-8", "replace").strip(_JSON_BLANKS)
+    try:
+        values, end = _json_at_start(text)
+        if end != len(text):
+            raise ValueError(f"something follows the value at position {end}: {text[end : end + 20]!r}")
+    except (ValueError, RecursionError) as error:
+        raise CorruptionError(
+            "a JSON header does not parse", offset=8, expected="an object", found=str(error)
+        ) from error
+    if not isinstance(values, dict):
+        raise CorruptionError("a JSON header is no object", offset=8, expected="an object", found=type(values).__name__)
+    return values
+
+
 def _whole(values: dict[str, Any], name: str, default: int | str) -> int:
     value = values.get(name)
+    if type(value) is int:
+        return value
     if value is None:
         value = default
     if type(value) is int:
@@ -225,9 +238,9 @@ def _whole(values: dict[str, Any], name: str, default: int | str) -> int:
 
 
 def _language(value: Any) -> str:
-    if type(value) is int and 0 <= value < len(LANGUAGES):
-        return LANGUAGES[value]
-    return value if isinstance(value, str) and value in LANGUAGES else "OTHER"
+    if type(value) is str and value in LANGUAGES:
+        return value
+    return LANGUAGES[value] if type(value) is int and 0 <= value < len(LANGUAGES) else "OTHER"
 
 
 def _from_binary(header: bytes, body: bytes | None) -> RemotingCommand:

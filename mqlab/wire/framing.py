@@ -70,4 +70,4 @@ class FrameReader:
     @property
     def pending_bytes(self) -> int:
         """How much of an unfinished frame is here."""
-        return len(self._whole or b"") + len(self._buffer)
+        return len(self._buffer) if self._whole is None else len(self._whole)
