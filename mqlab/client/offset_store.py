@@ -103,7 +103,7 @@ class RemoteOffsetStore(OffsetMemory):
     def read_store(self, queue: MessageQueue) -> Flow[int]:
         """Ask the broker; a found offset goes into memory. -1: the broker has none; -2: it could not be asked."""
         try:
-            address = yield self._client.find_any_broker(queue)
+            address = yield self._address(queue)
             offset: int = yield self._client.calls.query_consumer_offset(address, self.group, queue)
         except BrokerError as error:
             return NOT_FOUND if error.response_code == ResponseCode.QUERY_NOT_FOUND else READ_FAILED
@@ -129,14 +129,22 @@ class RemoteOffsetStore(OffsetMemory):
     @flow
     def commit_offset(self, queue: MessageQueue, offset: int, *, oneway: bool = True) -> Flow[None]:
         """Send an offset to the broker whatever memory says (updateConsumeOffsetToBroker)."""
-        address = yield self._client.find_any_broker(queue)
+        address = yield self._address(queue)
         if oneway:
             self._client.calls.update_consumer_offset_oneway(address, self.group, queue, offset)
         else:
             yield self._client.calls.update_consumer_offset(address, self.group, queue, offset)
 
+    @flow
+    def _address(self, queue: MessageQueue) -> Flow[str]:
+        """The master; while no route names it, each time after one look for it, whoever else has that broker's name."""
+        if self._client.routes.master_address(queue.broker_name) is None:
+            yield self._client.update_route(queue.topic)
+        address: str = yield self._client.find_any_broker(queue)
+        return address
+
     def _commit(self, queue: MessageQueue, offset: int) -> None:
-        address = self._client.routes.broker_address_in_subscribe(queue.broker_name)
+        address = self._client.routes.master_address(queue.broker_name)
         if address is not None:
             self._client.calls.update_consumer_offset_oneway(address, self.group, queue, offset)
         else:

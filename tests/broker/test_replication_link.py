@@ -42,7 +42,9 @@ def fill(world: World, count: int, size: int = UNIT) -> None:
 class FakeSlave:
     """Connects to a master, reports what it is told to, keeps (ms since the connection, block)."""
 
-    def __init__(self, world: World, first_report: int | None, *, acknowledges: bool = True, name: str = "fake") -> None:
+    def __init__(
+        self, world: World, first_report: int | None, *, acknowledges: bool = True, name: str = "fake"
+    ) -> None:
         self.world = world
         self.acknowledges = acknowledges
         self.blocks: list[tuple[int, HaBlock]] = []
