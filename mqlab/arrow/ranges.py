@@ -7,7 +7,7 @@ Mirrors: nothing in RocketMQ, where one thread reads the log. Lab 10 looks at a 
     range a   start 0, end where the first unit at or after the middle begins; so b begins where a ends
 
 A cut is found by looking for a unit's magic at whose place the stored physical offset names that very place.
-Left out: waiting for what is still being written; the plan is a snapshot up to the log's end at its moment.
+Left out: waiting for what is still being written; a plan is a snapshot up to the log's end at its moment.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from __future__ import annotations
 import itertools
 import mmap
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from mqlab.arrow.growing import confirmed_end
 from mqlab.arrow.stores import Store
 from mqlab.store.inspector import StoreInspector
+from mqlab.store.log_reader import Segment
 from mqlab.wire.record_layout import FIXED_PARTS, MAGIC_V1, MAGIC_V2, fixed_offset
 
 MAGIC_AT = fixed_offset("magic")
@@ -47,45 +50,65 @@ def plan(store: Store, target_bytes: int, *, start: int | None = None, end: int 
     """The ranges of a store, none much longer than ``target_bytes``, in order of their offsets; none for an empty log.
 
     ``start`` and ``end`` are physical offsets: units that begin at or after ``start`` and before ``end``; they need not
-    be where a unit begins.
+    be where a unit begins. Without an end: up to the last unit that is whole at this moment.
     """
     inspector = StoreInspector(store.directory)
-    segments = inspector.log.segments()
-    if not segments:
-        return []
-    log_end = inspector.max_physical_offset
-    first, last = segments[0].start if start is None else start, log_end if end is None else min(end, log_end)
+    log_end = confirmed_end(inspector)
+    first = inspector.min_physical_offset if start is None else start
+    last = log_end if end is None else min(end, log_end)
+
+    def bounds(view: mmap.mmap, segment: Segment) -> tuple[int, int]:
+        stop = min(segment.end, log_end)
+        return _at_or_after(view, segment.start, first, stop), _at_or_after(view, segment.start, last, stop)
+
+    return _ranges(inspector, store, first, last, target_bytes, bounds)
+
+
+def plan_between(store: Store, target_bytes: int, start: int, end: int) -> list[LogRange]:
+    """The ranges from ``start`` to ``end``, which are places between two units: a reader complains if they are not."""
+
+    def bounds(view: mmap.mmap, segment: Segment) -> tuple[int, int]:
+        return max(start, segment.start), min(end, segment.end)
+
+    return _ranges(StoreInspector(store.directory), store, start, end, target_bytes, bounds)
+
+
+def _ranges(
+    inspector: StoreInspector, store: Store, first: int, last: int, target_bytes: int,
+    bounds: Callable[[mmap.mmap, Segment], tuple[int, int]],
+) -> list[LogRange]:  # fmt: skip
+    """The ranges of all files between two offsets; ``bounds`` says where exactly to begin and end in a file."""
     ranges = []
-    for segment in segments:
+    for segment in inspector.log.segments():
         if segment.end <= first or segment.start >= last or not segment.size:
             continue
-        stop = min(segment.end, log_end)
         with open(segment.path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-            cuts = _cuts(view, segment.start, stop, first=first, last=last, target_bytes=target_bytes)
+            begin, finish = bounds(view, segment)
+            cuts = _cuts(view, segment.start, begin, finish, target_bytes)
         for a, b in itertools.pairwise(cuts):
             if a < b:
                 ranges.append(LogRange(segment.path, segment.start, a, b, store.broker_name))
     return ranges
 
 
-def _cuts(view: mmap.mmap, file_start: int, stop: int, *, first: int, last: int, target_bytes: int) -> list[int]:
-    """Physical offsets at which units begin, from ``first`` to ``last`` about ``target_bytes`` apart, in one file."""
-
-    def at_or_after(offset: int) -> int:
-        if offset <= file_start:
-            return file_start
-        if offset >= stop:
-            return stop
-        found = next_unit(view, file_start, offset - file_start, stop - file_start)
-        return stop if found is None else file_start + found
-
-    begin, finish = at_or_after(first), at_or_after(last)
+def _cuts(view: mmap.mmap, file_start: int, begin: int, finish: int, target_bytes: int) -> list[int]:
+    """Physical offsets at which units begin, from ``begin`` to ``finish`` about ``target_bytes`` apart, in one file."""
     pieces = max(1, -(-(finish - begin) // target_bytes))
     step = max(SMALLEST_UNIT, -(-(finish - begin) // pieces))
     cuts = [begin]
     while cuts[-1] < finish:
-        cuts.append(min(at_or_after(cuts[-1] + step), finish))
+        cuts.append(_at_or_after(view, file_start, cuts[-1] + step, finish))
     return cuts
+
+
+def _at_or_after(view: mmap.mmap, file_start: int, offset: int, stop: int) -> int:
+    """Where the first unit at or after an offset begins, within one file; ``stop`` if none does before it."""
+    if offset <= file_start:
+        return file_start
+    if offset >= stop:
+        return stop
+    found = next_unit(view, file_start, offset - file_start, stop - file_start)
+    return stop if found is None else file_start + found
 
 
 def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> int | None:

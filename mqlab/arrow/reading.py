@@ -22,6 +22,7 @@ from mqlab.arrow.boundaries import boundaries
 from mqlab.arrow.columns import COLUMNS, Units, schema
 from mqlab.arrow.ranges import LogRange, plan
 from mqlab.arrow.stores import StorePath, find_stores
+from mqlab.errors import StoreError
 
 BATCH_ROWS = 10_000
 TARGET_BYTES = 64 << 20
@@ -57,10 +58,12 @@ EVERYTHING = Selection()
 def read_range(
     where: LogRange, names: Sequence[str] | None = None, selection: Selection = EVERYTHING
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The chosen units of one range with these columns. Raises CorruptionError at the first unit that is damaged."""
+    """The chosen units of one range with these columns.
+
+    Raises CorruptionError at the first unit that is damaged, StoreError when the file was deleted meanwhile.
+    """
     names = list(COLUMNS) if names is None else names
-    with open(where.path, "rb") as file:
-        view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # let go when the last batch is made
+    view = _mapped(where)  # let go when the last batch is made
     positions = boundaries(view, where)
     for start in range(0, len(positions), BATCH_ROWS):
         units = Units(view, where, positions[start : start + BATCH_ROWS])
@@ -69,6 +72,17 @@ def read_range(
             units = Units(view, where, units.positions[chosen])
         if len(units):
             yield units.batch(names)
+
+
+def _mapped(where: LogRange) -> mmap.mmap:
+    try:
+        with open(where.path, "rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (FileNotFoundError, ValueError) as error:  # ValueError: nothing is in it any more
+        raise StoreError(
+            f"{where.path} is gone, messages {where.start} to {where.end} were to be read from it",
+            hint="a broker deletes old files of its log (fileReservedTime, full disk): plan again, or read a copy",
+        ) from error
 
 
 def read_batches(

@@ -1,0 +1,138 @@
+"""How far a log that is being appended to can be read: behind its last unit that is surely whole.
+
+Mirrors: the confirm offset that ReputMessageService reads up to, seen from outside of the broker. Lab 10.
+
+    ├ units ─────────────────────────┼ whole ┼ whole ┼ half-written ┼ zeros
+                                     │               └ the end: from here on a unit may be on its way
+                                     └ the newest unit that a consume queue knows: the broker itself was done with it
+    behind it a unit counts when body and check sum agree, its end is written, and it is not older than the one before
+    (behind the end of a recovered log there may be old units)
+
+Left out: waiting; whoever follows a log asks again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mqlab.errors import CorruptionError
+from mqlab.store.inspector import StoreInspector
+from mqlab.store.log_reader import BLANK, UNIT, Piece, Segment, segment_at
+from mqlab.store.torn_units import is_torn
+from mqlab.wire.record_layout import check_body
+
+WINDOW = 65_536  # how far before a limit the first search for a unit begins
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A place between two units, and the store time of the one before it (0: not known)."""
+
+    physical_offset: int
+    store_timestamp: int = 0
+
+
+def log_start(inspector: StoreInspector) -> int:
+    """The physical offset of the oldest message that is still there; 0 for a store that has no log files yet."""
+    return inspector.min_physical_offset
+
+
+def confirmed_end(inspector: StoreInspector, known: int | None = None) -> int:
+    """The physical offset behind the last unit that is surely whole.
+
+    ``known`` is a place between two units that an earlier call or the reader of a range came to: the search goes on
+    from there. Damage before the last whole unit does not end the log: a reader of the range will say where it is.
+    """
+    segments = inspector.log.segments()
+    if not segments:
+        return 0
+    dispatched = _newest_dispatched(inspector)
+    begin = dispatched or _Known(_newest_file(inspector, segments) if known is None else known)
+    if known is not None and known > begin.physical_offset:
+        begin = _Known(known)
+    end = _walk(inspector, segments, begin)
+    if dispatched is None and _something_at(inspector, segments, end):
+        tail, last = inspector.log.tail([], segments)  # damage, or being written? no queue tells: does it go on?
+        if last is not None and last.physical_offset >= end:
+            return tail if _is_whole(last) else last.physical_offset
+    return end
+
+
+def boundary_before(inspector: StoreInspector, known: int, limit: int) -> int:
+    """The last place between two units from ``known`` (which is one) up to ``limit``; else ``known``."""
+    segments = inspector.log.segments()
+    segment = segment_at(segments, limit)
+    if segment is None:
+        return known
+    low = max(known, segment.start)
+    window = WINDOW
+    while True:
+        start = max(low, limit - window)
+        found = low
+        for piece in inspector.log.scan(start, limit + 1, [segment]):
+            if piece.kind == UNIT and piece.stored_physical_offset == piece.physical_offset <= limit:
+                found = max(found, piece.physical_offset)
+        if found > low or start == low:
+            return found
+        window *= 8
+
+
+def unit_end(inspector: StoreInspector, known: int) -> int:
+    """Behind the first unit from ``known`` on, over the blank of a full file; ``known`` where no unit is."""
+    segments = inspector.log.segments()
+    piece = inspector.log.piece_at(known, segments)
+    segment = segment_at(segments, known)
+    if piece is not None and piece.kind == BLANK and segment is not None:
+        piece = inspector.log.piece_at(segment.end, segments)
+    return piece.physical_offset + piece.size if piece is not None and piece.kind == UNIT else known
+
+
+def _newest_dispatched(inspector: StoreInspector) -> _Known | None:
+    """Behind the newest unit that a consume queue and the log agree on."""
+    units = [unit for queue in inspector.queues() if (unit := queue.unit(queue.max_offset - 1)) is not None]
+    for unit in sorted(units, reverse=True):
+        piece = inspector.log.unit_at(unit.physical_offset)
+        if piece is not None and piece.size == unit.size and piece.stored_physical_offset == unit.physical_offset:
+            return _Known(piece.physical_offset + piece.size, piece.store_timestamp)
+    return None
+
+
+def _newest_file(inspector: StoreInspector, segments: list[Segment]) -> int:
+    """Where the newest file that begins with a unit does: all before it are full."""
+    begun = [segment.start for segment in segments if inspector.log.unit_at(segment.start, segments) is not None]
+    return begun[-1] if begun else segments[0].start
+
+
+def _walk(inspector: StoreInspector, segments: list[Segment], begin: _Known) -> int:
+    """From whole unit to whole unit, over the blanks of full files."""
+    end = position = begin.physical_offset
+    newest = begin.store_timestamp
+    while (piece := inspector.log.piece_at(position, segments)) is not None:
+        segment = segment_at(segments, position)
+        if piece.kind == BLANK and segment is not None:
+            position = segment.end
+        elif piece.kind == UNIT and piece.store_timestamp >= newest and _is_whole(piece):
+            end = position = position + piece.size
+            newest = piece.store_timestamp
+        else:
+            break
+    return end
+
+
+def _is_whole(piece: Piece) -> bool:
+    """Whether nothing of a unit is missing: its own place, a body that fits its check sum, an end that was written."""
+    assert piece.shape is not None
+    start = piece.shape.properties_end - piece.size
+    try:
+        check_body(piece.view, piece.shape, start)
+    except CorruptionError:
+        return False
+    return piece.stored_physical_offset == piece.physical_offset and not is_torn(piece.view, start, piece.size)
+
+
+def _something_at(inspector: StoreInspector, segments: list[Segment], position: int) -> bool:
+    """Whether the log does not simply end here: what stands there is neither zeros nor a blank."""
+    piece, segment = inspector.log.piece_at(position, segments), segment_at(segments, position)
+    if piece is None or segment is None or piece.kind == BLANK:
+        return False
+    return any(piece.view[position - segment.start :][:8])
