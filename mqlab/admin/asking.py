@@ -6,7 +6,7 @@ Mirrors: MQClientAPIImpl as DefaultMQAdminExtImpl uses it. No lab.
     ask_name_server(code, …)       the one in use, the next when it cannot be reached
     brokers(names)                 (name, address of the master) of all or of those named
 
-Left out: asking slaves.
+Left out: asking a slave when its master is gone (ha_status and broker status name one).
 """
 
 from __future__ import annotations
@@ -104,6 +104,17 @@ class AdminNode:
             elif names is not None:
                 raise UsageError(f"there is no broker {name!r}", hint=f"the name server knows: {', '.join(known)}")
         return found
+
+    def address_of(self, broker: str, broker_id: int = MASTER_ID) -> str:
+        """The address of one broker process; UsageError names the ones there are."""
+        known = self.cluster_info().broker_addr_table
+        addresses = known[broker].broker_addrs if broker in known else {}
+        if broker_id not in addresses:
+            there = [f"{name} {one}" for name in sorted(known) for one in sorted(known[name].broker_addrs)]
+            raise UsageError(
+                f"there is no broker {broker!r} with id {broker_id}", hint=f"the name server knows: {', '.join(there)}"
+            )
+        return addresses[broker_id]
 
     def route(self, topic: str) -> TopicRouteData:
         """Where a topic lives; BrokerError with code 17 when the name server does not know it."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.admin.answers import Rows, Shown
+from mqlab.admin.asking import MASTER_ID
 from mqlab.admin.clusters import KeyValue
 from mqlab.admin.resets import ResetVerbs
 from mqlab.errors import BrokerError
@@ -103,9 +104,9 @@ class BrokerVerbs(ResetVerbs):
             )
         return Rows(rows, "cluster")
 
-    def fetch_broker_runtime_stats(self, broker: str) -> Rows[KeyValue]:
-        """Everything a broker says of itself, by name. Mirrors brokerStatus."""
-        _, address = self.brokers(broker)[0]
+    def fetch_broker_runtime_stats(self, broker: str, broker_id: int = MASTER_ID) -> Rows[KeyValue]:
+        """Everything a broker (its master, or a slave by id) says of itself, by name. Mirrors brokerStatus."""
+        address = self.address_of(broker, broker_id)
         table = self.ask_value(address, RequestCode.GET_BROKER_RUNTIME_INFO).get("table") or {}
         return Rows([KeyValue(name, str(table[name])) for name in sorted(table)], f"status of {broker}")
 

@@ -1,0 +1,94 @@
+"""How far slaves are: what a master knows of each link, what a slave knows of its own.
+
+Mirrors: mqadmin haStatus; request 907, HARuntimeInfo. Lab 02 watches a slave fall behind.
+
+    a master     addr  slave_ack_offset  diff  in_sync  transferred_byte_in_second  transfer_from_where     a row a link
+    a slave      master_addr  max_offset  last_read_timestamp  last_write_timestamp  …                      one row
+
+A slave is well when diff is small and its dispatch_behind_bytes (broker status) and queues' ends keep up, too.
+Left out: the state sets of controller mode (getSyncStateSet).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from mqlab.admin.answers import Shown
+from mqlab.admin.asking import MASTER_ID, AdminNode
+from mqlab.wire.body import camel_case
+from mqlab.wire.codes import RequestCode
+
+
+@dataclass(frozen=True, slots=True)
+class SlaveLink:
+    """One link of a master. Offsets are physical; -1: nothing reported yet. Mirrors HAConnectionRuntimeInfo."""
+
+    addr: str
+    slave_ack_offset: int
+    diff: int
+    in_sync: bool
+    transferred_byte_in_second: int
+    transfer_from_where: int
+
+
+@dataclass(frozen=True, slots=True)
+class MasterLink:
+    """A slave's own link; times are ms since the epoch. Mirrors HAClientRuntimeInfo."""
+
+    master_addr: str | None
+    max_offset: int
+    last_read_timestamp: int
+    last_write_timestamp: int
+    transferred_byte_in_second: int
+    master_flush_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class HaStatus(Shown):
+    """What one broker process says of its replication. Mirrors HARuntimeInfo."""
+
+    broker: str
+    broker_id: int
+    master: bool
+    master_commit_log_max_offset: int
+    in_sync_slave_nums: int
+    ha_connection_info: tuple[SlaveLink, ...]
+    ha_client_runtime_info: MasterLink
+
+    def shown_rows(self) -> Sequence[SlaveLink | MasterLink]:
+        return self.ha_connection_info if self.master else (self.ha_client_runtime_info,)
+
+    def shown_title(self) -> str:
+        return f"replication of {self.broker}" + ("" if self.master else f", slave {self.broker_id}")
+
+    def shown_notes(self) -> Sequence[str]:
+        if not self.master:
+            return ()
+        return (f"log end {self.master_commit_log_max_offset}, {self.in_sync_slave_nums} slaves in sync",)
+
+
+class ReplicationVerbs(AdminNode):
+    """Verbs about masters and slaves."""
+
+    def ha_status(self, broker: str, broker_id: int = MASTER_ID) -> HaStatus:
+        """What the master of a broker name, or one of its slaves by id, says of replication. Mirrors haStatus."""
+        told = self.ask_value(self.address_of(broker, broker_id), RequestCode.GET_BROKER_HA_STATUS)
+        return HaStatus(
+            broker,
+            broker_id,
+            bool(told.get("master")),
+            int(told.get("masterCommitLogMaxOffset") or 0),
+            int(told.get("inSyncSlaveNums") or 0),
+            tuple(SlaveLink(**_fields(SlaveLink, link)) for link in told.get("haConnectionInfo") or ()),
+            MasterLink(**_fields(MasterLink, told.get("haClientRuntimeInfo") or {})),
+        )
+
+
+def _fields(kind: type, told: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a dataclass's fields by their Java names; what is missing is 0, a missing address None."""
+    return {
+        field.name: told.get(camel_case(field.name), None if field.name == "master_addr" else 0)
+        for field in fields(kind)
+    }
