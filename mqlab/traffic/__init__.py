@@ -1,0 +1,13 @@
+"""Traffic of an order platform: large stores in the broker's own format, and small runs through the real runtime.
+
+Mirrors: nothing in RocketMQ. Labs 10 to 13 read what is made here; the platform is described in mqlab.traffic.model.
+
+    write("day", messages=1_000_000, brokers=3, seed=7)      store directories, made in seconds
+
+Left out: what the stores are read with; see mqlab.arrow and mqlab.spark.
+"""
+
+from mqlab.traffic.model import TrafficModel
+from mqlab.traffic.writing import TrafficSummary, write
+
+__all__ = ["TrafficModel", "TrafficSummary", "write"]

@@ -1,0 +1,68 @@
+"""What a slice of the day leaves to later ones: trace entries not sent yet, and copies of failed messages not due yet.
+
+Mirrors: the queues inside AsyncTraceDispatcher, and SCHEDULE_TOPIC_XXXX. No lab.
+
+    ENTRY   who tells (client), when, what (Pub, SubBefore, SubAfter), of which message, with what outcome
+    COPY    a failed message as it will be stored: in the schedule topic, the retry topic or the dead letter topic
+
+    pool ── everything up to a moment ──▶ this slice          the rest stays
+
+Left out: order; a slice sorts what it takes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mqlab.traffic.draws import Array
+
+ENTRY = np.dtype(
+    [
+        ("time_ms", "i8"), ("order", "i8"), ("born_ms", "i8"), ("physical_offset", "i8"),
+        ("cost_ms", "i4"), ("request", "u2"), ("counter", "u2"), ("body", "u2"), ("client", "u1"), ("sender", "u1"),
+        ("kind", "u1"), ("what", "u1"), ("group", "u1"), ("tries", "u1"), ("code", "u1"),
+    ]
+)  # fmt: skip
+
+COPY = np.dtype(
+    [
+        ("time_ms", "i8"), ("order", "i8"), ("born_ms", "i8"), ("origin", "i8"), ("due_ms", "i8"),
+        ("counter", "u2"), ("sender", "u1"), ("kind", "u1"), ("what", "u1"), ("group", "u1"), ("tries", "u1"),
+    ]
+)  # fmt: skip
+"""``origin``: physical offset of the message that failed first; ``due_ms`` counts for what is scheduled."""
+
+
+class Pool:
+    """Rows with a time, taken out when it has come."""
+
+    def __init__(self, dtype: np.dtype[np.void]) -> None:
+        self._waiting = np.empty(0, dtype)
+
+    def due(self, fresh: list[Array], until_ms: int) -> Array:
+        """All waiting and fresh rows up to a moment, that moment included; the others wait on."""
+        rows = np.concatenate([self._waiting, *fresh])
+        is_due = rows["time_ms"] <= until_ms
+        self._waiting = rows[~is_due]
+        due: Array = rows[is_due]
+        return due
+
+    def resolve(self, column: str, physical_offsets: Array) -> None:
+        """Replace rows by the physical offsets they stand for; see ``resolve``."""
+        resolve(self._waiting, column, physical_offsets)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+
+def unresolved(rows: Array) -> Array:
+    """Rows of this slice's messages, written so that they cannot be taken for physical offsets."""
+    return -rows - 1
+
+
+def resolve(entries: Array, column: str, physical_offsets: Array) -> None:
+    """In place: what ``unresolved`` wrote becomes the physical offset of that row's message."""
+    values = entries[column]
+    rows = np.flatnonzero(values < 0)
+    if len(rows):
+        values[rows] = physical_offsets[-values[rows] - 1]

@@ -1,0 +1,167 @@
+"""The order platform that all generated traffic comes from, described in one table.
+
+Mirrors: a shop on RocketMQ as its users run it. Labs 10 to 13.
+
+    orders, 8 queues a broker, an order's customer chooses the queue; keys: O<order> C<customer>
+      tag         sent by           share of orders, how long after `created` (of the day's orders)
+      created     order-service     all
+      paid        payment-service   88 %: at once (6 of 10), later (3), much later (1)
+      cancelled   order-service     12 %: nobody paid
+      shipped     logistics         95 % of the paid ones, from two warehouses, one slower
+      refunded    payment-service   6 % of the shipped ones
+    stock, 4 queues a broker        levels of the warehouses, key S<article>; fills up to the number asked for
+
+      group          reads                           trace   tries after the first
+      billing        orders: created || paid          on     16
+      shipping       orders: paid || cancelled        on     5
+      notification   orders: shipped || refunded
+                             || cancelled             on     3
+      analytics      orders: *                        off    16
+      warehouse      stock: *                         off    16
+
+    customers      50,000 a broker, by Zipf's law, 32 people who share names and towns
+    failures       0.4 % of all deliveries fail once, a quarter of those twice; retries as the broker schedules them
+
+Left out: transactional and batch messages; an order whose day began yesterday.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mqlab.errors import UsageError
+from mqlab.wire.names import MAX_TOPIC_LENGTH
+
+CREATED, PAID, SHIPPED, REFUNDED, CANCELLED = range(5)
+TAGS = ("created", "paid", "shipped", "refunded", "cancelled")
+PRODUCERS = ("order-service", "payment-service", "logistics")
+PRODUCER_OF = (0, 1, 2, 1, 0)  # of each tag
+INSTANCES = 2  # processes of each producer and of each group
+
+FIRST_DAY_MS = 1_731_283_200_000  # 2024-11-11 00:00 UTC
+MOST_BROKERS = 702  # broker-a ... broker-zz
+LEAST_MESSAGES = 1_000  # a broker; less is a matter for `play`
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A consumer group: the topic and tags it reads, its retries, and whether its clients write a trace."""
+
+    name: str
+    topic: str
+    tags: tuple[str, ...]  # none: all
+    traced: bool
+    max_reconsume_times: int
+
+    @property
+    def expression(self) -> str:
+        return " || ".join(self.tags) or "*"
+
+
+ORDERS, STOCK = "orders", "stock"
+GROUPS = (
+    Group("billing", ORDERS, ("created", "paid"), True, 16),
+    Group("shipping", ORDERS, ("paid", "cancelled"), True, 5),
+    Group("notification", ORDERS, ("shipped", "refunded", "cancelled"), True, 3),
+    Group("analytics", ORDERS, (), False, 16),
+    Group("warehouse", STOCK, (), False, 16),
+)
+TRACED = tuple(group for group in GROUPS if group.traced)
+
+PEOPLE = (
+    ("王芳", "上海", "CNY"), ("李娜", "北京", "CNY"), ("张伟", "深圳", "CNY"), ("刘洋", "成都", "CNY"),
+    ("陈静", "杭州", "CNY"), ("杨勇", "西安", "CNY"), ("赵敏", "武汉", "CNY"), ("黄磊 🐉", "广州", "CNY"),
+    ("周杰", "南京", "CNY"), ("吴霞", "天津", "CNY"), ("徐强", "重庆", "CNY"), ("孙丽", "苏州", "CNY"),
+    ("Анна Иванова", "Москва", "RUB"), ("Олег Петров", "Казань", "RUB"), ("Юлия Орлова", "Тверь", "RUB"),
+    ("Иван Козлов 🚲", "Самара", "RUB"), ("Мария Белая", "Омск", "RUB"), ("Пётр Зимин", "Пермь", "RUB"),
+    ("Ольга Лебедь", "Томск", "RUB"), ("Егор Соколов", "Уфа", "RUB"), ("Emma Schmidt", "Berlin", "EUR"),
+    ("Lukas Weber", "Hamburg", "EUR"), ("Chloé Moreau", "Lyon", "EUR"), ("José García", "Sevilla", "EUR"),
+    ("Noah Smith", "Leeds", "GBP"), ("Olivia Jones", "Bristol", "GBP"), ("Liam Brown", "Boston", "USD"),
+    ("Ava Davis 🎧", "Denver", "USD"), ("佐藤 健", "東京", "JPY"), ("鈴木 愛 🌸", "大阪", "JPY"),
+    ("김민준", "서울", "KRW"), ("이서연", "부산", "KRW"),
+)  # fmt: skip
+"""Name, town and currency, by customer number modulo 32."""
+WAREHOUSES = ("上海一号仓", "Тверь-2", "Hamburg-3", "大阪 📦")
+ARTICLES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficModel:
+    """The numbers that may be changed; sizes in bytes, ``index``: whether key indexes are written.
+
+    Wrong values raise UsageError.
+    """
+
+    queues: int = 8
+    stock_queues: int = 4
+    customers: int = 50_000
+    failing_of_1024: int = 4  # first deliveries
+    start_ms: int = FIRST_DAY_MS
+    cluster: str = "DefaultCluster"
+    incidents: tuple[str, ...] | None = None  # kinds; None: the seed chooses
+    index: bool = False
+    commit_log_bytes: int = 1 << 30
+    consume_queue_bytes: int = 6_000_000
+    hash_slot_num: int = 5_000_000
+    index_num: int = 20_000_000
+
+    def __post_init__(self) -> None:
+        _within("queues", self.queues, 1, 64)
+        _within("stock_queues", self.stock_queues, 1, 64)
+        _within("customers", self.customers, self.queues, 90_000_000)
+        _within("failing_of_1024", self.failing_of_1024, 0, 1024)
+        _within("commit_log_bytes", self.commit_log_bytes, 64 << 10, (1 << 31) - 1)
+        _within("consume_queue_bytes", self.consume_queue_bytes, 20, (1 << 31) - 1)
+        _within("hash_slot_num", self.hash_slot_num, 1, 1 << 27)
+        _within("index_num", self.index_num, 2, 1 << 26)
+        _within("start_ms", self.start_ms, 10**12, 2 * 10**12)
+        if self.consume_queue_bytes % 20:
+            object.__setattr__(self, "consume_queue_bytes", -(-self.consume_queue_bytes // 20) * 20)
+        if not 0 < len(self.cluster) <= MAX_TOPIC_LENGTH:
+            raise UsageError(f"cluster {self.cluster!r} is no name", hint="such as DefaultCluster")
+
+    def changed(self, **fields: Any) -> TrafficModel:
+        """The model with other numbers. Raises UsageError for a name that is none of its."""
+        unknown = [name for name in fields if name not in self.__dataclass_fields__]
+        if unknown:
+            known = ", ".join(self.__dataclass_fields__)
+            raise UsageError(f"the traffic model has no {unknown[0]!r}", hint=f"it has {known}")
+        return replace(self, **fields)
+
+
+def _within(name: str, value: int, least: int, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise UsageError(f"{name}={value!r} cannot be", hint=f"a whole number from {least} to {most}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run was asked for: everything its bytes depend on. Raises UsageError for what cannot be."""
+
+    messages: int
+    brokers: int
+    seed: int
+    model: TrafficModel = field(default_factory=TrafficModel)
+
+    def __post_init__(self) -> None:
+        _within("brokers", self.brokers, 1, MOST_BROKERS)
+        _within("seed", self.seed, 0, (1 << 64) - 1)
+        _within("messages", self.messages, LEAST_MESSAGES * self.brokers, 10**12)
+
+    def broker_name(self, number: int) -> str:
+        """broker-a, broker-b, ... broker-z, broker-aa.
+
+        >>> Asked(30_000, 30, 7).broker_name(26)
+        'broker-aa'
+        """
+        letters = ""
+        while True:
+            letters = chr(ord("a") + number % 26) + letters
+            number = number // 26 - 1
+            if number < 0:
+                return f"broker-{letters}"
+
+    def messages_of(self, broker: int) -> int:
+        """How many of the messages one broker stores."""
+        return self.messages // self.brokers + (broker < self.messages % self.brokers)

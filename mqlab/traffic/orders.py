@@ -1,0 +1,146 @@
+"""Orders and their events: who orders what, and which event of which order happens in a slice of the day.
+
+Mirrors: nothing in RocketMQ. Lab 11 follows orders through their tags.
+
+    order n of a broker   its draws ──▶ customer, amount, articles, fate: paid or cancelled, shipped, refunded, and when
+    slice [a, b)          the day is cut by order numbers; an event that comes some orders after its order's creation
+                          is looked for among the orders that far back: no memory of earlier slices is needed
+
+    lag of an event = a share of the day's orders + a jitter
+
+Left out: events that would come after the day.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mqlab.traffic.day import Day
+from mqlab.traffic.draws import Array, Draws, Zipf, below
+from mqlab.traffic.incidents import Incident
+from mqlab.traffic.model import CANCELLED, CREATED, PAID, PEOPLE, PRODUCER_OF, REFUNDED, SHIPPED, TrafficModel
+
+FATE, LOOKS, CUSTOMER, HOT, SENDER, MOMENT = range(1, 7)
+_PER_10_000 = 10_000
+_CANCELLED_OF_100, _SHIPPED_OF_256, _REFUNDED_OF_256 = 12, 243, 15
+_HOT_OF_100 = 35
+FIRST_ORDER = 731_100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """One way an event follows: its tag, how many ten-thousandths of the day's orders later."""
+
+    kind: int
+    share: int
+    choice: int  # which of the kind's ways
+
+
+LAGS = (
+    Lag(CREATED, 0, 0),
+    Lag(PAID, 20, 0), Lag(PAID, 100, 1), Lag(PAID, 400, 2),
+    Lag(CANCELLED, 300, 0),
+    Lag(SHIPPED, 800, 0), Lag(SHIPPED, 1400, 1),
+    Lag(REFUNDED, 2600, 0),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events of orders, a row each, by time: ``order`` counts from 0 at its broker, ``kind`` is the tag's number."""
+
+    order: Array
+    kind: Array
+    born_ms: Array
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+class Orders:
+    """All orders of one broker of a run."""
+
+    def __init__(self, model: TrafficModel, day: Day, draws: Draws, incidents: tuple[Incident, ...]) -> None:
+        self.day = day
+        self.draws = draws
+        self._model = model
+        self._zipf = Zipf(model.customers)
+        self._jitter = max(1, min(8192, day.orders // 200))
+        self._hot = [
+            (day.orders_before(i.start_ms - day.start_ms), day.orders_before(i.end_ms - day.start_ms), i.customer or 0)
+            for i in incidents
+            if i.kind == "hot_key"
+        ]
+
+    def events(self, first: int, after_last: int) -> Events:
+        """What happens from the moment order ``first`` is made until ``after_last`` is."""
+        found = [self._followers(lag, first, after_last) for lag in LAGS]
+        ticks = np.concatenate([tick for tick, _ in found])
+        order = np.concatenate([orders for _, orders in found])
+        kind = np.repeat(np.array([lag.kind for lag in LAGS], np.int64), [len(tick) for tick, _ in found])
+        born_ms = self.day.time_ms(ticks, self.draws.bits(MOMENT, order * 8 + kind))
+        by_time = np.argsort(born_ms * 8 + kind, kind="stable")
+        return Events(order[by_time], kind[by_time], born_ms[by_time])
+
+    def _followers(self, lag: Lag, first: int, after_last: int) -> tuple[Array, Array]:
+        """(place in the day, order) of each order that has its event of this way in the slice."""
+        if lag.kind == CREATED:
+            orders = np.arange(first, after_last)
+            return orders, orders
+        behind = max(1, self.day.orders * lag.share // _PER_10_000)
+        orders = np.arange(max(0, first - behind - self._jitter + 1), max(0, after_last - behind))
+        bits = self.draws.bits(FATE, orders)
+        ticks = orders + behind + below(bits, 48, 16, self._jitter)
+        wanted = (ticks >= first) & (ticks < after_last) & self._fated(lag, bits)
+        return ticks[wanted], orders[wanted]
+
+    @staticmethod
+    def _fated(lag: Lag, bits: Array) -> Array:
+        """Which orders with these bits have the event in this way."""
+        wanted: Array = below(bits, 0, 16, 100) < _CANCELLED_OF_100
+        if lag.kind == CANCELLED:
+            return wanted
+        wanted = ~wanted
+        if lag.kind == PAID:
+            way = below(bits, 16, 8, 10)
+            wanted &= np.where(way < 6, 0, np.where(way < 9, 1, 2)) == lag.choice
+            return wanted
+        wanted &= below(bits, 24, 8, 256) < _SHIPPED_OF_256
+        if lag.kind == SHIPPED:
+            wanted &= below(bits, 32, 8, 2) == lag.choice
+        else:
+            wanted &= below(bits, 40, 8, 256) < _REFUNDED_OF_256
+        return wanted
+
+    # ── what an order looks like ──
+
+    def customers(self, order: Array) -> Array:
+        """Rank of each order's customer, 0 the best one."""
+        customer = self._zipf.ranks(self.draws.bits(CUSTOMER, order))
+        for first, after_last, hot in self._hot:
+            inside = (order >= first) & (order < after_last)
+            if inside.any():
+                customer[inside & (self.draws.below(HOT, order, 100) < _HOT_OF_100)] = hot
+        return customer
+
+    def looks(self, order: Array) -> Array:
+        """64 bits that decide amount and articles."""
+        return self.draws.bits(LOOKS, order)
+
+    def senders(self, events_order: Array, kind: Array) -> Array:
+        """Which producer process sends an event: two of each producer."""
+        producer = np.array(PRODUCER_OF, np.int64)[kind]
+        return producer * 2 + (self.draws.bits(SENDER, events_order * 8 + kind) & np.uint64(1)).astype(np.int64)
+
+    def queues(self, customer: Array) -> Array:
+        """The queue a customer's messages go to, chosen by hash."""
+        queues: Array = (customer * 7919 + 13) % 65_521 % self._model.queues
+        return queues
+
+
+def people(customer: Array) -> Array:
+    """Which of PEOPLE a customer is."""
+    numbers: Array = customer % len(PEOPLE)
+    return numbers

@@ -1,0 +1,209 @@
+"""Trace messages of a slice: entries gathered by client, ten to a message, and laid out.
+
+Mirrors: AsyncTraceDispatcher: ten entries make a message. Lab 11.
+
+    entries by (client, time) ─▶ ten at a time ─▶ a message, stored 2 ms after its last entry
+      size = head + entries + topic + properties with the keys of the entries
+
+A client with few messages would wait 500 ms at most for ten entries; the clients here wait until they have ten, or the
+slice ends, so that a day of few messages has the same share of trace messages as one of many.
+
+Left out: the limit of 118,000 bytes, which ten entries do not reach.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mqlab.client.trace import BATCH_NUM
+from mqlab.traffic.carried import resolve
+from mqlab.traffic.draws import Array
+from mqlab.traffic.message_kinds import MARK_BYTE, Laid, UnitKind
+from mqlab.traffic.message_shapes import HEAD_SIZE
+from mqlab.traffic.model import TAGS
+from mqlab.traffic.orders import FIRST_ORDER
+from mqlab.traffic.slice_rows import OrderTexts, Slice, offset_ids
+from mqlab.traffic.texts import digits, hexadecimal, moments
+from mqlab.traffic.trace_shapes import (
+    AFTER,
+    KEYED_FIRST,
+    PUB,
+    TOPIC_SIZE,
+    TraceShapes,
+    entry_class,
+)
+from mqlab.wire.host import encode_host
+
+if TYPE_CHECKING:
+    from mqlab.traffic.broker_store import BrokerStore
+
+_ROW_BITS, _TIME_BITS = 22, 32
+
+
+@dataclass(slots=True)
+class TraceMessages(UnitKind):
+    """Trace messages; ``first`` of each is the row of its first entry, in ``entries``, and one more at the end."""
+
+    units: TraceUnits
+    entries: Array
+    customers: Array
+    entry_classes: Array
+    key_classes: Array
+    starts: Array
+    born_ms: Array
+
+    def resolve(self, physical_offsets: Array) -> None:
+        """What senders tell names the places of their messages."""
+        resolve(self.entries, "physical_offset", physical_offsets)
+
+    def first(self, count: int) -> TraceMessages:
+        """The messages stored first, without the others."""
+        count = max(0, count)
+        chosen = np.sort(np.argsort(self.stored_ms, kind="stable")[:count])
+        lengths = np.diff(self.starts)
+        kept = np.zeros(len(lengths), bool)
+        kept[chosen] = True
+        rows = np.repeat(kept, lengths)
+        return TraceMessages(
+            self.stored_ms[chosen], self.sizes[chosen], self.queues[chosen], self.tags_codes[chosen],
+            self.body_sizes[chosen], self.property_sizes[chosen], self.units, self.entries[rows], self.customers[rows],
+            self.entry_classes[rows], self.key_classes[rows],
+            np.concatenate(([0], np.cumsum(lengths[chosen]))), self.born_ms[chosen],
+        )  # fmt: skip
+
+    def put(self, buffer: Array, laid: Laid) -> None:
+        """Write the messages."""
+        if len(self.sizes):
+            self.units.put(buffer, laid, self)
+
+
+class TraceUnits:
+    """Makes trace messages of entries."""
+
+    def __init__(self, store: BrokerStore) -> None:
+        self._store = store
+        self._shapes = TraceShapes(store.broker, store.asked.model.cluster)
+        self._texts = OrderTexts(store.asked.brokers, store.broker, FIRST_ORDER)
+        self._host = encode_host(type(store.clients).broker_host(store.broker))
+        self._sent = 0
+
+    def messages(self, told: Array, made: Slice) -> TraceMessages:
+        """The messages that these entries make, all stored within the slice."""
+        entries, starts, message_of = _gathered(told, made.start_ms)
+        classes = entry_class(
+            *(entries[name].astype(np.int64) for name in ("what", "kind", "group", "tries", "cost_ms", "code"))
+        )
+        customers = self._store.orders.customers(entries["order"])
+        keyed = _key_classes(entries, customers, message_of)
+        keyed[starts[:-1]] = KEYED_FIRST
+        body_sizes = _sums(self._shapes.entries.sizes[classes], starts)
+        property_sizes = _sums(self._shapes.keys.sizes[keyed], starts) + self._shapes.fixed_properties
+        last = entries["time_ms"][starts[1:] - 1]
+        count = len(starts) - 1
+        return TraceMessages(
+            np.minimum(last + 2, made.end_ms), HEAD_SIZE + body_sizes + TOPIC_SIZE + 2 + property_sizes,
+            np.full(count, self._store.numbers.trace), np.zeros(count, np.int64), body_sizes, property_sizes, self,
+            entries, customers, classes, keyed, starts, last,
+        )  # fmt: skip
+
+    def put(self, buffer: Array, laid: Laid, rows: TraceMessages) -> None:
+        """Write trace messages into the buffer."""
+        store, shapes, count = self._store, self._shapes, len(rows.sizes)
+        client = rows.entries["client"][rows.starts[:-1]]
+        counter = (self._sent + np.arange(count)) % (1 << 16)
+        self._sent += count
+        columns = {
+            "total_size": rows.sizes, "body_crc": np.zeros(count, np.int64), "queue_id": np.zeros(count, np.int64),
+            "queue_offset": laid.queue_offset, "physical_offset": laid.physical_offset,
+            "born_timestamp": rows.born_ms, "born_host": store.clients.hosts[client],
+            "store_timestamp": rows.stored_ms, "reconsume_times": np.zeros(count, np.int64),
+            "body_length": rows.body_sizes, "properties_length": rows.property_sizes,
+            "unique": store.clients.ids(client, rows.born_ms, counter), "byte3": np.repeat(MARK_BYTE, count),
+        }  # fmt: skip
+        one = np.zeros(count, np.int64)
+        shapes.head.put(buffer, laid.at, one, columns)
+        topic_at = laid.at + HEAD_SIZE + rows.body_sizes
+        shapes.before_keys.put(buffer, topic_at, one, columns)
+        keys_at = topic_at + shapes.before_keys.sizes[0]
+        shapes.after_keys.put(buffer, laid.at + rows.sizes - shapes.after_keys.sizes[0], one, columns)
+        texts = self._entry_texts(rows.entries, rows.customers)
+        sizes = shapes.entries.sizes[rows.entry_classes]
+        shapes.entries.put(buffer, _within(laid.at + HEAD_SIZE, sizes, rows.starts), rows.entry_classes, texts)
+        sizes = shapes.keys.sizes[rows.key_classes]
+        shapes.keys.put(buffer, _within(keys_at, sizes, rows.starts), rows.key_classes, texts)
+
+    def _entry_texts(self, entries: Array, customers: Array) -> dict[str, Array]:
+        store = self._store
+        order, born_ms = entries["order"], entries["born_ms"]
+        cost = digits(entries["cost_ms"].astype(np.int64), 8)
+        letters = {width: _tail(cost, width) for width in range(1, 6)}
+        offset = np.maximum(entries["physical_offset"], 0)
+        is_pub = entries["what"] == PUB
+        tries = digits(entries["tries"].astype(np.int64), 4)
+        counter = entries["counter"].astype(np.int64)
+        begun_ms = np.where(entries["what"] == AFTER, entries["time_ms"] - entries["cost_ms"], entries["time_ms"])
+        return {
+            "told": moments(np.where(is_pub, born_ms, entries["time_ms"])),
+            "unique": store.clients.ids(entries["sender"], born_ms, counter),
+            "request": store.clients.ids(entries["client"], begun_ms, entries["request"].astype(np.int64)),
+            "order": self._texts.order(order),
+            "customer": self._texts.customer(customers),
+            "body3": _tail(digits(entries["body"].astype(np.int64), 4), 3),
+            "offset_id": offset_ids(self._host, offset, hexadecimal(offset, 16)),
+            "tries1": _tail(tries, 1), "tries2": _tail(tries, 2),
+            **{f"cost{width}": text for width, text in letters.items()},
+        }  # fmt: skip
+
+
+def _gathered(told: Array, start_ms: int) -> tuple[Array, Array, Array]:
+    """(entries by client and time, first row of each message and one more, message of each entry)."""
+    count = len(told)
+    keys = (told["client"].astype(np.int64) << (_TIME_BITS + _ROW_BITS)) | np.arange(count)
+    keys |= (told["time_ms"] - start_ms) << _ROW_BITS
+    keys.sort()
+    entries = told[keys & ((1 << _ROW_BITS) - 1)]
+    client = entries["client"]
+    borders = np.flatnonzero(client[1:] != client[:-1]) + 1
+    first_of_client = np.concatenate(([0], borders)) if count else np.zeros(0, np.int64)
+    many = np.diff(np.append(first_of_client, count))
+    rank = np.arange(count) - np.repeat(first_of_client, many)
+    begins = rank % BATCH_NUM == 0
+    starts = np.append(np.flatnonzero(begins), count)
+    return entries, starts, np.cumsum(begins) - 1
+
+
+def _key_classes(entries: Array, customers: Array, message_of: Array) -> Array:
+    """Which keys each entry tells: those that no earlier entry of its message has told."""
+    message = entries["order"] * len(TAGS) + entries["kind"]
+    told_before = np.zeros((3, len(entries)), bool)
+    for back in range(1, min(BATCH_NUM, len(entries))):
+        together = message_of[back:] == message_of[:-back]
+        for told, values in zip(told_before, (message, entries["order"], customers), strict=True):
+            told[back:] |= together & (values[back:] == values[:-back])
+    classes: Array = (~told_before * np.array([[1], [2], [4]])).sum(axis=0)
+    return classes
+
+
+def _sums(sizes: Array, starts: Array) -> Array:
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    summed: Array = ends[starts[1:]] - ends[starts[:-1]]
+    return summed
+
+
+def _within(at: Array, sizes: Array, starts: Array) -> Array:
+    """Where each entry begins, given where the first of each message does."""
+    ends = np.cumsum(sizes)
+    before = ends - sizes
+    lengths = np.diff(starts)
+    places: Array = before + np.repeat(at - before[starts[:-1]], lengths)
+    return places
+
+
+def _tail(text: Array, width: int) -> Array:
+    """The last letters of a text column."""
+    size = text.dtype.itemsize
+    letters = text.view(np.uint8).reshape(-1, size)[:, size - width :]
+    return np.ascontiguousarray(letters).view(f"V{width}")[:, 0]

@@ -1,0 +1,229 @@
+"""A run: several brokers' stores in one directory, finished or taken up again, and the truth beside it.
+
+Mirrors: nothing in RocketMQ. Labs 10 to 13 and ``mqlab traffic``.
+
+    DIR/traffic.json        what was asked, what came of it: command, counts, fingerprints; nothing of the incidents
+    DIR/broker-a/ ...       store directories, as a broker that was stopped leaves them
+    DIR.truth.json          the incidents, for an instructor; beside DIR, so that DIR can be handed out as it is
+
+    while it runs: DIR/traffic.unfinished.json, and DIR/.broker-b.unfinished for the store being made. A store gets its
+    name when it is whole. Asked again for the same, a run goes on with the first store that is missing.
+
+Left out: going on within a store; each is made from its start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mqlab.errors import StoreError, UsageError
+from mqlab.traffic.broker_store import BrokerStore, BrokerSummary
+from mqlab.traffic.model import Asked, TrafficModel
+
+VERSION = 1
+DONE, UNFINISHED = "traffic.json", "traffic.unfinished.json"
+_BYTES_A_MESSAGE = 950
+
+Progress = Callable[[int], None]
+RunBrokers = Callable[[Asked, Sequence[tuple[int, str]], Progress], Iterator[tuple[int, BrokerSummary]]]
+"""Makes stores (broker number, directory) in any order and says which are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficSummary:
+    """A finished run: where it is, what was asked, what each broker's store holds, where the truth is."""
+
+    directory: Path
+    asked: Asked
+    brokers: tuple[BrokerSummary, ...]
+    truth: Path
+
+    @property
+    def stores(self) -> dict[str, Path]:
+        """Broker name -> store directory."""
+        return {broker.name: self.directory / broker.name for broker in self.brokers}
+
+    @property
+    def topics(self) -> dict[str, int]:
+        """Topic -> messages in all stores, the most first."""
+        counts: dict[str, int] = {}
+        for broker in self.brokers:
+            for topic, count in broker.topics.items():
+                counts[topic] = counts.get(topic, 0) + count
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+    @property
+    def log_bytes(self) -> int:
+        return sum(broker.log_bytes for broker in self.brokers)
+
+    def __repr__(self) -> str:
+        asked = self.asked
+        return (
+            f"<traffic {self.directory}: {asked.messages:,} messages, {self.log_bytes:,} bytes, "
+            f"{asked.brokers} broker{'s' * (asked.brokers > 1)}, seed {asked.seed}>"
+        )
+
+
+def write(
+    directory: str | os.PathLike[str], *, messages: int, brokers: int = 1, seed: int = 7,
+    truth: str | os.PathLike[str] | None = None, model: TrafficModel | None = None,
+    progress: Progress = lambda units: None, run: RunBrokers | None = None, **changes: Any,
+) -> TrafficSummary:  # fmt: skip
+    """Write a day of traffic: ``messages`` stored messages altogether, spread over ``brokers`` store directories.
+
+    ``truth``: where the incidents are told (default: beside the directory). ``changes`` are fields of TrafficModel,
+    such as ``index=True`` or ``incidents=("hot_key",)``. ``progress`` is told of messages as they are written.
+    A run that was interrupted goes on; one that is there already is only read. Raises UsageError for a directory that
+    holds anything else, StoreError when the disk is too small.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/day", messages=2_000, commit_log_bytes=1 << 20).topics["orders"] > 900
+    True
+    """
+    asked = Asked(messages, brokers, seed, (model or TrafficModel()).changed(**changes))
+    target = Path(directory)
+    truth_file = Path(truth) if truth is not None else target.with_name(target.name + ".truth.json")
+    if target.resolve() in truth_file.resolve().parents:
+        raise UsageError(f"the truth would be inside {target}", hint="students get that; choose another place")
+    return _Run(asked, target, truth_file).finish(progress, run or one_after_the_other)
+
+
+def one_after_the_other(
+    asked: Asked, missing: Sequence[tuple[int, str]], progress: Progress
+) -> Iterator[tuple[int, BrokerSummary]]:
+    """Make stores in this process."""
+    for broker, directory in missing:
+        yield broker, make_store(asked, broker, directory, progress)
+
+
+def make_store(asked: Asked, broker: int, directory: str, progress: Progress = lambda units: None) -> BrokerSummary:
+    """Make one broker's store in a directory that is replaced if it is there; needs nothing but its arguments."""
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    return BrokerStore(asked, broker, directory).write(progress)
+
+
+class _Run:
+    """One call of ``write``."""
+
+    def __init__(self, asked: Asked, directory: Path, truth: Path) -> None:
+        self.asked, self.directory, self.truth = asked, directory, truth
+        self._wanted = _asked_value(asked)
+
+    def finish(self, progress: Progress, run: RunBrokers) -> TrafficSummary:
+        done = self._found()
+        for broker in done.values():
+            progress(broker.messages)
+        if done.keys() < set(range(self.asked.brokers)):
+            self._make(done, progress, run)
+        return TrafficSummary(
+            self.directory, self.asked, tuple(done[number] for number in range(self.asked.brokers)), self.truth
+        )
+
+    def _make(self, done: dict[int, BrokerSummary], progress: Progress, run: RunBrokers) -> None:
+        self._must_have_room(len(done))
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._save(UNFINISHED, done)
+        names = {number: self.asked.broker_name(number) for number in range(self.asked.brokers)}
+        missing = [(n, str(self.directory / f".{name}.unfinished")) for n, name in names.items() if n not in done]
+        made_in = dict(missing)
+        for number, summary in run(self.asked, missing, progress):
+            final = self.directory / names[number]
+            shutil.rmtree(final, ignore_errors=True)  # whole, but not noted any more when the run was interrupted
+            os.rename(made_in[number], final)
+            done[number] = summary
+            self._save_truth(done)
+            self._save(UNFINISHED, done)
+        self._save(DONE, done)
+        (self.directory / UNFINISHED).unlink()
+
+    def _found(self) -> dict[int, BrokerSummary]:
+        """The stores of this very run that are whole. Raises UsageError when the directory holds anything else."""
+        if not self.directory.exists() or (self.directory.is_dir() and not any(self.directory.iterdir())):
+            return {}
+        notes = [self.directory / name for name in (DONE, UNFINISHED) if (self.directory / name).is_file()]
+        if not notes:
+            raise UsageError(
+                f"{self.directory} is not empty and was not made by mqlab traffic",
+                hint="give another directory, or remove this one yourself",
+            )
+        try:
+            noted = json.loads(notes[0].read_text("utf-8"))
+            told = json.loads(self.truth.read_text("utf-8"))["brokers"] if self.truth.is_file() else {}
+            was_asked, brokers = noted["asked"], noted["brokers"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"{notes[0]} or {self.truth} cannot be read: {error}", hint="remove the directory and start again"
+            ) from error
+        if was_asked != self._wanted:
+            differing = sorted(name for name in self._wanted if was_asked.get(name) != self._wanted[name])
+            raise UsageError(
+                f"{self.directory} holds another run: it differs in {', '.join(differing)}",
+                hint="give another directory, or ask for what is there: " + str(noted.get("command")),
+            )
+        whole = {}
+        for number in range(self.asked.brokers):
+            name = self.asked.broker_name(number)
+            if name in brokers and name in told and (self.directory / name).is_dir():
+                whole[number] = BrokerSummary(**brokers[name], truth=told[name])
+        return whole
+
+    def _must_have_room(self, done: int) -> None:
+        parent = next(p for p in (self.directory, *self.directory.absolute().parents) if p.exists())
+        needed = self.asked.messages * _BYTES_A_MESSAGE * (self.asked.brokers - done) // self.asked.brokers
+        free = shutil.disk_usage(parent).free
+        if free < needed:
+            raise StoreError(
+                f"the disk of {self.directory} has {free:,} bytes free, about {needed:,} are needed",
+                hint="ask for fewer messages, or for a directory on another disk",
+            )
+
+    def _save(self, name: str, done: dict[int, BrokerSummary]) -> None:
+        brokers = {}
+        for number in sorted(done):
+            value = asdict(replace(done[number], truth=[]))
+            del value["truth"]
+            brokers[done[number].name] = value
+        value = {"version": VERSION, "command": _command(self.asked), "asked": self._wanted, "brokers": brokers}
+        _replace(self.directory / name, value)
+
+    def _save_truth(self, done: dict[int, BrokerSummary]) -> None:
+        self.truth.parent.mkdir(parents=True, exist_ok=True)
+        told = {done[number].name: done[number].truth for number in sorted(done)}
+        _replace(self.truth, {"version": VERSION, "asked": self._wanted, "brokers": told})
+
+
+def _asked_value(asked: Asked) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(json.dumps(asdict(asked)))
+    return {"version": VERSION, **value}
+
+
+def _command(asked: Asked) -> str:
+    words = f"mqlab traffic --messages {asked.messages:_} --brokers {asked.brokers} --seed {asked.seed}"
+    usual = TrafficModel()
+    words += " --index" * asked.model.index
+    for kind in asked.model.incidents or ():
+        words += f" --incident {kind}"
+    for name in asked.model.__dataclass_fields__:
+        value = getattr(asked.model, name)
+        if name not in ("index", "incidents") and value != getattr(usual, name):
+            words += f" --set {name}={value}"
+    return words + " --out DIR"
+
+
+def _replace(path: Path, value: dict[str, Any]) -> None:
+    """Write JSON so that a crash leaves the old or the new text."""
+    fresh = path.with_name(path.name + ".tmp")
+    with open(fresh, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(fresh, path)
