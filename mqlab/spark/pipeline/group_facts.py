@@ -140,7 +140,7 @@ def group_tags(life: DataFrame) -> DataFrame:
         **{name: F.when(F.col("outcome") == name, members).otherwise(0) for name in ("passed", "dead", "pending")},
     }
     found = (
-        life.where("consumer_group IS NOT NULL AND outcome != 'untraced'")
+        life.where("traced")
         .withColumns(counted)
         .groupBy("topic", "consumer_group", "tags")
         .agg(F.sum("members").alias("messages"), *[F.sum(name).alias(name) for name in counted])
@@ -164,7 +164,7 @@ def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
 
     Messages that it passed by are not counted: nobody knows when.
     """
-    read = life.where("consumer_group IS NOT NULL AND outcome IN ('consumed', 'dead', 'pending')")
+    read = life.where("traced AND outcome IN ('consumed', 'dead', 'pending')")
     place = ["topic", "consumer_group"]
 
     def events(time: str, came: int) -> DataFrame:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -85,14 +84,14 @@ def offsets(spark: SparkSession, stores: Iterable[Store]) -> DataFrame:
 def _read(
     spark: SparkSession, extents: Sequence[Extent], columns: Sequence[str], topics: Sequence[str] = ()
 ) -> DataFrame:
-    def one(extent: Extent) -> DataFrame:
-        reader = spark.read.format("rocketmq").option("columns", ",".join(columns))
-        reader = reader.option("brokerName", extent.store.broker_name).option("endPhysicalOffset", extent.end)
-        if topics:
-            reader = reader.option("topic", ",".join(topics))
-        return reader.load(extent.store.directory)
-
-    return reduce(DataFrame.unionByName, [one(extent) for extent in extents])
+    """One scan of all stores; what was appended after the snapshot is left out row by row."""
+    reader = spark.read.format("rocketmq").option("columns", ",".join(columns))
+    reader = reader.option("brokerName", ",".join(extent.store.broker_name for extent in extents))
+    if topics:
+        reader = reader.option("topic", ",".join(topics))
+    ends = [F.lit(each) for extent in extents for each in (extent.store.broker_name, extent.end)]
+    units = reader.load([extent.store.directory for extent in extents])
+    return units.where(F.col("physical_offset") < F.create_map(*ends)[F.col("broker_name")])
 
 
 def _special_topics(extents: Sequence[Extent]) -> list[str]:

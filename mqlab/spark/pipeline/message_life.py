@@ -141,6 +141,7 @@ def _judged(found: DataFrame) -> DataFrame:
     )
     made = found.withColumns(
         {
+            "traced": F.coalesce("traced", F.lit(False)),
             **count, "levels": levels, "outcome": outcome,
             "units_stored": F.col("units") + count["retried"] + count["parked_retries"] + count["died"],
             "wait_ms": F.unix_millis("first_started") - F.unix_millis("stored"),

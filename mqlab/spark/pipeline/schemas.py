@@ -128,6 +128,7 @@ LIFE = table(
     int size
     int members: messages of one batch under one id and key; a trace cannot tell them apart
     int copies: how often its sender stored it; more than one after a lost answer
+    boolean traced: its group's deliveries are in the trace; without that little is known of it
     string outcome: consumed, dead, pending, passed, untraced or waiting; see mqlab.spark.pipeline.message_life
     int attempts: calls of a listener
     int successes, failures, no_results

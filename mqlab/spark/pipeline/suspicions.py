@@ -238,7 +238,9 @@ def bursts(traffic: DataFrame, stretch_ms: int) -> DataFrame:
     high = each.withColumn("usual", F.percentile("calls", 0.5).over(around)).where(
         f"calls >= {ENOUGH} AND calls >= {BURST_TIMES} * usual"
     )
-    named = high.withColumnRenamed("topic", "consumer_group").withColumns({"failures": F.lit(0), "busy_ms": F.col("usual")})
+    named = high.withColumnRenamed("topic", "consumer_group").withColumns(
+        {"failures": F.lit(0), "busy_ms": F.col("usual")}
+    )
     found = _joined(named, stretch_ms)
     told = F.format_string("%d messages where %.0f are usual", "calls", "busy_ms")
     return _rows(found, "burst", told, topic="consumer_group", since="since", until="until", messages="calls")
