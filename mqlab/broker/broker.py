@@ -14,6 +14,8 @@ Left out: POP, the second ("VIP") port, thread pools per kind of request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from mqlab.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.broker.config import BrokerConfig
@@ -42,6 +44,7 @@ from mqlab.broker.send_back import SendBack
 from mqlab.broker.sending import Sending
 from mqlab.broker.stats import BrokerStats
 from mqlab.broker.store_admin import StoreAdmin
+from mqlab.broker.store_stats import StoreStats
 from mqlab.broker.topic_admin import TopicAdmin
 from mqlab.broker.topics import TopicTable
 from mqlab.broker.transaction_check import TransactionCheck
@@ -183,7 +186,8 @@ class Broker:
     def _make_services(self) -> None:
         clock, note = self.ports.clock, self.ports.note
         delays_ms = parse_delay_levels(self.store.config.message_delay_level)
-        self.putter = Putter(self.store.put, self.store.put_batch, len(delays_ms))
+        self.store_stats = StoreStats(clock.now_ms)
+        self.putter = Putter(self.store.put, self.store.put_batch, len(delays_ms), self.store_stats)
         self.schedule = Schedule(self.store, self.putter, clock, delays_ms, self.delay_offset_table, self.stats, note)
         self.transactions = Transactions(self, self.transaction_metrics)
         self.transaction_check = TransactionCheck(self)
@@ -343,6 +347,10 @@ class Broker:
         if before.broker_permission != config.broker_permission:
             self.topics.touch()
             self.registration.register_all()
+
+    def update_store_config(self, **settings: Any) -> None:
+        """Change settings that the store asks for at every get (READ_LIVE) while the broker runs."""
+        self.store.config = self.store.reader.config = replace(self.store.config, **settings)
 
     # -- what happens inside
 

@@ -57,6 +57,7 @@ class BrokerConfig:
     long_polling_enable: bool = True
     short_polling_time_mills: int = 1_000
     lite_pull_message_enable: bool = True
+    transfer_msg_by_heap: bool = True  # here it only decides whether GROUP_GET_LATENCY is counted
     reject_pull_consumer_enable: bool = False
     slave_read_enable: bool = False
     enable_property_filter: bool = False

@@ -20,6 +20,7 @@ from mqlab.broker.config import MASTER_ID
 from mqlab.broker.consumer_filters import ConsumerFilter, PullFilter, is_tag_type
 from mqlab.broker.consumers import CONSUME_ACTIVELY
 from mqlab.broker.long_polling import HeldPull
+from mqlab.broker.stats import GROUP_GET_LATENCY
 from mqlab.errors import FilterError
 from mqlab.filter import tags
 from mqlab.remoting.endpoint import Channel, Reply
@@ -132,7 +133,10 @@ class Pulling:
         body = None
         if code == ResponseCode.SUCCESS and answer.found is not None:
             body = b"".join(answer.found.units)
-            self._broker.stats.got(header.group, header.topic, len(answer.found.units), len(body))
+            stats = self._broker.stats
+            stats.got(header.group, header.topic, len(answer.found.units), len(body))
+            if self._broker.config.transfer_msg_by_heap:  # the time to copy them, which is none in virtual time
+                stats.add(GROUP_GET_LATENCY, f"{header.queue_id}@{header.topic}@{header.group}", 0)
         code, suggested = self._suggestion(code, group, answer)
         return request.reply(
             code,
@@ -252,6 +256,7 @@ class Pulling:
             return PullAnswer(OFFSET_RESET, reset, *bounds)
         chosen = None if message_filter.passes_all else message_filter
         found = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=chosen)
+        self._broker.store_stats.got(len(found.units))
         return PullAnswer(found.status, found.next_begin_offset, found.min_offset, found.max_offset, found)
 
     def _code(self, status: str, queue_offset: int) -> int:

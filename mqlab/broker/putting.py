@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from mqlab.broker.store_stats import StoreStats
 from mqlab.store.put_result import MESSAGE_ILLEGAL, PutResult
 from mqlab.wire import names, properties, sys_flag
 from mqlab.wire import property_names as p
@@ -61,7 +62,8 @@ def parked_for_delay(record: Record, level: int, max_level: int) -> Record:
 class Putter:
     """Checks a message, parks it if it is delayed, stores it.
 
-    ``store_put`` and ``store_put_batch`` are the store's; ``max_delay_level`` is the highest configured level.
+    ``store_put`` and ``store_put_batch`` are the store's; ``max_delay_level`` is the highest configured level;
+    ``stats`` counts what was stored and what was not.
     """
 
     def __init__(
@@ -69,10 +71,12 @@ class Putter:
         store_put: Callable[[Record], PutResult],
         store_put_batch: Callable[[list[Record]], PutResult],
         max_delay_level: int,
+        stats: StoreStats | None = None,
     ) -> None:
         self._store_put = store_put
         self._store_put_batch = store_put_batch
         self._max_delay_level = max_delay_level
+        self._stats = stats
 
     def put(self, record: Record, *, delay_level: int = 0) -> PutResult:
         """Store one message, in the schedule topic when ``delay_level`` is above 0.
@@ -88,14 +92,22 @@ class Putter:
                 record = parked_for_delay(record, delay_level, self._max_delay_level)
             elif b"TIMER_DEL" in record.properties and _asks_for_timer(record.property_map):
                 return PutResult.refused(WHEEL_TIMER_NOT_ENABLE, "the timer wheel is off: use delay levels")
-        return self._store_put(record)
+        return self._counted(self._store_put(record))
 
     def put_batch(self, records: list[Record]) -> PutResult:
         """Store the messages of one batch together."""
         problem = _topic_problem(records[0].topic)
         if problem is not None:
             return PutResult.refused(MESSAGE_ILLEGAL, problem)
-        return self._store_put_batch(records)
+        return self._counted(self._store_put_batch(records))
+
+    def _counted(self, result: PutResult) -> PutResult:
+        if self._stats is not None:
+            if result.message_count:
+                self._stats.put(result.message_count, result.size)
+            else:
+                self._stats.failed += 1
+        return result
 
 
 def _topic_problem(topic: str) -> str | None:

@@ -14,12 +14,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from mqlab.broker.stats import (
-    BROKER_GET_NUMS,
-    BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC,
-    BROKER_PUT_NUMS,
-    BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC,
-)
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, body, text
@@ -32,6 +26,12 @@ if TYPE_CHECKING:
     from mqlab.broker.broker import Broker
 
 VERSION_TEXT = "V5_3_3"
+READ_LIVE = (
+    "access_message_in_memory_max_ratio", "max_transfer_bytes_on_message_in_memory",
+    "max_transfer_count_on_message_in_memory", "max_transfer_bytes_on_message_in_disk",
+    "max_transfer_count_on_message_in_disk",
+)  # fmt: skip
+"""Settings of the store that count from the next get on."""
 POOLS = ("send", "pull", "litePull", "query", "ack")
 
 
@@ -47,10 +47,9 @@ class RuntimeInfo:
 
     def _table(self) -> dict[str, object]:
         broker = self._broker
-        store, stats, cluster = broker.store, broker.stats, broker.config.broker_cluster_name
-        put = stats.total(BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC, cluster)
-        got = stats.total(BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC, cluster)
-        stored = broker.replication.messages_dispatched if broker.is_slave else stats.total(BROKER_PUT_NUMS, cluster)
+        store = broker.store
+        put = broker.stats.puts_of_day.look(broker.now_ms())
+        got = broker.stats.gets_of_day.look(broker.now_ms())
         earliest = store.message_at(store.min_physical_offset)
         table: dict[str, object] = {
             "brokerActive": "false" if broker.is_slave else "true",
@@ -58,15 +57,13 @@ class RuntimeInfo:
             "brokerVersionDesc": VERSION_TEXT,
             "bootTimestamp": broker.started_ms,
             "runtime": f"[ {(broker.now_ms() - broker.started_ms) // 1000} seconds ]",
-            "putTps": f"{stats.minute_tps(BROKER_PUT_NUMS, cluster)} ",
-            "getTransferredTps": f"{stats.minute_tps(BROKER_GET_NUMS, cluster)} ",
-            "putMessageTimesTotal": max(stored, 1),
-            "msgPutTotalYesterdayMorning": 0,
-            "msgPutTotalTodayMorning": 0,
-            "msgPutTotalTodayNow": put,
-            "msgGetTotalYesterdayMorning": 0,
-            "msgGetTotalTodayMorning": 0,
-            "msgGetTotalTodayNow": got,
+            **broker.store_stats.table(),
+            "msgPutTotalYesterdayMorning": put.yesterday,
+            "msgPutTotalTodayMorning": put.today,
+            "msgPutTotalTodayNow": put.now,
+            "msgGetTotalYesterdayMorning": got.yesterday,
+            "msgGetTotalTodayMorning": got.today,
+            "msgGetTotalTodayNow": got.now,
             "commitLogMinOffset": store.min_physical_offset,
             "commitLogMaxOffset": store.max_physical_offset,
             "dispatchBehindBytes": store.dispatch_behind_bytes,
@@ -81,6 +78,8 @@ class RuntimeInfo:
             "timerEnqueueTps": 0.0,
             "timerDequeueTps": 0.0,
         }
+        if broker.is_slave:  # puts nothing itself: what it dispatched counts
+            table["putMessageTimesTotal"] = max(broker.replication.messages_dispatched, 1)
         for pool in POOLS:
             table[f"{pool}ThreadPoolQueueSize"] = 0
             table[f"{pool}ThreadPoolQueueHeadWaitTimeMills"] = 0
@@ -110,15 +109,21 @@ class RuntimeInfo:
     def update_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_BROKER_CONFIG: all the named settings, or none when one is wrong."""
         changes: dict[str, Any] = {}
+        of_store: dict[str, int] = {}
         known = {_camel(field.name): field.name for field in dataclasses.fields(self._broker.config)}
+        live = {_camel(name): name for name in READ_LIVE}
         for line in body(request).decode("utf-8", "replace").splitlines():
             name, equals, value = line.partition("=")
+            if equals and name.strip() in live:
+                of_store[live[name.strip()]] = int(_typed(name, value.strip(), 0))
+                continue
             if not equals or name.strip() not in known:
                 raise Refused(ResponseCode.SYSTEM_ERROR, f"no setting of a running broker: {line.strip()!r}")
             field = known[name.strip()]
             changes[field] = _typed(name, value.strip(), getattr(self._broker.config, field))
         try:
             self._broker.update_config(dataclasses.replace(self._broker.config, **changes))
+            self._broker.update_store_config(**of_store)
         except UsageError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
         return request.reply()
@@ -138,7 +143,7 @@ def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _typed(name: str, value: str, current: object) -> object:
+def _typed(name: str, value: str, current: object) -> Any:
     if isinstance(current, bool):
         if value.lower() not in ("true", "false"):
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{name} is true or false, not {value!r}")

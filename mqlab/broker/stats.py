@@ -36,6 +36,7 @@ BROKER_GET_NUMS = "BROKER_GET_NUMS"
 BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC = "BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC"
 BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC = "BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC"
 
+DAY_MS = 86_400_000
 WINDOWS = (("statsMinute", 10_000, 7), ("statsHour", 600_000, 7), ("statsDay", 3_600_000, 25))
 
 
@@ -109,6 +110,34 @@ class StatsItem:
         self._due_ms = min(tick_ms for tick_ms in self._next_tick_ms.values() if tick_ms is not None)
 
 
+class DayCount:
+    """A running total and what it was at the last two midnights (UTC); both are 0 after a start. Times in ms.
+
+    >>> count = DayCount(0); count.add(5, 1_000); count.add(2, DAY_MS); count.now, count.today, count.yesterday
+    (7, 5, 0)
+    """
+
+    def __init__(self, now_ms: int) -> None:
+        self._day = now_ms // DAY_MS
+        self.now = 0
+        self.today = 0
+        self.yesterday = 0
+
+    def add(self, count: int, now_ms: int) -> None:
+        """Count something."""
+        self.look(now_ms)
+        self.now += count
+
+    def look(self, now_ms: int) -> DayCount:
+        """Remember what the total was at the midnights that have passed since the last look; itself."""
+        day = now_ms // DAY_MS
+        if day > self._day:
+            self.yesterday = self.today if day == self._day + 1 else self.now
+            self.today = self.now
+            self._day = day
+        return self
+
+
 class BrokerStats:
     """All counters of one broker by name and key. Mirrors BrokerStatsManager. Lost at a restart."""
 
@@ -122,6 +151,8 @@ class BrokerStats:
         self._origin_ms = now_ms()
         self._items: dict[tuple[str, str], StatsItem] = {}
         self._of_puts: dict[tuple[str, int], tuple[list[StatsItem], list[StatsItem]]] = {}
+        self.puts_of_day = DayCount(self._origin_ms)
+        self.gets_of_day = DayCount(self._origin_ms)
 
     def add(self, name: str, key: str, value: int, times: int = 1) -> None:
         """Count something under a name and key."""
@@ -144,6 +175,8 @@ class BrokerStats:
             item.add(now_ms, messages)
         for item in of_bytes:
             item.add(now_ms, size)
+        if not self._is_system(topic):
+            self.puts_of_day.add(messages, now_ms)
 
     def _put_items(self, topic: str, queue_id: int) -> tuple[list[StatsItem], list[StatsItem]]:
         """The counters of messages and those of bytes that a put to this queue moves."""
@@ -164,6 +197,7 @@ class BrokerStats:
         self.add(BROKER_GET_NUMS, self._cluster, messages)
         if not self._is_system(topic):
             self.add(BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC, self._cluster, messages)
+            self.gets_of_day.add(messages, self._now_ms())
 
     def delivered_late(self, queue_key: str, messages: int, size: int) -> None:
         """The schedule service took a message from its queue; ``queue_key`` is ``topic@queue@group``."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.broker.stats import GROUP_GET_NUMS, TOPIC_PUT_NUMS, BrokerStats, StatsItem
+from mqlab.broker.stats import DAY_MS, GROUP_GET_NUMS, TOPIC_PUT_NUMS, BrokerStats, DayCount, StatsItem
+from mqlab.broker.store_stats import Sampled, StoreStats
 
 S = 1_000
 
@@ -60,3 +61,42 @@ def test_the_brokers_counters_by_name_and_key() -> None:
     assert stats.snapshots(TOPIC_PUT_NUMS, "never") is None and stats.minute_tps(TOPIC_PUT_NUMS, "never") == 0.0
     stats.remove_topic("订单")
     assert stats.snapshots(TOPIC_PUT_NUMS, "订单") is None
+
+
+def test_rates_of_windows_that_are_not_full_are_left_out() -> None:
+    puts = Sampled(0)
+    puts.add(80, 3_500)
+    assert puts.rates(10_999) == "  "  # ten samples: nine seconds between them
+    assert puts.rates(11_000) == "8.0  "
+    assert puts.rates(61_000) == f"0.0 {80 / 60} "
+    assert puts.rates(601_000) == f"0.0 0.0 {80 / 600}"
+    assert Sampled(0).rates(5_000, missing="0.0") == "0.0 0.0 0.0"
+
+
+def test_rates_are_those_of_a_sampler_that_ticks() -> None:
+    puts, samples = Sampled(500), [0]
+    for ms in range(500, 2_000_500, 250):
+        if ms > 500 and (ms - 500) % 1_000 == 0:
+            samples.append(puts.total)
+        if (ms // 7_000) % 3:
+            puts.add(ms % 13, ms)
+    now_ms = 2_000_500
+    samples.append(puts.total)
+    assert puts.rates(now_ms) == " ".join(str((samples[-1] - samples[-1 - w]) / w) for w in (10, 60, 600))
+
+
+def test_a_store_without_puts_says_it_made_one() -> None:
+    table = StoreStats(lambda: 0).table()
+    assert (table["putMessageTimesTotal"], table["putTps"], table["getTotalTps"]) == (1, "  ", "0.0 0.0 0.0")
+
+
+def test_the_days_count_starts_anew_at_midnight() -> None:
+    count = DayCount(1_000)
+    count.add(5, 2_000)
+    assert (count.now - count.look(3_000).today, count.yesterday) == (5, 0)
+    count.add(2, DAY_MS + 1)
+    assert (count.now, count.today, count.yesterday) == (7, 5, 0)
+    count.look(2 * DAY_MS)
+    assert (count.now, count.today, count.yesterday) == (7, 7, 5)
+    count.look(5 * DAY_MS)
+    assert (count.now, count.today, count.yesterday) == (7, 7, 7)

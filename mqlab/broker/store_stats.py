@@ -1,0 +1,104 @@
+"""How busy the store is: puts and gets a second over 10, 60 and 600 seconds.
+
+Mirrors: StoreStatsService, what mqadmin brokerStatus and clusterList show (request 28). The lab on measuring.
+
+    putTps "0.5 0.42 "     over the last 10 samples, over 60; 600 are not there yet: left out
+
+RocketMQ samples each second on a thread. Here a counter remembers what it was at each second's end at which it grew:
+the same numbers, no timer. Left out: how long puts took (node code takes no virtual time).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+
+WINDOWS = (10, 60, 600)
+SAMPLE_MS = 1_000
+
+
+class Sampled:
+    """A number that only grows, sampled each second. Times in ms.
+
+    >>> puts = Sampled(0); puts.add(20, 1_100); puts.rates(10_999), puts.rates(11_500), puts.rates(12_500)
+    ('  ', '2.0  ', '0.0  ')
+    """
+
+    def __init__(self, began_ms: int) -> None:
+        self._began_ms = began_ms
+        self._samples: list[int] = []  # numbers of the samples at which it had grown, ascending
+        self._totals: list[int] = []
+        self.total = 0
+
+    def add(self, count: int, now_ms: int) -> None:
+        """Count something; the next sample sees it."""
+        self.total += count
+        sample = (now_ms - self._began_ms) // SAMPLE_MS + 1
+        if self._samples and self._samples[-1] == sample:
+            self._totals[-1] = self.total
+            return
+        self._samples.append(sample)
+        self._totals.append(self.total)
+        if len(self._samples) > 2 * WINDOWS[-1]:
+            forget = bisect_right(self._samples, sample - WINDOWS[-1] - 2) - 1
+            del self._samples[: max(forget, 0)], self._totals[: max(forget, 0)]
+
+    def rates(self, now_ms: int, missing: str = "") -> str:
+        """A second's average over each window, blanks between them; ``missing`` for a window that is not full yet."""
+        last = (now_ms - self._began_ms) // SAMPLE_MS  # samples 1 … last are taken
+        told = []
+        for window in WINDOWS:
+            grown = self._at(last) - self._at(last - window)
+            told.append(str(grown / window) if last > window else missing)
+        return " ".join(told)
+
+    def _at(self, sample: int) -> int:
+        index = bisect_right(self._samples, sample) - 1
+        return self._totals[index] if index >= 0 else 0
+
+
+class StoreStats:
+    """All of it for one store. ``put`` and ``got`` count; ``table`` is what request 28 shows. Lost at a restart."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        began_ms = now_ms()
+        self.puts = Sampled(began_ms)
+        self.put_bytes = 0
+        self.failed = 0
+        self.found = Sampled(began_ms)
+        self.missed = Sampled(began_ms)
+        self.asked = Sampled(began_ms)
+        self.transferred = Sampled(began_ms)
+
+    def put(self, messages: int, size: int) -> None:
+        """A put that was stored: so many messages of so many bytes in all."""
+        self.puts.add(messages, self._now_ms())
+        self.put_bytes += size
+
+    def got(self, messages: int) -> None:
+        """A get that was asked of the store, with what it found."""
+        now_ms = self._now_ms()
+        self.asked.add(1, now_ms)
+        (self.found if messages else self.missed).add(1, now_ms)
+        if messages:
+            self.transferred.add(messages, now_ms)
+
+    def table(self) -> dict[str, object]:
+        """Names and values as RocketMQ shows them: a store without a put says it made one."""
+        now_ms = self._now_ms()
+        times = max(self.puts.total, 1)
+        return {
+            "putTps": self.puts.rates(now_ms),
+            "getFoundTps": self.found.rates(now_ms),
+            "getMissTps": self.missed.rates(now_ms),
+            "getTotalTps": self.asked.rates(now_ms, missing="0.0"),
+            "getTransferredTps": self.transferred.rates(now_ms),
+            "putMessageTimesTotal": times,
+            "putMessageSizeTotal": self.put_bytes,
+            "putMessageAverageSize": self.put_bytes / times,
+            "putMessageFailedTimes": self.failed,
+        }
+
+    def __repr__(self) -> str:
+        return f"<StoreStats: {self.puts.total} puts, {self.asked.total} gets>"
