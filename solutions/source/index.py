@@ -11,7 +11,8 @@
 # | [01 What the broker writes](01-what-the-broker-writes.ipynb) | commit log, queue, index, checkpoint byte by byte; flush, power cut, recovery, retention; a real broker's files | lab 00 | 120 |
 # | [10 Spark reads the broker](10-spark-reads-the-broker.ipynb) | a commit log as a table: messages for each topic and queue | lab 00, some Spark | 20 |
 #
-# Begin with lab 00.
+# Begin with lab 00. Beside the labs: the [glossary](glossary.ipynb) (术语表) has every term in English and Chinese with
+# RocketMQ's own name for it, and [What is not modelled](not-modelled.ipynb) says what of RocketMQ is not here, and why.
 
 # %% [markdown]
 # ## How a lab works
