@@ -32,11 +32,6 @@ class _Known:
     store_timestamp: int = 0
 
 
-def log_start(inspector: StoreInspector) -> int:
-    """The physical offset of the oldest message that is still there; 0 for a store that has no log files yet."""
-    return inspector.min_physical_offset
-
-
 def confirmed_end(inspector: StoreInspector, known: int | None = None) -> int:
     """The physical offset behind the last unit that is surely whole.
 
@@ -85,6 +80,19 @@ def unit_end(inspector: StoreInspector, known: int) -> int:
     if piece is not None and piece.kind == BLANK and segment is not None:
         piece = inspector.log.piece_at(segment.end, segments)
     return piece.physical_offset + piece.size if piece is not None and piece.kind == UNIT else known
+
+
+def is_boundary(inspector: StoreInspector, place: int) -> bool:
+    """Whether a unit begins or ends at a physical offset, or a file begins there."""
+    segments = inspector.log.segments()
+    unit = inspector.log.unit_at(place, segments)
+    if unit is not None and unit.stored_physical_offset == place:
+        return True
+    if any(place == segment.start for segment in segments) or (not segments and place == 0):
+        return True
+    begin = boundary_before(inspector, segments[0].start, place - 1) if segments else place
+    before = inspector.log.unit_at(begin, segments)
+    return before is not None and begin + before.size == place
 
 
 def _newest_dispatched(inspector: StoreInspector) -> _Known | None:

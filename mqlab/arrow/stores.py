@@ -2,9 +2,9 @@
 
 Mirrors: storePathRootDir, of which every broker has one. Lab 10 reads a cluster's stores as one table.
 
-    run/broker-a/                     commitlog/ is in it: this store, named broker-a
+    run/broker-a/                     commitlog/ is in it, or checkpoint or abort: this store, named broker-a
     run/broker-a/store/               likewise; a folder named store takes the name of the one above
-    run/                              no commitlog/: the stores in its folders, by name: broker-a, broker-b, broker-c
+    run/                              none of them: the stores in its folders, by name: broker-a, broker-b, broker-c
 
 Left out: folders further down; files and folders that are no store are passed over.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 from mqlab.errors import UsageError
 
 LOG, STORE = "commitlog", "store"
+MARKS = (LOG, "checkpoint", "abort")  # one that was never written to has no log yet
 
 StorePath = str | os.PathLike[str]
 
@@ -75,7 +76,7 @@ def _directories(path: str) -> list[str]:
 
 def _store_in(folder: Path) -> Path | None:
     """The folder itself when it is a store, or its ``store``; None for anything else."""
-    return next((place for place in (folder, folder / STORE) if (place / LOG).is_dir()), None)
+    return next((place for place in (folder, folder / STORE) if any((place / mark).exists() for mark in MARKS)), None)
 
 
 def broker_name_of(directory: str) -> str:

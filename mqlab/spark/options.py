@@ -8,6 +8,9 @@ Mirrors: nothing in RocketMQ. Lab 10 uses columns, topic and splitMB.
     startTime, endTime   store time, from and before: ms since the epoch, or ISO 8601 (UTC without an offset)
     startPhysicalOffset, endPhysicalOffset     units that begin from and before there; for one store
     splitMB              about how much of a log one task reads; default: a quarter of what there is per core, 64 to 128
+    startingOffsets      a stream's begin: earliest (default), latest, or {"broker-a": 4096} for some brokers
+    maxBytesPerTrigger   a stream's batch reads at most so many bytes of the logs, "64m" or a number; one unit at least
+    failOnDataLoss       true (default): a stream ends with an error when files it had not read yet were deleted
     brokerName           what the column broker_name says, "a,b" for two stores; default: the names of their folders
 
 Left out: pushed-down filters: Spark 4.3 keeps them between uses of one DataFrame and then answers wrongly.
@@ -16,8 +19,9 @@ Left out: pushed-down filters: Spark 4.3 keeps them between uses of one DataFram
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from mqlab.arrow.columns import COLUMNS, schema
@@ -26,8 +30,10 @@ from mqlab.errors import UsageError
 
 KNOWN = (
     "path", "paths", "columns", "topic", "queues", "startTime", "endTime", "startPhysicalOffset", "endPhysicalOffset",
-    "splitMB", "brokerName",
+    "splitMB", "brokerName", "startingOffsets", "maxBytesPerTrigger", "failOnDataLoss",
 )  # fmt: skip
+EARLIEST, LATEST = "earliest", "latest"
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,10 @@ class Options:
     end_physical_offset: int | None = None
     split_bytes: int | None = None
     broker_names: tuple[str, ...] = ()
+    starting: str = EARLIEST
+    starting_offsets: Mapping[str, int] = field(default_factory=dict)
+    max_bytes_per_trigger: int | None = None
+    fail_on_data_loss: bool = True
 
     def check_bounds(self, stores: int) -> None:
         """Raise UsageError for physical offsets given for more than one store: each has its own."""
@@ -73,8 +83,12 @@ def parse(given: Mapping[str, str]) -> Options:
     selection = Selection(
         tuple(_words(options, "topic")), _queues(options), _time_ms(options, "startTime"), _time_ms(options, "endTime")
     )
-    split_bytes = None if split is None else split << 20
-    return Options(paths, columns, selection, start, end, split_bytes, tuple(_words(options, "brokerName")))
+    starting, starting_offsets = _starting(options)
+    return Options(
+        paths, columns, selection, start, end, None if split is None else split << 20,
+        tuple(_words(options, "brokerName")), starting, starting_offsets, _bytes(options, "maxBytesPerTrigger"),
+        _switch(options, "failOnDataLoss"),
+    )  # fmt: skip
 
 
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -121,3 +135,39 @@ def _time_ms(options: Mapping[str, str], name: str) -> int | None:
         ) from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
+
+
+def _starting(options: Mapping[str, str]) -> tuple[str, dict[str, int]]:
+    """Where a stream begins: earliest or latest, and brokers that begin elsewhere."""
+    text = options.get("startingOffsets", EARLIEST).strip()
+    if text.lower() in (EARLIEST, LATEST):
+        return text.lower(), {}
+    try:
+        offsets = json.loads(text)
+        if isinstance(offsets, dict) and all(type(offset) is int and offset >= 0 for offset in offsets.values()):
+            return EARLIEST, offsets
+    except ValueError:
+        pass
+    raise UsageError(
+        f"option startingOffsets is {text!r}: expected {EARLIEST}, {LATEST} or offsets such as "
+        '{"broker-a": 4096}',
+        hint="an offset is a place of the commit log at which a message begins: the column physical_offset",
+    )
+
+
+def _bytes(options: Mapping[str, str], name: str) -> int | None:
+    """A number of bytes, with or without a unit."""
+    text = options.get(name)
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+)\s*([a-zA-Z]*)\s*", text)
+    if found is None or found[2].lower() not in _UNITS or not int(found[1]):
+        raise UsageError(f"option {name} is {text!r}: expected a number of bytes such as 1048576 or '64m'")
+    return int(found[1]) * _UNITS[found[2].lower()]
+
+
+def _switch(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "true").strip().lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"option {name} is {text!r}: expected true or false")
+    return text == "true"

@@ -5,32 +5,32 @@ Mirrors: nothing in RocketMQ; its connectors ask a broker, this reads the files 
     driver   schema ── columns of mqlab.arrow, or those asked for
              plan ──── ranges of the logs, each from unit to unit ──> one task per group of about splitMB
     task     range ──> RecordBatches of 10,000 rows ──> the JVM, no tuples in between
+    stream   the same from offset to offset: mqlab.spark.stream
 
 A read is a snapshot: it ends where the logs ended when it was planned. A unit that does not read is an error with file
-and offset, never a silent end. Left out: the stream, and the consume queues and config files as sources of their own.
+and offset, never a silent end. Left out: writing.
 """
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from mqlab.arrow.columns import COLUMNS
-from mqlab.arrow.ranges import LogRange, plan, together
-from mqlab.arrow.reading import read_range
+from mqlab.arrow.ranges import plan
 from mqlab.arrow.stores import LOG, Store, find_stores
 from mqlab.errors import UsageError
 from mqlab.spark.options import Options, parse
+from mqlab.spark.stream import RocketMQStreamReader
+from mqlab.spark.tasks import read_task, split_bytes, tasks
 
-MEGABYTE = 1 << 20
-SMALLEST_SPLIT, LARGEST_SPLIT = 64 * MEGABYTE, 128 * MEGABYTE
+TASKS_A_CORE, SMALLEST_SPLIT = 4, 64 << 20
 
 
 def spark_schema(names: Sequence[str]) -> StructType:
@@ -60,21 +60,23 @@ class RocketMQSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of this schema: some of the columns, in any order. Raises UsageError for others."""
-        known = spark_schema(list(COLUMNS))
-        for field in schema.fields:
-            if field.name not in COLUMNS:
-                raise UsageError(f"there is no column {field.name!r}", hint=f"columns are {', '.join(COLUMNS)}")
-            if field.dataType != known[field.name].dataType:
-                expected = known[field.name].dataType.simpleString()
-                raise UsageError(f"column {field.name} is {expected}, not {field.dataType.simpleString()}")
-        return RocketMQReader(self.wanted, schema.fieldNames())
+        return RocketMQReader(self.wanted, _names_of(schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """The same for ``spark.readStream.format("rocketmq")``."""
+        return RocketMQStreamReader(self.wanted, _names_of(schema))
 
 
-class Ranges(InputPartition):
-    """What one task reads."""
-
-    def __init__(self, ranges: list[LogRange]) -> None:
-        super().__init__(ranges)
+def _names_of(schema: StructType) -> list[str]:
+    """The columns of a schema that somebody asked for, all known and of the right types."""
+    known = spark_schema(list(COLUMNS))
+    for field in schema.fields:
+        if field.name not in COLUMNS:
+            raise UsageError(f"there is no column {field.name!r}", hint=f"columns are {', '.join(COLUMNS)}")
+        if field.dataType != known[field.name].dataType:
+            expected = known[field.name].dataType.simpleString()
+            raise UsageError(f"column {field.name} is {expected}, not {field.dataType.simpleString()}")
+    return list(schema.fieldNames())
 
 
 class RocketMQReader(DataSourceReader):
@@ -88,30 +90,16 @@ class RocketMQReader(DataSourceReader):
         """Groups of ranges, decided now: later appends do not belong to this read."""
         stores = find_stores(self.wanted.paths, self.wanted.broker_names)
         self.wanted.check_bounds(len(stores))
-        size = self.wanted.split_bytes or split_bytes(stores)
+        size = self.wanted.split_bytes or split_bytes(log_bytes(stores), TASKS_A_CORE, SMALLEST_SPLIT)
         start, end = self.wanted.start_physical_offset, self.wanted.end_physical_offset
-        ranges = [where for store in stores for where in plan(store, size, start=start, end=end)]
-        return [Ranges(group) for group in together(ranges, size)]
+        return tasks([where for store in stores for where in plan(store, size, start=start, end=end)], size)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """The batches of one task. Raises CorruptionError with file and physical offset."""
-        freeze_once()
-        for where in partition.value or []:  # Spark makes one of its own, with None, where there is nothing to read
-            yield from read_range(where, self.names, self.wanted.selection)
+        return read_task(partition, self.names, self.wanted.selection)
 
 
-def split_bytes(stores: Sequence[Store]) -> int:
-    """How much one task should read: a quarter of a core's share of the files, within bounds."""
-    total = sum(entry.stat().st_size for store in stores for entry in os.scandir(os.path.join(store.directory, LOG)))
-    return min(max(total // (4 * (os.cpu_count() or 1)), SMALLEST_SPLIT), LARGEST_SPLIT)
-
-
-_frozen = False
-
-
-def freeze_once() -> None:
-    """Take what a worker has imported out of the garbage collector: Spark's worker collects after every task."""
-    global _frozen
-    if not _frozen:
-        gc.freeze()
-        _frozen = True
+def log_bytes(stores: Sequence[Store]) -> int:
+    """How long the files of the stores' logs are together."""
+    folders = (os.path.join(store.directory, LOG) for store in stores)
+    return sum(entry.stat().st_size for folder in folders if os.path.isdir(folder) for entry in os.scandir(folder))

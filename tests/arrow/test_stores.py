@@ -9,6 +9,7 @@ import pytest
 from mqlab.arrow.reading import read_table
 from mqlab.arrow.stores import Store, find_stores
 from mqlab.errors import UsageError
+from mqlab.store import MessageStore
 from tests.arrow.logs import some_records, write_log
 
 
@@ -48,8 +49,10 @@ def test_several_paths_and_names_of_ones_own(cluster: Path) -> None:
 
 
 def test_a_store_without_messages_has_no_rows(tmp_path: Path) -> None:
-    (tmp_path / "fresh" / "commitlog").mkdir(parents=True)
-    assert read_table(tmp_path).num_rows == 0
+    (tmp_path / "broker-a" / "commitlog").mkdir(parents=True)
+    with MessageStore.open(str(tmp_path / "broker-b")):
+        assert [store.broker_name for store in find_stores(tmp_path)] == ["broker-a", "broker-b"]
+        assert read_table(tmp_path).num_rows == 0
 
 
 def test_wrong_paths_are_told_what_to_give(cluster: Path) -> None:

@@ -39,6 +39,11 @@ def test_times(text: str) -> None:
         ({"path": "a", "queues": "0,x"}, "'0,x'.*'0,1'"),
         ({"path": "a", "splitMB": "big"}, "whole number"),
         ({"path": "a", "splitMB": "0"}, "1 or more"),
+        ({"path": "a", "maxBytesPerTrigger": "5 apples"}, r"5 apples.*64m"),
+        ({"path": "a", "maxBytesPerTrigger": "0"}, "64m"),
+        ({"path": "a", "startingOffsets": '{"b": -1}'}, r"latest[\s\S]*physical_offset"),
+        ({"path": "a", "startingOffsets": "soon"}, r"'soon'[\s\S]*earliest"),
+        ({"path": "a", "failOnDataLoss": "maybe"}, "true or false"),
         ({"path": "a", "endTime": "yesterday"}, "'yesterday'.*ms since the epoch"),
     ],
 )
@@ -52,3 +57,8 @@ def test_physical_offsets_are_for_one_store() -> None:
     bounded.check_bounds(1)
     with pytest.raises(UsageError, match=r"one store, and 2[\s\S]*startTime"):
         bounded.check_bounds(2)
+
+
+@pytest.mark.parametrize(("text", "most"), [("4096", 4096), ("64m", 64 << 20), ("2 KB", 2048), ("1G", 1 << 30)])
+def test_bytes_with_a_unit(text: str, most: int) -> None:
+    assert parse({"path": "a", "maxBytesPerTrigger": text}).max_bytes_per_trigger == most

@@ -1,0 +1,173 @@
+"""The stream of the data source rocketmq: a log that grows, read batch by batch, each message once.
+
+Mirrors: nothing in RocketMQ; Spark's checkpoint takes the place of a consumer group's offsets. Lab 10.
+
+    offset         {"broker-a": 1048576, "broker-b": 524288}       a place between two units of each broker's log
+    latestOffset   up to the last unit that is surely whole        cut to maxBytesPerTrigger, between two units
+    batch          from one offset to the next                     the same rows whenever Spark asks for it again
+    AvailableNow   up to where the logs ended when the query began
+
+A broker that appears beside the others joins in; its first batch begins where its log did when it was found. Left out:
+queue offsets as offsets of a stream (they are a column), and waiting: Spark asks again at its trigger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+
+from mqlab.arrow.growing import boundary_before, confirmed_end, is_boundary, unit_end
+from mqlab.arrow.ranges import LogRange, plan_between
+from mqlab.arrow.stores import Store, find_stores
+from mqlab.errors import StoreError, UsageError
+from mqlab.spark.options import LATEST, Options
+from mqlab.spark.tasks import read_task, split_bytes, tasks
+from mqlab.store import StoreInspector
+
+TASKS_A_CORE, SMALLEST_SPLIT = 1, 16 << 20
+
+Offsets = dict[str, int]
+
+
+class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans on the driver, reads in the tasks; what it keeps between batches can be made anew."""
+
+    def __init__(self, wanted: Options, names: Sequence[str]) -> None:
+        if wanted.end_physical_offset is not None:
+            raise UsageError("a stream has no endPhysicalOffset", hint="trigger(availableNow=True) ends by itself")
+        self.wanted = wanted
+        self.names = list(names)
+        self._target: Offsets | None = None
+        self._seen: Offsets | None = None
+
+    def initialOffset(self) -> Offsets:
+        """Where a query without a checkpoint begins. Raises UsageError for brokers that are not there."""
+        inspectors = self._inspectors()
+        self.wanted.check_bounds(len(inspectors))
+        unknown = set(self.wanted.starting_offsets) - set(inspectors)
+        if unknown:
+            raise UsageError(
+                f"startingOffsets names {', '.join(sorted(unknown))}", hint=f"brokers are {', '.join(inspectors)}"
+            )
+        begins: Offsets = {}
+        for name, inspector in inspectors.items():
+            given = self.wanted.starting_offsets.get(name, self.wanted.start_physical_offset)
+            if given is not None:
+                begins[name] = given
+            else:
+                latest = self.wanted.starting == LATEST
+                begins[name] = confirmed_end(inspector) if latest else inspector.min_physical_offset
+        return begins
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """What maxBytesPerTrigger says."""
+        most = self.wanted.max_bytes_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxBytes(most)
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+        """How far the next batch reads. Raises StoreError when a log lost what was not read yet, or is another one.
+
+        A limit is shared out by how much each broker has to give; a batch holds one unit at least.
+        """
+        inspectors = self._inspectors()
+        for name in start:
+            if name not in inspectors:
+                self._lost(f"the store of {name} is gone, it was read up to {start[name]}")
+        begins = {
+            name: self._first_there(name, inspector, start[name])
+            for name, inspector in inspectors.items() if name in start
+        }  # fmt: skip
+        self._check_places(begins, inspectors)
+        ends = dict(start)
+        for name, inspector in inspectors.items():
+            if name in begins:
+                ends[name] = self._end(name, inspector, begins[name])
+            elif self._target is None or name in self._target:
+                ends[name] = inspector.min_physical_offset  # a new broker: noted now, read from there next time
+        self._seen = dict(ends)
+        if isinstance(limit, ReadAllAvailable):
+            return ends
+        if not isinstance(limit, ReadMaxBytes):
+            raise UsageError(f"the limit {limit} is not known here", hint="option maxBytesPerTrigger sets one")
+        return {**ends, **_cut(begins, ends, limit.max_bytes, inspectors)}
+
+    def _end(self, name: str, inspector: StoreInspector, begin: int) -> int:
+        if self._target is not None:
+            return max(self._target.get(name, begin), begin)
+        return confirmed_end(inspector, begin)
+
+    def _check_places(self, begins: Offsets, inspectors: Mapping[str, StoreInspector]) -> None:
+        """When a query begins or goes on: are its offsets places in these logs?"""
+        if self._seen is not None:
+            return
+        for name, place in begins.items():
+            if not is_boundary(inspectors[name], place):
+                raise StoreError(
+                    f"no message of {name} begins or ends at {place} in {inspectors[name].log.folder}",
+                    hint="the log was cut by a recovery or is another one: start anew with another checkpoint folder, "
+                    "or give startingOffsets from the column physical_offset",
+                )
+
+    def _first_there(self, name: str, inspector: StoreInspector, known: int) -> int:
+        """``known``, or the log's first place when files that were not read yet were deleted and that may be."""
+        first = inspector.min_physical_offset
+        if known >= first:
+            return known
+        self._lost(f"{inspector.log.folder}: messages {known} to {first} of {name} were deleted before they were read")
+        return first
+
+    def _lost(self, what: str) -> None:
+        if self.wanted.fail_on_data_loss:
+            raise StoreError(what, hint="option('failOnDataLoss', 'false') goes on with what is left")
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """The query ends where the logs end now."""
+        self._target = {name: confirmed_end(inspector) for name, inspector in self._inspectors().items()}
+
+    def reportLatestOffset(self) -> Offsets | None:
+        """How far the logs could be read when Spark last asked; the query's progress shows it."""
+        return self._seen
+
+    def partitions(self, start: Offsets, end: Offsets) -> list[InputPartition]:
+        """The tasks of one batch."""
+        stores = {store.broker_name: store for store in self._stores()}
+        changed = {name: offset for name, offset in end.items() if start.get(name, offset) != offset}
+        total = sum(offset - start[name] for name, offset in changed.items())
+        size = self.wanted.split_bytes or split_bytes(total, TASKS_A_CORE, SMALLEST_SPLIT)
+        ranges: list[LogRange] = []
+        for name, offset in changed.items():
+            if name not in stores:
+                self._lost(f"the store of {name} is gone, {start[name]} to {offset} were to be read")
+                continue
+            begin = self._first_there(name, StoreInspector(stores[name].directory), start[name])
+            ranges += plan_between(stores[name], size, begin, offset)
+        return tasks(ranges, size)
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        """The batches of one task. Raises CorruptionError with file and physical offset."""
+        return read_task(partition, self.names, self.wanted.selection)
+
+    def _stores(self) -> list[Store]:
+        return find_stores(self.wanted.paths, self.wanted.broker_names)
+
+    def _inspectors(self) -> dict[str, StoreInspector]:
+        return {store.broker_name: StoreInspector(store.directory) for store in self._stores()}
+
+
+def _cut(begins: Offsets, ends: Offsets, most: int, inspectors: Mapping[str, StoreInspector]) -> Offsets:
+    """The ends of brokers with something to read, so that together it is not more than ``most`` bytes, or one unit."""
+    backlog = {name: ends[name] - begin for name, begin in begins.items() if ends[name] > begin}
+    total = sum(backlog.values())
+    if total <= most:
+        return {}
+    cut = {
+        name: boundary_before(inspectors[name], begins[name], begins[name] + most * size // total)
+        for name, size in backlog.items()
+    }
+    if all(cut[name] == begins[name] for name in cut):
+        name = max(backlog, key=lambda broker: backlog[broker])
+        cut[name] = unit_end(inspectors[name], begins[name])
+    return cut

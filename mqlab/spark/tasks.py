@@ -1,0 +1,57 @@
+"""What one Spark task of the data source reads, and how much.
+
+Mirrors: nothing in RocketMQ. Lab 10 counts the tasks of a read.
+
+    ranges of one log, or of several brokers' ── together ──> a task: about splitMB of log, by default a share of it all
+
+Left out: where a task runs: every executor must reach the store under the same path.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator, Sequence
+
+import pyarrow
+from pyspark.sql.datasource import InputPartition
+
+from mqlab.arrow.ranges import LogRange, together
+from mqlab.arrow.reading import Selection, read_range
+
+LARGEST_SPLIT = 128 << 20
+
+
+class Ranges(InputPartition):
+    """The ranges of one task."""
+
+    def __init__(self, ranges: list[LogRange]) -> None:
+        super().__init__(ranges)
+
+
+def tasks(ranges: Sequence[LogRange], target_bytes: int) -> list[InputPartition]:
+    """The ranges in groups of about so many bytes."""
+    return [Ranges(group) for group in together(list(ranges), target_bytes)]
+
+
+def split_bytes(total: int, tasks_a_core: int, smallest: int) -> int:
+    """How much one task should read of ``total`` bytes: a core's share in so many tasks, within bounds."""
+    return min(max(total // (tasks_a_core * (os.cpu_count() or 1)), smallest), LARGEST_SPLIT)
+
+
+def read_task(partition: InputPartition, names: Sequence[str], selection: Selection) -> Iterator[pyarrow.RecordBatch]:
+    """The batches of one task. Raises CorruptionError with file and physical offset."""
+    freeze_once()
+    for where in partition.value or []:  # Spark makes one of its own, with None, where there is nothing to read
+        yield from read_range(where, names, selection)
+
+
+_frozen = False
+
+
+def freeze_once() -> None:
+    """Take what a worker has imported out of the garbage collector: Spark's worker collects after every task."""
+    global _frozen
+    if not _frozen:
+        gc.freeze()
+        _frozen = True

@@ -1,0 +1,176 @@
+"""How the stream's reader plans: every message in one batch, cuts between units, and errors instead of stalls."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+
+from mqlab.arrow.reading import read_table
+from mqlab.errors import CorruptionError, StoreError, UsageError
+from mqlab.spark.options import parse
+from mqlab.spark.stream import Offsets, RocketMQStreamReader
+from mqlab.store import MessageStore
+from mqlab.wire.message import Message
+from tests.arrow.logs import some_records, write_log
+
+EVERYTHING = ReadAllAvailable()
+
+
+def reader_of(path: Path, **options: object) -> RocketMQStreamReader:
+    given = {name: str(value) for name, value in options.items()}
+    return RocketMQStreamReader(parse({"path": str(path), **given}), ["broker_name", "physical_offset"])
+
+
+def rows(reader: RocketMQStreamReader, start: Offsets, end: Offsets) -> list[tuple[str, int]]:
+    """The messages of one batch, by way of pickled tasks and offsets that were JSON, as in Spark."""
+    found = []
+    for task in reader.partitions(json.loads(json.dumps(start)), json.loads(json.dumps(end))):
+        batches = pickle.loads(pickle.dumps(reader)).read(pickle.loads(pickle.dumps(task)))
+        found += [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+    return found
+
+
+def all_of(*stores: Path) -> list[tuple[str, int]]:
+    return [tuple(row.values()) for row in read_table(list(stores), ["broker_name", "physical_offset"]).to_pylist()]
+
+
+def drained(reader: RocketMQStreamReader, limit: Any, start: Offsets | None = None) -> list[list[tuple[str, int]]]:
+    """The batches until there is nothing more."""
+    batches, at = [], reader.initialOffset() if start is None else start
+    while (end := reader.latestOffset(at, limit)) != at:
+        batches.append(rows(reader, at, end))
+        at = end
+    return batches
+
+
+@pytest.mark.parametrize("limit", [1, 700, 4000, 9001, 1 << 20])
+def test_every_message_once_whatever_the_limit(tmp_path: Path, limit: int) -> None:
+    for name, count in (("broker-a", 80), ("broker-b", 15), ("брокер-🚚", 3)):
+        write_log(tmp_path / name, some_records(count))
+    batches = drained(reader_of(tmp_path, splitMB=1), ReadMaxBytes(limit))
+    assert sorted(itertools.chain(*batches)) == sorted(all_of(tmp_path))
+    table = read_table(tmp_path, ["broker_name", "physical_offset", "total_size"])
+    sizes = {(row["broker_name"], row["physical_offset"]): row["total_size"] for row in table.to_pylist()}
+    for batch in batches:
+        assert len(batch) <= 1 or sum(sizes[message] for message in batch) <= limit
+
+
+def test_a_store_that_is_being_written_and_a_broker_that_joins(tmp_path: Path) -> None:
+    reader = reader_of(tmp_path)
+    with MessageStore.open(str(tmp_path / "broker-a"), mapped_file_size_commit_log=4096) as first:
+        at = reader.initialOffset()
+        assert at == {"broker-a": 0}
+        assert reader.latestOffset(at, EVERYTHING) == at
+        seen: list[tuple[str, int]] = []
+        for number in range(40):
+            first.put(Message("orders", "订单 🚚".encode() * number))
+            if number == 20:
+                write_log(tmp_path / "broker-b", some_records(30), start=8192)
+            end = reader.latestOffset(at, EVERYTHING)
+            assert reader.reportLatestOffset() == end
+            seen += rows(reader, at, end)
+            at = end
+        assert seen and len(seen) == 70
+        assert sorted(seen) == sorted(all_of(tmp_path))
+        assert reader.latestOffset(at, EVERYTHING) == at
+
+
+def test_available_now_ends_where_the_logs_ended(tmp_path: Path) -> None:
+    with MessageStore.open(str(tmp_path / "b"), mapped_file_size_commit_log=16_384) as store:
+        for number in range(20):
+            store.put(Message("orders", b"x" * number))
+        reader = reader_of(tmp_path)
+        reader.prepareForTriggerAvailableNow()
+        at = reader.initialOffset()
+        middle = reader.latestOffset(at, ReadMaxBytes(1000))
+        for _ in range(5):
+            store.put(Message("orders", b"later"))
+        write_log(tmp_path / "c", some_records(3))
+        batches = [rows(reader, at, middle), *drained(reader, ReadMaxBytes(1000), middle)]
+        assert len(batches[0]) < 20
+        assert list(itertools.chain(*batches)) == all_of(tmp_path / "b")[:20]
+
+
+def test_where_a_stream_begins(tmp_path: Path) -> None:
+    written = write_log(tmp_path / "a", some_records(30), start=4096)
+    write_log(tmp_path / "b", some_records(10))
+    tenth = written[10].physical_offset
+    ends = reader_of(tmp_path, startingOffsets="latest").initialOffset()
+    assert ends["a"] == written[-1].physical_offset + written[-1].total_size
+    assert reader_of(tmp_path).initialOffset() == {"a": 4096, "b": 0}
+    some = reader_of(tmp_path, startingOffsets=json.dumps({"a": tenth}))
+    assert some.initialOffset() == {"a": tenth, "b": 0}
+    assert len(drained(some, EVERYTHING)[0]) == 30
+    assert reader_of(tmp_path / "a", startPhysicalOffset=tenth).initialOffset() == {"a": tenth}
+    with pytest.raises(UsageError, match=r"startingOffsets names broker-a[\s\S]*brokers are a, b"):
+        reader_of(tmp_path, startingOffsets='{"broker-a": 0}').initialOffset()
+    with pytest.raises(UsageError, match="one store, and 2"):
+        reader_of(tmp_path, startPhysicalOffset=0).initialOffset()
+    with pytest.raises(UsageError, match="endPhysicalOffset"):
+        reader_of(tmp_path, endPhysicalOffset=7)
+
+
+def test_a_place_that_is_none_is_an_error_at_once(tmp_path: Path) -> None:
+    """A checkpoint of another store, a log that was cut, a wrong number given: told, not waited for."""
+    written = write_log(tmp_path / "b", some_records(10), file_size=8192)
+    end = written[-1].physical_offset + written[-1].total_size
+    for place in (written[3].physical_offset + 1, end + 1, end + 500, 1 << 40):
+        with pytest.raises(StoreError, match=rf"begins or ends at {place}[\s\S]*checkpoint"):
+            reader_of(tmp_path).latestOffset({"b": place}, EVERYTHING)
+    assert reader_of(tmp_path).latestOffset({"b": end}, EVERYTHING) == {"b": end}
+
+
+def test_files_that_were_deleted_before_they_were_read(tmp_path: Path) -> None:
+    written = write_log(tmp_path / "b", some_records(60))
+    reader = reader_of(tmp_path)
+    at = {"b": written[3].physical_offset}
+    end = reader.latestOffset(at, EVERYTHING)
+    (tmp_path / "b" / "commitlog" / f"{0:020}").unlink()
+    for question in (lambda: reader.latestOffset(at, EVERYTHING), lambda: reader.partitions(at, end)):
+        with pytest.raises(StoreError, match=rf"messages {at['b']} to 4096 of b were deleted[\s\S]*failOnDataLoss"):
+            question()
+    lenient = reader_of(tmp_path, failOnDataLoss="false")
+    left = [("b", record.physical_offset) for record in written if record.physical_offset >= 4096]
+    assert [rows(lenient, at, lenient.latestOffset(at, EVERYTHING))] == [left]
+    assert list(itertools.chain(*drained(lenient, ReadMaxBytes(900), at))) == left
+
+
+def test_a_broker_that_went_away(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_log(tmp_path / name, some_records(5))
+    at = reader_of(tmp_path).initialOffset()
+    shutil.rmtree(tmp_path / "b")
+    with pytest.raises(StoreError, match=r"store of b is gone[\s\S]*failOnDataLoss"):
+        reader_of(tmp_path).latestOffset(at, EVERYTHING)
+    lenient = reader_of(tmp_path, failOnDataLoss="false")
+    end = lenient.latestOffset(at, EVERYTHING)
+    assert end["b"] == at["b"] and end["a"] > at["a"]
+    assert len(rows(lenient, at, end)) == 5
+
+
+def test_damage_is_an_error_of_the_batch_it_is_in(tmp_path: Path) -> None:
+    written = write_log(tmp_path / "b", some_records(20))
+    path = tmp_path / "b" / "commitlog" / f"{0:020}"
+    damaged = bytearray(path.read_bytes())
+    damaged[written[7].physical_offset + 4] ^= 1
+    path.write_bytes(damaged)
+    reader = reader_of(tmp_path)
+    at = reader.initialOffset()
+    with pytest.raises(CorruptionError, match=f"{0:020} at offset {written[7].physical_offset + 4}: expected DAA320A7"):
+        rows(reader, at, reader.latestOffset(at, EVERYTHING))
+
+
+def test_a_limit_of_another_kind_is_refused(tmp_path: Path) -> None:
+    write_log(tmp_path / "b", some_records(2))
+    reader = reader_of(tmp_path, maxBytesPerTrigger="1k")
+    assert reader.getDefaultReadLimit() == ReadMaxBytes(1024)
+    assert isinstance(reader_of(tmp_path).getDefaultReadLimit(), ReadAllAvailable)
+    with pytest.raises(UsageError, match="maxBytesPerTrigger"):
+        reader.latestOffset(reader.initialOffset(), ReadMaxRows(5))
