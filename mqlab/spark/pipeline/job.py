@@ -38,7 +38,7 @@ from mqlab.spark.pipeline.listener_calls import deliveries
 from mqlab.spark.pipeline.log_units import Extent, offsets, raw, snapshot, trace_raw
 from mqlab.spark.pipeline.message_kinds import messages
 from mqlab.spark.pipeline.message_life import life, readers
-from mqlab.spark.pipeline.suspicions import SUSPICIONS, suspicions
+from mqlab.spark.pipeline.suspicions import ISLANDS, SUSPICIONS, islands, suspicions
 from mqlab.spark.pipeline.trace_entries import trace
 
 MANIFEST, LOCK, UNFINISHED = "pipeline.json", ".lock", ".unfinished"
@@ -104,6 +104,7 @@ def _steps() -> dict[str, Step]:
         ("calls", g.CALLS, lambda w: g.calls(w.read("deliveries"), w.stretch_ms)),
         ("slowest", g.SLOWEST_CALLS, lambda w: g.slowest(w.read("deliveries"))),
         ("producers", g.PRODUCERS, lambda w: g.producers(w.read("trace"))),
+        ("islands", ISLANDS, lambda w: islands(w.read("life"), w.stretch_ms)),
         ("suspicions", SUSPICIONS, lambda w: suspicions(_Tables(w), w.stretch_ms)),
     ]
     steps += [Step(name, schema, make, f"facts/{name}") for name, schema, make in facts]

@@ -38,16 +38,32 @@ SUSPICIONS = table(
     string told: in words
     """
 )
+ISLANDS = table(
+    """
+    string topic, consumer_group, broker_name
+    int queue_id
+    long first: queue offset of the first message that was passed by
+    long last: ... and of the last, no two of them more than two stretches of time apart
+    time since, until
+    long messages: passed by
+    string lost: their tags, separated by commas
+    boolean lost_most_read: the tag that the group reads most is among them
+    string read: tags that the group was given between first and last
+    long read_of_lost: messages it was given there with one of the lost tags
+    long read_at_all: ... with any tag
+    """
+)
 Tables = Mapping[str, DataFrame]
 
 
 def suspicions(tables: Tables, stretch_ms: int) -> DataFrame:
-    """LIFE, LAG, CALLS, GROUPS, KEYS, QUEUES, TRAFFIC, TRACE by their names -> SUSPICIONS."""
+    """LIFE, ISLANDS, LAG, CALLS, KEYS, QUEUES, TRAFFIC, TRACE by their names -> SUSPICIONS."""
     life = tables["life"]
     found = [
-        *passed_by(life, stretch_ms), set_back(life), stuck(life, tables["lag"]), dead_letters(life), sent_twice(life),
-        failing(tables["calls"], stretch_ms), slow(tables["calls"], stretch_ms), hot_keys(tables["keys"]),
-        hot_queues(tables["queues"]), bursts(tables["traffic"], stretch_ms), damaged(tables["trace"]),
+        inconsistent(tables["islands"]), skipped(tables["islands"]), set_back(life), stuck(life, tables["lag"]),
+        dead_letters(life), sent_twice(life), failing(tables["calls"], stretch_ms), slow(tables["calls"], stretch_ms),
+        hot_keys(tables["keys"]), hot_queues(tables["queues"]), bursts(tables["traffic"], stretch_ms),
+        damaged(tables["trace"]),
     ]  # fmt: skip
     return checked(reduce(DataFrame.unionByName, found), SUSPICIONS, "suspicions")
 
@@ -60,55 +76,66 @@ def _rows(frame: DataFrame, kind: str, told: Column, **columns: str | Column) ->
     return frame.select([given.get(f.name, none).cast(f.dataType).alias(f.name) for f in SUSPICIONS.fields])
 
 
-def passed_by(life: DataFrame, stretch_ms: int) -> list[DataFrame]:
-    """Islands of messages passed by although their group reads their tag otherwise, judged by what it read there."""
+def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
+    """LIFE -> ISLANDS: messages passed by although their group reads their tag otherwise, and what it read there."""
     place = ["topic", "consumer_group", "broker_name", "queue_id"]
     given = life.where("attempts > 0").withColumn("tag", F.coalesce("tags", F.lit("")))
-    read = given.select("topic", "consumer_group", "tag").distinct()
+    read = given.groupBy("topic", "consumer_group", "tag").agg(F.count("*").alias("read"))
+    most = Window.partitionBy("topic", "consumer_group").orderBy(F.desc("read"), "tag")
+    read = read.withColumn("most_read", (F.row_number().over(most) == 1).cast("int"))
     passed = life.where("outcome = 'passed'").withColumn("tag", F.coalesce("tags", F.lit("")))
     unusual = passed.join(F.broadcast(read), ["topic", "consumer_group", "tag"])
     order = Window.partitionBy(*place).orderBy("queue_offset")
     apart = F.unix_millis("stored") - F.unix_millis(F.lag("stored").over(order)) > 2 * stretch_ms
-    islands = (
+    found = (
         unusual.withColumn("island", F.sum(F.coalesce(apart, F.lit(False)).cast("int")).over(order))
         .groupBy(*place, "island")
         .agg(
             F.min("queue_offset").alias("first"), F.max("queue_offset").alias("last"), F.min("stored").alias("since"),
-            F.max("stored").alias("until"), F.sum("members").alias("messages"),
-            F.sort_array(F.collect_set("tag")).alias("lost"),
+            F.max("stored").alias("until"), F.sum("members").cast("bigint").alias("messages"),
+            F.sort_array(F.collect_set("tag")).alias("lost"), (F.max("most_read") == 1).alias("lost_most_read"),
         )
         .where(F.col("messages") >= FEWEST)
     )  # fmt: skip
-    inside = (
-        F.broadcast(islands)
-        .join(given.select(*place, "queue_offset", "tag"), place)
-        .where("queue_offset BETWEEN first AND last")
-    )
-    theirs = inside.groupBy(*place, "island").agg(
+    inside = given.select(*place, "queue_offset", "tag").join(F.broadcast(found), place)
+    theirs = inside.where("queue_offset BETWEEN first AND last").groupBy(*place, "island").agg(
         F.sort_array(F.collect_set("tag")).alias("read"),
         F.count_if(F.array_contains("lost", F.col("tag"))).alias("read_of_lost"), F.count("*").alias("read_at_all"),
     )  # fmt: skip
-    judged = islands.join(theirs, [*place, "island"], "left").fillna(0, ["read_of_lost", "read_at_all"])
-    filtered = judged.where("read_at_all > read_of_lost AND read_of_lost < messages")
-    by_group = filtered.withColumn("subject", F.explode("lost")).groupBy("topic", "consumer_group", "subject").agg(
-        F.min("since").alias("since"), F.max("until").alias("until"), F.count("*").alias("queues"),
-        F.sum("messages").alias("messages"), F.array_distinct(F.flatten(F.collect_list("read"))).alias("tags_read"),
+    judged = found.join(theirs, [*place, "island"], "left").fillna(0, ["read_of_lost", "read_at_all"])
+    texts = {name: F.array_join(name, ",") for name in ("lost", "read")}
+    return checked(judged.withColumns(texts), ISLANDS, "islands")
+
+
+def inconsistent(islands: DataFrame) -> DataFrame:
+    """Islands in which the group read other tags."""
+    seen = islands.where("read_at_all > read_of_lost AND read_of_lost < messages")
+    found = seen.withColumn("subject", F.explode(F.split("lost", ","))).groupBy(
+        "topic", "consumer_group", "subject"
+    ).agg(
+        F.min("since").alias("since"), F.max("until").alias("until"), F.sum("messages").alias("messages"),
+        F.array_distinct(F.flatten(F.collect_list(F.split("read", ",")))).alias("tags_read"),
+        F.count_distinct("broker_name", "queue_id").alias("queues"),
     )  # fmt: skip
     told = F.format_string(
-        "messages tagged %s pass by in %d queues while %s is read there: members of the group subscribe differently, "
-        "or changed their mind", "subject", "queues", F.array_join(F.sort_array("tags_read"), ", "),
+        "messages tagged %s passed by in %d queues while %s was read there: members of the group subscribe "
+        "differently, or changed their mind", "subject", "queues", F.array_join(F.sort_array("tags_read"), ", "),
     )  # fmt: skip
-    inconsistent = _rows(
-        by_group, "inconsistent subscription", told, topic="topic", consumer_group="consumer_group", subject="subject",
+    return _rows(
+        found, "inconsistent subscription", told, topic="topic", consumer_group="consumer_group", subject="subject",
         since="since", until="until", messages="messages",
     )  # fmt: skip
-    skipped = _rows(
-        judged.where("read_at_all = 0"), "offset skipped ahead",
-        F.format_string("offsets %d to %d were never delivered, and the group is past them: skipped, or it began later",
-                        "first", "last"),
-        **{name: name for name in (*place, "since", "until", "messages")},
+
+
+def skipped(islands: DataFrame) -> DataFrame:
+    """Islands in which the group read nothing, not even the tag that it reads most."""
+    told = F.format_string("offsets %d to %d were never delivered, and the group is past them: skipped, or it began "
+                           "later", "first", "last")  # fmt: skip
+    same = ("topic", "consumer_group", "broker_name", "queue_id", "since", "until", "messages")
+    return _rows(
+        islands.where("read_at_all = 0 AND lost_most_read"), "offset skipped ahead", told,
+        **{name: name for name in same},
     )  # fmt: skip
-    return [inconsistent, skipped]
 
 
 def set_back(life: DataFrame) -> DataFrame:
