@@ -120,8 +120,8 @@
 # |---|---|---|---|---|
 # | consume timeout | 消费超时 | every 15 minutes a consumer gives back what its listener has held for longer than that; the listener runs on | `consumeTimeout` | [07](07-failure-takes-time.ipynb) |
 # | dead letter | 死信 | a message that failed as often as its group allows; it is kept in a topic that no consumer reads by itself | `%DLQ%` + group | [07](07-failure-takes-time.ipynb) |
-# | dead-letter queue | 死信队列 | the topic of a group's dead letters, one queue a broker; it can be subscribed like any topic (before 4.9.2 it could only be written to) | `MixAll.getDLQTopic` | [07](07-failure-takes-time.ipynb) |
-# | redrive, resend | 死信重投 | to send dead letters again, to the group that they died in | `resendDLQMessage` of RocketMQ Dashboard | [07](07-failure-takes-time.ipynb) |
+# | dead-letter queue | 死信队列 | the topic of a group's dead letters, one queue a broker; it can be subscribed like any topic (before 4.9.2 it could only be written to) | `MixAll`, `%DLQ%` | [07](07-failure-takes-time.ipynb) |
+# | redrive, resend | 死信重投 | to send dead letters again, to the group that they died in | the DLQ page of RocketMQ Dashboard | [07](07-failure-takes-time.ipynb) |
 # | retry | 重试, 消息重试 | another delivery of a message whose listener failed, after a delay that grows | `RECONSUME_LATER` | [07](07-failure-takes-time.ipynb) |
 # | retry count | 重试次数 | how often a message was given back before this delivery; 0 at the first | `reconsumeTimes` | [07](07-failure-takes-time.ipynb) |
 # | retry topic | 重试队列 | the topic of a group in which its failed messages come back; every member reads it | `%RETRY%` + group | [07](07-failure-takes-time.ipynb) |
