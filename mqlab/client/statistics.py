@@ -48,7 +48,7 @@ class ConsumeStatus:
 class StatsItem:
     """One counter with its three lists of samples. ``origin_ms``: when its set began to tick."""
 
-    __slots__ = ("_next_ms", "_points", "origin_ms", "times", "value")
+    __slots__ = ("_due_ms", "_next_ms", "_points", "origin_ms", "times", "value")
 
     def __init__(self, origin_ms: int, now_ms: int) -> None:
         self.origin_ms = origin_ms
@@ -56,10 +56,12 @@ class StatsItem:
         self.times = 0
         self._points: dict[int, list[tuple[int, int, int]]] = {period: [] for period in KEPT}
         self._next_ms = {period: now_ms + (origin_ms - now_ms) % period for period in KEPT}
+        self._due_ms = min(self._next_ms.values())  # the first sample that is not written yet
 
     def add(self, value: int, times: int, now_ms: int) -> None:
         """Count. ``value`` may be messages or ms."""
-        self._catch_up(now_ms, inclusive=False)
+        if now_ms > self._due_ms:
+            self._catch_up(now_ms, inclusive=False)
         self.value += value
         self.times += times
 
@@ -90,6 +92,7 @@ class StatsItem:
                 due_ms += period
             del points[: max(len(points) - keep, 0)]
             self._next_ms[period] = due_ms
+        self._due_ms = min(self._next_ms.values())
 
 
 PULL_RT, PULL_TPS = "PULL_RT", "PULL_TPS"

@@ -76,11 +76,11 @@ class CrashMapping(RealMapping):
     def write(self, position: int, data: bytes | bytearray | memoryview) -> None:
         if self._life != self._files.life:
             raise StoreError(f"{self.path}: the process that mapped this file is dead", hint="open the store again")
-        pages = self._content.pages
-        for page in range(position // PAGE, (position + len(data) - 1) // PAGE + 1):
+        pages, end = self._content.pages, position + len(data)
+        for page in range(position // PAGE, (end - 1) // PAGE + 1):
             if page not in pages:
                 pages[page] = bytes(self.view[page * PAGE : (page + 1) * PAGE])
-        super().write(position, data)
+        self._map[position:end] = data
 
     def flush(self, start: int = 0, end: int | None = None) -> None:
         """Sync the pages of a range. Nothing is asked of the real disk: a lab's power cuts are simulated."""

@@ -66,14 +66,13 @@ class StepRecord:
 
     def digest_text(self) -> str:
         """Everything that must be equal in two runs of one story, as one line."""
-        line = [f"{self.step}|{self.now_ms}|{self.node}|{self.kind}|{self.cause}"]
-        if self.about is not None:
-            command = self.about
-            fields = ",".join(f"{name}={value}" for name, value in sorted(command.ext_fields.items()))
-            body = zlib.crc32(command.body or b"")
-            line.append(f"{command.code}/{command.flag}/{command.opaque}/{command.remark}/{fields}/{body}")
-        line.extend([f"{change.kind}{change.values!r}" for change in self.changes])
-        return "|".join(line)
+        line = f"{self.step}|{self.now_ms}|{self.node}|{self.kind}|{self.cause}"
+        if (frame := self.about) is not None:
+            body = zlib.crc32(frame.body or b"")
+            line += f"|{frame.code}/{frame.flag}/{frame.opaque}/{frame.remark}/{frame.ext_fields}/{body}"
+        for kind, values in self.changes:
+            line += f"|{kind}{values}"
+        return line
 
     def __repr__(self) -> str:
         about = f" {self.about_text}" if self.about is not None else ""
