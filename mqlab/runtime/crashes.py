@@ -28,7 +28,13 @@ from mqlab.runtime.lab import Lab
 from mqlab.runtime.sim_workers import ListenerCoroutine
 from mqlab.runtime.story import Story, StoryTeller
 
-HOW: dict[str, Callable[[Lab, str], None]] = {"kill": Lab.kill, "power_off": Lab.power_off}
+
+def _with_its_disk(lab: Lab, node: str) -> None:
+    lab.power_off(node)
+    lab.lose_disk(node)
+
+
+HOW: dict[str, Callable[[Lab, str], None]] = {"kill": Lab.kill, "power_off": Lab.power_off, "lose_disk": _with_its_disk}
 _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
@@ -96,18 +102,19 @@ def _is_learners(code: CodeType) -> bool:
 
 
 def every_crash(
-    story: Story, *, node: str, how: str = "kill", restart_after: str | int = "1s",
+    story: Story, *, node: str, how: str = "kill", restart_after: str | int | None = "1s",
     only: Callable[[CrashPoint], bool] = lambda point: True, seed: int = 0, **settings: Any,
 ) -> Iterator[Lab]:  # fmt: skip
-    """Yield a finished Lab per crash point of a node, the node ended there and started again after a while.
+    """Yield a finished Lab per crash point of a node, the node ended there and started again after a while (None: not).
 
-    ``how``: "kill" (its files keep what was written) or "power_off" (they keep what was synced, and peers hear
-    nothing). ``lab.crash_point`` names the point; ``only`` chooses among the points. Keywords beyond these are Lab's.
+    ``how``: "kill" (its files keep what was written), "power_off" (they keep what was synced, and peers hear
+    nothing), "lose_disk" (of a broker: silence, and nothing is kept).
+    ``lab.crash_point`` names the point; ``only`` chooses among the points. Keywords beyond these are Lab's.
     UsageError when the node never acts.
     """
     if how not in HOW:
         raise UsageError(f"a node cannot crash by {how!r}", hint="how is one of " + ", ".join(HOW))
-    crash = Crash(node, how, milliseconds(restart_after))
+    crash = Crash(node, how, None if restart_after is None else milliseconds(restart_after))
     watch = LineWatch(node)
     calm = Lab(seed=seed, **settings)
     first_step = calm.journal.next_step  # what came before is the Lab's own beginning, not the story's
@@ -135,11 +142,12 @@ class Crash:
 
     node: str
     how: str
-    restart_after_ms: int
+    restart_after_ms: int | None
 
     def __call__(self, lab: Lab) -> None:
         HOW[self.how](lab, self.node)
-        lab.world.at(lab.now_ms + self.restart_after_ms, lambda: lab.start(self.node))
+        if self.restart_after_ms is not None:
+            lab.world.at(lab.now_ms + self.restart_after_ms, lambda: lab.start(self.node))
 
     def after_this_step(self, lab: Lab) -> Callable[[], None]:
         """For a listener that is in the middle of a step: the world crashes the node as soon as it is left."""

@@ -4,6 +4,7 @@ Mirrors: kill -9, a pulled plug, iptables, tc and a bad NTP server. Each is a st
 
     kill        sockets close, peers learn at once; files keep what was written
     power_off   silence; files keep only what was synced
+    lose_disk   of a broker that is down: nothing is left
     start       a new life of the same node on what its files kept
 
 Left out: faults inside a frame (the codec's tests flip those bits).
@@ -48,6 +49,21 @@ class Faults:
         sim_node.incarnation += 1
         sim_node.alive, sim_node.silent = True, False
         handle.came_back(self.world.ports(sim_node, handle.files))
+
+    def lose_disk(self: Lab, broker: Node) -> None:  # type: ignore[misc]
+        """Take the disk of a broker that is down: it will start with an empty store and empty tables."""
+        handle = self.node_handle(broker)
+        if handle.role not in BROKERS or handle.is_up:
+            raise UsageError(
+                f"{handle.status} is {'running' if handle.is_up else 'a ' + handle.role}: only a broker that is down "
+                "can lose its disk",
+                hint=f'lab.power_off("{handle.name}") first' if handle.is_up else "give a broker's or a slave's name",
+            )
+        self._fault(self.world.nodes[handle.name], "disk_lost")
+        directory = handle.node.store.directory
+        if handle.files.exists(directory):
+            handle.files.remove_tree(directory)
+            handle.files.sync_directory(directory.rpartition("/")[0])
 
     def partition(self: Lab, one: Node, other: Node) -> None:  # type: ignore[misc]
         """Let nothing pass between two nodes until heal(); what they send meanwhile arrives then."""

@@ -204,5 +204,6 @@ CHANGE_KINDS: dict[str, str] = {
     "fault.drop": "the next frames between two nodes will be lost",
     "fault.skew_clock": "a node's clock was set off",
     "fault.disk_full": "a broker's disk is this full from now on",
+    "fault.disk_lost": "the disk of a broker that is down is gone",
     "fault.slow_disk": "a broker's disk hangs for a while",
 }
