@@ -189,6 +189,9 @@ class PullConsumerConfig(ConsumerConfig):
     max_reconsume_times: int = 16
 
 
+LEAST_AUTO_COMMIT_MS = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class LitePullConsumerConfig(ConsumerConfig):
     """Settings of the lite pull consumer. Mirrors DefaultLitePullConsumer."""
@@ -208,6 +211,10 @@ class LitePullConsumerConfig(ConsumerConfig):
 
     def __post_init__(self) -> None:
         ConsumerConfig.__post_init__(self)
+        if (
+            self.auto_commit_interval_millis < LEAST_AUTO_COMMIT_MS
+        ):  # RocketMQ's setter does not take it, and says nothing
+            object.__setattr__(self, "auto_commit_interval_millis", 5_000)
         if self.consume_from_where not in CONSUME_FROM_WHERE[:3]:
             raise UsageError(
                 f"consume_from_where={self.consume_from_where} is deprecated and refused by lite pull consumers"
