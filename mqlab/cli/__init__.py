@@ -25,6 +25,7 @@ VERBS = {  # verb -> where its click command lives, and what it says of itself i
     "inspect": ("mqlab.cli.store:inspect", "Sum up a store without touching it."),
     "recover": ("mqlab.cli.store:recover", "Open a store as the broker would, recover it, close it."),
     "admin": ("mqlab.cli.admin:admin", "Ask a store or a Lab's directory what mqadmin asks a cluster."),
+    "traffic": ("mqlab.cli.traffic:traffic", "Write a day of traffic as store directories, by seed."),
     "check": ("mqlab.cli.grading:check", "Run the public checks on your own notebook."),
     "start": ("mqlab.cli.grading:start", "Begin a lab in a dated copy of its notebook."),
     "restore": ("mqlab.cli.grading:restore", "Make a fresh copy of a lab beside your work."),

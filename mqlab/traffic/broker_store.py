@@ -2,7 +2,7 @@
 
 Mirrors: what a broker's disk holds after the day, not how it came there. Labs 10 to 13 read it.
 
-    slice of 8,192 orders ─▶ order events ─▶ deliveries ─▶ copies of failed ones, trace entries   (later: carried over)
+    slice of 4,096 orders ─▶ order events ─▶ deliveries ─▶ copies of failed ones, trace entries   (later: carried over)
                           ─▶ trace messages of ten entries
                           ─▶ stock messages, as many as are missing to the share asked for
        all units by time ─▶ places ─▶ bytes ─▶ commit log, queues, index
@@ -35,7 +35,7 @@ from mqlab.traffic.store_ends import finish_store
 from mqlab.traffic.store_index import StoreIndex
 from mqlab.wire.names import SCHEDULE_TOPIC, TRACE_TOPIC, dlq_topic, retry_topic
 
-SLICE_ORDERS = 8_192
+SLICE_ORDERS = 4_096
 _UNITS_OF_40_ORDERS = 196  # with all that follows, stock included: chosen so that a sixth of it is stock
 _LEVELS = 18
 
@@ -113,7 +113,7 @@ class BrokerStore:
         self.fixed = Fixed()
         self.written = self.events = self.requests = self.traces = self.stocked = 0
 
-    def write(self, progress: Callable[[int], None] = lambda units: None) -> BrokerSummary:
+    def write(self, progress: Callable[[int], object] = lambda units: None) -> BrokerSummary:
         """Make the whole store; ``progress`` is told of each slice's units."""
         first, orders = 0, self.day.orders
         while first < orders:

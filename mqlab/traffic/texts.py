@@ -68,8 +68,8 @@ def moments(times_ms: Array) -> Array:
     """
     text = np.empty(len(times_ms), _MOMENT)
     head, rest = np.divmod(times_ms, _HEAD_MS)
-    low = int(head.min(initial=10_000))
-    text["head"] = pool([f"{n:05d}".encode() for n in range(low, int(head.max(initial=low)) + 1)])[head - low]
+    heads, rows = np.unique(head, return_inverse=True) if len(head) and head.min() != head.max() else (head[:1], 0)
+    text["head"] = pool([f"{n:05d}".encode() for n in heads.tolist()] or [b"00000"])[rows]
     text["rest"] = digits(rest, 8)
     return text.view("V13")
 

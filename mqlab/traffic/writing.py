@@ -24,13 +24,15 @@ from typing import Any
 
 from mqlab.errors import StoreError, UsageError
 from mqlab.traffic.broker_store import BrokerStore, BrokerSummary
+from mqlab.traffic.incidents import incidents_of
 from mqlab.traffic.model import Asked, TrafficModel
 
 VERSION = 1
 DONE, UNFINISHED = "traffic.json", "traffic.unfinished.json"
 _BYTES_A_MESSAGE = 950
+_ANOTHER = "give another directory"
 
-Progress = Callable[[int], None]
+Progress = Callable[[int], object]
 RunBrokers = Callable[[Asked, Sequence[tuple[int, str]], Progress], Iterator[tuple[int, BrokerSummary]]]
 """Makes stores (broker number, directory) in any order and says which are done."""
 
@@ -88,6 +90,7 @@ def write(
     True
     """
     asked = Asked(messages, brokers, seed, (model or TrafficModel()).changed(**changes))
+    incidents_of(asked)  # says no before anything is made
     target = Path(directory)
     truth_file = Path(truth) if truth is not None else target.with_name(target.name + ".truth.json")
     if target.resolve() in truth_file.resolve().parents:
@@ -115,7 +118,8 @@ class _Run:
 
     def __init__(self, asked: Asked, directory: Path, truth: Path) -> None:
         self.asked, self.directory, self.truth = asked, directory, truth
-        self._wanted = _asked_value(asked)
+        self._public = _asked_value(asked)
+        self._incidents = self._public["model"].pop("incidents")
 
     def finish(self, progress: Progress, run: RunBrokers) -> TrafficSummary:
         done = self._found()
@@ -154,25 +158,31 @@ class _Run:
                 f"{self.directory} is not empty and was not made by mqlab traffic",
                 hint="give another directory, or remove this one yourself",
             )
-        try:
-            noted = json.loads(notes[0].read_text("utf-8"))
-            told = json.loads(self.truth.read_text("utf-8"))["brokers"] if self.truth.is_file() else {}
-            was_asked, brokers = noted["asked"], noted["brokers"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f"{notes[0]} or {self.truth} cannot be read: {error}", hint="remove the directory and start again"
-            ) from error
-        if was_asked != self._wanted:
-            differing = sorted(name for name in self._wanted if was_asked.get(name) != self._wanted[name])
-            raise UsageError(
-                f"{self.directory} holds another run: it differs in {', '.join(differing)}",
-                hint="give another directory, or ask for what is there: " + str(noted.get("command")),
-            )
+        noted, truth = _read(notes[0]), _read(self.truth) if self.truth.is_file() else None
+        for was_asked in (noted.get("asked"), self._public if truth is None else truth.get("public")):
+            self._must_be_this_run(was_asked, noted)
+        if truth is not None and truth.get("incidents") != self._incidents:
+            raise UsageError(f"{self.directory} holds another run: it differs in incidents", hint=_ANOTHER)
+        return self._whole(noted, truth, is_done=notes[0].name == DONE)
+
+    def _must_be_this_run(self, was_asked: Any, noted: dict[str, Any]) -> None:
+        if was_asked == self._public:
+            return
+        was = was_asked if isinstance(was_asked, dict) else {}
+        differing = sorted(name for name in self._public if was.get(name) != self._public[name])
+        raise UsageError(
+            f"{self.directory} holds another run: it differs in {', '.join(differing)}",
+            hint=f"{_ANOTHER}, or ask for what is there: {noted.get('command')}",
+        )
+
+    def _whole(self, noted: dict[str, Any], truth: dict[str, Any] | None, *, is_done: bool) -> dict[int, BrokerSummary]:
+        """Stores that are noted and there; while a run is unfinished their incidents must be noted, too."""
+        brokers, told = noted.get("brokers", {}), (truth or {}).get("brokers", {})
         whole = {}
         for number in range(self.asked.brokers):
             name = self.asked.broker_name(number)
-            if name in brokers and name in told and (self.directory / name).is_dir():
-                whole[number] = BrokerSummary(**brokers[name], truth=told[name])
+            if name in brokers and (self.directory / name).is_dir() and (is_done or name in told):
+                whole[number] = BrokerSummary(**brokers[name], truth=told.get(name, []))
         return whole
 
     def _must_have_room(self, done: int) -> None:
@@ -191,13 +201,13 @@ class _Run:
             value = asdict(replace(done[number], truth=[]))
             del value["truth"]
             brokers[done[number].name] = value
-        value = {"version": VERSION, "command": _command(self.asked), "asked": self._wanted, "brokers": brokers}
+        value = {"version": VERSION, "command": _command(self.asked), "asked": self._public, "brokers": brokers}
         _replace(self.directory / name, value)
 
     def _save_truth(self, done: dict[int, BrokerSummary]) -> None:
         self.truth.parent.mkdir(parents=True, exist_ok=True)
         told = {done[number].name: done[number].truth for number in sorted(done)}
-        _replace(self.truth, {"version": VERSION, "asked": self._wanted, "brokers": told})
+        _replace(self.truth, {"public": self._public, "incidents": self._incidents, "brokers": told})
 
 
 def _asked_value(asked: Asked) -> dict[str, Any]:
@@ -205,12 +215,21 @@ def _asked_value(asked: Asked) -> dict[str, Any]:
     return {"version": VERSION, **value}
 
 
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}", hint="remove the run and start again") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{path} is none of mqlab's", hint="remove the run and start again")
+    return value
+
+
 def _command(asked: Asked) -> str:
+    """The command line that asks for this run; incidents that were chosen by hand are not told."""
     words = f"mqlab traffic --messages {asked.messages:_} --brokers {asked.brokers} --seed {asked.seed}"
     usual = TrafficModel()
     words += " --index" * asked.model.index
-    for kind in asked.model.incidents or ():
-        words += f" --incident {kind}"
     for name in asked.model.__dataclass_fields__:
         value = getattr(asked.model, name)
         if name not in ("index", "incidents") and value != getattr(usual, name):

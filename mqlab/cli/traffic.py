@@ -1,0 +1,127 @@
+"""`mqlab traffic`: a day of an order platform written as store directories of several brokers.
+
+Mirrors: nothing that ships with RocketMQ (its benchmark producer needs running brokers). Labs 10 to 13.
+
+    mqlab traffic --messages 10_000_000 --brokers 3 --seed 7 --out day
+    day/broker-a  day/broker-b  day/broker-c     stores        day/traffic.json    what was asked, counts
+    day.truth.json                               the incidents, for instructors
+
+    stopped by Ctrl-C or a crash: the same command goes on with the first store that is not whole
+    exit code  0 done   1 the disk is too small   2 the question is wrong   130 interrupted
+
+Left out: sizes of files and other numbers of the model without an option of their own: --set NAME=VALUE.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mqlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from mqlab.traffic.writing import RunBrokers, TrafficSummary
+
+
+class Number(click.ParamType):  # type: ignore[type-arg]
+    """A whole number; underscores may stand between its digits."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number, or click's own complaint."""
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number such as 10_000_000", param, ctx)
+
+
+@click.command(epilog="Example:  mqlab traffic --messages 10_000_000 --brokers 3 --seed 7 --out day")
+@click.option("--messages", type=Number(), required=True, help="Stored messages of all brokers together; 10_000_000.")
+@click.option("--brokers", type=Number(), default=1, show_default=True, help="How many stores.")
+@click.option("--seed", type=Number(), default=7, show_default=True, help="Same seed, same bytes.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The directory of the stores; made if new.")
+@click.option("--truth", type=click.Path(path_type=Path), help="Where the incidents are told. Default: OUT.truth.json")
+@click.option("--incident", "incidents", multiple=True, metavar="KIND", help="What goes wrong; default: by the seed.")
+@click.option("--no-incidents", is_flag=True, help="Nothing goes wrong but for a delivery here and there.")
+@click.option("--index", is_flag=True, help="Write the key index too: some seven entries a message.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another number of the traffic model.")
+@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Stores made at a time.")
+@click.option("--spark", is_flag=True, help="Let Spark make them, a partition a store (MQLAB_SPARK_MASTER).")
+@click.option("--json", "as_one_json", is_flag=True, help="One JSON object.")
+def traffic(
+    messages: int, brokers: int, seed: int, out: Path, truth: Path | None, incidents: tuple[str, ...],
+    no_incidents: bool, index: bool, settings: tuple[str, ...], workers: int, spark: bool, as_one_json: bool,
+) -> None:  # fmt: skip
+    """Write a day of traffic of an order platform as store directories, byte for byte as brokers write them.
+
+    The same command goes on where an interrupted one stopped. A directory that holds anything else is left alone.
+    """
+    from tqdm import tqdm
+
+    from mqlab.traffic import write
+
+    if incidents and no_incidents:
+        raise UsageError("--incident and --no-incidents say opposite things", hint="choose one")
+    changes = _numbers(settings)
+    if incidents or no_incidents:
+        changes["incidents"] = incidents
+    bar = tqdm(total=messages, unit=" messages", unit_scale=True, disable=None, leave=False)
+    try:
+        with bar:
+            made = write(
+                out, messages=messages, brokers=brokers, seed=seed, truth=truth, index=index, progress=bar.update,
+                run=_runner(workers, spark), **changes,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        click.echo(f"mqlab: stopped; the same command goes on with what is missing in {out}", err=True)
+        raise click.exceptions.Exit(130) from None
+    _tell(made, as_one_json)
+
+
+def _runner(workers: int, spark: bool) -> RunBrokers | None:
+    if spark and workers > 1:
+        raise UsageError("--spark and --workers both say who makes the stores", hint="choose one")
+    if spark:
+        from mqlab.spark import session
+        from mqlab.traffic.runners import on_spark
+
+        return on_spark(session())
+    if workers > 1:
+        from mqlab.traffic.runners import in_processes
+
+        return in_processes(workers)
+    return None
+
+
+def _numbers(settings: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE as fields of the traffic model. Raises UsageError."""
+    changes: dict[str, Any] = {}
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        if name in ("index", "incidents"):
+            raise UsageError(f"--set {setting}: {name} has an option of its own")
+        try:
+            changes[name] = text if name == "cluster" else int(text)
+        except ValueError:
+            raise UsageError(f"--set {setting}: {text!r} is no number", hint="such as --set customers=1_000") from None
+    return changes
+
+
+def _tell(made: TrafficSummary, as_one_json: bool) -> None:
+    if as_one_json:
+        asked = made.asked
+        value = {
+            "directory": str(made.directory), "truth": str(made.truth), "messages": asked.messages,
+            "brokers": list(made.stores), "seed": asked.seed, "topics": made.topics, "logBytes": made.log_bytes,
+        }  # fmt: skip
+        click.echo(json.dumps(value, ensure_ascii=False))
+        return
+    click.echo(repr(made)[1:-1])
+    width = max(len(topic) for topic in made.topics)
+    for topic, count in made.topics.items():
+        click.echo(f"  {topic:<{width}} {count:>12,}")
+    click.echo(f"incidents: {made.truth}")

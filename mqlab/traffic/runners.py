@@ -1,0 +1,71 @@
+"""Ways to make the stores of a run: one after the other is writing's own; here several at a time.
+
+Mirrors: nothing in RocketMQ. ``mqlab traffic --workers 2`` and ``--spark``.
+
+    in_processes(2)     a store a process, two at a time
+    on_spark(session)   a store a partition; the directory must be one that driver and executors share
+
+Each takes what is missing and yields what is done, so ``write`` notes each store as soon as it is whole.
+Left out: splitting one store; its log is one sequence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
+
+from mqlab.traffic.broker_store import BrokerSummary
+from mqlab.traffic.model import Asked
+from mqlab.traffic.writing import Progress, RunBrokers, make_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def in_processes(workers: int) -> RunBrokers:
+    """Stores made by ``workers`` processes at a time; progress is told store by store."""
+
+    def run(
+        asked: Asked, missing: Sequence[tuple[int, str]], progress: Progress
+    ) -> Iterator[tuple[int, BrokerSummary]]:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            running = {pool.submit(make_store, asked, broker, directory): broker for broker, directory in missing}
+            try:
+                for done in as_completed(running):
+                    progress(done.result().messages)
+                    yield running[done], done.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    return run
+
+
+def on_spark(spark: SparkSession) -> RunBrokers:
+    """Stores made by the executors of a session, a partition a store."""
+
+    def run(
+        asked: Asked, missing: Sequence[tuple[int, str]], progress: Progress
+    ) -> Iterator[tuple[int, BrokerSummary]]:
+        def make(batches: Iterator[Any]) -> Iterator[Any]:
+            import pyarrow
+
+            for batch in batches:
+                made = [_as_text(asked, *missing[row]) for row in batch.column(0).to_pylist()]
+                yield pyarrow.RecordBatch.from_pydict({"summary": made})
+
+        rows = spark.range(0, len(missing), 1, len(missing)).mapInArrow(make, "summary string")
+        for row in rows.collect():
+            broker, value = json.loads(row.summary)
+            progress(value["messages"])
+            yield broker, BrokerSummary(**value)
+
+    return run
+
+
+def _as_text(asked: Asked, broker: int, directory: str) -> str:
+    return json.dumps([broker, asdict(make_store(asked, broker, directory))])
