@@ -11,7 +11,7 @@ from mqlab.wire.record import decode_all
 from tests.scenarios.stories import BODY, Tool, changes, config, member, quiet_lab, row, send_many
 
 UNIT = 1217  # bytes of every stored unit, as in the real broker's runs
-PULL = {"consumerGroup": "audit", "topic": "orders", "queueId": 0, "commitOffset": 0, "suspendTimeoutMillis": 0,
+PULL: dict[str, Any] = {"consumerGroup": "audit", "topic": "orders", "queueId": 0, "commitOffset": 0, "suspendTimeoutMillis": 0,
         "subVersion": 0, "subscription": "*", "expressionType": "TAG", "sysFlag": 4}  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def test_2_4_with_and_without_the_heap_the_same_bytes_travel_and_one_counter_dif
     lab = filled(10)
     puller = Puller(lab)
     with_heap = puller.pull().body
-    asked = {"statsName": "GROUP_GET_LATENCY", "statsKey": "0@orders@audit"}
+    asked: dict[str, Any] = {"statsName": "GROUP_GET_LATENCY", "statsKey": "0@orders@audit"}
     assert puller.tool.ask(315, **asked).code == 0
     lab.admin.update_broker_config("broker-a", transfer_msg_by_heap=False)
     lab.admin.create_and_update_subscription_group_config("other")
