@@ -1,0 +1,383 @@
+"""The bad days that lab 07's exercises are tried on, made from a seed and played with the learner's own functions.
+
+Mirrors: nothing in RocketMQ. Lab 07; its manifest is lab07.
+
+    rewrite   orders that fail, each asking for levels of its own   ─▶ the units that the broker wrote for them
+    schedule  one order that always fails, any table of levels      ─▶ when the broker parked it, and how long
+    redrive   dead letters of three kinds, then a repaired billing  ─▶ what the groups got afterwards
+    three     a bank that refuses; billing dies at a bad moment     ─▶ deliveries, and a table for a human
+    stuck     a bank that hangs; billing is killed and restarted    ─▶ deliveries of both lives
+    killer    an order at which the process dies, again and again   ─▶ deliveries of all lives, and the table
+
+Left out: judging (lab07_judges).
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER, SUSPEND_CURRENT_QUEUE_A_MOMENT
+from mqlab.errors import LimitReached
+from mqlab.runtime.lab import Lab, play
+from mqlab.runtime.shared import Database
+from mqlab.teach.cases.lab00 import one_queue, reader
+from mqlab.teach.exercises import Answers
+from mqlab.wire import names
+from mqlab.wire.codes import RequestCode
+from mqlab.wire.message import Message, MessageExt
+
+GROUP = "billing"
+RETRY, DEAD = names.retry_topic(GROUP), names.dlq_topic(GROUP)
+RETRY_TOPIC_READ_AFTER = "25s"  # a new group reads its retry topic from its second rebalance on
+QUICK_LEVELS = " ".join(["1s"] * 18)
+DEFAULT_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+BODIES = ("книга", "三本书", "🎁🎁", "a lamp", "чай с лимоном")
+TABLES = """
+CREATE TABLE started (msg_id TEXT PRIMARY KEY, times INTEGER NOT NULL);
+CREATE TABLE for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL);
+"""
+HANG_MS = 10 * 3_600_000
+
+
+def told(story: Callable[[Lab], None], seed: int, **broker: Any) -> Lab:
+    """A story without message trace."""
+    return play(story, seed=seed, broker=broker, client={"enable_trace": False})
+
+
+def start_billing(lab: Lab, listener: Any, *, name: str = "billing-1", orderly: bool = False, **settings: Any) -> Any:
+    """A started consumer of billing, played until it reads its retry topic."""
+    consumer = lab.push_consumer(GROUP, name=name, **settings)
+    consumer.subscribe("orders", "*")
+    (consumer.on_messages_orderly if orderly else consumer.on_messages)(listener)
+    consumer.start()
+    lab.run_for(RETRY_TOPIC_READ_AFTER)
+    return consumer
+
+
+# lab07.rewrite ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SentBack:
+    """One message given back: what was asked, and the unit that the broker wrote."""
+
+    original: MessageExt
+    max_reconsume_times: int
+    delay_level: int
+    written: MessageExt
+
+
+def sent_back(seed: int) -> list[SentBack]:
+    """Orders that always fail; at each try the listener asks for another level, some for none."""
+    rng = random.Random(f"lab07.rewrite {seed}")
+    most = rng.choice((1, 2, 3))
+
+    def listener(messages: Sequence[MessageExt], context: Any) -> str:
+        asked = messages[0].properties["asks"].split()
+        context.delay_level_when_next_consume = int(asked[messages[0].reconsume_times])
+        return RECONSUME_LATER
+
+    def story(lab: Lab) -> None:
+        one_queue(lab, "orders")
+        start_billing(lab, listener, max_reconsume_times=most)
+        shop = lab.producer("shop")
+        asks = ["0 0 0 0", "0 0 0 0", "-1", f"{rng.randint(1, 18)} 0 0 0", "99 0 0 0", f"0 {rng.choice((-1, 7))} 0 0"]
+        rng.shuffle(asks)
+        for number, asked in enumerate(asks):
+            own = {"asks": asked, "region": rng.choice(("Сибирь", "华东"))}
+            body = rng.choice(BODIES).encode()
+            shop.send(Message("orders", body, tags="paid", keys=f"order-{number}", properties=own))
+        lab.run_for("10s")
+
+    lab = told(story, seed, message_delay_level=QUICK_LEVELS)
+    found = []
+    for record in lab.journal:
+        stored = record.of("message.stored")
+        if stored and record.about is not None and record.about.code == RequestCode.CONSUMER_SEND_MSG_BACK:
+            fields = record.about.ext_fields
+            original = lab.store().message_at(int(fields["offset"]))
+            written = lab.store().message_at(stored[0].values["physical_offset"])
+            assert original is not None and written is not None
+            level, limit = int(fields["delayLevel"]), int(fields["maxReconsumeTimes"])
+            found.append(SentBack(original, limit, level, written))
+    return found
+
+
+# lab07.schedule --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPlan:
+    """A table of delay levels, a consumer's limit, and the retries that the broker planned: (level, second)."""
+
+    levels: str
+    max_reconsume_times: int
+    retries: list[tuple[int, int]]
+
+
+def retry_plan(seed: int) -> RetryPlan:
+    """Seed 0 is RocketMQ's default; others have a short table, sometimes shorter than the first retry's level."""
+    rng = random.Random(f"lab07.schedule {seed}")
+    chosen = [rng.choice(("1s", "3s", "8s", "15s", "40s", "1m", "2m")) for _ in range(rng.randint(2, 7))]
+    levels, most = (DEFAULT_LEVELS, -1) if seed == 0 else (" ".join(chosen), rng.choice((-1, 0, 1, 3, 5, 8)))
+    return planned(levels, most, seed)
+
+
+def planned(levels: str, max_reconsume_times: int, seed: int = 0) -> RetryPlan:
+    """Plays an order that always fails until its last retry is parked, and reads the plan off the schedule topic."""
+    most = 16 if max_reconsume_times == -1 else max_reconsume_times
+
+    def story(lab: Lab) -> None:
+        one_queue(lab, "orders")
+        start_billing(lab, lambda messages, context: RECONSUME_LATER, max_reconsume_times=max_reconsume_times)
+        lab.producer("shop").send(Message("orders", "книга".encode()))
+        lab.run_for("1s")
+        for _ in range(most - 1):
+            lab.run_until("message.sent_back", limit="10d")  # the broker's word, then the client's
+            lab.run_for("10ms")
+
+    lab = told(story, seed, message_delay_level=levels)
+    retries, elapsed_ms = [], 0
+    for message in lab.store().messages(names.SCHEDULE_TOPIC):
+        unit = lab.store().queue(names.SCHEDULE_TOPIC, message.queue_id).unit(message.queue_offset)
+        assert unit is not None
+        elapsed_ms += unit.tags_code - message.store_timestamp  # in this topic: when it is due
+        retries.append((message.queue_id + 1, elapsed_ms // 1000))
+    return RetryPlan(levels, max_reconsume_times, retries)
+
+
+# lab07.redrive ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class RedriveDay:
+    """A repaired billing, its dead letters as they were given to the learner, and when that was."""
+
+    lab: Lab
+    dead: list[MessageExt] = field(default_factory=list)
+    began_ms: int = 0
+
+
+def redriven(answers: Answers, seed: int) -> RedriveDay:
+    """Orders die of a bug, some of them twice, some in an orderly life; billing is repaired, the letters given back."""
+    rng = random.Random(f"lab07.redrive {seed}")
+    count = rng.randint(5, 7)
+    doomed = {f"order-{number}" for number in rng.sample(range(count), 3)} | {f"order-{count}", f"order-{count + 1}"}
+    shaky = rng.choice(sorted(doomed))
+    day: list[RedriveDay] = []
+
+    def broken(messages: Sequence[MessageExt], context: Any) -> str:
+        return RECONSUME_LATER if messages[0].keys in doomed else CONSUME_SUCCESS
+
+    def broken_orderly(messages: Sequence[MessageExt], context: Any) -> str:
+        return SUSPEND_CURRENT_QUEUE_A_MOMENT if messages[0].keys in doomed else "SUCCESS"
+
+    def repaired(messages: Sequence[MessageExt], context: Any) -> str:
+        return RECONSUME_LATER if messages[0].keys == shaky and messages[0].reconsume_times == 0 else CONSUME_SUCCESS
+
+    def story(lab: Lab) -> None:
+        one_queue(lab, "orders")
+        shop = lab.producer("shop")
+
+        def send(number: int) -> None:
+            own = {"region": rng.choice(("Сибирь", "华东"))}
+            body = f"{rng.choice(BODIES)} {number}".encode()
+            shop.send(Message("orders", body, tags="paid", keys=f"order-{number}", properties=own))
+
+        reader(lab, "audit", "orders", lambda: 5)
+        first = start_billing(lab, broken, max_reconsume_times=1)
+        for number in range(count):
+            send(number)
+        lab.run_for("5s")
+        again = [message.msg_id for message in lab.admin.query_dlq(GROUP)]
+        lab.admin.resend_dlq(GROUP, again[: rng.randint(1, 2)])
+        lab.run_for("5s")
+        first.shutdown()
+        second = start_billing(lab, broken_orderly, name="billing-2", orderly=True, max_reconsume_times=1)
+        send(count)
+        send(count + 1)
+        lab.run_for("10s")
+        second.shutdown()
+        start_billing(lab, repaired, name="billing-3")
+        letters = list(lab.admin.query_dlq(GROUP))
+        operator = lab.producer("operator")
+        day.append(RedriveDay(lab, letters, lab.now_ms))
+        answers["redrive"](letters, operator, GROUP)
+        lab.run_for("20s")
+
+    told(story, seed, message_delay_level=QUICK_LEVELS)
+    return day[0]
+
+
+# what the last three have in common ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One order of a bad day; ``bank`` says what the bank does at each try, the last word for all later ones."""
+
+    key: str
+    bank: str
+    body: bytes
+
+    def answer_ms(self, tries: int) -> int:
+        """How long the bank takes after so many failed tries."""
+        word = self._word(tries)
+        return {"hang": HANG_MS, "no": 40}.get(word) or int(word)
+
+    def pays(self, tries: int) -> bool:
+        """Whether the bank says yes after so many failed tries."""
+        return self._word(tries) not in ("hang", "no")
+
+    def _word(self, tries: int) -> str:
+        words = self.bank.split()
+        return words[min(tries, len(words) - 1)]
+
+
+@dataclass(slots=True)
+class BadDay:
+    """A Lab after a bad day: its orders by msg_id, in the order they were sent, and the moments billing died."""
+
+    lab: Lab
+    orders: dict[str, Order] = field(default_factory=dict)
+    deaths_ms: list[int] = field(default_factory=list)
+
+    def deliveries(self) -> list[Any]:
+        """What billing's listeners were called with."""
+        return list(self.lab.deliveries(GROUP, absences=False))
+
+    def for_a_human(self) -> dict[str, bytes]:
+        """What the learner's listener stored: msg_id -> body."""
+        with closing(sqlite3.connect(self.lab.database(GROUP).path)) as connection:
+            return dict(connection.execute("SELECT msg_id, body FROM for_a_human").fetchall())
+
+    def in_work(self, least_ms: int, most_ms: int) -> str:
+        """The bank's behaviour for the order that billing has been working on for so long; "" for none."""
+        for row in self.lab.delivery_book.of(GROUP)[::-1]:
+            if row.ended_ms is None and least_ms <= self.lab.now_ms - (row.started_ms or 0) <= most_ms:
+                return self.orders[row.msg_id].bank
+        return ""
+
+    def send(self, shop: Any, banks: Sequence[str], rng: random.Random) -> None:
+        """One order for each behaviour of the bank."""
+        for number, bank in enumerate(banks):
+            order = Order(f"order-{number}", bank, f"{rng.choice(BODIES)} {number}".encode())
+            result = shop.send(Message("orders", order.body, keys=order.key, properties={"bank": bank}))
+            self.orders[result.msg_id] = order
+
+    def die_and_restart(self) -> None:
+        """Billing's process is killed; three seconds later it is started again."""
+        self.deaths_ms.append(self.lab.now_ms)
+        self.lab.kill("billing-1")
+        self.lab.run_for("3s")
+        self.lab.start("billing-1")
+
+    def until(self, condition: Callable[[], bool], limit: str) -> bool:
+        """Plays until a condition holds; False when it did not within the limit."""
+        try:
+            self.lab.run_until(condition, limit=limit)
+        except LimitReached:
+            return False
+        return True
+
+
+def make_tables(database: Database) -> None:
+    """The two tables that lab 07's listeners write."""
+    with closing(sqlite3.connect(database.path)) as connection:
+        connection.executescript(TABLES)
+
+
+# lab07.three -----------------------------------------------------------------------------------------------------
+
+
+def three_tries(answers: Answers, seed: int) -> BadDay:
+    """Some orders are refused once or twice, some always. Billing dies when it has just had its last word on one."""
+    rng = random.Random(f"lab07.three {seed}")
+    banks = ["no", "no", "no no 40", "no 40", "40", "40", "no no 40"] + ["40"] * rng.randint(0, 2)
+    rng.shuffle(banks)
+    days: list[BadDay] = []
+
+    def story(lab: Lab) -> None:
+        one_queue(lab, "orders")
+        make_tables(lab.database(GROUP))
+        day = BadDay(lab)
+        days.append(day)
+        start_billing(lab, answers["three_times"](lab))
+        day.send(lab.producer("shop"), banks, rng)
+        hopeless = [msg_id for msg_id, order in day.orders.items() if order.bank == "no"]
+
+        def last_word() -> bool:
+            return any(row.msg_id in hopeless and row.reconsume_times == 2 and row.ended_ms for row in day.deliveries())
+
+        if day.until(last_word, "60s"):
+            lab.run_for(rng.choice(("1s", "2s")))
+            day.die_and_restart()
+        lab.run_for("4m")
+
+    told(story, seed)
+    return days[0]
+
+
+# lab07.stuck -----------------------------------------------------------------------------------------------------
+
+
+def stuck(answers: Answers, seed: int) -> BadDay:
+    """A hundred orders; the bank is slow for some and hangs for one or two. Then somebody restarts billing."""
+    rng = random.Random(f"lab07.stuck {seed}")
+    banks = ["40"] * 94 + ["2500", "2900", "1800", "hang 40", rng.choice(("hang hang 40", "40")), "2700"]
+    rng.shuffle(banks)
+    days: list[BadDay] = []
+
+    def story(lab: Lab) -> None:
+        one_queue(lab, "orders")
+        day = BadDay(lab)
+        days.append(day)
+        start_billing(lab, answers["pay"])
+        day.send(lab.producer("shop"), banks, rng)
+        lab.run_for(rng.randint(30_000, 50_000))
+        day.die_and_restart()
+        lab.run_for("3m")
+
+    told(story, seed)
+    return days[0]
+
+
+# lab07.killer ----------------------------------------------------------------------------------------------------
+
+KILLER, UNLUCKY = "400", "350"  # at both the process dies: at the first for ever, at the second twice by chance
+
+
+def killer(answers: Answers, seed: int) -> BadDay:
+    """One order kills its process, one is hit twice by chance, one is refused often. One message at a time."""
+    rng = random.Random(f"lab07.killer {seed}")
+    banks = [KILLER, UNLUCKY, "no no no 40", "40"] + ["40"] * rng.randint(1, 3)
+    rng.shuffle(banks)
+    days: list[BadDay] = []
+
+    def story(lab: Lab) -> None:
+        one_queue(lab, "orders")
+        make_tables(lab.database(GROUP))
+        day = BadDay(lab)
+        days.append(day)
+        start_billing(lab, answers["never_again"](lab), consume_thread_min=1, consume_thread_max=1)
+        day.send(lab.producer("shop"), banks, rng)
+        deaths = {KILLER: 6, UNLUCKY: 2}
+
+        idle = 0
+        while idle < 150:  # looks every 100 ms, until nothing has died for 15 s
+            lab.run_for("100ms")
+            bank = day.in_work(100, 340)
+            idle += 1
+            if deaths.get(bank):
+                deaths[bank] -= 1
+                idle = 0
+                day.die_and_restart()
+        lab.run_for("3m")
+
+    told(story, seed)
+    return days[0]

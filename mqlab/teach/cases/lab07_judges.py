@@ -1,0 +1,330 @@
+"""What lab 07 says to an answer: the rule it breaks, and the first property, retry or delivery where that shows.
+
+Mirrors: nothing in RocketMQ. Lab 07; its manifest is lab07.
+
+    answer ─▶ judge ─┬─ None
+                     └─ Finding   rule (what the broker does, or what billing promises)   first wrong   expected   found
+
+Left out: the days themselves (lab07_days).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mqlab.client.statuses import CONSUME_SUCCESS
+from mqlab.teach.cases import lab07_days as days
+from mqlab.teach.exercises import Answers, Finding
+from mqlab.views.table import calendar
+from mqlab.wire import names
+from mqlab.wire import property_names as p
+
+# lab07.rewrite ---------------------------------------------------------------------------------------------------
+
+DEAD_RULE = (
+    "A message is dead when its reconsume_times has reached max_reconsume_times, or the level asked is below 0: it "
+    "goes to queue 0 of %DLQ%group at once. Every other one goes to SCHEDULE_TOPIC_XXXX to wait"
+)
+LEVEL_RULE = (
+    "A message waits in queue level - 1 of SCHEDULE_TOPIC_XXXX. Level 0 leaves it to the broker: 3 + reconsume_times; "
+    "the highest is 18"
+)
+COUNT_RULE = "The copy's reconsume_times is one more than the original's"
+PROPERTY_RULES = {
+    p.RETRY_TOPIC: "RETRY_TOPIC holds the topic that the message was sent to; it is set at the first failure and stays",
+    p.ORIGIN_MESSAGE_ID: "ORIGIN_MESSAGE_ID holds the offset id of the message that failed first; it is set once and "
+    "stays",
+    p.DELAY: "DELAY holds the level for which the message waits, as text; 0 for a dead letter",
+    p.REAL_TOPIC: "REAL_TOPIC of a waiting message is where it goes afterwards: %RETRY%group. A dead letter keeps what "
+    "it had",
+    p.REAL_QID: "REAL_QID of a waiting message is the queue it goes to afterwards, 0. A dead letter keeps what it had",
+    p.WAIT: "WAIT of a message given back is false: nobody waits for its flush",
+}
+OWN_RULE = "All other properties stay as they are"
+
+
+def judge_rewrite(answers: Answers, cases: list[days.SentBack]) -> Finding | None:
+    """Each message given back: where its copy goes, then what it carries."""
+    for case in cases:
+        original, copy = case.original, case.written
+        found = answers["give_back"](original, days.GROUP, case.max_reconsume_times, case.delay_level)
+        right = (copy.topic, copy.queue_id, copy.reconsume_times, copy.properties)
+        if found == right:
+            continue
+        where = (
+            f"{original.keys} of {original.topic}, reconsume_times {original.reconsume_times}, max_reconsume_times "
+            f"{case.max_reconsume_times}, level asked {case.delay_level}"
+        )
+        if not isinstance(found, tuple) or len(found) != 4 or not isinstance(found[3], dict):
+            rule = "give_back returns a tuple (topic, queue_id, reconsume_times, properties)"
+            return Finding(rule, where, right, found)
+        for rule, name, got, wanted in zip(
+            (DEAD_RULE, LEVEL_RULE if copy.topic == names.SCHEDULE_TOPIC else DEAD_RULE, COUNT_RULE),
+            ("topic", "queue_id", "reconsume_times"),
+            found,
+            right,
+            strict=False,
+        ):
+            if got != wanted:
+                return Finding(rule, f"{where}: its copy's {name}", wanted, got)
+        return _wrong_property(where, copy.properties, found[3])
+    return None
+
+
+def _wrong_property(where: str, right: dict[str, str], found: dict[Any, Any]) -> Finding:
+    wrong = [name for name in [*PROPERTY_RULES, *right, *map(str, found)] if right.get(name) != found.get(name)]
+    name = wrong[0]
+    rule = PROPERTY_RULES.get(name, OWN_RULE)
+    return Finding(rule, f"{where}: its copy's property {name}", right.get(name), found.get(name))
+
+
+# lab07.schedule --------------------------------------------------------------------------------------------------
+
+FIRST_LEVEL_RULE = "The first retry waits for level 3, each further one for the next level"
+CLAMP_RULE = "Behind the last level of the table there is no other: all further retries wait for the last one"
+NUMBER_RULE = (
+    "max_reconsume_times counts retries, not deliveries, and -1 means 16; the failure of the last retry waits for "
+    "nothing"
+)
+SUM_RULE = "Each wait begins when the try before it has failed: the seconds add up"
+
+
+def judge_schedule(answers: Answers, plan: days.RetryPlan) -> Finding | None:
+    """Retry by retry: the level, then the second."""
+    found = answers["schedule"](plan.levels, plan.max_reconsume_times)
+    if found == plan.retries:
+        return None
+    where = f"levels {plan.levels!r}, max_reconsume_times {plan.max_reconsume_times}"
+    pairs = isinstance(found, list) and all(isinstance(one, tuple) and len(one) == 2 for one in found)
+    if not pairs:
+        return Finding("schedule returns a list of tuples (level, second)", where, plan.retries, found)
+    last_level = len(plan.levels.split())
+    for number, (right, got) in enumerate(zip(plan.retries, found, strict=False), 1):
+        if got[0] != right[0]:
+            rule = CLAMP_RULE if right[0] == last_level and number > 1 else FIRST_LEVEL_RULE
+            return Finding(rule, f"{where}: level of retry {number}", right[0], got[0])
+        if got[1] != right[1]:
+            return Finding(SUM_RULE, f"{where}: second of retry {number}", right[1], got[1])
+    return Finding(NUMBER_RULE, f"{where}: number of retries", len(plan.retries), len(found))
+
+
+# lab07.redrive ---------------------------------------------------------------------------------------------------
+
+OTHER_GROUPS_RULE = (
+    "A dead letter is one group's: it goes back to %RETRY%group. What is sent to the topic, every group gets again"
+)
+DEAD_AGAIN_RULE = (
+    "A dead letter starts from nothing: RECONSUME_TIME and MAX_RECONSUME_TIMES of its former life make the broker "
+    "count it as tried too often, and it is dead again at once"
+)
+MISSING_RULE = "Every message among the dead letters is given back"
+ONCE_RULE = "A message is given back once, however often it has died: the queue of dead letters keeps each death"
+ID_RULE = "A message keeps its UNIQ_KEY: it is the same message, to traces and to whoever remembers what is paid"
+TOPIC_RULE = "RETRY_TOPIC has to stay: without it the listener sees %RETRY%billing where it expects orders"
+KEPT_RULE = "A message keeps its body, its tags, its keys and the sender's own properties"
+
+
+def judge_redrive(day: days.RedriveDay) -> Finding | None:
+    """First what must not happen, then each dead letter."""
+    lab, keys = day.lab, {message.msg_id: message.keys for message in day.dead}
+    for row in lab.deliveries("audit", absences=False):
+        if row.started_ms >= day.began_ms:
+            where = f"{keys.get(row.msg_id, 'an order')}, delivered to audit at {calendar(row.started_ms)}"
+            return Finding(OTHER_GROUPS_RULE, where, "no delivery to audit", row.status)
+    for message in lab.store().messages(days.DEAD):
+        if message.store_timestamp >= day.began_ms:
+            where = f"{message.keys}, back in {days.DEAD} at {calendar(message.store_timestamp)}"
+            return Finding(DEAD_AGAIN_RULE, where, "a delivery to billing", _bookkeeping(message))
+    back = [
+        message
+        for message in lab.store().messages(days.RETRY)
+        if message.store_timestamp >= day.began_ms and message.reconsume_times == 0
+    ]
+    for dead in {message.msg_id: message for message in day.dead}.values():
+        finding = _judge_letter(dead, [message for message in back if message.body == dead.body])
+        if finding is not None:
+            return finding
+    return None
+
+
+def _judge_letter(dead: Any, copies: list[Any]) -> Finding | None:
+    if len(copies) != 1:
+        rule = ONCE_RULE if copies else MISSING_RULE
+        return Finding(rule, f"{dead.keys}: its new copies in {days.RETRY}", 1, len(copies))
+    copy = copies[0]
+    if p.RETRY_TOPIC not in copy.properties:
+        return Finding(TOPIC_RULE, f"{dead.keys}: property RETRY_TOPIC", dead.properties[p.RETRY_TOPIC], None)
+    if copy.msg_id != dead.msg_id:
+        return Finding(ID_RULE, f"{dead.keys}: its id", dead.msg_id, copy.msg_id)
+    for name in (p.RETRY_TOPIC, p.TAGS, p.KEYS, "region"):
+        if copy.properties.get(name) != dead.properties[name]:
+            where = f"{dead.keys}: property {name}"
+            return Finding(KEPT_RULE, where, dead.properties[name], copy.properties.get(name))
+    return None
+
+
+def _bookkeeping(message: Any) -> dict[str, str]:
+    wanted = (p.RECONSUME_TIME, p.MAX_RECONSUME_TIMES)
+    return {name: message.properties[name] for name in wanted if name in message.properties}
+
+
+# lab07.three, lab07.stuck, lab07.killer --------------------------------------------------------------------------
+
+RAISED_RULE = "An exception in a listener counts as RECONSUME_LATER: catch what you expect"
+TWICE_RULE = (
+    "billing may die after it has stored an order, before the broker knows: the delivery comes again, and storing it "
+    "twice has to be harmless"
+)
+NOT_PAID_RULE = "CONSUME_SUCCESS says that the order is done: only when the bank has paid, or a human has it"
+EXPECTED_ERRORS = ("BankError", "TimeoutError")
+FOURTH_RULE = (
+    "reconsume_times counts the retries before this delivery: 2 means that this is the third, and it is the last"
+)
+TOO_EARLY_RULE = "An order gets three deliveries before it is given up, and the bank is asked at each"
+STORED_RULE = "An order that failed three times is stored for a human, with its body, under its msg_id"
+NOT_STORED_RULE = "Only what failed three times is for a human"
+
+
+def _raised(day: days.BadDay) -> Finding | None:
+    for row in day.lab.delivery_book.of(days.GROUP):
+        if row.error is not None and not any(name in row.error for name in EXPECTED_ERRORS):
+            rule = TWICE_RULE if "IntegrityError" in row.error else RAISED_RULE
+            return Finding(rule, _place(day, row), "a status", row.error.strip().splitlines()[-1])
+    return None
+
+
+def _place(day: days.BadDay, row: Any) -> str:
+    order = day.orders[row.msg_id]
+    return f"{order.key}, reconsume_times {row.reconsume_times}, at {calendar(row.started_ms)}"
+
+
+def _took_ms(row: Any) -> int:
+    return row.ended_ms - row.started_ms if row.ended_ms is not None else days.HANG_MS
+
+
+def _was_paid(day: days.BadDay, row: Any) -> bool:
+    order = day.orders[row.msg_id]
+    asked = order.pays(row.reconsume_times) and _took_ms(row) >= order.answer_ms(row.reconsume_times)
+    return bool(asked and row.status == CONSUME_SUCCESS)
+
+
+def _lost(day: days.BadDay, rows: list[Any], human: dict[str, bytes]) -> Finding | None:
+    """The first order that ended as a success and is neither paid nor with a human."""
+    paid = {row.msg_id for row in rows if _was_paid(day, row)}
+    for row in rows:
+        if row.status == CONSUME_SUCCESS and row.msg_id not in paid and row.msg_id not in human:
+            return Finding(
+                NOT_PAID_RULE, _place(day, row), "asked, and paid by the bank", f"a call of {_took_ms(row)} ms"
+            )
+    return None
+
+
+def judge_three(day: days.BadDay) -> Finding | None:
+    """Nothing lost, nothing tried a fourth time, nothing given up early, all hopeless orders stored."""
+    rows, human = day.deliveries(), day.for_a_human()
+    finding = _raised(day) or _lost(day, rows, human)
+    if finding is not None:
+        return finding
+    for row in rows:
+        if row.reconsume_times > 2:
+            return Finding(FOURTH_RULE, _place(day, row), "no delivery with reconsume_times 3", row.status)
+    for msg_id, order in day.orders.items():
+        asked = [row.reconsume_times for row in rows if row.msg_id == msg_id and _took_ms(row) >= 40]
+        wanted = {"no": 3}.get(order.bank, len(order.bank.split()))
+        if len(set(asked)) < wanted:
+            return Finding(
+                TOO_EARLY_RULE, f"{order.key}: deliveries in which the bank was asked", wanted, len(set(asked))
+            )
+        if order.bank == "no" and human.get(msg_id) != order.body:
+            return Finding(STORED_RULE, f"{order.key}: table for_a_human", order.body, human.get(msg_id))
+        if order.bank != "no" and msg_id in human:
+            return Finding(NOT_STORED_RULE, f"{order.key}: table for_a_human", None, human[msg_id])
+    return None
+
+
+SLOW_RULE = "The bank takes up to 3 seconds: who waits less fails orders that are only slow"
+LONG_RULE = "Whenever billing dies, only the last 15 seconds come again: no call may take longer than 10"
+REPLAY_RULE = (
+    "A message without a result holds the offset of its queue: after a restart everything behind it comes again"
+)
+BACK_RULE = "An order that the bank did not answer comes back, and is paid in the end"
+
+
+def judge_stuck(day: days.BadDay) -> Finding | None:
+    """Losses, patience, replays, and at last the order that hung."""
+    rows = day.deliveries()
+    finding = _raised(day) or _lost(day, rows, {})
+    if finding is not None:
+        return finding
+    for row in rows:
+        first_try_pays = day.orders[row.msg_id].pays(row.reconsume_times)
+        if first_try_pays and row.status != CONSUME_SUCCESS and row.ended_ms is not None:
+            bank = f"the bank answers after {day.orders[row.msg_id].answer_ms(row.reconsume_times)} ms"
+            return Finding(
+                SLOW_RULE, f"{_place(day, row)}: {bank}", CONSUME_SUCCESS, f"{row.status} after {_took_ms(row)} ms"
+            )
+        if not first_try_pays and _took_ms(row) < 3_000 and row.reconsume_times == 0:
+            return Finding(SLOW_RULE, _place(day, row), "3 seconds for the bank", f"{_took_ms(row)} ms")
+    return _replayed(day, rows) or _never_back(day, rows)
+
+
+def _replayed(day: days.BadDay, rows: list[Any]) -> Finding | None:
+    (died_ms,) = day.deaths_ms
+    running = [row for row in rows if row.started_ms < died_ms and (row.ended_ms is None or row.ended_ms > died_ms)]
+    first_life = {row.msg_id: row for row in rows if row.started_ms < died_ms and _was_paid(day, row)}
+    again = [row for row in rows if row.started_ms > died_ms and row.msg_id in first_life]
+    held = [row for row in running if died_ms - row.started_ms > 15_000]
+    if again and held:
+        where = (
+            f"{_place(day, held[0])}: still running when billing died, {(died_ms - held[0].started_ms) // 1000} s later"
+        )
+        return Finding(REPLAY_RULE, where, "0 orders paid twice", f"{len(again)} orders paid twice")
+    if again and first_life[again[0].msg_id].ended_ms < died_ms - 15_000:
+        return Finding(REPLAY_RULE, _place(day, again[0]), "not delivered again", again[0].status)
+    long = next((row for row in rows if _took_ms(row) > 10_000 and row.started_ms < died_ms - 10_000), None)
+    if long is not None:
+        return Finding(LONG_RULE, _place(day, long), "at most 10,000 ms", f"{_took_ms(long):,} ms")
+    return None
+
+
+def _never_back(day: days.BadDay, rows: list[Any]) -> Finding | None:
+    paid = {row.msg_id for row in rows if _was_paid(day, row)}
+    for msg_id, order in day.orders.items():
+        if msg_id not in paid:
+            counts = [row.reconsume_times for row in rows if row.msg_id == msg_id]
+            return Finding(BACK_RULE, f"{order.key}: its deliveries' reconsume_times", "one that is paid", counts)
+    return None
+
+
+ENDLESS_RULE = (
+    "A delivery that kills its process leaves no result, so reconsume_times stays as it is: only what is written and "
+    "committed before the bank is asked survives. After three such deliveries the bank is not asked again"
+)
+HARMLESS_RULE = "Only deliveries without a result count: a refusal is a result, and so is success"
+KILLER_STORED_RULE = "The order that ended three processes is stored for a human, with its body, under its msg_id"
+
+
+def judge_killer(day: days.BadDay) -> Finding | None:
+    """How often the killer was tried, who is with a human, who is paid."""
+    rows, human = day.deliveries(), day.for_a_human()
+    finding = _raised(day) or _lost(day, rows, human)
+    if finding is not None:
+        return finding
+    ids = {order.bank: msg_id for msg_id, order in day.orders.items()}
+    tries = [row for row in rows if row.msg_id == ids[days.KILLER] and _took_ms(row) >= 100]
+    if len(tries) > 3:
+        return Finding(ENDLESS_RULE, f"{_place(day, tries[3])}: the bank asked again", 3, len(tries))
+    if len(tries) < 3:
+        return Finding(TOO_EARLY_RULE, f"{day.orders[ids[days.KILLER]].key}: times the bank was asked", 3, len(tries))
+    for msg_id, order in day.orders.items():
+        if msg_id != ids[days.KILLER] and msg_id in human:
+            return Finding(HARMLESS_RULE, f"{order.key} ({order.bank}): table for_a_human", None, human[msg_id])
+        if msg_id != ids[days.KILLER] and not any(row.msg_id == msg_id and _was_paid(day, row) for row in rows):
+            counts = [row.reconsume_times for row in rows if row.msg_id == msg_id]
+            return Finding(BACK_RULE, f"{order.key}: its deliveries' reconsume_times", "one that is paid", counts)
+    body = day.orders[ids[days.KILLER]].body
+    if human.get(ids[days.KILLER]) != body:
+        return Finding(
+            KILLER_STORED_RULE, f"{_place(day, tries[2])}: table for_a_human", body, human.get(ids[days.KILLER])
+        )
+    return None

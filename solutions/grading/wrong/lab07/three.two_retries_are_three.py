@@ -1,0 +1,22 @@
+# exercise: lab07.three
+# belief: reconsume_times 2 means: tried twice
+# says: this is the third, and it is the last
+from mqlab import CONSUME_SUCCESS, RECONSUME_LATER
+
+
+def three_times(lab):
+    database = lab.database("billing")
+
+    def listener(messages, context):
+        message = messages[0]
+        try:
+            ask_bank(message, context)
+        except BankError:
+            if message.reconsume_times < 3:
+                return RECONSUME_LATER
+            with database.connect() as connection:
+                row = (message.msg_id, message.body)
+                connection.execute("INSERT OR IGNORE INTO for_a_human VALUES (?, ?)", row)
+        return CONSUME_SUCCESS
+
+    return listener
