@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mqlab import Lab
-from mqlab.wire.command import RemotingCommand
+from mqlab.wire.command import RemotingCommand, request
 from mqlab.wire.record import Record
 from tests.scenarios.stories import Tool, quiet_lab
 
@@ -60,4 +60,5 @@ def pull(tool: Tool, broker: str, offset: int, **more: Any) -> RemotingCommand:
         "consumerGroup": "g", "topic": "T", "queueId": 0, "queueOffset": offset, "maxMsgNums": 32, "sysFlag": 4,
         "commitOffset": 0, "suspendTimeoutMillis": 0, "subVersion": 0, "subscription": "*", "expressionType": "TAG",
     }  # fmt: skip
-    return tool.ask(11, to=tool.lab.broker(broker).address, **{**fields, **more})
+    address, command = tool.lab.broker(broker).address, request(11, None, **{**fields, **more})
+    return tool.ports.workers.call(lambda: tool.remoting.invoke(address, command, timeout_ms=30_000))
