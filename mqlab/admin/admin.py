@@ -2,7 +2,7 @@
 
 Mirrors: DefaultMQAdminExt, the class behind mqadmin and RocketMQ Dashboard. ``lab.admin``; lab 09 works with it.
 
-    clusters   topics   groups   connections   messages   tracks   traces   resets   dead_letters   brokers
+    clusters   topics   groups   connections   messages   tracks   traces   resets   dead_letters   brokers   diagnosis
     replication
 
 Left out: ACL users, controllers, static topics, POP.
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from mqlab.admin.brokers import BrokerVerbs
 from mqlab.admin.dead_letters import DeadLetterVerbs
+from mqlab.admin.diagnosis import DiagnosisVerbs
 from mqlab.admin.replication import ReplicationVerbs
 from mqlab.admin.traces import TraceVerbs
 from mqlab.admin.tracks import TrackVerbs
 
 
-class Admin(BrokerVerbs, ReplicationVerbs, DeadLetterVerbs, TrackVerbs, TraceVerbs):
+class Admin(BrokerVerbs, ReplicationVerbs, DeadLetterVerbs, DiagnosisVerbs, TrackVerbs, TraceVerbs):
     """All verbs. ``ports`` of its node, ``name_servers`` as "ip:port". A verb that fails raises BrokerError,
     RemotingError or UsageError. Mirrors DefaultMQAdminExt."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from mqlab.admin.answers import Rows
 from mqlab.admin.asking import AdminNode, value_of
+from mqlab.errors import RemotingError
 from mqlab.wire.codes import RequestCode
 
 
@@ -70,10 +71,16 @@ class ClusterVerbs(AdminNode):
 
     def _permission(self, code: int, counted: str, broker: str) -> Rows[WritePerm]:
         self.brokers(broker)
-        rows = []
-        for address in sorted(self.name_servers.addresses):
-            answer = self.ask(address, code, brokerName=broker)
+        rows, failed = [], None
+        for address in sorted(self.name_servers.addresses):  # each on its own: one that is down does not stop the rest
+            try:
+                answer = self.ask(address, code, brokerName=broker)
+            except RemotingError as error:
+                failed = error
+                continue
             rows.append(WritePerm(address, broker, int(answer.ext_fields.get(counted) or 0)))
+        if failed is not None and not rows:
+            raise failed
         return Rows(rows, f"write permission of {broker}")
 
     def put_kv_config(self, namespace: str, key: str, value: str) -> None:

@@ -11,8 +11,10 @@ from mqlab.wire.record import decode_all
 from tests.scenarios.stories import BODY, Tool, changes, config, member, quiet_lab, row, send_many
 
 UNIT = 1217  # bytes of every stored unit, as in the real broker's runs
-PULL: dict[str, Any] = {"consumerGroup": "audit", "topic": "orders", "queueId": 0, "commitOffset": 0, "suspendTimeoutMillis": 0,
-        "subVersion": 0, "subscription": "*", "expressionType": "TAG", "sysFlag": 4}  # fmt: skip
+PULL: dict[str, Any] = {
+    "consumerGroup": "audit", "topic": "orders", "queueId": 0, "commitOffset": 0, "suspendTimeoutMillis": 0,
+    "subVersion": 0, "subscription": "*", "expressionType": "TAG", "sysFlag": 4,
+}  # fmt: skip
 
 
 def filled(count: int, **settings: Any) -> Lab:

@@ -309,9 +309,10 @@ def test_3_7_lite_pulls_and_pulls_are_answered_alike() -> None:
     lab = orders(20)
     tool = Tool(lab)
     lab.admin.create_and_update_subscription_group_config("audit")
-    fields: dict[str, Any] = {"consumerGroup": "audit", "topic": "orders", "queueId": 0, "queueOffset": 3, "maxMsgNums": 10,
-              "commitOffset": 0, "suspendTimeoutMillis": 0, "subscription": "*", "subVersion": 0,
-              "expressionType": "TAG"}  # fmt: skip
+    fields: dict[str, Any] = {
+        "consumerGroup": "audit", "topic": "orders", "queueId": 0, "queueOffset": 3, "maxMsgNums": 10,
+        "commitOffset": 0, "suspendTimeoutMillis": 0, "subscription": "*", "subVersion": 0, "expressionType": "TAG",
+    }  # fmt: skip
     plain, lite = tool.ask(PULL, **fields, sysFlag=4), tool.ask(LITE, **fields, sysFlag=20)
     assert (plain.code, plain.ext_fields, plain.body) == (lite.code, lite.ext_fields, lite.body)
     lab.admin.update_broker_config("broker-a", lite_pull_message_enable=False)

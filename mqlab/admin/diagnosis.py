@@ -1,0 +1,94 @@
+"""What looks wrong with running members: other subscriptions than the rest, queues not locked, blocked threads.
+
+Mirrors: mqadmin consumerStatus (ConsumerRunningInfo.analyzeSubscription, analyzeProcessQueue). Lab 09.
+
+    10.0.0.3@billing-1                       subscriptions differ from 10.0.0.4@billing-2's: orders paid, not new
+    10.0.0.3@billing-1  orders broker-a 0    can't consume for a while, maybe blocked, 61000ms
+
+Left out: stack traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mqlab.admin.answers import Rows
+from mqlab.admin.connections import ConnectionVerbs
+from mqlab.wire.bodies import SubscriptionData
+from mqlab.wire.body import queue_from_key
+from mqlab.wire.codes import RequestCode
+from mqlab.wire.message import MessageQueue
+
+SETTLED_MS = 120_000  # subscriptions are compared when the first member has run for so long
+BLOCKED_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerProblem:
+    """One thing that looks wrong with one member, or with one of its queues."""
+
+    client_id: str
+    message_queue: MessageQueue | None
+    problem: str
+
+
+class DiagnosisVerbs(ConnectionVerbs):
+    """The verb that looks for trouble."""
+
+    def consumer_problems(self, group: str) -> Rows[ConsumerProblem]:
+        """What is wrong with the members of a push group; BrokerError with code 206 when there are none."""
+        members = [each.client_id for each in self.examine_consumer_connection_info(group).connections]
+        infos = {client_id: self._running(group, client_id) for client_id in members}
+        found = [*self._subscriptions(infos), *self._queues(infos)]
+        return Rows(found, f"problems of {group}")
+
+    def _running(self, group: str, client_id: str) -> dict[str, Any]:
+        _, address = self.brokers_of_group(group)[0]
+        code = RequestCode.GET_CONSUMER_RUNNING_INFO
+        return self.ask_value(address, code, consumerGroup=group, clientId=client_id, jstackEnable=False)
+
+    def _subscriptions(self, infos: dict[str, dict[str, Any]]) -> Iterator[ConsumerProblem]:
+        first, *others = infos
+        started_ms = int(infos[first]["properties"]["PROP_CONSUMER_START_TIMESTAMP"])
+        if self.ports.clock.now_ms() - started_ms <= SETTLED_MS:
+            return
+        expected = _wanted(infos[first])
+        for client_id in others:
+            found = _wanted(infos[client_id])
+            if found != expected:
+                what = ", ".join(f"{topic} {found[topic]}" for topic in found if found[topic] != expected.get(topic))
+                missing = ", ".join(f"no {topic}" for topic in expected if topic not in found)
+                differ = ", ".join(text for text in (what, missing) if text)
+                yield ConsumerProblem(client_id, None, f"subscriptions differ from {first}'s: {differ}")
+
+    def _queues(self, infos: dict[str, dict[str, Any]]) -> Iterator[ConsumerProblem]:
+        now_ms = self.ports.clock.now_ms()
+        for client_id, info in infos.items():
+            is_orderly = info["properties"]["PROP_CONSUMEORDERLY"] == "true"
+            queues = {queue_from_key(key): each for key, each in info["mqTable"].items()}
+            for queue in sorted(queues):
+                problem = (_orderly if is_orderly else _concurrent)(queues[queue], now_ms)
+                if problem:
+                    yield ConsumerProblem(client_id, queue, problem)
+
+
+def _wanted(info: dict[str, Any]) -> dict[str, str]:
+    wanted = [SubscriptionData.from_value(each) for each in info["subscriptionSet"]]
+    return {each.topic: each.sub_string for each in sorted(wanted, key=lambda each: each.topic)}
+
+
+def _orderly(queue: dict[str, Any], now_ms: int) -> str:
+    if not queue["locked"]:
+        return f"can't lock for a while, {now_ms - int(queue['lastLockTimestamp'])}ms"
+    if queue["droped"] and int(queue["tryUnlockTimes"]) > 0:
+        return f"unlock {queue['tryUnlockTimes']} times, still failed"
+    return ""
+
+
+def _concurrent(queue: dict[str, Any], now_ms: int) -> str:
+    idle_ms = now_ms - int(queue["lastConsumeTimestamp"])
+    if idle_ms > BLOCKED_MS and int(queue["cachedMsgCount"]) > 0:
+        return f"can't consume for a while, maybe blocked, {idle_ms}ms"
+    return ""
