@@ -55,7 +55,8 @@ class Incident:
 
     def told(self, asked: Asked) -> dict[str, Any]:
         """The fields that say something, for people."""
-        said = {name: value for name, value in asdict(self).items() if value not in (None, ())}
+        values = asdict(self) | {"tags": list(self.tags)}
+        said = {name: value for name, value in values.items() if value not in (None, [])}
         if self.broker is not None:
             said["broker"] = asked.broker_name(self.broker)
         return said
