@@ -16,6 +16,7 @@ Left out: bandwidth, partial frames (the codec is tested on them elsewhere), TIM
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mqlab.errors import UsageError
@@ -126,7 +127,7 @@ class Links:
             if sender.peer_node.alive:
                 self._close_here(sender, "reset")  # the machine is back, its old process is not
             return
-        self._arm(sender, sender.peer_node, "frame", lambda: self._deliver(sender, data))
+        self._arm(sender, sender.peer_node, "frame", partial(self._deliver, sender, data))
 
     def finish(self, closed: Link, reason: str) -> None:
         """One end was closed: tell the other after everything sent before."""
@@ -197,8 +198,9 @@ class Links:
 
     def _arm(self, sender: Link, target: SimNode, kind: str, action: Callable[[], None]) -> None:
         world = self.world
-        delay_ms = self.latency_ms + sender.node.delay_ms + target.delay_ms
-        due_ms = max(world.now_ms + delay_ms, sender.last_due_ms)
+        due_ms = world.now_ms + self.latency_ms + sender.node.delay_ms + target.delay_ms
+        if due_ms < sender.last_due_ms:
+            due_ms = sender.last_due_ms
         sender.last_due_ms = due_ms
         world.arm(target, due_ms, kind, action, periodic=world.step_is_periodic)
 

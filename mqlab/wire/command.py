@@ -197,18 +197,21 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
         if type(value) is not str:  # some clients leave numbers and booleans unquoted
             fields = _texts(fields)
             break
-    remark = values.get("remark")
-    return RemotingCommand(
-        _whole(values, "code", "nothing"),
-        fields,
-        body,
-        remark if remark is None or isinstance(remark, str) else java_text(remark),
-        _whole(values, "flag", 0),
-        _whole(values, "opaque", 0),
-        _language(values.get("language", "JAVA")),
-        _whole(values, "version", 0),
-        JSON,
+    remark, language = values.get("remark"), values.get("language", "JAVA")
+    if remark is not None and type(remark) is not str:
+        remark = java_text(remark)
+    if language != LANGUAGE:
+        language = _language(language)
+    code, flag, opaque, version = (
+        values.get("code"),
+        values.get("flag", 0),
+        values.get("opaque", 0),
+        values.get("version", 0),
     )
+    if not type(code) is type(flag) is type(opaque) is type(version) is int:
+        code, flag = _whole(values, "code", "nothing"), _whole(values, "flag", 0)
+        opaque, version = _whole(values, "opaque", 0), _whole(values, "version", 0)
+    return RemotingCommand(code, fields, body, remark, flag, opaque, language, version, JSON)
 
 
 def _json_object(header: bytes) -> dict[str, Any]:
@@ -228,8 +231,6 @@ def _json_object(header: bytes) -> dict[str, Any]:
 
 def _whole(values: dict[str, Any], name: str, default: int | str) -> int:
     value = values.get(name)
-    if type(value) is int:
-        return value
     if value is None:
         value = default
     if type(value) is int:
