@@ -11,6 +11,7 @@ Left out: colour as the only sign (the mark and the words say it).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,10 +46,16 @@ class Said(View):
             for fact in self.facts
         )
         table = Markup("<table><tbody>{}</tbody></table>").format(facts) if self.facts else Markup("")
-        note = Markup("<div>{}</div>").format(self.note) if self.note else Markup("")
-        head = Markup("<div>{} <b>{}</b></div>").format(MARKS[self.state], self.headline)
+        note = Markup("<div>{}</div>").format(_with_code(self.note)) if self.note else Markup("")
+        head = Markup("<div>{} <b>{}</b></div>").format(MARKS[self.state], _with_code(self.headline))
         edge = f"border-left:4px solid {EDGES[self.state]};padding:4px 12px"
         return Markup('<div style="{}">{}{}{}</div>').format(edge, head, table, note)
 
     def __repr__(self) -> str:
         return f"<{self.state}: {self.headline}>"
+
+
+def _with_code(text: str) -> Markup:
+    """A text in which `names between backticks` are set as code."""
+    parts = re.split("`([^`]+)`", text)
+    return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(part) for n, part in enumerate(parts))

@@ -62,7 +62,7 @@ Table(lab.store().tree(), columns=["path", "kind", "bytes", "holds"])
 # %% [markdown]
 # `config` and `lock` aside, these are all of them. `commitlog` (提交日志) holds the messages. `consumequeue` (消费队列) and `index` (索引文件) lead to
 # them. `checkpoint` (检查点) says how much is surely on the disk. `abort` is there while the broker runs, and is taken
-# away by a clean stop. Open them one by one.
+# away by a clean stop (`abort.bak` is what stood in it before). Open them one by one.
 #
 # Look at the sizes first: the log has a file of 1 MiB (1 GiB on a real broker) for four orders, and a second one made
 # ahead. **Files are full size from birth**, filled with zeros, so a file's length never says how much is in it.
@@ -158,6 +158,8 @@ store.shutdown()
 # Write `read_unit`. `log` is bytes with several units in it; one begins at `start`. It may have IPv6 hosts. Its magic
 # may be `DAA320AB` (V2, for long topics): then the topic's length takes two bytes instead of one. The body is returned as
 # it is stored. Properties are text: `name 0x01 value 0x02 name 0x01 value 0x02 …`
+#
+# Stuck? `hint("lab01.unit")` in a cell of your own gives the first of three hints; asking is free.
 
 
 # %%
@@ -596,7 +598,7 @@ meanings = {
     "physic_msg_timestamp": "store time of the last message flushed in the log",
     "logics_msg_timestamp": "store time of the last message entered in a queue",
     "index_msg_timestamp": "last store time in the last index file that became full",
-    "master_flushed_offset": "replication",
+    "master_flushed_offset": "how far the log was copied; 0 without a copy",
     "confirm_physical_offset": "where the last recovery found the last whole unit",
 }
 specs = [layout.FieldSpec(name, "i64", text) for name, text in meanings.items()]

@@ -33,6 +33,16 @@ UNIT_RULES = {
     "properties": "Properties are name 0x01 value 0x02, again and again; only the first 0x01 of each ends the name",
 }
 
+BIG_ENDIAN_RULE = 'Numbers in the files are big-endian, the first byte counts most: ">" in struct'
+
+
+def _turned(number: object, size: int) -> object:
+    """What a number of so many bytes would be, read from the other end."""
+    try:
+        return int.from_bytes(int(number).to_bytes(size, "little", signed=True), "big", signed=True)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return None
+
 
 def judge_units(answers: Answers, units: list[bytes]) -> Finding | None:
     """Each unit is read out of one buffer that holds them all."""
@@ -46,11 +56,16 @@ def judge_units(answers: Answers, units: list[bytes]) -> Finding | None:
         if not isinstance(found, dict):
             return Finding("read_unit returns a dictionary", f"the unit at byte {start}", right, found)
         for name, rule in UNIT_RULES.items():
-            if found.get(name) != right[name]:
+            if name not in found:
+                rule = "read_unit returns a dictionary with seven keys: " + ", ".join(UNIT_RULES)
+                return Finding(rule, f"the unit at byte {start}: {name}", right[name], "no such key")
+            if found[name] != right[name]:
                 field = fields["total_size" if name == "size" else name]
                 shown = field.raw[:12].hex(" ")
                 where = f"the unit at byte {start}: {name}, from byte {start + field.offset}: {shown}"
-                return Finding(rule, where, right[name], found.get(name))
+                if isinstance(right[name], int) and _turned(found[name], len(field.raw)) == right[name]:
+                    rule = BIG_ENDIAN_RULE
+                return Finding(rule, where, right[name], found[name])
         start += len(unit)
     return None
 
@@ -131,6 +146,8 @@ UNITS_RULE = "Java hashes the 16-bit units of UTF-16: not bytes, and an emoji is
 def _tag_rule(tags: str | None, found: bytes, right: bytes) -> str:
     if not tags:
         return "Without tags the code is 0"
+    if found == right[::-1]:
+        return BIG_ENDIAN_RULE
     if found[4:] == right[4:]:
         return (
             "The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative one"
