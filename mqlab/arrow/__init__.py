@@ -5,7 +5,8 @@ Mirrors: nothing in RocketMQ. Lab 10 and whatever wants a store as a table stand
     stores      which stores a path means              property_columns  properties of many units taken apart at once
     ranges      pieces of a log that are read apart    columns           the table of columns, units -> RecordBatch
     units       where units stand: the plain hop       reading           a range, or whole stores
-    boundaries  the same by many cursors
+    boundaries  the same by many cursors               queues            units of consume queues
+    growing     how far a log in use can be read       store_tables      bounds, lag, config files
 
 >>> import tempfile
 >>> from mqlab.store import MessageStore
@@ -35,11 +36,21 @@ For a log larger than memory: batches of 10,000 rows, of chosen messages only.
 polars: ``polars.from_arrow(read_table(directory))``. DuckDB sees Arrow objects by their variable's name:
 ``log = read_batches(directory, ["topic"]); duckdb.sql("SELECT topic, count(*) FROM log GROUP BY topic")``.
 
+The parts beside the log: ``read_queue_units(directory, tags="paid")``, ``read_store_table(directory, "lag")``.
+
+>>> read_queue_units(directory, tags="paid").select(["queue_offset", "size"]).num_rows
+4
+
 Left out: index files; writing.
 """
 
 from mqlab.arrow.columns import COLUMNS, schema
+from mqlab.arrow.queues import read_queue_units
 from mqlab.arrow.reading import Selection, read_batches, read_table
+from mqlab.arrow.store_tables import TABLES, read_store_table
 from mqlab.arrow.stores import Store, find_stores
 
-__all__ = ["COLUMNS", "Selection", "Store", "find_stores", "read_batches", "read_table", "schema"]
+__all__ = [
+    "COLUMNS", "TABLES", "Selection", "Store",
+    "find_stores", "read_batches", "read_queue_units", "read_store_table", "read_table", "schema",
+]  # fmt: skip

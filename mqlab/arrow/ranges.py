@@ -17,6 +17,7 @@ import mmap
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from mqlab.arrow.growing import confirmed_end
 from mqlab.arrow.stores import Store
@@ -128,9 +129,19 @@ def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> in
         at = place + 1
 
 
-def together(ranges: list[LogRange], target_bytes: int) -> list[list[LogRange]]:
+class Sized(Protocol):
+    """Something that is read, with its size in bytes."""
+
+    @property
+    def size(self) -> int: ...
+
+
+Piece = TypeVar("Piece", bound=Sized)
+
+
+def together(ranges: list[Piece], target_bytes: int) -> list[list[Piece]]:
     """The ranges in groups of about ``target_bytes``, order kept: many small files must not become many tasks."""
-    groups: list[list[LogRange]] = []
+    groups: list[list[Piece]] = []
     room = 0
     for piece in ranges:
         if not groups or piece.size > room:

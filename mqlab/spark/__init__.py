@@ -1,13 +1,18 @@
-"""Spark over a broker's store: a session that starts on any machine, and the data source named rocketmq.
+"""Spark over a broker's store: a session that starts on any machine, and data sources that read its files.
 
 Mirrors: rocketmq-spark's source by name; it asks brokers for messages, this one reads their files. Labs 10 to 13.
 
     from mqlab.spark import session
     session().read.format("rocketmq").option("path", "run/broker-a").load().groupBy("topic", "queue_id").count().show()
 
+    rocketmq          the messages, as a batch or a stream       mqlab.spark.source, .stream, options in .options
+    rocketmq-queues   units of consume queues, bounds, lag       mqlab.spark.parts
+    rocketmq-config   offsets, topics, groups, delays, filters   mqlab.spark.parts
+
 Left out: pyspark is imported when a session is asked for, not by this package.
 """
 
+from mqlab.spark.rows import rows_of
 from mqlab.spark.session import register, session
 
-__all__ = ["register", "session"]
+__all__ = ["register", "rows_of", "session"]

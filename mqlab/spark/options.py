@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -67,31 +67,39 @@ def parse(given: Mapping[str, str]) -> Options:
     >>> parse({"path": "run/broker-a", "COLUMNS": "topic, queue_id", "queues": "0,1"}).columns
     ('topic', 'queue_id')
     """
-    names = {name.lower(): name for name in KNOWN}
-    options: dict[str, str] = {}
-    for name, value in given.items():
-        if name.lower() not in names:
-            raise UsageError(f"there is no option {name!r}", hint=f"options are {', '.join(KNOWN)}")
-        options[names[name.lower()]] = value
-    paths = _paths(options)
+    options = known_options(given, KNOWN)
+    paths = paths_of(options)
     start, end = _number(options, "startPhysicalOffset"), _number(options, "endPhysicalOffset")
-    columns = tuple(_words(options, "columns")) or tuple(COLUMNS)
+    columns = tuple(words_of(options, "columns")) or tuple(COLUMNS)
     schema(columns)
     split = _number(options, "splitMB")
     if split is not None and split < 1:
         raise UsageError(f"option splitMB is {split}: expected 1 or more")
     selection = Selection(
-        tuple(_words(options, "topic")), _queues(options), _time_ms(options, "startTime"), _time_ms(options, "endTime")
-    )
+        tuple(words_of(options, "topic")), queue_ids_of(options),
+        _time_ms(options, "startTime"), _time_ms(options, "endTime"),
+    )  # fmt: skip
     starting, starting_offsets = _starting(options)
     return Options(
         paths, columns, selection, start, end, None if split is None else split << 20,
-        tuple(_words(options, "brokerName")), starting, starting_offsets, _bytes(options, "maxBytesPerTrigger"),
+        tuple(words_of(options, "brokerName")), starting, starting_offsets, _bytes(options, "maxBytesPerTrigger"),
         _switch(options, "failOnDataLoss"),
     )  # fmt: skip
 
 
-def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+def known_options(given: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
+    """The options by their right names, given in any case. Raises UsageError for one that is not known."""
+    names = {name.lower(): name for name in known}
+    options: dict[str, str] = {}
+    for name, value in given.items():
+        if name.lower() not in names:
+            raise UsageError(f"there is no option {name!r}", hint=f"options are {', '.join(known)}")
+        options[names[name.lower()]] = value
+    return options
+
+
+def paths_of(options: Mapping[str, str]) -> tuple[str, ...]:
+    """What load(path), load([paths]) or the option path named. Raises UsageError for nothing."""
     paths = json.loads(options["paths"]) if "paths" in options else []
     if options.get("path"):
         paths = [options["path"], *paths]
@@ -100,7 +108,8 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(path.removeprefix("file://") for path in paths)
 
 
-def _words(options: Mapping[str, str], name: str) -> list[str]:
+def words_of(options: Mapping[str, str], name: str) -> list[str]:
+    """The words of a list with commas; none for an option that is not given."""
     return [word for part in options.get(name, "").split(",") if (word := part.strip())]
 
 
@@ -114,8 +123,9 @@ def _number(options: Mapping[str, str], name: str) -> int | None:
         raise UsageError(f"option {name} is {text!r}: expected a whole number") from None
 
 
-def _queues(options: Mapping[str, str]) -> tuple[int, ...]:
-    words = _words(options, "queues")
+def queue_ids_of(options: Mapping[str, str]) -> tuple[int, ...]:
+    """The option queues. Raises UsageError."""
+    words = words_of(options, "queues")
     if not all(word.isdecimal() for word in words):
         raise UsageError(f"option queues is {options['queues']!r}: expected queue ids such as '0,1'")
     return tuple(int(word) for word in words)

@@ -53,7 +53,7 @@ class SparkFailed(MqlabError):
 
 
 def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = False, **settings: Any) -> SparkSession:
-    """The Spark session, started at the first call, with the data source rocketmq registered.
+    """The Spark session, started at the first call, with the data sources of mqlab registered.
 
     ``master`` is Spark's (default MQLAB_SPARK_MASTER, else ``local[*]``); ``settings`` are Spark's own by their full
     names: ``session(**{"spark.driver.memory": "4g"})``. Raises JavaMissing, SparkFailed, or UsageError when a session
@@ -94,10 +94,15 @@ def as_text(settings: dict[str, Any]) -> dict[str, str]:
 
 
 def register(spark: SparkSession) -> SparkSession:
-    """Make the data source rocketmq known to a session made elsewhere; executors need mqlab installed."""
+    """Make the data sources rocketmq, rocketmq-queues and rocketmq-config known to a session made elsewhere.
+
+    Executors need mqlab installed, or ``mqlab.spark.ship(spark)``.
+    """
+    from mqlab.spark.parts import ConfigSource, QueuesSource
     from mqlab.spark.source import RocketMQSource
 
-    spark.dataSource.register(RocketMQSource)
+    for source in (RocketMQSource, QueuesSource, ConfigSource):
+        spark.dataSource.register(source)
     return spark
 
 

@@ -1,0 +1,129 @@
+"""The Spark data sources rocketmq-queues and rocketmq-config: the parts of a store beside its log.
+
+Mirrors: nothing in RocketMQ; mqadmin asks a running broker for these. Lab 10 joins them with the messages.
+
+    format            option table        rows                                 further options
+    rocketmq-queues   units (default)     a unit of a consume queue each       topic, queues, tags ("paid || shipped")
+                      bounds              a queue each: min and max offset
+                      lag                 a group and queue each: offsets, lag
+    rocketmq-config   offsets (default)   consumerOffset.json
+                      topics, groups      topics.json, subscriptionGroup.json
+                      delays, filters     delayOffset.json, consumerFilter.json
+
+Each has a column broker_name; path and brokerName are those of the source rocketmq. Batch only: a read is a snapshot.
+Left out: index files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
+
+from mqlab.arrow import queues
+from mqlab.arrow.columns import Column
+from mqlab.arrow.queues import QueueSelection, plan_queues, read_queue_range, tags_of
+from mqlab.arrow.ranges import together
+from mqlab.arrow.store_tables import table_named
+from mqlab.arrow.stores import Store, find_stores
+from mqlab.errors import UsageError
+from mqlab.spark.options import known_options, paths_of, queue_ids_of, words_of
+from mqlab.spark.tasks import freeze_once
+
+SPLIT_BYTES = 16 << 20  # of queue units in one task: 800,000
+UNITS = "units"
+
+
+class StorePartSource(DataSource):
+    """What both sources share: a table chosen by name, a reader of it."""
+
+    tables: tuple[str, ...]  # the first is the default
+    options_known: tuple[str, ...]
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.given = known_options(options, ("path", "paths", "brokerName", "table", *self.options_known))
+        self.table = self.given.get("table", self.tables[0])
+        if self.table not in self.tables:
+            raise UsageError(f"there is no table {self.table!r}", hint=f"tables are {', '.join(self.tables)}")
+        if self.table != UNITS and any(name in self.given for name in self.options_known):
+            raise UsageError(f"{', '.join(self.options_known)} choose units, not rows of the table {self.table!r}")
+        self.paths = paths_of(self.given)
+        self.broker_names = words_of(self.given, "brokerName")
+
+    def columns(self) -> Sequence[Column]:
+        return queues.COLUMNS if self.table == UNITS else table_named(self.table).columns
+
+    def schema(self) -> StructType:
+        """The columns of the table, each with its meaning as its comment."""
+        return StructType(
+            [StructField(c.name, from_arrow_type(c.type), True, {"comment": c.meaning}) for c in self.columns()]
+        )
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of all columns. Raises UsageError for a schema of one's own."""
+        if schema.fieldNames() != self.schema().fieldNames():
+            raise UsageError(
+                f"the columns of {self.table} are {', '.join(self.schema().fieldNames())}",
+                hint="leave .schema(...) out, and .select(...) what you need",
+            )
+        selection = QueueSelection(
+            tuple(words_of(self.given, "topic")), queue_ids_of(self.given), tags_of(self.given.get("tags", "*"))
+        )
+        return StorePartReader(self.table, self.paths, self.broker_names, selection)
+
+
+class QueuesSource(StorePartSource):
+    """``spark.read.format("rocketmq-queues")``."""
+
+    tables = (UNITS, "bounds", "lag")
+    options_known = ("topic", "queues", "tags")
+
+    @classmethod
+    def name(cls) -> str:
+        return "rocketmq-queues"
+
+
+class ConfigSource(StorePartSource):
+    """``spark.read.format("rocketmq-config")``."""
+
+    tables = ("offsets", "topics", "groups", "delays", "filters")
+    options_known = ()
+
+    @classmethod
+    def name(cls) -> str:
+        return "rocketmq-config"
+
+
+class StorePartReader(DataSourceReader):
+    """Plans on the driver, reads in the tasks; picklable, without state."""
+
+    def __init__(
+        self, table: str, paths: Sequence[str], broker_names: Sequence[str], selection: QueueSelection
+    ) -> None:
+        self.table = table
+        self.paths = list(paths)
+        self.broker_names = list(broker_names)
+        self.selection = selection
+
+    def partitions(self) -> list[InputPartition]:
+        """For units: groups of queue files. For the others: a store each."""
+        stores = find_stores(self.paths, self.broker_names)
+        if self.table != UNITS:
+            return [InputPartition(store) for store in stores]
+        ranges = [where for store in stores for where in plan_queues(store, self.selection)]
+        return [InputPartition(group) for group in together(ranges, SPLIT_BYTES)]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        """The batches of one task. Raises CorruptionError with the file's path."""
+        freeze_once()
+        if isinstance(partition.value, Store):
+            yield table_named(self.table).read(partition.value)
+            return
+        for where in partition.value or []:  # Spark makes one of its own, with None, where there is nothing to read
+            yield from read_queue_range(where, self.selection)
+
