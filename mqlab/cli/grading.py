@@ -149,50 +149,51 @@ def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> No
             passed, count = exercise.count("public")
             said = f"{passed} of {count} public checks pass" if exercise.state == "passed" else exercise.reason
             click.echo(f"{'✓' if exercise.state == 'passed' else '✗' if count else '○'} {exercise.id}: {said}")
-            for case in exercise.cases:
-                for name in ("first_wrong", "expected", "found", "trace"):
-                    if not case.passed and getattr(case, name):
-                        click.echo(f"    {name.replace('_', ' ')}: {getattr(case, name)}")
+            wrong_case = next((case for case in exercise.cases if not case.passed), None)
+            for name in ("first_wrong", "expected", "found", "trace"):
+                if wrong_case is not None and getattr(wrong_case, name):
+                    click.echo(f"    {name.replace('_', ' ')}: {getattr(wrong_case, name)}")
     if wrong:
         sys.exit(1)
 
 
 @click.command()
 @click.argument("number")
-@click.option("--to", type=Folder, default=".", show_default=True, help="The folder to work in.")
+@click.option("--to", type=Folder, help="The folder to work in. Default: labs, if it is here; else this folder.")
 @course_option
-def start(number: str, to: Path, course: Path | None) -> None:
+def start(number: str, to: Path | None, course: Path | None) -> None:
     """Begin a lab: a dated copy of its notebook, unless there is one already.
 
     Example:  mqlab start 01
     """
     from mqlab.grading.lab_files import course_folder, open_lab
-    from mqlab.grading.working_copies import copies, fresh_copy
+    from mqlab.grading.working_copies import copies, fresh_copy, working_folder
 
     lab = open_lab(course_folder(course), number, False)
-    existing = copies(lab, to)
+    folder = to or working_folder(Path())
+    existing = copies(lab, folder)
     if existing:
         click.echo(existing[-1])
         click.echo(f"you have begun already; mqlab restore {number} makes a fresh copy beside it", err=True)
         return
-    click.echo(fresh_copy(lab, to, datetime.date.today())[0])
+    click.echo(fresh_copy(lab, folder, datetime.date.today())[0])
 
 
 @click.command()
 @click.argument("number")
-@click.option("--to", type=Folder, default=".", show_default=True, help="The folder to work in.")
+@click.option("--to", type=Folder, help="The folder to work in. Default: labs, if it is here; else this folder.")
 @click.option("--answers-of", type=click.Path(path_type=Path), help="A notebook whose answers are carried over.")
 @course_option
-def restore(number: str, to: Path, answers_of: Path | None, course: Path | None) -> None:
+def restore(number: str, to: Path | None, answers_of: Path | None, course: Path | None) -> None:
     """Make a fresh dated copy of a lab's notebook. Nothing is overwritten.
 
     Example:  mqlab restore 01 --answers-of 01-what-the-broker-writes-2026-03-05.ipynb
     """
     from mqlab.grading.lab_files import course_folder, open_lab
-    from mqlab.grading.working_copies import fresh_copy
+    from mqlab.grading.working_copies import fresh_copy, working_folder
 
     lab = open_lab(course_folder(course), number, False)
-    path, carried = fresh_copy(lab, to, datetime.date.today(), answers_of)
+    path, carried = fresh_copy(lab, to or working_folder(Path()), datetime.date.today(), answers_of)
     click.echo(path)
     if answers_of is not None:
         click.echo(f"answers carried over: {', '.join(carried) or 'none'}", err=True)

@@ -21,6 +21,11 @@ from mqlab.grading.notebook_file import read_notebook
 from mqlab.grading.rebuild import transplant
 
 
+def working_folder(here: Path) -> Path:
+    """Where copies go: beside the labs, so that their links lead somewhere; else where we stand."""
+    return here / "labs" if (here / "labs").is_dir() else here
+
+
 def copies(lab: Lab, folder: Path) -> list[Path]:
     """The working copies of a lab in a folder, oldest first."""
     found = folder.glob(f"{lab.path.stem}-[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*.ipynb")

@@ -267,3 +267,13 @@ def test_a_class_of_fifty_is_graded_killed_and_taken_up_again(course: Path, tmp_
     assert mqlab(*words, tmp_path / "cut", "--resume").stdout == whole.stdout
     for name in REPORTS:
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_start_works_beside_the_labs_where_links_lead_somewhere(
+    course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Path(mqlab("start", "99", "--course", course).stdout.strip()).parent == Path()
+    (tmp_path / "labs").mkdir()
+    assert Path(mqlab("start", "99", "--course", course).stdout.strip()).parent == Path("labs")
+    assert Path(mqlab("restore", "99", "--course", course).stdout.strip()).name.endswith("-2.ipynb")
