@@ -20,8 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import greenlet
-
 from mqlab.errors import NodeDown
 from mqlab.grading.answer_process import AnswerProcess, Garbled, Gone, TooSlow
 from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
@@ -30,7 +28,7 @@ from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import Codec, Malformed, NotPlain
 from mqlab.grading.world import World
 from mqlab.runtime.crashes import LineWatch
-from mqlab.runtime.sim_workers import ListenerCoroutine
+from mqlab.runtime.sim_workers import current_listener
 
 
 class AnswerStopped(BaseException):
@@ -343,8 +341,8 @@ def _let_read(values: Sequence[Any]) -> None:
 
 def _line_watch() -> LineWatch | None:
     """Who counts the lines of the listener under way: set by every_crash, for one node of its world."""
-    current = greenlet.getcurrent()
-    if not isinstance(current, ListenerCoroutine):
+    current = current_listener()
+    if current is None:
         return None
     watch = current.workers.world.line_watch
     return watch if watch is not None and watch.node == current.workers.node.name else None

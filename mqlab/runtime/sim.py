@@ -11,6 +11,7 @@ Left out: CPU time of node code (it costs nothing; a listener's ``context.comput
 
 from __future__ import annotations
 
+import importlib
 import random
 import signal
 import threading
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from mqlab.runtime.story import StoryTeller
     from mqlab.runtime.threads import ThreadWorld
 
+# signal.signal itself: what stands before it makes enums of both handlers, which costs as much as a frame
+set_handler = importlib.import_module("_signal").signal
 DEFAULT_START_MS = 1_767_225_600_000  # 2026-01-01 00:00:00 UTC
 Action = Callable[[], None]
 
@@ -296,11 +299,11 @@ class SimWorld:
         def remember(signum: int, frame: object) -> None:
             self._interrupted = True
 
-        before = signal.signal(signal.SIGINT, remember)
+        before = set_handler(signal.SIGINT, remember)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            set_handler(signal.SIGINT, before)
             self.check_interrupt()
 
     def check_interrupt(self) -> None:

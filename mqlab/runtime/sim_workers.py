@@ -13,6 +13,7 @@ Left out: preemption, and the cost of node code.
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections import deque
@@ -97,7 +98,7 @@ class SimWorkers:
         for coroutine in running:
             for connection in coroutine.dies_with:
                 connection.close()
-            coroutine.throw(NodeDown(f"{self.node.name} is down"))
+            coroutine.carrier.throw(NodeDown(f"{self.node.name} is down"))
 
     # inside ------------------------------------------------------------------------------------------------------
 
@@ -136,14 +137,41 @@ class SimWorkers:
         return f"<SimWorkers of {self.node.name}: {len(self._running)} running, {self._computing}/{self.cores} cores>"
 
 
-class ListenerCoroutine(greenlet.greenlet):  # type: ignore[misc]  # greenlet has no types
+class Carrier(greenlet.greenlet):  # type: ignore[misc]  # greenlet has no types
+    """Runs one call after the other, since a new greenlet costs more than a call; between two it holds no world."""
+
+    def __init__(self) -> None:
+        super().__init__(self._calls)
+        self.coroutine: ListenerCoroutine | None = None
+
+    def _calls(self) -> None:
+        while self.coroutine is not None:
+            self.coroutine.body()
+            self.coroutine = None
+            _of_this_thread.waiting.append(self)
+            self.parent.switch()
+
+
+class _Carriers(threading.local):
+    """A greenlet never leaves the thread it began in."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Carrier] = []
+
+
+_of_this_thread = _Carriers()
+
+
+class ListenerCoroutine:
     """One call of a listener, as something that can stop at a wait and go on in a later step."""
 
     def __init__(self, workers: SimWorkers, body: Callable[[], None]) -> None:
-        super().__init__(body)
         self.workers = workers
         self.life = workers.node.incarnation
+        self.body = body
         self.dies_with: list[Any] = []  # connections to close when the process is gone
+        self.carrier = _of_this_thread.waiting.pop() if _of_this_thread.waiting else Carrier()
+        self.carrier.coroutine = self
 
     def must_be_up(self) -> None:
         """NodeDown when the process this call runs in is gone, whatever the call tries."""
@@ -153,15 +181,15 @@ class ListenerCoroutine(greenlet.greenlet):  # type: ignore[misc]  # greenlet ha
 
     def go_on(self) -> None:
         """Run to the next wait or to the end, then come back to whoever plays the world now."""
-        self.parent = greenlet.getcurrent()
-        watch = self.workers.world.line_watch
+        carrier, watch = self.carrier, self.workers.world.line_watch
+        carrier.parent = greenlet.getcurrent()
         real_sleep, time.sleep = time.sleep, _watched_sleep(time.sleep)
         try:
             if watch is None:
-                self.switch()
+                carrier.switch()
             else:
                 with watch.watching(self):
-                    self.switch()
+                    carrier.switch()
         finally:
             time.sleep = real_sleep
 
@@ -169,7 +197,7 @@ class ListenerCoroutine(greenlet.greenlet):  # type: ignore[misc]  # greenlet ha
 def current_listener() -> ListenerCoroutine | None:
     """The listener call that is running now, None when it is the notebook or a node's handler."""
     current = greenlet.getcurrent()
-    return current if isinstance(current, ListenerCoroutine) else None
+    return current.coroutine if isinstance(current, Carrier) else None
 
 
 def _must_be_listener(what: str) -> ListenerCoroutine:
@@ -183,7 +211,7 @@ def _must_be_listener(what: str) -> ListenerCoroutine:
 def wait(caller: ListenerCoroutine, promise: Promise[T]) -> T:
     """Leave a call until a promise is settled; it goes on in a step of its own node."""
     if not promise.done:
-        node, hub = caller.workers.node, caller.parent
+        node, hub = caller.workers.node, caller.carrier.parent
         assert hub is not None
 
         def resume(_: object) -> None:
