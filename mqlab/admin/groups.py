@@ -132,9 +132,13 @@ class GroupVerbs(TopicVerbs):
         """All groups that some broker knows, by name; RocketMQ's own ones only if asked for."""
         found: dict[str, None] = {}
         for _, address in self.brokers():
-            table = self.ask_value(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
-            found.update(dict.fromkeys(table.get("subscriptionGroupTable") or {}))
+            found.update(dict.fromkeys(self.groups_at(address)))
         return sorted(group for group in found if system or group not in names.PREDEFINED_GROUPS)
+
+    def groups_at(self, address: str) -> list[str]:
+        """The groups that one broker knows, without making any (asking for a group's settings may make it)."""
+        table = self.ask_value(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
+        return list(table.get("subscriptionGroupTable") or {})
 
     def examine_consume_stats(self, group: str, topic: str | None = None) -> ConsumeStats:
         """Every queue of a group, of one topic or of all, its retries included."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from mqlab.admin.answers import Shown
 from mqlab.admin.connections import ConnectionVerbs
 from mqlab.admin.messages import PULL_NUMS, MessageVerbs
-from mqlab.errors import UsageError
+from mqlab.errors import BrokerError, UsageError
 from mqlab.wire.body import queue_from_key
-from mqlab.wire.codes import RequestCode
+from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.message import MessageQueue
 from mqlab.wire.record import decode_all
 
@@ -120,8 +120,10 @@ class ResetVerbs(MessageVerbs, ConnectionVerbs):
         return timestamp_ms
 
     def _plan(self, topic: str, group: str, at_ms: int) -> ResetPlan:
-        for broker, _ in self.brokers_of(topic):
-            self.examine_subscription_group_config(group, broker)
+        for _, address in self.brokers_of(topic):
+            if group not in self.groups_at(address):
+                no_such = ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+                raise BrokerError(no_such, f"Group {group} does not exist", address=address)
         address_of = dict(self.brokers_of(topic))
         confirmed = {row.message_queue: row.consumer_offset for row in self.examine_consume_stats(group, topic).queues}
         rows = []

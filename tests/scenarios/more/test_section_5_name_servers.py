@@ -223,7 +223,7 @@ def test_5_3_an_order_configuration_written_to_one_makes_ordered_routes_differ()
     )
     lab.start(B)
     lab.run_for("31s")
-    routes = {name: lab.admin.ask(lab.name_server(name).address, 105, topic="orders").body for name in (A, B)}
+    routes = {name: lab.admin.ask(lab.name_server(name).address, 105, topic="orders").body or b"" for name in (A, B)}
     assert b'"orderTopicConf":"broker-a:1"' in routes[A] and b"broker-a:1" not in routes[B]
 
 
