@@ -114,21 +114,21 @@ def flow(function: Callable[P, Generator[Promise[Any], Any, T]]) -> Callable[P, 
 
     @functools.wraps(function)
     def started(*args: P.args, **kwargs: P.kwargs) -> Promise[T]:
-        under_way: _UnderWay[T] = _UnderWay(function(*args, **kwargs))
+        under_way: _Flow[T] = _Flow(function(*args, **kwargs))
         under_way.go_on(None)
-        return under_way.outcome
+        return under_way
 
     return started
 
 
-class _UnderWay(Generic[T]):
-    """One call of a flow: its generator, and the promise of what it will return."""
+class _Flow(Promise[T]):
+    """One call of a flow: the promise of what its generator will return, and that generator."""
 
-    __slots__ = ("_generator", "outcome")
+    __slots__ = ("_generator",)
 
     def __init__(self, generator: Generator[Promise[Any], Any, T]) -> None:
+        super().__init__()
         self._generator = generator
-        self.outcome: Promise[T] = Promise()
 
     def go_on(self, value: Any, error: BaseException | None = None) -> None:
         """Run with the answer to the last ``yield``, to the next promise that is not settled or to the end."""
@@ -137,10 +137,10 @@ class _UnderWay(Generic[T]):
             try:
                 waiting = generator.send(value) if error is None else generator.throw(error)
             except StopIteration as end:
-                self.outcome.resolve(end.value)
+                self.resolve(end.value)
                 return
             except Exception as failure:
-                self.outcome.reject(failure)
+                self.reject(failure)
                 return
             if not waiting.done:
                 waiting.then(self.go_on, self._fail)

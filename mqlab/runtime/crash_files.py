@@ -76,10 +76,11 @@ class CrashMapping(RealMapping):
     def write(self, position: int, data: bytes | bytearray | memoryview) -> None:
         if self._life != self._files.life:
             raise StoreError(f"{self.path}: the process that mapped this file is dead", hint="open the store again")
-        pages, end = self._content.pages, position + len(data)
-        for page in range(position // PAGE, (end - 1) // PAGE + 1):
-            if page not in pages:
-                pages[page] = bytes(self.view[page * PAGE : (page + 1) * PAGE])
+        pages, end, first = self._content.pages, position + len(data), position // PAGE
+        if first not in pages or end > (first + 1) * PAGE:  # nearly every write is within one page, and not its first
+            for page in range(first, (end - 1) // PAGE + 1):
+                if page not in pages:
+                    pages[page] = bytes(self.view[page * PAGE : (page + 1) * PAGE])
         self._map[position:end] = data
 
     def flush(self, start: int = 0, end: int | None = None) -> None:

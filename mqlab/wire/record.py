@@ -16,6 +16,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from mqlab.errors import CorruptionError, UsageError
@@ -121,9 +122,8 @@ class Record:
         >>> Record("orders", b"x", queue_id=1).changed(queue_id=3, magic=None).queue_id
         3
         """
-        copy = object.__new__(Record)
-        for name in _FIELD_NAMES:
-            setattr(copy, name, getattr(self, name))
+        copy = Record(*_field_values(self))
+        copy._decoded = self._decoded
         for name, value in fields.items():
             setattr(copy, name, value)
         return copy
@@ -139,8 +139,8 @@ class Record:
         )
 
 
+_field_values = attrgetter(*[field.name for field in fields(Record) if field.init])
 
-_FIELD_NAMES = tuple(field.name for field in fields(Record))
 
 def encode(record: Record) -> bytes:
     """The unit's bytes. Raises UsageError for what the layout cannot hold. Mirrors MessageExtEncoder.encode.
