@@ -3,11 +3,13 @@
 Mirrors: nothing in RocketMQ. Labs 10 to 13 read what is made here; the platform is described in mqlab.traffic.model.
 
     write("day", messages=1_000_000, brokers=3, seed=7)      store directories, made in seconds
+    play(messages=300, seed=7)                               a Lab at the end of a day that really ran
 
 Left out: what the stores are read with; see mqlab.arrow and mqlab.spark.
 """
 
 from mqlab.traffic.model import TrafficModel
+from mqlab.traffic.playing import PlayedDay, play
 from mqlab.traffic.writing import TrafficSummary, write
 
-__all__ = ["TrafficModel", "TrafficSummary", "write"]
+__all__ = ["PlayedDay", "TrafficModel", "TrafficSummary", "play", "write"]
