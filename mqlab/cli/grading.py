@@ -39,13 +39,15 @@ def course_option(command: Any) -> Any:
 @click.option("--show-hidden", type=click.Choice(["none", "name", "message", "full"]), default="message",
               show_default=True, help="What feedback tells of hidden cases.")  # fmt: skip
 @click.option("--roster", type=click.Path(path_type=Path), help="A class list: all on it get a record.")
+@click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export, to be filled.")
 @click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="In seconds.")
 @click.option("--unsafe-no-sandbox", is_flag=True, help="Answers can read and change your files.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a record.")
 @course_option
 def grade(
     submissions: Path, labs: tuple[str, ...], out: Path, seed: str, jobs: int | None, resume: bool, show_hidden: str,
-    roster: Path | None, time_limit: float, unsafe_no_sandbox: bool, as_json: bool, course: Path | None,
+    roster: Path | None, sheet: Path | None, time_limit: float, unsafe_no_sandbox: bool, as_json: bool,
+    course: Path | None,
 ) -> None:  # fmt: skip
     """Grade a folder of notebooks or of student folders; every submission gets a record.
 
@@ -57,6 +59,7 @@ def grade(
     from mqlab.grading.gradebook import Grader, Plan, open_gradebook
     from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
     from mqlab.grading.reports import write_reports
+    from mqlab.grading.reports.course_sheet import must_fit
     from mqlab.grading.submissions import attempt_logs, find_submissions, read_roster
     from mqlab.views.text_width import pad, width
 
@@ -66,6 +69,8 @@ def grade(
     chosen = [lab for lab in opened if lab.answers]
     if not chosen:
         raise UsageError(f"there is nothing to grade in lab {', '.join(numbers)}")
+    if sheet is not None:
+        must_fit(sheet, [lab.id for lab in chosen])
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
     for lab in chosen:
         if lab.hidden_file is None:
@@ -86,6 +91,8 @@ def grade(
         for effort in efforts(student, [one for log in logs for one in read_attempts(log)], exercises)
     ]
     write_reports(out, records, seed=seed, show_hidden=show_hidden, efforts=told)
+    if sheet is not None:
+        _fill_sheet(sheet, records, out)
     widest = max([WIDTH, *(width(record.student) for record in records)])
     for record in sorted(records, key=lambda record: (record.student, record.lab)):
         line = f"{pad(record.student, widest)} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
@@ -113,6 +120,17 @@ def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
         click.echo("no sandbox: every answer can read and change your files", err=True)
     probe(sandbox, tuple(path for path in hidden if Path(path).is_dir()))
     return sandbox
+
+
+def _fill_sheet(sheet: Path, records: list[Any], out: Path) -> None:
+    """Write the sheet with grades beside the reports, and say who is not in it."""
+    from mqlab.grading.reports.course_sheet import filled
+
+    text, lost = filled(sheet, records)
+    (out / f"filled-{sheet.name}").write_text(text, "utf-8")
+    click.echo(f"filled: {out / f'filled-{sheet.name}'}", err=True)
+    if lost:
+        click.echo(f"in no row of it: {', '.join(lost)}", err=True)
 
 
 def _with_progress(grader: Any, submissions: list[Any]) -> list[Any]:

@@ -5,7 +5,7 @@ Mirrors: nothing in RocketMQ. The first thing ``mqlab grade`` does.
     SUBMISSIONS/anna.ipynb                                   student anna
     SUBMISSIONS/anna/01-what-the-broker-writes.ipynb         student anna, lab 01
     SUBMISSIONS/Anna Ek_1234_assignsubmission_file_/x.ipynb  student "Anna Ek 1234" (Moodle)
-    SUBMISSIONS/ekanna_5_6_01-what-the-broker-writes.ipynb   student ekanna (Canvas)
+    SUBMISSIONS/ekanna_5_6_01-what-the-broker-writes.ipynb   student "ekanna 5" (Canvas)
 
 A notebook belongs to a lab by its answer cells, else by the number in its name. Those who are on a roster and handed in
 nothing get an empty submission.
@@ -81,7 +81,7 @@ def student_of(name: str) -> str:
     """Whose folder or file this is, by its name.
 
     >>> student_of("anna.ipynb"), student_of("ekanna_5_6_01-what.ipynb")
-    ('anna', 'ekanna')
+    ('anna', 'ekanna 5')
     >>> student_of("Anna Ek_12_assignsubmission_file_")
     'Anna Ek 12'
     """
@@ -89,7 +89,7 @@ def student_of(name: str) -> str:
     moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)
     if moodle:
         return f"{moodle['name']} {moodle['number']}"
-    return canvas["name"] if canvas else name
+    return f"{canvas['name']} {canvas['user']}" if canvas else name  # two people may share a name
 
 
 def read_roster(path: Path) -> list[str]:

@@ -13,8 +13,18 @@ from mqlab.grading.verdict import STATUSES
 GUIDE = (CLONE / "docs" / "instructors.md").read_text("utf-8")
 
 
-def test_every_lab_has_a_row_in_the_syllabus() -> None:
-    assert set(lab_numbers(CLONE)) <= set(re.findall(r"^\| \d+ \| (\d\d) ", GUIDE, re.MULTILINE))
+def test_the_syllabus_says_which_labs_are_here_and_which_are_planned() -> None:
+    rows = dict(re.findall(r"^\| (\d\d) [^|]+ \| (yes|planned) \|", GUIDE, re.MULTILINE))
+    assert list(rows) == [f"{number:02d}" for number in range(14)]
+    assert [number for number, here in rows.items() if here == "yes"] == lab_numbers(CLONE)
+    assert f"Here today: labs {', '.join(lab_numbers(CLONE))};" in GUIDE
+
+
+def test_the_syllabus_names_the_labs_as_they_are_called() -> None:
+    for path in sorted((CLONE / "labs").glob("[0-9][0-9]-*.ipynb")):
+        if path.name in {done.name for done in (CLONE / "solutions").glob("*.ipynb")}:
+            title = re.search(r"# Lab (\d\d): (.+?)\\n", path.read_text("utf-8"))
+            assert title is not None and f"| {title[1]} {title[2]} |" in GUIDE
 
 
 def test_every_verb_it_names_exists() -> None:
