@@ -47,3 +47,9 @@ def test_every_status_and_redaction_is_explained() -> None:
 def test_every_file_of_the_project_it_names_is_there() -> None:
     for name in re.findall(r"`((?:mqlab|tests|solutions)/[\w/.]+\.py)`", GUIDE):
         assert (CLONE / name).is_file() or "NN" in name, name
+
+
+def test_the_readme_says_which_labs_are_here() -> None:
+    *most, last = lab_numbers(CLONE)
+    readme = (CLONE / "README.md").read_text("utf-8")
+    assert f"Labs {', '.join(most)} and {last} are here" in readme and "docs/instructors.md" in readme
