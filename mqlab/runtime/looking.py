@@ -66,12 +66,19 @@ class WhatHappened:
         ]
         return Table(rows, columns=["due_ms", "in_ms", "node", "kind"], title=f"upcoming at {self.now_ms}")
 
-    def timeline(self: Lab, message: str | None = None) -> Timeline:  # type: ignore[misc]
-        """The journal as a static picture, of one message (its msg_id) or of all; ``.table()`` is its text twin."""
+    def timeline(  # type: ignore[misc]
+        self: Lab, message: str | None = None, *, first_step: int = 0, last_step: int | None = None
+    ) -> Timeline:
+        """The journal (between two steps) as a static picture, of one message (its msg_id) or of all.
+
+        ``.table()`` is its text twin. A journal that dropped steps is told from where it begins.
+        """
         from mqlab.views.moments import moments
         from mqlab.views.timeline import Timeline
 
-        return Timeline(moments(self.journal, message))
+        dropped = self.journal.dropped
+        title = f"from step {dropped} on: what was before was dropped" if dropped > first_step else ""
+        return Timeline(moments(self.journal, message, first_step, last_step), title=title)
 
     def space_time(self: Lab, first_step: int = 0, last_step: int | None = None) -> Timeline:  # type: ignore[misc]
         """Every frame between two steps as an arrow from node to node."""

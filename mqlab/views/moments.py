@@ -42,17 +42,23 @@ SENTENCES: dict[str, tuple[str, str]] = {
 STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}"), "mended": ("other", "{what}")}
 MENDED = {"start": "started again", "heal": "partitions healed"}
 FRAME = "frame"
+Place = tuple[str, str, int]
 OFFSET_KINDS = ("offset.updated", "offset.committed", "offset.reset")
 
 
-def moments(journal: Journal, message: str | None = None) -> MomentsOnDemand:
-    """What happened, in order: of one message (its msg_id) from its arrival on, or of all."""
+def moments(
+    journal: Journal, message: str | None = None, first_step: int = 0, last_step: int | None = None
+) -> MomentsOnDemand:
+    """What happened between two steps, in order: of one message (its msg_id) from its arrival on, or of all."""
+    last = len(journal) - 1 if last_step is None else last_step
     choose = _Follower(message) if message is not None else _Overview()
     told = _Told(journal)
     shown_steps: set[int] = set()
     for record in journal:
         told.see(record)
         changes = [change for change in record.changes if change.kind in SENTENCES and choose(record, change)]
+        if not first_step <= record.step <= last:
+            continue
         reply = message is not None and told.is_answer(record) and record.cause in shown_steps
         if changes or reply:
             told.frame(record)
@@ -92,7 +98,7 @@ class _Overview:
             return bool(values["queue_offset"] > max(values.get("before") or 0, 0) or change.kind == "offset.reset")
         if change.kind == "pull.held":
             values = plain(values)
-            place = (values["group"], topic, values["queue_id"], values["queue_offset"])
+            place = (record.node, values["group"], topic, values["queue_id"], values["queue_offset"])
             if place in self.held or topic.startswith(RETRY_PREFIX):
                 return False
             self.held.add(place)
@@ -154,28 +160,33 @@ class _Follower:
 
     def __init__(self, msg_id: str) -> None:
         self.msg_id = msg_id
-        self.places: dict[tuple[str, int], int] = {}  # (topic, queue id) -> queue offset
+        self.places: dict[Place, int] = {}  # where its copies lie: queue -> queue offset
 
     def __call__(self, record: StepRecord, change: Change) -> bool:
         kind, values = change.kind, change.values
         if kind in OFFSET_KINDS:
-            return bool(self.places) and self._is_passed(plain(values))
+            return bool(self.places) and self._is_passed(record, plain(values))
         if values.get("msg_id") == self.msg_id:
             if kind == "message.stored":
-                self.places[values["topic"], values["queue_id"]] = values["queue_offset"]
+                self.places[_place(record, values)] = values["queue_offset"]
             return True
         if any(message["msg_id"] == self.msg_id for message in _carried(values)):
             return True
         if kind not in ("message.pulled", "message.dispatched") or not self.places:
             return False
         values = plain(values)
-        place = self.places.get((values.get("topic", ""), values.get("queue_id", -1)))
+        place = self.places.get(_place(record, values))
         return bool(place in values["queue_offsets"] if kind == "message.pulled" else place == values["queue_offset"])
 
-    def _is_passed(self, values: Mapping[str, Any]) -> bool:
-        place = self.places.get((values.get("topic", ""), values.get("queue_id", -1)))
+    def _is_passed(self, record: StepRecord, values: Mapping[str, Any]) -> bool:
+        place = self.places.get(_place(record, values))
         before = values.get("before")
         return place is not None and (before is None or before <= place) and values["queue_offset"] > place
+
+
+def _place(record: StepRecord, values: Mapping[str, Any]) -> Place:
+    """The queue that a change speaks of; a broker speaks of its own."""
+    return values.get("broker_name", record.node), values.get("topic", ""), values.get("queue_id", -1)
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:

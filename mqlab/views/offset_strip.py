@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from mqlab.views.picture import INK, MUTED, RULE, Canvas, Picture, text_pixels
+from mqlab.views.picture import INK, MUTED, PAPER, RULE, Canvas, Picture, text_pixels
 from mqlab.views.table import Row, Table, as_row
 from mqlab.views.text_width import pad, width
 
@@ -35,8 +36,15 @@ class Strip:
     broker_offset: int
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the queue holds nothing."""
+        return self.broker_offset <= self.min_offset
+
+    @property
     def words(self) -> str:
         """The strip as a sentence."""
+        if self.is_empty:
+            return "nothing stored"
         flight = self.pull_offset - self.consumer_offset
         waiting = self.broker_offset - self.pull_offset
         return f"next is {self.consumer_offset}, {flight} in flight, {waiting} waiting of {self.broker_offset}"
@@ -58,7 +66,8 @@ class OffsetStrip(Picture):
 
     def __init__(self, rows: Iterable[object], *, title: str = "") -> None:
         self._rows = [as_row(row) for row in rows]
-        self.strips = [_strip(row) for row in self._rows]
+        brokers = {_broker(row.as_dict()) for row in self._rows}
+        self.strips = [_strip(row, with_broker=len(brokers) > 1) for row in self._rows]
         self.title = title
 
     @property
@@ -75,7 +84,8 @@ class OffsetStrip(Picture):
         for strip in self.strips:
             done = strip.share(strip.consumer_offset, BAR_CHARACTERS)
             pulled = max(done, strip.share(strip.pull_offset, BAR_CHARACTERS))
-            bar = "█" * done + "▒" * (pulled - done) + "░" * (BAR_CHARACTERS - pulled)
+            rest = " " if strip.is_empty else "░"
+            bar = "█" * done + "▒" * (pulled - done) + rest * (BAR_CHARACTERS - pulled)
             lines.append(f"{pad(strip.name, names)}  {bar}  {strip.words}")
         return "\n".join(lines or ["no queues"])
 
@@ -91,7 +101,7 @@ class OffsetStrip(Picture):
             done = strip.share(strip.consumer_offset, BAR_PIXELS)
             pulled = max(done, strip.share(strip.pull_offset, BAR_PIXELS))
             canvas.text(MARGIN, y + 15, strip.name)
-            canvas.box(names, y, BAR_PIXELS, 22, WAITING, border=RULE)
+            canvas.box(names, y, BAR_PIXELS, 22, PAPER if strip.is_empty else WAITING, border=RULE)
             canvas.box(names, y, pulled, 22, FLIGHT)
             canvas.box(names, y, done, 22, DONE)
             canvas.text(names + BAR_PIXELS + 12, y + 15, strip.words, INK)
@@ -110,15 +120,20 @@ class OffsetStrip(Picture):
         return f"<OffsetStrip of {len(self.strips)} queues>"
 
 
-def _strip(row: Row) -> Strip:
+def _broker(values: dict[str, Any]) -> str:
+    return str(values.get("broker") or getattr(values.get("message_queue"), "broker_name", ""))
+
+
+def _strip(row: Row, *, with_broker: bool) -> Strip:
     values = row.as_dict()
+    broker = f" {_broker(values)}" if with_broker else ""
     queue = values.get("message_queue")
     topic = values.get("topic", getattr(queue, "topic", "?"))
     queue_id = values.get("queue_id", getattr(queue, "queue_id", "?"))
     group = f"  {values['group']}" if values.get("group") else ""
     consumer = max(int(values.get("consumer_offset") or 0), 0)
     return Strip(
-        name=f"{topic} {queue_id}{group}",
+        name=f"{topic}{broker} {queue_id}{group}",
         min_offset=int(values.get("min_offset") or 0),
         consumer_offset=consumer,
         pull_offset=max(int(values.get("pull_offset") or 0), consumer),

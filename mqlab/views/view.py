@@ -11,9 +11,12 @@ Left out: state. A view is made from facts and never changes.
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
 
 from markupsafe import Markup
+
+PAGE_PIXELS = 1_100  # what a notebook shows without shrinking it much
 
 
 class View:
@@ -35,9 +38,17 @@ class View:
 
 
 def image(svg: str, alt: str) -> Markup:
-    """An SVG picture as an ``<img>`` that notebooks keep even when they are not trusted (bare SVG is dropped there)."""
+    """An SVG picture as an ``<img>`` that notebooks keep even when they are not trusted (bare SVG is dropped there).
+
+    It shrinks to the page; one wider than PAGE_PIXELS not below 85 %, but scrolls sideways: its words stay legible.
+    """
     data = base64.b64encode(svg.encode()).decode()
-    return Markup('<img alt="{}" style="max-width:100%" src="data:image/svg+xml;base64,{}">').format(alt, data)
+    found = re.search(r'<svg[^>]* width="(\d+)', svg)
+    if found is None or int(found.group(1)) <= PAGE_PIXELS:
+        return Markup('<img alt="{}" style="max-width:100%" src="data:image/svg+xml;base64,{}">').format(alt, data)
+    least = max(int(found.group(1)) * 85 // 100, PAGE_PIXELS)
+    picture = Markup('<img alt="{}" style="max-width:100%;min-width:{}px" src="data:image/svg+xml;base64,{}">')
+    return Markup('<div style="overflow-x:auto">{}</div>').format(picture.format(alt, least, data))
 
 
 def folded_text(summary: str, text: str) -> Markup:

@@ -95,6 +95,35 @@ def test_a_failure_and_its_retry_belong_to_the_message() -> None:
     assert ("message.sent_back", "trouble") in told
 
 
+def test_one_messages_day_leaves_out_the_same_place_of_another_broker() -> None:
+    def two_brokers(lab: Lab) -> None:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        shop = lab.producer("shop", enable_trace=False)
+        billing = lab.push_consumer("billing", enable_trace=False)
+        billing.subscribe("orders", "*")
+        billing.on_messages(lambda messages, context: CONSUME_SUCCESS)
+        billing.start()
+        lab.run_for("3s")
+        for body in ("заказ", "订单"):  # entry 0 of orders 0, at each broker
+            shop.send(Message("orders", body.encode()))
+        lab.run_for("16s")
+
+    lab = play(two_brokers, seed=7, brokers=2)
+    places: list[set[str]] = [set() for _ in ids(lab)]
+    for found, msg_id in zip(places, ids(lab), strict=True):
+        found.update(moment.lane for moment in moments(lab.journal, msg_id) if moment.lane.startswith("broker"))
+    assert sorted(places, key=sorted) == [{"broker-a"}, {"broker-b"}]
+    assert len(moments(lab.journal, ids(lab)[0])) == len(moments(lab.journal, ids(lab)[1]))
+
+
+def test_a_part_of_the_day_between_two_steps(lab: Lab) -> None:
+    whole = list(moments(lab.journal))
+    middle = whole[len(whole) // 2].step
+    assert middle is not None
+    first, rest = moments(lab.journal, None, 0, middle - 1), moments(lab.journal, None, middle)
+    assert [*first, *rest] == whole and first and rest
+
+
 def test_faults_are_told() -> None:
     def broken(lab: Lab) -> None:
         day(lab)

@@ -10,7 +10,8 @@ from mqlab.views.diagram import HINT, Diagram
 from mqlab.views.offset_strip import OffsetStrip
 from mqlab.views.picture import Picture
 from mqlab.views.queue import QueueView
-from mqlab.views.timeline import LOOKS, MAX_ROWS_DRAWN, Moment, Timeline, after, duration
+from mqlab.views.timeline import LOOKS, MAX_ROWS_DRAWN, Moment, MomentsOnDemand, Timeline, after, duration
+from mqlab.views.view import image
 
 START = 1767225600000
 DAY = [
@@ -125,7 +126,7 @@ def test_long_and_empty_queues() -> None:
 def test_offset_strip_words_and_shares() -> None:
     lines = str(PICTURES[2]).splitlines()
     assert lines[1] == "orders 0  ██████████▒▒▒▒▒░░░░░░░░░░░░░░░  next is 7, 3 in flight, 10 waiting of 20"
-    assert lines[2] == "orders 1  ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  next is 0, 0 in flight, 0 waiting of 0"
+    assert lines[2] == "orders 1                                  nothing stored"
 
 
 def test_one_done_of_very_many_is_still_seen() -> None:
@@ -144,3 +145,33 @@ def test_a_diagram_is_drawn_by_whichever_program_is_there(monkeypatch: pytest.Mo
     monkeypatch.setattr("mqlab.views.diagram._drawn_by_dot", lambda source: "")
     monkeypatch.setattr("mqlab.views.diagram._drawn_by_wheel", lambda source: "<svg/>")
     assert "<img" in Diagram(["a"], [])._repr_mimebundle_()["text/html"]
+
+
+def test_a_picture_that_is_wider_than_a_page_scrolls_and_others_shrink() -> None:
+    narrow, wide = image('<svg xmlns="x" width="1100" height="5">', "a"), image('<svg width="2000" height="5">', "<b>")
+    assert narrow.startswith('<img alt="a" style="max-width:100%"')
+    assert wide.startswith('<div style="overflow-x:auto"><img alt="&lt;b&gt;" style="max-width:100%;min-width:1700px"')
+
+
+def test_strips_of_several_brokers_name_them_and_an_empty_queue_says_so() -> None:
+    rows = [
+        {"topic": "订单", "broker": broker, "queue_id": 0, "broker_offset": most, "consumer_offset": 0}
+        for broker, most in (("broker-a", 0), ("broker-b", 2))
+    ]
+    lines = str(OffsetStrip(rows)).splitlines()
+    assert lines[0].startswith("订单 broker-a 0") and lines[0].endswith("nothing stored") and "░" not in lines[0]
+    assert lines[1].startswith("订单 broker-b 0") and lines[1].endswith("2 waiting of 2")
+    assert "nothing stored" in OffsetStrip(rows).svg()
+
+
+def test_a_picture_of_a_long_day_makes_only_the_moments_it_draws() -> None:
+    made: list[int] = []
+
+    def make(number: int) -> Moment:
+        made.append(number)
+        return Moment(number, "broker-a", "x", "заказ")
+
+    timeline = Timeline(MomentsOnDemand(range(1_000_000), make, ["broker-a"]))
+    assert "1000000" in str(timeline) and timeline.html() and len(timeline.table().html()) < 50_000
+    assert len(made) < 2_000
+    assert timeline.table()[999_999].now_ms == 999_999
