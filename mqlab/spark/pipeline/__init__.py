@@ -17,7 +17,8 @@ Mirrors: nothing in RocketMQ; its console asks one broker one question at a time
 Left out: writing anywhere but to paths that the driver sees.
 """
 
-from mqlab.spark.pipeline.job import STEPS, run
+from mqlab.spark.pipeline.following import Follow
+from mqlab.spark.pipeline.job import STEPS, run, step_named
 from mqlab.spark.pipeline.listener_calls import deliveries
 from mqlab.spark.pipeline.log_units import offsets, raw, snapshot, trace_raw
 from mqlab.spark.pipeline.message_kinds import messages
@@ -25,5 +26,6 @@ from mqlab.spark.pipeline.message_life import life, readers
 from mqlab.spark.pipeline.trace_entries import trace
 
 __all__ = [
-    "STEPS", "deliveries", "life", "messages", "offsets", "raw", "readers", "run", "snapshot", "trace", "trace_raw",
+    "STEPS", "Follow", "deliveries", "life", "messages", "offsets", "raw", "readers", "run", "snapshot", "step_named",
+    "trace", "trace_raw",
 ]  # fmt: skip

@@ -43,6 +43,7 @@ from mqlab.spark.pipeline.trace_entries import trace
 
 MANIFEST, LOCK, UNFINISHED = "pipeline.json", ".lock", ".unfinished"
 FORMAT = 1
+STREAMED = ("messages", "trace")  # the first steps
 MOST_STRETCHES = 300
 STRETCHES_MS = [1_000 * seconds for seconds in (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)]
 SHUFFLE_BYTES = 96 << 20  # of the log, to one partition of a shuffle
@@ -146,12 +147,12 @@ def run(
     or of other stores, StoreError while another run works in it.
     """
     folder = Path(out)
-    first = list(STEPS).index(_step_named(start)) if start else len(STEPS)
-    with _held(folder):
-        work = _begin(stores, folder, spark, anew=first == 0)
-        names = list(STEPS)
+    names = list(STEPS)
+    first = names.index(step_named(start)) if start else len(names)
+    with held(folder):
+        work = _begin(stores, folder, spark, first)
         missing = [at for at, step in enumerate(STEPS.values()) if not (folder / step.folder).is_dir()]
-        if work.streamed:
+        if work.streamed:  # they have grown since
             missing.append(names.index("deliveries"))
         _forget(work, names[min([first, *missing]) :])
         for name in names:
@@ -161,11 +162,12 @@ def run(
                 tell(name, work.done[name])
             if name == "messages" and work.span_ms == (0, 0):
                 work.span_ms = _span(work.read("messages"))
-                _save(work)
+                save(work)
         return work.done
 
 
-def _step_named(name: str) -> str:
+def step_named(name: str) -> str:
+    """The step that a user means. Raises UsageError when there is none of that name."""
     if name == "facts":
         return FACTS[0]
     if name not in STEPS:
@@ -176,7 +178,7 @@ def _step_named(name: str) -> str:
 
 
 @contextlib.contextmanager
-def _held(folder: Path) -> Iterator[None]:
+def held(folder: Path) -> Iterator[None]:
     """The folder, made if need be, for this run alone."""
     ours = (folder / MANIFEST).exists() or (folder / LOCK).exists()
     if folder.exists() and (not folder.is_dir() or (not ours and any(folder.iterdir()))):
@@ -192,36 +194,55 @@ def _held(folder: Path) -> Iterator[None]:
         yield
 
 
-def _begin(stores: StorePath | Sequence[StorePath], folder: Path, spark: SparkSession | None, anew: bool) -> Work:
+def _begin(stores: StorePath | Sequence[StorePath], folder: Path, spark: SparkSession | None, first: int) -> Work:
     """The work as an earlier run left it, or from the start: then the stores' ends of this moment count."""
-    now = snapshot(stores)
-    saved = _saved(folder)
-    if saved is not None:
-        before = [Extent(Store(**each["store"]), each["start"], each["end"]) for each in saved["stores"]]
-        if [each.store for each in before] != [each.store for each in now]:
-            raise UsageError(
-                f"{folder} holds what was made of {', '.join(each.store.directory for each in before)}",
-                hint="give other stores another --out",
-            )
+    now, before = snapshot(stores), saved(folder)
+    if before is not None:
+        check_stores(folder, before, now)
+        if before["streamed"]:
+            _check_streamed(folder, first)
     if spark is None:
         from mqlab.spark.session import session
 
         spark = session()
-    begun = saved is not None and (folder / STEPS["messages"].folder).is_dir() and not anew
-    if saved is None or not begun:
-        work = Work(spark, folder, now)
-    else:
-        done = {name: numbers for name, numbers in saved["steps"].items() if name in STEPS}
-        work = Work(spark, folder, before, tuple(saved["span_ms"]), done, saved["streamed"])
+    work = Work(spark, folder, now)
+    if before is not None and before["streamed"]:
+        work.streamed = True
+    elif before is not None and (folder / STEPS["messages"].folder).is_dir() and first > 0:
+        work.extents = [Extent(Store(**each["store"]), each["start"], each["end"]) for each in before["stores"]]
+        work.span_ms = (before["span_ms"][0], before["span_ms"][1])
+        work.done = {name: numbers for name, numbers in before["steps"].items() if name in STEPS}
     cores = spark.sparkContext.defaultParallelism
     size = sum(extent.end - extent.start for extent in work.extents)
     spark.conf.set("spark.sql.shuffle.partitions", max(2 * cores, -(-size // SHUFFLE_BYTES)))
     shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
-    _save(work)
+    save(work)
     return work
 
 
-def _saved(folder: Path) -> dict[str, Any] | None:
+def _check_streamed(folder: Path, first: int) -> None:
+    """Raise UsageError when tables of a stream are missing, or when a run is to make them."""
+    there = all((folder / STEPS[name].folder).is_dir() for name in STREAMED)
+    if not there or first < len(STREAMED):
+        more = "" if there else ", which has written nothing yet"
+        raise UsageError(
+            f"{' and '.join(STREAMED)} in {folder} are a stream's{more}",
+            hint="'mqlab spark run --stream' makes them; --from deliveries makes the rest anew",
+        )
+
+
+def check_stores(folder: Path, before: dict[str, Any], now: Sequence[Extent]) -> None:
+    """Raise UsageError when an output was made of other stores."""
+    stores = [Store(**each["store"]) for each in before["stores"]]
+    if stores != [extent.store for extent in now]:
+        raise UsageError(
+            f"{folder} holds what was made of {', '.join(store.directory for store in stores)}",
+            hint="give other stores another --out",
+        )
+
+
+def saved(folder: Path) -> dict[str, Any] | None:
+    """The manifest of an earlier run or stream, None without. Raises UsageError when it is not for this version."""
     path = folder / MANIFEST
     if not path.exists():
         return None
@@ -237,7 +258,7 @@ def _saved(folder: Path) -> dict[str, Any] | None:
     return saved
 
 
-def _save(work: Work) -> None:
+def save(work: Work) -> None:
     """Write the manifest: beside, then moved, so that it is never half there."""
     told = {
         "format": FORMAT,
@@ -262,7 +283,7 @@ def _forget(work: Work, names: Sequence[str]) -> None:
             folder.replace(aside)
             shutil.rmtree(aside)
         work.done.pop(name, None)
-    _save(work)
+    save(work)
 
 
 def _make(work: Work, step: Step) -> None:
@@ -271,14 +292,14 @@ def _make(work: Work, step: Step) -> None:
     unfinished, final = work.out / UNFINISHED / step.name, work.out / step.folder
     try:
         step.make(work).write.mode("overwrite").parquet(str(unfinished))
-    except KeyboardInterrupt:
-        work.spark.sparkContext.cancelAllJobs()
+    except BaseException:  # Ctrl-C too
+        shutil.rmtree(unfinished, ignore_errors=True)
         raise
     final.parent.mkdir(exist_ok=True)
     unfinished.replace(final)
     seconds = round(time.monotonic() - began, 2)
     work.done[step.name] = {"seconds": seconds, "rows": rows_in(final)}
-    _save(work)
+    save(work)
 
 
 def rows_in(folder: Path) -> int:

@@ -41,7 +41,7 @@ QUEUES = table(
 )
 KEYS = table(
     """
-    time window_start: when the window begins
+    time window_start, window_end
     string broker_name, topic, message_key
     long messages
     double share: of the window's messages of the topic at this broker
@@ -102,6 +102,7 @@ def keys(messages: DataFrame, day_ms: int) -> DataFrame:
         .join(F.broadcast(hot), [*place, "message_key"])
         .join(F.broadcast(sent), place)
         .join(F.broadcast(everywhere), ["broker_name", "topic"])
+        .withColumn("window_end", F.col("window_start") + F.make_dt_interval(secs=F.lit(day_ms / KEY_WINDOWS / 1000)))
         .withColumn("share", F.col("messages") / F.col("sent"))
         .withColumn("share_of_day", F.col("in_day") / F.col("sent_in_day"))
     )

@@ -241,13 +241,13 @@ def hot_keys(keys: DataFrame) -> DataFrame:
     """Keys with far more of a window than of the day."""
     hot = keys.where(f"messages >= {ENOUGH} AND share >= {KEY_SHARE} AND share >= {KEY_TIMES_ITS_DAY} * share_of_day")
     found = hot.groupBy("topic", "broker_name", "message_key").agg(
-        F.min("window_start").alias("since"), F.sum("messages").alias("messages"), F.max("share").alias("share"),
-        F.max("share_of_day").alias("of_day"),
+        F.min("window_start").alias("since"), F.max("window_end").alias("until"), F.sum("messages").alias("messages"),
+        F.max("share").alias("share"), F.max("share_of_day").alias("of_day"),
     )  # fmt: skip
     told = F.format_string("up to %.0f %% of a window's messages have this key, of the day's %.1f %%",
                            F.col("share") * 100, F.col("of_day") * 100)  # fmt: skip
     return _rows(found, "hot key", told, topic="topic", broker_name="broker_name", subject="message_key", since="since",
-                 messages="messages")  # fmt: skip
+                 until="until", messages="messages")  # fmt: skip
 
 
 def hot_queues(queues: DataFrame) -> DataFrame:

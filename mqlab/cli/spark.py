@@ -1,0 +1,99 @@
+"""`mqlab spark run` and `mqlab spark report`: from stores to tables of facts, from those to a page.
+
+Mirrors: nothing in RocketMQ; spark-submit for one job that is always the same. Lab 11.
+
+    mqlab spark run stores --out out                      every step, resumed where an earlier run stopped
+    mqlab spark run stores --out out --from life          ... from one step on anew
+    mqlab spark run stores --out out --stream             follow stores that are being written, until Ctrl-C
+    mqlab spark report out --out report.html              the page; starts no Spark
+
+Left out: clusters whose workers do not see the stores and --out under the same paths.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.group()
+def spark() -> None:
+    """Look at stores with Spark: run the pipeline, write the report.
+
+    Example:  mqlab spark run stores --out out && mqlab spark report out --out report.html
+    """
+
+
+@spark.command(epilog="Example:  mqlab spark run stores --out out --master 'local[4]'")
+@click.argument("directory", type=FOLDER)
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder, or an earlier run's."
+)
+@click.option("--master", help="Spark's master. Default: MQLAB_SPARK_MASTER, else local[*].")
+@click.option("--memory", help="Heap of the driver, which does all the work when local. Default: 2g.")
+@click.option(
+    "--from", "start", metavar="STEP", help="Make this step and all after it anew; 'facts' for the small tables."
+)
+@click.option("--stream", is_flag=True, help="Follow the stores until Ctrl-C: messages and trace only.")
+@click.option("--available-now", is_flag=True, help="With --stream: what is there now, then end.")
+def run(
+    directory: Path,
+    out: Path,
+    master: str | None,
+    memory: str | None,
+    start: str | None,
+    stream: bool,
+    available_now: bool,
+) -> None:
+    """Make tables of messages, deliveries, lives and facts of the store in DIRECTORY, or of all stores in it.
+
+    A step's table is there whole or not at all. Interrupted and called again, it goes on where it stopped.
+    """
+    from mqlab.errors import UsageError
+    from mqlab.spark import session
+    from mqlab.spark.pipeline import STEPS, Follow, run, step_named
+
+    if stream and start:
+        raise UsageError("--from is for a run, and --stream follows", hint="leave one out")
+    if available_now and not stream:
+        raise UsageError("--available-now says how long to follow", hint="give --stream too")
+    if start:
+        step_named(start)
+    settings: dict[str, Any] = {"spark.driver.memory": memory} if memory else {}
+    started = session(master, app_name="mqlab spark run", **settings)
+    if stream:
+        follow = Follow(directory, out, spark=started, available_now=available_now)
+        click.echo(f"following {directory}; Ctrl-C ends it" if not available_now else f"reading {directory}", err=True)
+        follow.wait(tell=lambda name, rows: click.echo(f"{name}: {rows:,} rows", err=True))
+        click.echo(f"next:  mqlab spark run {directory} --out {out}", err=True)
+        return
+    number = {name: at for at, name in enumerate(STEPS, start=1)}
+
+    def tell(step: str, numbers: dict[str, float]) -> None:
+        if numbers:
+            click.echo(f"{numbers['rows']:,} rows, {numbers['seconds']:.1f} s", err=True)
+        else:
+            click.echo(f"[{number[step]}/{len(STEPS)}] {step}: ", nl=False, err=True)
+
+    try:
+        done = run(directory, out, spark=started, start=start, tell=tell)
+    except KeyboardInterrupt:
+        click.echo(f"\nstopped; finished steps are kept, the same command goes on (in {out})", err=True)
+        raise click.exceptions.Exit(130) from None
+    seconds = sum(numbers["seconds"] for numbers in done.values())
+    click.echo(f"{len(done)} tables in {out}, {seconds:.0f} s in all; next:  mqlab spark report {out}", err=True)
+
+
+@spark.command(epilog="Example:  mqlab spark report out --out report.html")
+@click.argument("directory", type=FOLDER)
+@click.option("--out", default="report.html", show_default=True, type=click.Path(dir_okay=False, path_type=Path),
+              help="The page to write.")  # fmt: skip
+def report(directory: Path, out: Path) -> None:
+    """Write the page about a run whose output is DIRECTORY: one HTML file that opens anywhere."""
+    from mqlab.spark.report import write_report
+
+    click.echo(write_report(directory, out))

@@ -1,0 +1,123 @@
+"""The first two steps as streams: messages and trace of stores that are being written, into the tables of a run.
+
+Mirrors: a consumer group of the log itself; Spark's checkpoint keeps its offsets. Lab 12.
+
+    stores ──stream──> messages ──> out/messages      out/.checkpoints/messages: how far it has come
+           ──stream──> trace ─────> out/trace         exactly once: killed and called again, it goes on there
+    run("stores", "out")  makes the other tables of what is there; they are made anew each time
+
+Left out: deliveries and lives as streams: a call that never came back would have to be waited for without an end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from mqlab.arrow.stores import StorePath, find_stores
+from mqlab.errors import StoreError, UsageError
+from mqlab.spark.pipeline.job import Work, check_stores, held, save, saved
+from mqlab.spark.pipeline.log_units import PLAIN, TRACE_COLUMNS, snapshot
+from mqlab.spark.pipeline.message_kinds import messages
+from mqlab.spark.pipeline.trace_entries import trace
+from mqlab.wire import names
+
+CHECKPOINTS = ".checkpoints"
+POLL_SECONDS = 1
+EVERY = "2 seconds"
+
+
+class Follow:
+    """Two queries that write ``out/messages`` and ``out/trace`` as the stores grow; ``stop()`` or ``wait()`` ends them.
+
+    ``available_now``: they end by themselves when they have read what was there as they began. Raises UsageError for
+    an output that is not a stream's or of other stores, StoreError while another run works in it.
+    """
+
+    def __init__(
+        self,
+        stores: StorePath | Sequence[StorePath],
+        out: StorePath,
+        *,
+        spark: SparkSession,
+        available_now: bool = False,
+    ) -> None:
+        self._out = Path(out)
+        self._exit = ExitStack()
+        self._exit.enter_context(held(self._out))
+        try:
+            self._note(stores, spark)
+            directories = [store.directory for store in find_stores(stores)]
+            units = _stream(spark, directories, (*PLAIN, "properties"))
+            told = _stream(spark, directories, TRACE_COLUMNS, names.TRACE_TOPIC)
+            self.queries = {
+                "messages": self._start("messages", messages(units), available_now),
+                "trace": self._start("trace", trace(told), available_now),
+            }
+        except BaseException:
+            self._exit.close()
+            raise
+
+    def _note(self, stores: StorePath | Sequence[StorePath], spark: SparkSession) -> None:
+        """Write down that this output is a stream's, and of which stores."""
+        now, before = snapshot(stores), saved(self._out)
+        if before is not None:
+            check_stores(self._out, before, now)
+            if not before["streamed"]:
+                raise UsageError(
+                    f"{self._out} was made by a run, not by a stream", hint="give the stream another --out"
+                )
+        save(Work(spark, self._out, now, streamed=True))
+
+    def _start(self, name: str, frame: DataFrame, available_now: bool) -> StreamingQuery:
+        trigger: dict[str, Any] = {"availableNow": True} if available_now else {"processingTime": EVERY}
+        checkpoint = str(self._out / CHECKPOINTS / name)
+        writer = frame.writeStream.format("parquet").option("checkpointLocation", checkpoint).queryName(name)
+        return writer.trigger(**trigger).start(str(self._out / name))
+
+    def wait(self, tell: Callable[[str, int], None] = lambda name, rows: None) -> None:
+        """Until they end, or Ctrl-C; ``tell`` hears of each batch. Raises StoreError when one fails."""
+        told: dict[str, int] = {}
+        try:
+            while any(query.isActive for query in self.queries.values()):
+                for name, query in self.queries.items():
+                    query.awaitTermination(POLL_SECONDS)
+                    self._tell(name, query, told, tell)
+            for name, query in self.queries.items():
+                query.awaitTermination()
+                self._tell(name, query, told, tell)
+        except KeyboardInterrupt:
+            pass
+        except StreamingQueryException as error:
+            raise StoreError(
+                f"the stream failed: {error}", hint="call it again; it goes on where it stopped"
+            ) from error
+        finally:
+            self.stop()
+
+    def _tell(self, name: str, query: StreamingQuery, told: dict[str, int], tell: Callable[[str, int], None]) -> None:
+        for progress in query.recentProgress:
+            batch = int(progress["batchId"])
+            if batch > told.get(name, -1) and int(progress["numInputRows"]):
+                told[name] = batch
+                tell(name, int(progress["numInputRows"]))
+
+    def stop(self) -> None:
+        """End both; batches that were not finished are done again next time."""
+        for query in self.queries.values():
+            query.stop()
+        self._exit.close()
+
+
+def _stream(spark: SparkSession, stores: Sequence[str], columns: Sequence[str], topic: str | None = None) -> DataFrame:
+    reader = spark.readStream.format("rocketmq").option("columns", ",".join(columns))
+    if topic:
+        reader = reader.option("topic", topic)
+    return reader.option("paths", json.dumps(list(stores))).load()

@@ -1,0 +1,12 @@
+"""A day of traffic as one HTML page: what a run of the pipeline left, for people.
+
+Mirrors: RocketMQ's dashboard, as something to keep. Lab 11 ends with it.
+
+    write_report("out", "report.html")      of mqlab.spark.pipeline's output; no Spark is started
+
+Left out: anything live.
+"""
+
+from mqlab.spark.report.page import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,229 @@
+"""Pictures of the report: SVG without scripts, in the page's own colours, so that they follow light and dark.
+
+Mirrors: nothing in RocketMQ; its dashboard draws with a library in the browser. The report page of Lab 11.
+
+    over_time   lines, or areas on each other, over the day        spans   bars from a time to a time
+    bars        level bars, each in parts                          heat    a cell a queue, darker for more
+
+A line's name stands at its end, dashes and order say what colours say; every part has its value as a title.
+Left out: text as table: every picture stands above one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from mqlab.spark.report.scales import Scale, Writer, count_text, linear, time_text, time_ticks
+
+LEFT, RIGHT, TOP, BOTTOM = 58, 116, 14, 24
+CHARACTER = 6.6
+COLOURS = 7  # the last is for what is not known
+DASHES = ("", "6 3", "2 3")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line: what it is called, and (ms, value) by time; a value is None where there was nothing."""
+
+    name: str
+    points: Sequence[tuple[int, float | None]]
+    colour: int = 0
+    dash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The room of a picture: from when to when, how wide and high, and its value axis."""
+
+    start_ms: int
+    end_ms: int
+    scale: Scale
+    write: Writer = count_text
+    width: int = 1040
+    height: int = 200
+    right: int = RIGHT  # room for the names of the lines
+
+    def x(self, time_ms: float) -> float:
+        """Pixels from the left."""
+        return LEFT + (time_ms - self.start_ms) / max(self.end_ms - self.start_ms, 1) * (self.width - LEFT - self.right)
+
+    def y(self, value: float) -> float:
+        """Pixels from the top."""
+        return TOP + (1 - min(self.scale.part(value), 1)) * (self.height - TOP - BOTTOM)
+
+
+def _svg(width: int, height: int, alt: str, parts: Sequence[str]) -> Markup:
+    return Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
+        width, height, alt, Markup("".join(parts))
+    )
+
+
+def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
+    return f'<text x="{x:.0f}" y="{y:.0f}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _time_axis(frame: Frame) -> list[str]:
+    ticks, step = time_ticks(frame.start_ms, frame.end_ms)
+    bottom = frame.height - BOTTOM
+    parts = []
+    for tick in ticks:
+        x = frame.x(tick)
+        parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>')
+        parts.append(_text(x, bottom + 16, time_text(tick, step), "tick", "middle"))
+    return parts
+
+
+def _axes(frame: Frame) -> list[str]:
+    parts = _time_axis(frame)
+    for tick in frame.scale.ticks:
+        y = frame.y(tick)
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{frame.width - frame.right}"/>')
+        parts.append(_text(LEFT - 6, y + 4, frame.write(tick), "tick", "end"))
+    return parts
+
+
+def _names(frame: Frame, named: Sequence[tuple[str, int, float]]) -> list[str]:
+    """Names beside the right edge, moved apart where they would cover each other."""
+    parts, lowest = [], float(TOP)
+    for name, colour, y in sorted(named, key=lambda each: each[2]):
+        lowest = max(y + 4, lowest + 12)
+        most = int((frame.right - 10) / CHARACTER)
+        shown = name if len(name) <= most else name[: most - 1] + "…"
+        parts.append(_text(frame.width - frame.right + 8, lowest, shown, f"name t{colour % COLOURS}"))
+    return parts
+
+
+def lines(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
+    """One line a series, broken where it has no value."""
+    parts, named = _axes(frame), []
+    for one in series:
+        runs: list[list[tuple[float, float]]] = [[]]
+        for time_ms, value in one.points:
+            if value is None:
+                runs.append([])
+            else:
+                runs[-1].append((frame.x(time_ms), frame.y(value)))
+        dash = f' stroke-dasharray="{one.dash}"' if one.dash else ""
+        for run in filter(None, runs):
+            if len(run) == 1:
+                parts.append(
+                    f'<circle class="f{one.colour % COLOURS}" cx="{run[0][0]:.1f}" cy="{run[0][1]:.1f}" r="2"/>'
+                )
+                continue
+            path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in run)
+            parts.append(f'<path class="line s{one.colour % COLOURS}" d="{path}"{dash}/>')
+        last = next((y for run in reversed(runs) for x, y in reversed(run)), None)
+        if last is not None and one.name:
+            named.append((one.name, one.colour, last))
+    return _svg(frame.width, frame.height, alt, [*parts, *_names(frame, named)])
+
+
+def areas(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
+    """Series on each other, the first at the bottom; all have the same times, a missing value counts as 0."""
+    parts, named = _axes(frame), []
+    floor = [0.0] * (len(series[0].points) if series else 0)
+    for one in series:
+        top = [low + (value or 0) for low, (_, value) in zip(floor, one.points, strict=True)]
+        xs = [frame.x(time_ms) for time_ms, _ in one.points]
+        up = "L".join(f"{x:.1f} {frame.y(value):.1f}" for x, value in zip(xs, top, strict=True))
+        back = "L".join(f"{x:.1f} {frame.y(v):.1f}" for x, v in reversed(list(zip(xs, floor, strict=True))))
+        total = count_text(sum(value or 0 for _, value in one.points))
+        parts.append(
+            f'<path class="area f{one.colour % COLOURS}" d="M{up}L{back}Z">'
+            f"<title>{escape(one.name)}: {total}</title></path>"
+        )
+        middle = len(xs) * 3 // 4
+        if xs and one.name:
+            named.append((one.name, one.colour, frame.y((floor[middle] + top[middle]) / 2)))
+        floor = top
+    return _svg(frame.width, frame.height, alt, [*parts, *_names(frame, named)])
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that lasted from a time to a time; None: it is not known or still lasts."""
+
+    name: str
+    start_ms: int | None
+    end_ms: int | None
+    told: str
+    colour: int = 0
+
+
+def spans(start_ms: int, end_ms: int, rows: Sequence[Span], alt: str, width: int = 1040) -> Markup:
+    """A row each; one without times has its name and a line through the day."""
+    label, row_height = 250, 26
+    height = TOP + row_height * len(rows) + BOTTOM
+    room = Frame(start_ms, end_ms, linear(1), width=width, height=height)
+
+    def x(time_ms: int) -> float:
+        inside = min(max(time_ms, start_ms), end_ms)
+        return label + (inside - start_ms) / max(end_ms - start_ms, 1) * (width - label - 16)
+
+    ticks, step = time_ticks(room.start_ms, room.end_ms)
+    parts = []
+    for tick in ticks:
+        parts.append(f'<path class="grid" d="M{x(tick):.1f} {TOP}V{height - BOTTOM}"/>')
+        parts.append(_text(x(tick), height - 8, time_text(tick, step), "tick", "middle"))
+    for number, row in enumerate(rows):
+        middle = TOP + row_height * number + row_height // 2
+        most = int((label - 12) / CHARACTER)
+        shown = row.name if len(row.name) <= most else row.name[: most - 1] + "…"
+        parts.append(_text(label - 10, middle + 4, shown, "", "end"))
+        if row.start_ms is None:
+            parts.append(f'<path class="grid" d="M{label} {middle}H{width - 16}" stroke-dasharray="2 5"/>')
+            continue
+        left = x(row.start_ms)
+        right = x(end_ms if row.end_ms is None else row.end_ms)
+        parts.append(
+            f'<rect class="f{row.colour % COLOURS}" x="{left:.1f}" y="{middle - 7}" width="{max(right - left, 4):.1f}" '
+            f'height="14" rx="3"><title>{escape(row.told)}</title></rect>'
+        )
+    return _svg(width, height, alt, parts)
+
+
+def bars(
+    rows: Sequence[tuple[str, Sequence[tuple[float, int, str]], str]], alt: str, width: int = 1040, label: int = 200
+) -> Markup:
+    """Level bars: (name, parts of (value, colour, what), text at its end); the longest takes the whole width."""
+    row_height, end = 26, 150
+    longest = max((sum(value for value, _, _ in parts) for _, parts, _ in rows), default=0) or 1
+    drawn = []
+    for number, (name, values, text) in enumerate(rows):
+        y = 6 + row_height * number
+        most = int((label - 12) / CHARACTER)
+        drawn.append(_text(label - 10, y + 14, name if len(name) <= most else name[: most - 1] + "…", "", "end"))
+        at = float(label)
+        for value, colour, what in values:
+            long = value / longest * (width - label - end)
+            if long > 0:
+                drawn.append(
+                    f'<rect class="f{colour % COLOURS}" x="{at:.1f}" y="{y + 2}" width="{max(long, 1):.1f}" '
+                    f'height="16">'
+                    f"<title>{escape(what)}: {count_text(value)}</title></rect>"
+                )
+            at += long
+        drawn.append(_text(at + 8, y + 14, text, "tick"))
+    return _svg(width, 12 + row_height * len(rows), alt, drawn)
+
+
+def heat(rows: Sequence[tuple[str, Sequence[tuple[str, float, str]]]], alt: str, width: int = 1040) -> Markup:
+    """Cells: (row name, cells of (text, share of the fullest from 0 to 1, told)); the number stands in the cell."""
+    label, cell_height = 120, 30
+    columns = max((len(cells) for _, cells in rows), default=1) or 1
+    cell = min((width - label) / columns, 90)
+    parts = []
+    for number, (name, cells) in enumerate(rows):
+        y = 4 + (cell_height + 3) * number
+        parts.append(_text(label - 10, y + 19, name, "", "end"))
+        for column, (text, share, told) in enumerate(cells):
+            x = label + cell * column
+            parts.append(
+                f'<rect class="heat" x="{x:.1f}" y="{y}" width="{cell - 3:.1f}" height="{cell_height}" rx="3" '
+                f'fill-opacity="{0.08 + 0.72 * min(max(share, 0), 1):.2f}"><title>{escape(told)}</title></rect>'
+            )
+            parts.append(_text(x + (cell - 3) / 2, y + 19, text, "cell", "middle"))
+    return _svg(width, 8 + (cell_height + 3) * len(rows), alt, parts)

@@ -1,0 +1,203 @@
+"""The rest of the report's sections: failures, repeated deliveries, listeners, queues, keys, producers, lag, the run.
+
+Mirrors: the pages of RocketMQ's dashboard for a whole day at once. Lab 11.
+
+    failures  again  listeners  queues  keys  producers  lag  source
+
+Left out: anything that needs a second look at the messages; the page says where to look.
+"""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from mqlab.spark.report import charts as c
+from mqlab.spark.report.scales import bytes_text, count_text, duration_text, linear
+from mqlab.spark.report.sections import (
+    CAUSES,
+    HALF,
+    NO_NAMES,
+    SMALL,
+    Section,
+    duration,
+    figure,
+    key,
+    moment,
+    number,
+    stretches,
+    table,
+    text,
+)
+from mqlab.spark.report.tables import Facts
+
+FEW = 12
+
+
+def failures(facts: Facts) -> Section:
+    """Failed calls over time, a small picture a group that has any; dead letters in the table."""
+    frame = facts["calls"]
+    dead = facts["groups"].groupby("consumer_group")["dead"].sum()
+    pictures, rows = [], []
+    times = stretches(facts)
+    for group in sorted({*frame["consumer_group"], *dead[dead > 0].index}):
+        mine = frame[frame["consumer_group"] == group].groupby("stretch")[
+            ["calls", "failures", "no_results", "retries"]
+        ]
+        sums = mine.sum()
+        total = sums.sum()
+        if total["failures"] > 0:
+            most = float(sums["failures"].max())
+            room = c.Frame(times[0], times[-1], linear(most), width=HALF, height=SMALL, right=NO_NAMES)
+            series = [c.Series("", [(t, float(sums["failures"].get(t, 0))) for t in times], 4)]
+            alt = f"failed calls of {group} over the day; at most {count_text(most)} in a stretch"
+            caption = f"{group}: failed calls in {duration_text(facts.stretch_ms)}"
+            pictures.append(figure(caption, c.areas(room, series, alt), "half"))
+        share = total["failures"] / total["calls"] if total["calls"] else 0
+        rows.append((group, number(total["calls"]), number(total["failures"]), f"{share:.2%}", number(total["retries"]),
+                     number(total["no_results"]), number(dead.get(group, 0))))  # fmt: skip
+    columns = [("group", "text"), ("calls", "number"), ("failed", "number"), ("share", "number"),
+               ("with a retried message", "number"), ("never came back", "number"),
+               ("dead letters", "number")]  # fmt: skip
+    told = "Calls of listeners with one message each, by when they began; dead letters are units in %DLQ% topics."
+    return Section("failures", "Failures, retries, dead letters", told, pictures, table(columns, rows, "no call"))
+
+
+def again(facts: Facts) -> Section:
+    """Deliveries more than one a message, by cause."""
+    frame = facts["duplicates"]
+    bars, rows = [], []
+    for group in sorted(set(frame["consumer_group"])):
+        mine = frame[frame["consumer_group"] == group]
+        sums = mine.groupby("cause")["deliveries"].sum()
+        parts = [(float(sums.get(cause, 0)), colour, told) for cause, (told, colour) in CAUSES.items()]
+        bars.append((group, parts, count_text(sum(value for value, _, _ in parts))))
+        rows += [(group, row.topic, CAUSES[row.cause][0], number(row.messages), number(row.deliveries))
+                 for row in mine.sort_values("deliveries", ascending=False).itertuples()]  # fmt: skip
+    columns = [("group", "text"), ("topic", "text"), ("cause", "text"), ("messages", "number"),
+               ("deliveries", "number")]  # fmt: skip
+    told = "Deliveries after the first, each put down to one cause. Only the first cause is what a retry is for."
+    picture = c.bars(bars, "repeated deliveries of each group, by cause")
+    pictures = [figure(key(CAUSES.values()), picture)] if bars else []
+    return Section("again", "Delivered again, and why", told, pictures, table(columns, rows, "every message came once"))
+
+
+def listeners(facts: Facts) -> Section:
+    """Clients, slow ones first, and the calls that took longest."""
+    frame = facts["calls"]
+    sums = frame.groupby(["consumer_group", "client"])[["calls", "failures", "no_results", "busy_ms"]].sum()
+    sums["mean_ms"] = sums["busy_ms"] / sums["calls"].clip(lower=1)
+    worst = frame.groupby(["consumer_group", "client"])["p99_cost_ms"].max()
+    rows = [
+        (group, client, number(row["calls"]), duration(row["mean_ms"]), duration(worst[group, client]),
+         number(row["failures"]), number(row["no_results"]))
+        for (group, client), row in sums.sort_values("mean_ms", ascending=False).iterrows()
+    ]  # fmt: skip
+    columns = [("group", "text"), ("client", "text"), ("calls", "number"), ("a call takes", "number"),
+               ("p99, at worst", "number"), ("failed", "number"), ("never came back", "number")]  # fmt: skip
+    slow = [
+        (row.consumer_group, row.client, text(row.keys), text(row.msg_id), number(row.retry_times), moment(row.started),
+         duration(row.cost_ms), row.status)
+        for row in facts["slowest"].head(FEW).itertuples()
+    ]  # fmt: skip
+    slow_columns = [("group", "text"), ("client", "text"), ("keys", "text"), ("message", "code"), ("retries", "number"),
+                    ("began", "text"), ("took", "number"), ("result", "text")]  # fmt: skip
+    both = Markup("{}<h3>The longest calls</h3>{}").format(
+        table(columns, rows, "no call"), table(slow_columns, slow, "no call")
+    )
+    told = "Where the trace came from, slowest first. A call that never came back was killed, or is still running."
+    return Section("listeners", "Listeners", told, [], both)
+
+
+def queues(facts: Facts) -> Section:
+    """How evenly the queues of each user topic fill."""
+    frame = facts["queues"]
+    mine = frame[frame["kind"] == "normal"]
+    pictures = []
+    for topic in mine.groupby("topic")["messages"].sum().sort_values(ascending=False).index[:4]:
+        heat = []
+        its = mine[mine["topic"] == topic]
+        most = its["messages"].max()
+        for broker in sorted(set(its["broker_name"])):
+            cells = [
+                (count_text(row.messages), row.messages / most,
+                 f"{broker} queue {row.queue_id}: {count_text(row.messages)} messages, {row.skew:.2f} times its share")
+                for row in its[its["broker_name"] == broker].sort_values("queue_id").itertuples()
+            ]  # fmt: skip
+            heat.append((broker, cells))
+        pictures.append(figure(f"{topic}: messages of each queue", c.heat(heat, f"messages of each queue of {topic}")))
+    rows = [
+        (row.topic, row.broker_name, str(row.queue_id), number(row.messages), bytes_text(row.bytes), f"{row.share:.1%}",
+         f"{row.skew:.2f}", f"{row.min_offset:,} – {row.max_offset:,}")
+        for row in frame.sort_values("messages", ascending=False).itertuples()
+    ]  # fmt: skip
+    columns = [("topic", "text"), ("broker", "text"), ("queue", "number"), ("messages", "number"), ("bytes", "number"),
+               ("share", "number"), ("times its share", "number"), ("offsets", "number")]  # fmt: skip
+    told = (
+        "Darker is fuller. Times its share: 1 when all queues of the topic are alike. System topics are in the table."
+    )
+    return Section("queues", "Queues", told, pictures, table(columns, rows, "no queue"))
+
+
+def keys(facts: Facts) -> Section:
+    """The keys with most of a window's messages."""
+    frame = facts["keys"].sort_values("share", ascending=False)
+    frame = frame[frame["messages"] > 1].head(FEW * 2)
+    bars = [
+        (f"{row.message_key} · {row.broker_name}", [(float(row.share * 100), 0, "percent of the window")],
+         f"{row.share:.1%}, of the day {row.share_of_day:.1%}")
+        for row in frame.head(FEW).itertuples()
+    ]  # fmt: skip
+    rows = [
+        (row.message_key, row.topic, row.broker_name, moment(row.window_start), number(row.messages),
+         f"{row.share:.1%}", f"{row.share_of_day:.1%}")
+        for row in frame.itertuples()
+    ]  # fmt: skip
+    columns = [("key", "text"), ("topic", "text"), ("broker", "text"), ("window from", "text"), ("messages", "number"),
+               ("share of the window", "number"), ("share of the day", "number")]  # fmt: skip
+    told = "A window is a 24th of the day. A key far above its share of the day is hot for a while, like its queue."
+    pictures = [figure("share of a window's messages", c.bars(bars, "the hottest keys", label=260))] if bars else []
+    return Section("keys", "Hot keys", told, pictures, table(columns, rows, "no key came twice"))
+
+
+def producers(facts: Facts) -> Section:
+    """What producers told of their sends."""
+    rows = [
+        (row.producer_group, text(row.topic), number(row.sends), number(row.failures), duration(row.p50_cost_ms),
+         duration(row.p90_cost_ms), duration(row.p99_cost_ms))
+        for row in facts["producers"].sort_values("sends", ascending=False).itertuples()
+    ]  # fmt: skip
+    columns = [("group", "text"), ("topic", "text"), ("sends", "number"), ("not SEND_OK", "number"), ("p50", "number"),
+               ("p90", "number"), ("p99", "number")]  # fmt: skip
+    told = "From the trace; a batch is one send, a send that failed leaves no entry."
+    return Section("producers", "Producers", told, [], table(columns, rows, "no producer writes a trace"))
+
+
+def lag(facts: Facts) -> Section:
+    """How far behind the offsets were at the end."""
+    frame = facts["lag"].sort_values("lag", ascending=False)
+    rows = [
+        (row.consumer_group, row.topic, row.broker_name, str(row.queue_id), number(row.broker_offset),
+         number(row.consumer_offset), number(row.lag))
+        for row in frame[frame["lag"] > 0].itertuples()
+    ]  # fmt: skip
+    columns = [("group", "text"), ("topic", "text"), ("broker", "text"), ("queue", "number"),
+               ("broker offset", "number"), ("consumer offset", "number"), ("lag", "number")]  # fmt: skip
+    told = f"By consumerOffset.json, as mqadmin consumerProgress counts it; of {len(frame)} queues those with a lag."
+    return Section("lag", "Lag at the end", told, [], table(columns, rows, "no group is behind"))
+
+
+def source(facts: Facts) -> Section:
+    """What was read, and how long it took."""
+    manifest = facts.manifest
+    stores = [
+        (each["store"]["broker_name"], f"{each['start']:,} – {each['end']:,}", bytes_text(each["end"] - each["start"]))
+        for each in manifest["stores"]
+    ]
+    steps = [
+        (name, number(numbers["rows"]), f"{numbers['seconds']:.1f}") for name, numbers in manifest["steps"].items()
+    ]
+    read = table([("broker", "text"), ("physical offsets", "number"), ("bytes", "number")], stores)
+    took = table([("step", "text"), ("rows", "number"), ("seconds", "number")], steps)
+    both = Markup('<div class="two"><div>{}</div><div>{}</div></div>').format(read, took)
+    told = "The stores as long as they were when the run began, and its steps."
+    return Section("source", "What was read", told, [], both)

@@ -1,0 +1,124 @@
+"""Axes: round ticks for counts, durations and times of day, and how numbers are written beside them.
+
+Mirrors: nothing in RocketMQ. The report page of Lab 11 uses it.
+
+    count   0  500  1,000  1.2 M          duration   1 ms  10 ms  1 s  5 min  2 h          time   06:00  09:00
+
+Left out: time zones: brokers' times are shown in UTC.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+TIME_STEPS_MS = (
+    SECOND, 5 * SECOND, 10 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR,
+    6 * HOUR, 12 * HOUR, DAY, 7 * DAY,
+)  # fmt: skip
+MOST_TIME_TICKS = 9
+
+
+def count_text(value: float) -> str:
+    """A number as people say it.
+
+    >>> count_text(7), count_text(12_345), count_text(1_234_567), count_text(0.25)
+    ('7', '12,345', '1.23 M', '0.25')
+    """
+    if value >= 10_000_000:
+        return f"{value / 1e6:,.1f} M"
+    if value >= 1_000_000:
+        return f"{value / 1e6:.2f} M"
+    return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:.2f}"
+
+
+def bytes_text(value: float) -> str:
+    """Bytes in the largest unit that fits.
+
+    >>> bytes_text(512), bytes_text(3 << 20)
+    ('512 B', '3.0 MiB')
+    """
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    at = min(int(math.log(max(value, 1), 1024)), len(units) - 1)
+    return f"{value:.0f} B" if at == 0 else f"{value / 1024**at:.1f} {units[at]}"
+
+
+def duration_text(value_ms: float) -> str:
+    """A duration in the unit that fits.
+
+    >>> duration_text(7), duration_text(1_500), duration_text(90_000), duration_text(7_200_000)
+    ('7 ms', '1.5 s', '1.5 min', '2 h')
+    """
+    if value_ms == 0:
+        return "0"
+    for unit, size in (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", SECOND)):
+        if value_ms >= size:
+            return f"{value_ms / size:.3g} {unit}"
+    return f"{value_ms:.3g} ms"
+
+
+def time_text(time_ms: int, step_ms: int = MINUTE) -> str:
+    """A time of day, with seconds or a date where the step asks for them.
+
+    >>> time_text(1_731_319_200_000), time_text(1_731_319_200_000, 1_000), time_text(1_731_319_200_000, DAY)
+    ('10:00', '10:00:00', '11 Nov')
+    """
+    moment = datetime.fromtimestamp(time_ms / 1000, tz=UTC)
+    return f"{moment:%d %b}" if step_ms >= DAY else f"{moment:%H:%M:%S}" if step_ms < MINUTE else f"{moment:%H:%M}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A value axis from ``low`` to ``high`` with its ticks, linear or logarithmic."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    logarithmic: bool = False
+
+    def part(self, value: float) -> float:
+        """Where a value stands, 0 at the low end and 1 at the high one."""
+        if self.logarithmic:
+            return math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+
+def linear(most: float) -> Scale:
+    """From 0 to a round number not below ``most``, in three to five steps.
+
+    >>> linear(37).ticks
+    (0, 10, 20, 30, 40)
+    """
+    most = max(most, 1)
+    rough = most / 4
+    size = 10 ** math.floor(math.log10(rough))
+    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
+    step = max(step, 1) if most >= 4 else step
+    steps = math.ceil(most / step)
+    return Scale(0, steps * step, tuple(number * step for number in range(steps + 1)))
+
+
+def durations(least_ms: float, most_ms: float) -> Scale:
+    """A logarithmic axis of durations, ticks where people have words.
+
+    >>> durations(20, 900).ticks
+    (10, 100, 1000)
+    """
+    words = (1, 10, 100, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY)
+    least_ms, most_ms = max(least_ms, 1), max(most_ms, 2)
+    low = max((word for word in words if word <= least_ms), default=words[0])
+    high = next((word for word in words if word >= most_ms and word > low), words[-1])
+    return Scale(low, high, tuple(word for word in words if low <= word <= high), logarithmic=True)
+
+
+def time_ticks(start_ms: int, end_ms: int) -> tuple[list[int], int]:
+    """Round times in between, no more than MOST_TIME_TICKS, and the step they are apart."""
+    long = max(end_ms - start_ms, 1)
+    step = next((step for step in TIME_STEPS_MS if long / step <= MOST_TIME_TICKS), TIME_STEPS_MS[-1])
+    return list(range(-(-start_ms // step) * step, end_ms + 1, step)), step
+
+
+Writer = Callable[[float], str]

@@ -1,0 +1,256 @@
+"""The sections of the report: what each says, its picture, and the same as a table.
+
+Mirrors: the pages of RocketMQ's dashboard (cluster, topic, consumer, message trace) for a whole day at once. Lab 11.
+
+    wrong  traffic  groups  behind  latency  failures  again  listeners  queues  keys  producers  lag
+
+Left out: anything that needs a second look at the messages; the page says where to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from mqlab.spark.report import charts as c
+from mqlab.spark.report.scales import (
+    bytes_text,
+    count_text,
+    duration_text,
+    durations,
+    linear,
+    time_text,
+)
+from mqlab.spark.report.tables import Facts
+
+MOST_ROWS = 40
+HALF = 510
+SMALL = 170
+NO_NAMES, SHORT_NAMES = 16, 44
+# what looks wrong -> colour: red what lost or stopped messages, orange what repeats or is slow, blue what is uneven
+KINDS = {
+    "stuck message": 4, "dead letters": 4, "offset skipped ahead": 4, "inconsistent subscription": 4,
+    "failing listener": 1, "slow listener": 1, "offset set back": 1, "sent twice": 1, "damaged trace": 5,
+    "hot key": 0, "hot queue": 0, "burst": 0,
+}  # fmt: skip
+OUTCOMES = {
+    "consumed": ("consumed", 2), "passed": ("passed by", 5), "untraced": ("read, no trace", 6),
+    "pending": ("pending", 1), "waiting": ("its time has not come", 0), "dead": ("dead letter", 4),
+}  # fmt: skip
+CAUSES = {
+    "retry": ("tried again after a failure", 1),
+    "late": ("offset set back", 4),
+    "soon": ("rebalance or lost commit", 3),
+    "no_result": ("earlier call never came back", 5),
+    "resend": ("stored twice by its sender", 0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with its anchor, a sentence, pictures, and a table."""
+
+    anchor: str
+    heading: str
+    told: str
+    pictures: Sequence[Markup]
+    table: Markup
+
+
+def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], empty: str = "none") -> Markup:
+    """An HTML table; columns are (name, "text" or "number"). Rows beyond MOST_ROWS are counted, not shown."""
+    if not rows:
+        return Markup('<p class="none">{}</p>').format(empty)
+    head = Markup("").join(Markup('<th class="{}">{}</th>').format(kind, name) for name, kind in columns)
+    kinds = [kind for _, kind in columns]
+    body = Markup("\n").join(
+        Markup("<tr>{}</tr>").format(
+            Markup("").join(
+                Markup('<td class="{}">{}</td>').format(kind, "–" if value is None else value)
+                for kind, value in zip(kinds, row, strict=True)
+            )
+        )
+        for row in rows[:MOST_ROWS]
+    )
+    more = len(rows) - MOST_ROWS
+    rest = Markup('<p class="none">and {} more rows in the table of facts</p>').format(more) if more > 0 else Markup("")
+    return Markup('<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>{}').format(
+        head, body, rest
+    )
+
+
+def number(value: Any) -> str | None:
+    """A count of a fact; None where there is none."""
+    return None if value is None or value != value else count_text(float(value))
+
+
+def duration(value: Any) -> str | None:
+    """A duration of a fact; None where there is none."""
+    return None if value is None or value != value else duration_text(float(value))
+
+
+def moment(value: Any) -> str | None:
+    """A time of a fact; None where there is none."""
+    return None if value is None or value != value else time_text(int(value), 1_000)
+
+
+def text(value: Any) -> str | None:
+    """A text of a fact; None where there is none."""
+    return None if value is None or value != value else str(value)
+
+
+def wrong(facts: Facts) -> Section:
+    """What rules found."""
+    found = facts["suspicions"].sort_values(["since", "kind"], na_position="first")
+    rows, bars = [], []
+    for row in found.itertuples():
+        queue = None if row.queue_id != row.queue_id else f"queue {int(row.queue_id)}"
+        parts = [text(row.topic), text(row.consumer_group), text(row.broker_name), queue, text(row.subject)]
+        where = " · ".join(part for part in parts if part)
+        rows.append((row.kind, where, moment(row.since), moment(row.until), number(row.messages), row.told))
+        times = [None if value != value else int(value) for value in (row.since, row.until)]
+        name = f"{row.kind}: {text(row.consumer_group) or text(row.subject) or text(row.topic) or ''}"
+        bars.append(c.Span(name, times[0], times[1], f"{row.kind}, {where}: {row.told}", KINDS.get(row.kind, 0)))
+    shown = bars[:MOST_ROWS]
+    picture = c.spans(facts.start_ms, facts.end_ms, shown, f"{len(bars)} things that look wrong, over the day")
+    columns = [("what", "text"), ("where", "where"), ("since", "text"), ("until", "text"), ("messages", "number"),
+               ("in words", "wide")]  # fmt: skip
+    told = "Found by rules; a rule says where to look, not why. A bar shows when, by the messages or calls it is about."
+    if not bars:
+        told = "No rule found anything."
+    return Section("wrong", "What looks wrong", told, [picture] if bars else [], table(columns, rows, "nothing"))
+
+
+def traffic(facts: Facts) -> Section:
+    """Messages over the day, a picture a topic, its tags on each other."""
+    frame = facts["traffic"].fillna({"tags": "(no tag)"})
+    minutes = facts.stretch_ms / 60_000
+    topics = frame.groupby("topic")[["messages", "bytes"]].sum().sort_values("messages", ascending=False)
+    times = stretches(facts)
+    pictures = []
+    for topic in topics.index[:4]:
+        mine = frame[frame["topic"] == topic]
+        tags = mine.groupby("tags")["messages"].sum().sort_values(ascending=False)
+        shown = list(tags.index[: c.COLOURS - 1])
+        mine = mine.assign(tags=mine["tags"].where(mine["tags"].isin(shown), "other"))
+        counted = mine.groupby(["tags", "stretch"])["messages"].sum() / minutes
+        names = [*shown, *(["other"] if len(tags) > len(shown) else [])]
+        series = [c.Series(tag, [(t, counted.get((tag, t), 0.0)) for t in times], at) for at, tag in enumerate(names)]
+        most = max((sum(one.points[at][1] or 0 for one in series) for at in range(len(times))), default=0)
+        room = c.Frame(times[0], times[-1] + facts.stretch_ms, linear(most))
+        alt = f"messages a minute of topic {topic} over the day, by tag; at most {count_text(most)}"
+        pictures.append(figure(f"{topic}, messages a minute", c.areas(room, series, alt)))
+    rows = []
+    for topic, sums in topics.iterrows():
+        busiest = frame[frame["topic"] == topic].groupby("stretch")["messages"].sum()
+        rows.append((topic, number(sums["messages"]), bytes_text(sums["bytes"]), moment(busiest.idxmax()),
+                     number(busiest.max() / minutes)))  # fmt: skip
+    columns = [("topic", "text"), ("messages", "number"), ("bytes in the log", "number"), ("busiest at", "text"),
+               ("messages a minute then", "number")]  # fmt: skip
+    told = "What producers sent, by topic and tag, when the broker stored it."
+    return Section("traffic", "Traffic over the day", told, pictures, table(columns, rows, "no message was sent"))
+
+
+def stretches(facts: Facts) -> list[int]:
+    """The beginnings of all stretches of the day, ms."""
+    first = facts.start_ms // facts.stretch_ms * facts.stretch_ms
+    return list(range(first, facts.end_ms + 1, facts.stretch_ms))
+
+
+def figure(caption: str, picture: Markup, kind: str = "") -> Markup:
+    """A picture with its caption."""
+    return Markup('<figure class="{}"><figcaption>{}</figcaption>{}</figure>').format(kind, caption, picture)
+
+
+def key(entries: Iterable[tuple[str, int]]) -> Markup:
+    """What the colours of a picture mean."""
+    return Markup("").join(
+        Markup('<span class="key"><i class="b{}"></i>{}</span>').format(colour, told) for told, colour in entries
+    )
+
+
+def groups(facts: Facts) -> Section:
+    """What became of the messages in each group."""
+    frame = facts["groups"].sort_values(["topic", "consumer_group"])
+    bars, rows = [], []
+    for row in frame.itertuples():
+        parts = [(float(getattr(row, outcome)), colour, told) for outcome, (told, colour) in OUTCOMES.items()]
+        traced = row.untraced == 0 or row.attempts > 0
+        text_at_end = f"{count_text(row.dead)} dead, {count_text(row.pending)} pending" if traced else "writes no trace"
+        bars.append((f"{row.consumer_group} ← {row.topic}", parts, text_at_end))
+        rows.append((row.consumer_group, row.topic, number(row.messages), number(row.consumed), number(row.passed),
+                     number(row.untraced), number(row.pending + row.waiting), number(row.dead),
+                     None if row.amplification != row.amplification else f"{row.amplification:.3f}",
+                     duration(row.p50_latency_ms), duration(row.p90_latency_ms), duration(row.p99_latency_ms),
+                     duration(row.max_latency_ms)))  # fmt: skip
+    columns = [("group", "text"), ("topic", "text"), ("messages", "number"), ("consumed", "number"),
+               ("passed by", "number"), ("no trace", "number"), ("pending", "number"), ("dead", "number"),
+               ("calls a message", "number"), ("p50", "number"), ("p90", "number"), ("p99", "number"),
+               ("longest", "number")]  # fmt: skip
+    told = (
+        "A message of a topic for each group that reads it. Passed by: the group's offset is behind it without a "
+        "delivery, mostly because of its tag. Latency: from stored to the end of the first success."
+    )
+    pictures = [figure(key(OUTCOMES.values()), c.bars(bars, "outcomes of each group's messages"))] if bars else []
+    return Section("groups", "Consumer groups", told, pictures, table(columns, rows, "no group is known"))
+
+
+def by_group(frame: Any) -> list[tuple[str, str]]:
+    """The (topic, group) pairs of a table, in order."""
+    return sorted({(row.topic, row.consumer_group) for row in frame.itertuples()})
+
+
+def behind(facts: Facts) -> Section:
+    """Backlog over time, a small picture a group."""
+    frame = facts["backlog"]
+    pictures, rows = [], []
+    for topic, group in by_group(frame):
+        mine = frame[(frame["topic"] == topic) & (frame["consumer_group"] == group)].sort_values("stretch")
+        points = [(int(t), float(v)) for t, v in zip(mine["stretch"], mine["behind"], strict=True)]
+        most = max(value for _, value in points)
+        end_ms = facts.end_ms + facts.stretch_ms
+        room = c.Frame(facts.start_ms, end_ms, linear(most), width=HALF, height=SMALL, right=NO_NAMES)
+        series = [c.Series("", [(t + facts.stretch_ms, v) for t, v in points])]
+        alt = f"messages that {group} had before it, over the day; at most {count_text(most)}"
+        pictures.append(figure(f"{group} ← {topic}", c.lines(room, series, alt), "half"))
+        at = mine.loc[mine["behind"].idxmax()]
+        rows.append((group, topic, number(most), moment(at["stretch"] + facts.stretch_ms), number(points[-1][1])))
+    columns = [("group", "text"), ("topic", "text"), ("most", "number"), ("at", "text"), ("at the end", "number")]
+    told = (
+        "Messages stored that no call of the group's listener had come back for. Only groups that write a trace; "
+        "messages passed by are not counted."
+    )
+    return Section("behind", "Behind, over time", told, pictures, table(columns, rows, "no group writes a trace"))
+
+
+def latency(facts: Facts) -> Section:
+    """Latency percentiles over time, a small picture a group."""
+    frame = facts["latency"]
+    pictures, rows = [], []
+    times = stretches(facts)
+    for topic, group in by_group(frame):
+        mine = frame[(frame["topic"] == topic) & (frame["consumer_group"] == group)].set_index("stretch")
+        names = ("p50", "p90", "p99")
+        values = {name: mine[f"{name}_latency_ms"] for name in names}
+        least, most = float(values["p50"].min()), float(values["p99"].max())
+        room = c.Frame(times[0], times[-1], durations(least, most), duration_text, HALF, SMALL, SHORT_NAMES)
+        series = [
+            c.Series(name, [(t, float(values[name][t]) if t in values[name].index else None) for t in times], at,
+                     c.DASHES[at])
+            for at, name in enumerate(names)
+        ]  # fmt: skip
+        alt = f"latency of {group} over the day, p50 from {duration_text(least)}, p99 up to {duration_text(most)}"
+        pictures.append(figure(f"{group} ← {topic}", c.lines(room, series, alt), "half"))
+        worst = mine.loc[mine["p99_latency_ms"].idxmax()]
+        rows.append((group, topic, duration(values["p50"].median()), duration(values["p99"].median()),
+                     duration(most), moment(worst.name)))  # fmt: skip
+    columns = [("group", "text"), ("topic", "text"), ("p50, usually", "number"), ("p99, usually", "number"),
+               ("p99, at worst", "number"), ("of messages stored from", "text")]  # fmt: skip
+    told = (
+        "From stored to the end of the first success, by when the message was stored; logarithmic. Clocks of brokers "
+        "and clients are taken as they are."
+    )
+    return Section("latency", "Latency", told, pictures, table(columns, rows, "no group writes a trace"))

@@ -1,0 +1,86 @@
+"""The tables of a finished run, small enough for a page, as pandas; no Spark is started to read them.
+
+Mirrors: nothing in RocketMQ. The report page of Lab 11.
+
+    out/pipeline.json  out/facts/*      what `mqlab spark run` left
+
+Left out: the big tables (messages, deliveries, life): the page shows facts.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset
+
+from mqlab.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas
+
+MANIFEST = "pipeline.json"
+FACTS = (
+    "traffic", "queues", "keys", "groups", "group_tags", "lag", "backlog", "latency", "duplicates", "calls", "slowest",
+    "producers", "islands", "suspicions",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the page is made of: the manifest, the facts by name, and when the day began and ended."""
+
+    manifest: dict[str, Any]
+    tables: dict[str, pandas.DataFrame]
+
+    def __getitem__(self, name: str) -> Any:
+        """The DataFrame of a fact; untyped, because what its cells hold is the schema's word, not the stubs'."""
+        return self.tables[name]
+
+    @property
+    def start_ms(self) -> int:
+        """Store time of the first message that a producer sent."""
+        return int(self.manifest["span_ms"][0])
+
+    @property
+    def end_ms(self) -> int:
+        """... and of the last."""
+        return int(self.manifest["span_ms"][1])
+
+    @property
+    def stretch_ms(self) -> int:
+        """How long the stretches of time are, by which the facts over time are counted."""
+        return int(self.manifest["stretch_ms"])
+
+
+def read_facts(directory: Path) -> Facts:
+    """The facts in the output of a run. Raises UsageError for another directory, or a run that is not finished."""
+    path = directory / MANIFEST
+    if not path.exists():
+        raise UsageError(
+            f"{directory} is not an output of 'mqlab spark run'",
+            hint="run it first:  mqlab spark run STORES --out DIR, then give this DIR",
+        )
+    missing = [name for name in FACTS if not (directory / "facts" / name).is_dir()]
+    if missing:
+        raise UsageError(
+            f"the run in {directory} is not finished: {', '.join(missing)} are missing",
+            hint="call the same 'mqlab spark run' again; it goes on where it stopped",
+        )
+    tables = {name: _read(directory / "facts" / name) for name in FACTS}
+    return Facts(json.loads(path.read_text("utf-8")), tables)
+
+
+def _read(folder: Path) -> pandas.DataFrame:
+    """A table; its times as ms since the epoch, null as NaN."""
+
+    files = sorted(str(path) for path in folder.glob("*.parquet"))
+    table = pyarrow.dataset.dataset(files, format="parquet").to_table()
+    for at, field in enumerate(table.schema):
+        if pyarrow.types.is_timestamp(field.type):
+            in_ms = table.column(at).cast(pyarrow.timestamp("ms", tz="UTC"), safe=False).cast(pyarrow.int64())
+            table = table.set_column(at, field.name, in_ms)
+    frame: pandas.DataFrame = table.to_pandas()
+    return frame

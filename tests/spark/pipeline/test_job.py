@@ -1,0 +1,241 @@
+"""The run as a whole: resumed, begun anew, refused; of empty stores, of a real broker's, of a stream's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import types as T
+from pyspark.testing import assertDataFrameEqual
+
+from mqlab.cli import main
+from mqlab.errors import StoreError, UsageError
+from mqlab.spark import pipeline
+from mqlab.spark.pipeline import job, schemas
+from mqlab.store import MessageStore
+from mqlab.wire import names
+from mqlab.wire.message import Message
+from tests.spark.pipeline.conftest import Day
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def copy(day: Day, tmp_path: Path) -> Path:
+    """An own copy of the day's output, to break."""
+    return Path(shutil.copytree(day.out, tmp_path / "out"))
+
+
+def written(day: Day, out: Path, **how: Any) -> list[str]:
+    """Run again, and say which steps that made."""
+    told: list[str] = []
+    pipeline.run(
+        day.world.directory, out, spark=day.spark, tell=lambda step, n: told.append(step) if n else None, **how
+    )
+    return told
+
+
+def test_a_finished_run_is_not_done_again(day: Day, copy: Path) -> None:
+    assert written(day, copy) == []
+
+
+@pytest.mark.usefixtures("quick")
+def test_it_goes_on_where_it_stopped(day: Day, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of a step, and a machine that went down while it wrote: nothing half is taken for whole."""
+    before = day.rows("calls")
+    shutil.rmtree(copy / "facts" / "calls")
+    (copy / ".unfinished" / "calls").mkdir(parents=True)
+    (copy / ".unfinished" / "calls" / "part-00000.snappy.parquet").write_bytes(b"PAR1")
+
+    def interrupted(work: job.Work) -> Any:
+        raise KeyboardInterrupt
+
+    slowest = job.STEPS["slowest"]
+    with monkeypatch.context() as patch:
+        patch.setitem(job.STEPS, "slowest", job.Step("slowest", slowest.schema, interrupted, slowest.folder))
+        with pytest.raises(KeyboardInterrupt):
+            written(day, copy)
+    assert not (copy / "facts" / "slowest").exists()
+    assert not (copy / "facts" / "producers").exists()
+    assert not list(copy.glob(".unfinished/*"))
+    assert written(day, copy) == ["slowest", "producers"]
+    made = day.spark.read.parquet(str(copy / "facts" / "calls"))
+    assert Counter(map(str, made.toArrow().to_pylist())) == Counter(map(str, before))
+    assert json.loads((copy / "pipeline.json").read_text("utf-8"))["steps"].keys() == job.STEPS.keys()
+
+
+@pytest.mark.usefixtures("quick")
+def test_from_a_step_on(day: Day, copy: Path) -> None:
+    assert written(day, copy, start="slowest") == ["slowest", "producers"]
+    with pytest.raises(UsageError, match=r"no step 'lives'[\s\S]*steps are messages, trace"):
+        written(day, copy, start="lives")
+
+
+def test_what_is_not_ours_is_left_alone(day: Day, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "глава-1.txt").write_text("важно", "utf-8")
+    with pytest.raises(UsageError, match=r"not made by 'mqlab spark run'[\s\S]*new or empty"):
+        written(day, tmp_path / "thesis")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="not made by"):
+        written(day, tmp_path / "file")
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["глава-1.txt"]
+    with pytest.raises(UsageError, match="no store directory"):
+        pipeline.run(tmp_path / "nowhere", tmp_path / "out", spark=day.spark)
+
+
+def test_outputs_of_other_stores_versions_and_damaged_ones_are_refused(day: Day, copy: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(day.world.directory, other)
+    with pytest.raises(UsageError, match=r"holds what was made of[\s\S]*another --out"):
+        pipeline.run(other, copy, spark=day.spark)
+    manifest = copy / "pipeline.json"
+    told = json.loads(manifest.read_text("utf-8"))
+    manifest.write_text(json.dumps({**told, "format": 99}))
+    with pytest.raises(UsageError, match="another version"):
+        written(day, copy)
+    manifest.write_text("{")
+    with pytest.raises(UsageError, match="does not read"):
+        written(day, copy)
+
+
+def test_two_runs_do_not_write_at_once(day: Day, copy: Path) -> None:
+    with job.held(copy), pytest.raises(StoreError, match="another run is working"):
+        written(day, copy)
+
+
+def test_a_store_of_a_real_broker(
+    spark: SparkSession, real_store: Callable[[str], Path], expected: Callable[[str], dict[str, Any]]
+) -> None:
+    """Kinds, topics and groups of all its messages; the names are what the real broker's own listing says."""
+    extents = pipeline.snapshot(real_store("clean"))
+    rows = pipeline.messages(pipeline.raw(spark, extents)).toArrow().to_pylist()
+    truth = Counter[tuple[str, str | None]]()
+    for message in expected("clean")["messages"]:
+        topic, said = message["topic"], message["properties"]
+        parked = topic == names.SCHEDULE_TOPIC
+        stands_for = said["REAL_TOPIC"] if parked else topic
+        kind = {"%RETRY%": "retry", "%DLQ%": "dead"}.get(stands_for[: stands_for.rfind("%") + 1], "normal")
+        kind = {
+            names.TRACE_TOPIC: "trace", names.HALF_TOPIC: "half", names.OP_HALF_TOPIC: "op",
+        }.get(topic, kind)  # fmt: skip
+        if kind == "normal" and names.is_system_topic(stands_for):
+            kind = "system"
+        user = {"retry": said.get("RETRY_TOPIC"), "dead": said.get("RETRY_TOPIC"), "half": said.get("REAL_TOPIC"),
+                "normal": stands_for}.get(kind)  # fmt: skip
+        truth[kind, user] += 1
+    assert Counter((row["kind"], row["user_topic"]) for row in rows) == truth
+    assert {"normal", "retry", "dead", "trace", "half"} <= {kind for kind, _ in truth}
+
+
+def test_lives_in_a_store_of_a_real_broker(spark: SparkSession, real_store: Callable[[str], Path]) -> None:
+    """Written by Java clients with their trace: every call of a listener belongs to a message of its group."""
+    extents = pipeline.snapshot(real_store("clean"))
+    messages = pipeline.messages(pipeline.raw(spark, extents)).cache()
+    deliveries = pipeline.deliveries(pipeline.trace(pipeline.trace_raw(spark, extents))).cache()
+    offsets = pipeline.offsets(spark, [extent.store for extent in extents])
+    readers = pipeline.readers(messages, deliveries, offsets).cache()
+    life = pipeline.life(messages, deliveries, readers, offsets).cache()
+    assert life.selectExpr("sum(attempts)").first()[0] == deliveries.count() > 0  # type: ignore[index]
+    dead = messages.where("kind = 'dead'").select("msg_id", "consumer_group").distinct().count()
+    assert life.where("outcome = 'dead'").count() <= dead
+    again = "again_resend + again_retry + again_no_result + again_soon + again_late"
+    assert life.where(f"attempts > members AND attempts - members != {again}").count() == 0
+    for frame in (messages, deliveries, readers, life):
+        frame.unpersist()
+
+
+def test_an_empty_store_and_one_without_a_trace(spark: SparkSession, tmp_path: Path) -> None:
+    with MessageStore.open(str(tmp_path / "empty"), mapped_file_size_commit_log=16_384):
+        pass
+    with MessageStore.open(str(tmp_path / "silent"), mapped_file_size_commit_log=16_384) as store:
+        for number in range(9):
+            store.put(Message("订单", f"{number} 🚚".encode(), keys=f"k-{number}", tags="paid"))
+    extents = pipeline.snapshot([tmp_path / "empty", tmp_path / "silent"])
+    messages = pipeline.messages(pipeline.raw(spark, extents))
+    assert {(r["broker_name"], r["user_topic"], r["kind"]) for r in messages.collect()} == {
+        ("silent", "订单", "normal")
+    }
+    deliveries = pipeline.deliveries(pipeline.trace(pipeline.trace_raw(spark, extents)))
+    offsets = pipeline.offsets(spark, [extent.store for extent in extents])
+    readers = pipeline.readers(messages, deliveries, offsets)
+    life = pipeline.life(messages, deliveries, readers, offsets)
+    assert [(r["consumer_group"], r["outcome"], r["attempts"]) for r in life.collect()] == [(None, "pending", 0)] * 9
+    known = spark.createDataFrame([("silent", "订单", "billing", 0, 6)], pipeline.STEPS["offsets"].schema)
+    silent = pipeline.life(messages, deliveries, pipeline.readers(messages, deliveries, known), known)
+    assert Counter(r["outcome"] for r in silent.collect()) == {"untraced": 6, "pending": 3}
+    messages.unpersist()
+    deliveries.unpersist()
+
+
+def test_broadcasting_groups_are_found_by_what_they_were_given(day: Day) -> None:
+    """Brokers keep no offsets of theirs."""
+    offsets = day.table("offsets").where("consumer_group != 'billing'")
+    readers = pipeline.readers(day.table("messages"), day.table("deliveries"), offsets).toArrow().to_pylist()
+    assert sorted((r["topic"], r["consumer_group"], r["known_by"], r["traced"]) for r in readers) == [
+        ("orders", "audit", "offsets", True), ("orders", "billing", "trace", True),
+        ("orders", "quiet", "offsets", False),
+    ]  # fmt: skip
+
+
+def test_schemas_are_checked(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("a", 1)], "topic string, consumer_group int")
+    with pytest.raises(UsageError, match=r"readers needs known_by, traced[\s\S]*topic, consumer_group"):
+        schemas.checked(frame, schemas.READERS, "readers")
+    wanted = T.StructType([T.StructField("consumer_group", T.StringType())])
+    with pytest.raises(UsageError, match="readers: column consumer_group is int, expected string"):
+        schemas.checked(frame, wanted, "readers")
+    with pytest.raises(UsageError, match="messages needs broker_name"):
+        pipeline.messages(frame)
+    assert schemas.LIFE["latency_ms"].metadata["comment"]
+
+
+def test_a_stream_writes_the_same_tables_and_goes_on_where_it_was(day: Day, tmp_path: Path) -> None:
+    """Followed in two goes, while the log grew in between, then run: the tables of one run."""
+    stores, out = tmp_path / "stores", tmp_path / "out"
+    shutil.copytree(day.world.directory, stores)
+    rows: list[tuple[str, int]] = []
+    pipeline.Follow(stores, out, spark=day.spark, available_now=True).wait(lambda name, n: rows.append((name, n)))
+    with MessageStore.open(str(stores / "broker-a")) as store:
+        for number in range(5):
+            store.put(Message("orders", "ещё один".encode(), keys=f"more-{number}"))
+    with pytest.raises(UsageError, match="are a stream's"):
+        pipeline.run(stores, out, spark=day.spark, start="messages")
+    pipeline.Follow(stores, out, spark=day.spark, available_now=True).wait(lambda name, n: rows.append((name, n)))
+    messages = day.spark.read.schema(schemas.MESSAGES).parquet(str(out / "messages"))
+    assertDataFrameEqual(messages.where("keys NOT LIKE 'more-%'"), day.table("messages"))
+    assert messages.where("keys LIKE 'more-%'").count() == 5
+    trace = day.spark.read.schema(schemas.TRACE).parquet(str(out / "trace"))
+    assertDataFrameEqual(trace, day.table("trace"))
+    assert rows[-1] == ("messages", 5)
+    with pytest.raises(UsageError, match="made by a run"):
+        pipeline.Follow(day.world.directory, day.out, spark=day.spark)
+
+
+def test_the_command_line(day: Day, copy: Path, tmp_path: Path) -> None:
+    shutil.rmtree(copy / "facts" / "suspicions")
+    runner = CliRunner()
+    ran = runner.invoke(main, ["spark", "run", str(day.world.directory), "--out", str(copy)])
+    assert ran.exit_code == 0, ran.output
+    assert "[20/20] suspicions: 4 rows" in ran.stderr
+    page = tmp_path / "day.html"
+    told = runner.invoke(main, ["spark", "report", str(copy), "--out", str(page)])
+    assert (told.exit_code, told.stdout) == (0, f"{page}\n")
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+    for arguments, why in [
+        (["run", str(copy), "--out", str(tmp_path / "x")], "no commit log in"),
+        (["run", str(day.world.directory), "--out", str(tmp_path / "x"), "--from", "lives"], "no step 'lives'"),
+        (["run", str(day.world.directory), "--out", str(tmp_path / "x"), "--available-now"], "give --stream too"),
+        (["report", str(day.world.directory), "--out", str(page)], "is not an output of 'mqlab spark run'"),
+    ]:  # fmt: skip
+        refused = runner.invoke(main, ["spark", *arguments])
+        assert (refused.exit_code, why in refused.stderr) == (2, True), refused.output
