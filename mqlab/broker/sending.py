@@ -277,16 +277,16 @@ class Sending:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         named = self._named_properties(header)
         named[p.CLUSTER] = self._broker.config.broker_cluster_name
-        shared = encode_as_java(named)
+        shared, flags, born_host = encode_as_java(named), _sys_flag(header, topic), host_of(channel.remote_address)
         records = [
             Record(
                 header.topic,
                 item.body,
                 queue_id,
                 flag=item.flag,
-                sys_flag=_sys_flag(header, topic),
+                sys_flag=flags,
                 born_timestamp=header.born_timestamp,
-                born_host=host_of(channel.remote_address),
+                born_host=born_host,
                 store_host=self._broker.store_host,
                 reconsume_times=header.reconsume_times,
                 properties=_closed(item.properties) + shared,

@@ -25,7 +25,7 @@ from mqlab.client.settings import BROADCASTING, ConsumerConfig
 from mqlab.errors import MqlabError
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.bodies import SubscriptionData
-from mqlab.wire.java_hash import utf16_key
+from mqlab.wire.java_hash import sorted_as_java
 from mqlab.wire.message import MessageQueue
 from mqlab.wire.names import RETRY_PREFIX
 
@@ -111,7 +111,7 @@ class Rebalance:
         if queues is None or members is None:
             return True
         try:
-            target = self._allocate(queues, sorted(members, key=utf16_key))
+            target = self._allocate(queues, sorted_as_java(members))
         except Exception as error:  # a strategy is a learner's code: the old assignment stays
             self._client.ports.note("rebalance.failed", group=self.group, topic=topic, error=f"{error}")
             return False

@@ -85,8 +85,9 @@ def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMa
     if not messages:
         raise ClientError("a batch needs at least one message")
     first = messages[0]
+    wait = first.wait_store_msg_ok
     for message in messages:
-        if message.delay_time_level > 0:
+        if property_names.DELAY in message.properties and message.delay_time_level > 0:
             raise ClientError("TimeDelayLevel is not supported for batching", hint="send delayed messages one by one")
         if message.topic.startswith(names.RETRY_PREFIX):
             raise ClientError("Retry Group is not supported for batching")
@@ -94,7 +95,7 @@ def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMa
             raise ClientError(
                 "The topic of the messages in one batch should be the same", hint=f"{first.topic}, {message.topic}"
             )
-        if message.wait_store_msg_ok != first.wait_store_msg_ok:
+        if message.wait_store_msg_ok != wait:
             raise ClientError("The waitStoreMsgOK of the messages in one batch should the same")
     keys = []
     for message in messages:
@@ -103,7 +104,7 @@ def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMa
     items = [
         batch.BatchItem(each.flag, each.body, properties.encode(in_java_order(each.properties))) for each in messages
     ]
-    whole = Message(first.topic, batch.encode(items), wait_store_msg_ok=first.wait_store_msg_ok)
+    whole = Message(first.topic, batch.encode(items), wait_store_msg_ok=wait)
     check_message(whole, config)
     give_unique_key(whole, ids, now_ms)
     return Outgoing(whole, ",".join(keys), is_batch=True)

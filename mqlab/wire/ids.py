@@ -13,6 +13,7 @@ from __future__ import annotations
 import ipaddress
 import struct
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.wire.host import V4_SIZE, V6_SIZE, Host, decode_host, encode_host
@@ -29,7 +30,12 @@ def offset_msg_id(host: Host, physical_offset: int) -> str:
     >>> offset_msg_id(("192.168.0.7", 10911), 1048576)
     'C0A8000700002A9F0000000000100000'
     """
-    return encode_host(host).hex().upper() + f"{physical_offset & 0xFFFFFFFFFFFFFFFF:016X}"
+    return f"{_host_digits(host)}{physical_offset & 0xFFFFFFFFFFFFFFFF:016X}"
+
+
+@lru_cache(maxsize=1024)
+def _host_digits(host: Host) -> str:
+    return encode_host(host).hex().upper()
 
 
 def parse_offset_msg_id(text: str) -> tuple[Host, int]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 _SHORT = 64
@@ -103,6 +103,15 @@ def utf16_key(text: str) -> bytes:
     ['a', '😀', '！']
     """
     return text.encode("utf-16-be", "surrogatepass")
+
+
+def sorted_as_java(texts: Collection[str]) -> list[str]:
+    """The texts as Collections.sort leaves them; those in ASCII alone need no key.
+
+    >>> sorted_as_java(["b-2", "b-10"]), sorted_as_java(["！", "😀"])
+    (['b-10', 'b-2'], ['😀', '！'])
+    """
+    return sorted(texts, key=None if all(map(str.isascii, texts)) else utf16_key)
 
 
 def crc32(body: bytes | bytearray | memoryview) -> int:

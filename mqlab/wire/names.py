@@ -14,6 +14,7 @@ Left out: POP's retry topics and names with a namespace (they are plain names he
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 RETRY_PREFIX = "%RETRY%"
 DLQ_PREFIX = "%DLQ%"
@@ -98,6 +99,7 @@ def is_system_topic(topic: str) -> bool:
     return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_TOPIC_PREFIX)
 
 
+@lru_cache(maxsize=1024)
 def topic_problem(topic: str) -> str | None:
     """What is wrong with a topic's name, None when nothing is. Mirrors TopicValidator.validateTopic.
 
