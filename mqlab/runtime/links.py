@@ -9,8 +9,8 @@ Mirrors: TCP as Netty shows it to RocketMQ. Lab 02 and 03 break it on purpose.
 A killed process closes its connections: peers learn at once. A powered-off machine is silent: peers learn by time-out,
 and its restarted self answers old connections with "reset". A partition holds frames and goodbyes back until it heals,
 as TCP's retransmission would, and new connections over it time out.
-Both drivers use it: the threads driver calls it from several threads, each link end from its own node's only.
-Left out: bandwidth, partial frames (the codec is tested on them elsewhere), TIME_WAIT.
+The threads driver builds on it (mqlab.runtime.sockets): several threads, each link end used by its own node's only.
+Left out: bandwidth, partial frames (real sockets bring them), TIME_WAIT.
 """
 
 from __future__ import annotations
@@ -105,39 +105,50 @@ class Links:
         elif self._is_cut(connection):
             self._give_up_connecting(connection)
         elif target.alive:
-            self._arm(connection, target, "net.accept", lambda: self._accept(connection, target))
+            self.call(connection, target)
         elif target.silent:
             self._give_up_connecting(connection)
         else:
             self._close_here(connection, "refused")
         return connection
 
+    def call(self, connection: Link, target: SimNode) -> None:
+        """Knock at a living node: it accepts or refuses in a step of its own."""
+        self._arm(connection, target, "net.accept", lambda: self._accept(connection, target))
+
     def transmit(self, sender: Link, data: bytes) -> None:
-        """Put bytes on the link: they arrive as one frame event, are held, dropped, or met by a reset."""
+        """Put bytes on the link: they arrive as one frame event, unless ``passes`` says no."""
+        if self.passes(sender, data):
+            self._arm(sender, sender.peer_node, "frame", partial(self._deliver, sender, data))
+
+    def passes(self, sender: Link, data: bytes) -> bool:
+        """Whether bytes go on their way now: they may be held, dropped, or met by silence or a reset."""
         source, target = sender.node.name, sender.peer_node.name
         if self._drops and self._drops.get((source, target), 0) > 0:
             self._drops[source, target] -= 1
             self.world.note(sender.node, "frame.dropped", {"to": target, "bytes": len(data)})
-            return
+            return False
         if self._is_cut(sender):
             sender.held.append(data)
-            return
+            return False
         peer = sender.peer
         if peer is not None and (not sender.peer_node.alive or peer.life != sender.peer_node.incarnation):
             if sender.peer_node.alive:
                 self._close_here(sender, "reset")  # the machine is back, its old process is not
-            return
-        self._arm(sender, sender.peer_node, "frame", partial(self._deliver, sender, data))
+            return False
+        return True
 
     def finish(self, closed: Link, reason: str) -> None:
         """One end was closed: tell the other after everything sent before."""
         self._forget(closed)
         if self._is_cut(closed):
             self._held_ends.append((closed, reason))
-            return
-        target = closed.peer_node
-        if target.alive:
-            self._arm(closed, target, "net.closed", lambda: self._closed_by_peer(closed, reason))
+        elif closed.peer_node.alive:
+            self.say_goodbye(closed, reason)
+
+    def say_goodbye(self, closed: Link, reason: str) -> None:
+        """Let the other end know that this one is closed."""
+        self._arm(closed, closed.peer_node, "net.closed", lambda: self._closed_by_peer(closed, reason))
 
     def open_links(self) -> list[tuple[str, str, str]]:
         """Open connections as (who opened it, to whom, at which address), each once."""
@@ -204,7 +215,10 @@ class Links:
         sender.last_due_ms = due_ms
         world.arm(target, due_ms, kind, action, periodic=world.step_is_periodic)
 
-    def _accept(self, client: Link, target: SimNode) -> None:
+    def _accept(
+        self, client: Link, target: SimNode, on_server: Callable[[Link], None] = lambda server: None
+    ) -> None:
+        """Make the listener's end; ``on_server`` gets it before the listener does."""
         listener = self._listeners.get(client.remote_address)
         if listener is None:
             self._close_here(client, "refused")
@@ -213,6 +227,7 @@ class Links:
         server = Link(self, target, client.node, client.remote_address, client.local_address, on_data, on_closed)
         server.peer, client.peer = client, server
         self._connections.setdefault(target.name, []).append(server)
+        on_server(server)
         on_accept(server)
 
     def _deliver(self, sender: Link, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The same nodes in real time: one loop thread a node, real thread pools, the same links.
+"""The same nodes in real time: one loop thread a node, real thread pools, real sockets.
 
 Mirrors: a JVM a node. It shows that node code needs nothing of the simulation; interop and benchmarks use it.
 
@@ -25,8 +25,8 @@ from mqlab.ports import Files, Ports
 from mqlab.promises import Promise
 from mqlab.runtime.journal import NOTEBOOK, Change, Journal, StepRecord
 from mqlab.runtime.kinds import PERIODIC_KINDS
-from mqlab.runtime.links import Links
 from mqlab.runtime.sim import DEFAULT_START_MS, Action, Event, SimNode, ip_of
+from mqlab.runtime.sockets import SocketLinks
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class ThreadWorld:
         self.speed = speed
         self.journal = Journal(journal_limit)
         self.nodes: dict[str, SimNode] = {}
-        self.network = Links(self, latency_ms)
+        self.network = SocketLinks(self, latency_ms)
         self.workers: dict[str, ThreadWorkers] = {}
         self.watchers: list[Callable[[StepRecord, Change], None]] = []
         self.busy = 0
@@ -87,12 +87,14 @@ class ThreadWorld:
             annotate=self.annotate,
         )
 
-    def arm(self, node: SimNode, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None) -> Event:
-        """Hand an event to a node's loop; callable from any thread."""
-        record: StepRecord | None = getattr(self._local, "record", None)
+    def arm(
+        self, node: SimNode, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None,
+        cause: int | None = None,
+    ) -> Event:  # fmt: skip
+        """Hand an event to a node's loop; callable from any thread. ``cause``: the step that armed it, if not this."""
         if periodic is None:
             periodic = kind in PERIODIC_KINDS
-        event = Event(node, due_ms, kind, action, record.step if record else NOTEBOOK, periodic)
+        event = Event(node, due_ms, kind, action, self.step_now if cause is None else cause, periodic)
         if not periodic:
             self.count_busy(1)
         loop = self._loops[node.name]
@@ -105,6 +107,12 @@ class ThreadWorld:
         """Keep count of armed or running events that are not periodic."""
         with self._lock:
             self.busy += change
+
+    @property
+    def step_now(self) -> int:
+        """The step that the calling thread is in; NOTEBOOK outside of all."""
+        record: StepRecord | None = getattr(self._local, "record", None)
+        return record.step if record else NOTEBOOK
 
     @property
     def step_is_periodic(self) -> bool:
@@ -183,6 +191,7 @@ class ThreadWorld:
             node.alive = False
             self.workers[node.name].end()
             self.disarm(node)
+        self.network.stop()
 
     def __repr__(self) -> str:
         return f"<ThreadWorld speed={self.speed} nodes={len(self.nodes)} steps={self.journal.next_step}>"
