@@ -30,6 +30,7 @@ VERBS = {  # verb -> where its click command lives, and what it says of itself i
     "start": ("mqlab.cli.grading:start", "Begin a lab in a dated copy of its notebook."),
     "restore": ("mqlab.cli.grading:restore", "Make a fresh copy of a lab beside your work."),
     "grade": ("mqlab.cli.grading:grade", "Grade a class, behind walls."),
+    "spark": ("mqlab.cli.spark:spark", "Make tables and a report of stores with Spark."),
     "release": ("mqlab.cli.grading:release", "Pack what students get."),
 }
 
