@@ -55,7 +55,7 @@ class Incident:
 
     def told(self, asked: Asked) -> dict[str, Any]:
         """The fields that say something, for people."""
-        values = asdict(self) | {"tags": list(self.tags)}
+        values = asdict(self) | {"tags": list(self.tags), "customer": None}
         said = {name: value for name, value in values.items() if value not in (None, [])}
         if self.broker is not None:
             said["broker"] = asked.broker_name(self.broker)

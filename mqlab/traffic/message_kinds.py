@@ -29,7 +29,7 @@ from mqlab.traffic.message_shapes import (
     stock_stretch,
 )
 from mqlab.traffic.model import ARTICLES, TAGS, WAREHOUSES
-from mqlab.traffic.orders import FIRST_ORDER, people
+from mqlab.traffic.orders import people
 from mqlab.traffic.shapes import Stretch
 from mqlab.traffic.slice_rows import OrderTexts, Slice, offset_ids
 from mqlab.traffic.texts import hexadecimal, pool
@@ -112,7 +112,7 @@ class OrderUnits:
         asked = store.asked
         self._store = store
         self.shapes = OrderShapes(store.broker, asked.model.cluster)
-        self.texts = OrderTexts(asked.brokers, store.broker, FIRST_ORDER)
+        self.texts = OrderTexts(asked, store.broker)
         self.host = encode_host(Clients.broker_host(store.broker))
 
     def classes(self, order: Array, customer: Array) -> tuple[Array, Array, Array]:

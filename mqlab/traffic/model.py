@@ -147,6 +147,7 @@ class Asked:
     def __post_init__(self) -> None:
         _within("brokers", self.brokers, 1, MOST_BROKERS)
         _within("seed", self.seed, 0, (1 << 64) - 1)
+        _within("customers of all brokers", self.model.customers * self.brokers, 1, 90_000_000)
         _within("messages", self.messages, LEAST_MESSAGES * self.brokers, 10**12)
 
     def broker_name(self, number: int) -> str:

@@ -3,6 +3,7 @@
 Mirrors: ConsumerOffsetManager's table, and an operator's notes after a bad day. Lab 13's grading reads the notes.
 
     committed offset   of a group and queue: the first message not done with at the end of the day, else the queue's end
+                       analytics counts by the hour and has not begun with what came after 22:30
     truth              an incident's plan and what it came to: messages, keys, places, counts
 
 Left out: offsets in between; the pipeline rebuilds them from the trace.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mqlab.traffic.day import MINUTE_MS
 from mqlab.traffic.deliveries import SUCCESS, Deliveries, Parked, Stored
 from mqlab.traffic.draws import Array
 from mqlab.traffic.incidents import Incident
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from mqlab.traffic.broker_store import BrokerStore
     from mqlab.traffic.slice_rows import Slice
 
+COUNTED_UNTIL = 22 * 60 + 30  # minute of the day
 _NEVER = np.int64(1 << 62)
 
 
@@ -38,6 +41,8 @@ class Outcomes:
         self._dead = np.zeros(len(TRACED), np.int64)
         self._slow = np.zeros(len(TRACED), np.int64)
         self._most_lag_ms = np.zeros(len(TRACED), np.int64)
+        self._counted_until_ms = store.day.start_ms + COUNTED_UNTIL * MINUTE_MS
+        self._counted = np.zeros(store.numbers.orders, np.int64)
         self._delivered = np.zeros(18, np.int64)
         self._hot_orders = self._burst_orders = 0
         self._singled_out: dict[str, dict[str, Any]] = {}
@@ -75,6 +80,8 @@ class Outcomes:
                 self._hot_orders += int((inside & (made.kind == 0) & (made.customer == incident.customer)).sum())
             elif incident.kind == "burst":
                 self._burst_orders += int((inside & (made.kind == 0)).sum())
+        counted = made.queue_id[made.stored_ms < self._counted_until_ms]
+        self._counted += np.bincount(counted, minlength=len(self._counted))
         message = made.order * 8 + made.kind
         offsets = store.queues.offsets(made.queue_id)
         stuck = (made.queue_id == store.fixed.stuck_queue) & (offsets == store.fixed.stuck_offset)
@@ -121,6 +128,8 @@ class Outcomes:
             if group.traced:
                 undone = self._undone[number].tolist()
                 offsets = {queue: min(end, undone[queue]) for queue, end in offsets.items()}
+            elif group.name == "analytics":
+                offsets = {queue: int(count) for queue, count in enumerate(self._counted.tolist())}
             table[f"{group.topic}@{group.name}"] = offsets
             retries = retry_topic(group.name)
             table[f"{retries}@{group.name}"] = {0: ends.get((retries, 0), 0)}

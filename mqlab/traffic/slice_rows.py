@@ -11,6 +11,8 @@ Left out: physical offsets, which are known only when the slice is laid out: see
 
 from __future__ import annotations
 
+from itertools import count
+from math import isqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +22,8 @@ from mqlab.traffic.clients import consumer
 from mqlab.traffic.deliveries import Deliveries, Parked
 from mqlab.traffic.draws import Array, below
 from mqlab.traffic.message_shapes import DEAD, RETRIED, SCHEDULED
-from mqlab.traffic.orders import Events
+from mqlab.traffic.model import Asked
+from mqlab.traffic.orders import FIRST_ORDER, Events
 from mqlab.traffic.texts import digits, joined, moments, pool, table
 from mqlab.traffic.trace_shapes import AFTER, BEFORE, PUB
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 _CENTS, _ONE_DIGIT = table(2), table(1)
 _COUNTERS = 1 << 16
+_FACTOR = (1 << 31) - 1  # prime and larger than any other here, so that no two ranks meet
 
 
 class Slice:
@@ -95,18 +99,23 @@ class Slice:
 
 
 class OrderTexts:
-    """The texts in order messages; ``numbers`` say how orders and customers are numbered at all brokers together."""
+    """The texts in order messages; orders and customers are numbered across all brokers of a run.
 
-    def __init__(self, brokers: int, broker: int, first_order: int) -> None:
-        self._brokers, self._broker, self._first_order = brokers, broker, first_order
+    A customer's number says nothing of the rank: ranks are multiplied modulo a prime.
+    """
+
+    def __init__(self, asked: Asked, broker: int) -> None:
+        self._brokers, self._broker = asked.brokers, broker
+        self._prime = next(n for n in count(asked.model.customers) if all(n % d for d in range(2, isqrt(n) + 1)))
 
     def order(self, orders: Array) -> Array:
         """Order numbers, 12 digits."""
-        return digits(self._first_order + orders * self._brokers + self._broker, 12)
+        return digits(FIRST_ORDER + orders * self._brokers + self._broker, 12)
 
     def customer(self, customers: Array) -> Array:
         """Customer numbers, 8 digits."""
-        return digits(customers * self._brokers + self._broker, 8)
+        scattered = (customers * _FACTOR + 31_337) % self._prime
+        return digits(scattered * self._brokers + self._broker, 8)
 
     @staticmethod
     def content_class(bits: Array) -> tuple[Array, Array]:

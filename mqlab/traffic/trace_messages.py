@@ -24,7 +24,6 @@ from mqlab.traffic.draws import Array
 from mqlab.traffic.message_kinds import MARK_BYTE, Laid, UnitKind
 from mqlab.traffic.message_shapes import HEAD_SIZE
 from mqlab.traffic.model import TAGS
-from mqlab.traffic.orders import FIRST_ORDER
 from mqlab.traffic.slice_rows import OrderTexts, Slice, offset_ids
 from mqlab.traffic.texts import digits, hexadecimal, moments
 from mqlab.traffic.trace_shapes import (
@@ -86,7 +85,7 @@ class TraceUnits:
     def __init__(self, store: BrokerStore) -> None:
         self._store = store
         self._shapes = TraceShapes(store.broker, store.asked.model.cluster)
-        self._texts = OrderTexts(store.asked.brokers, store.broker, FIRST_ORDER)
+        self._texts = OrderTexts(store.asked, store.broker)
         self._host = encode_host(type(store.clients).broker_host(store.broker))
         self._sent = 0
 

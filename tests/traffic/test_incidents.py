@@ -12,7 +12,7 @@ from mqlab.store import StoreInspector, config_texts
 from mqlab.traffic import TrafficModel
 from mqlab.traffic.incidents import KINDS, MAX_SPAN, incidents_of
 from mqlab.traffic.model import Asked
-from tests.traffic.conftest import Day
+from tests.traffic.conftest import SMALL, Day
 
 
 def between(message, told) -> bool:
@@ -83,7 +83,9 @@ def test_a_stuck_message_has_no_end_and_holds_its_queues_offset(day: Day) -> Non
     offsets = config_texts.decode("consumerOffset.json", text)["offsetTable"]
     assert offsets["orders@billing"][told["queue_id"]] == told["queue_offset"]
     end = StoreInspector(day.summary.stores[name]).queue("orders", told["queue_id"]).max_offset
-    assert offsets["orders@billing"][told["queue_id"]] < end == offsets["orders@analytics"][told["queue_id"]]
+    assert offsets["orders@billing"][told["queue_id"]] < end == offsets["orders@shipping"][told["queue_id"]]
+    read = [m for m in day.of(name, "orders") if m.store_timestamp < SMALL.start_ms + (22 * 60 + 30) * 60_000]
+    assert sum(offsets["orders@analytics"].values()) == len(read) < len(day.of(name, "orders"))
 
 
 def test_nobody_reads_on_when_the_span_is_used_up(small_day) -> None:
