@@ -349,8 +349,9 @@ class Broker:
             self.registration.register_all()
 
     def update_store_config(self, **settings: Any) -> None:
-        """Change settings that the store asks for at every get (READ_LIVE) while the broker runs."""
-        self.store.config = self.store.reader.config = replace(self.store.config, **settings)
+        """Change settings that the store asks for at every get or put (READ_LIVE) while the broker runs."""
+        store = self.store
+        store.config = store.reader.config = store.replica_waits.config = replace(store.config, **settings)
 
     # -- what happens inside
 

@@ -29,9 +29,9 @@ VERSION_TEXT = "V5_3_3"
 READ_LIVE = (
     "access_message_in_memory_max_ratio", "max_transfer_bytes_on_message_in_memory",
     "max_transfer_count_on_message_in_memory", "max_transfer_bytes_on_message_in_disk",
-    "max_transfer_count_on_message_in_disk",
+    "max_transfer_count_on_message_in_disk", "in_sync_replicas", "slave_timeout",
 )  # fmt: skip
-"""Settings of the store that count from the next get on."""
+"""Settings of the store that count from the next get or put on."""
 POOLS = ("send", "pull", "litePull", "query", "ack")
 
 

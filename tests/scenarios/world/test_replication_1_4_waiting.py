@@ -116,6 +116,18 @@ def test_puts_in_doubt_fail_each_at_its_own_time() -> None:
     assert waited == [3_002 + 200 * number for number in range(5)]
 
 
+def test_the_number_of_copies_changes_while_the_broker_runs() -> None:
+    lab = pair(broker=sync_master(1))
+    lab.create_topic("orders")
+    producer = lab.producer("shop", **LONG)
+    assert send(producer, "раз")[0].send_status == "SEND_OK"
+    lab.admin.update_broker_config(MASTER, in_sync_replicas=3, slave_timeout=500)
+    began_ms = lab.now_ms
+    assert send(producer, "два")[0].send_status == "FLUSH_SLAVE_TIMEOUT" and lab.now_ms - began_ms == 502
+    lab.admin.update_broker_config(MASTER, in_sync_replicas=2)
+    assert send(producer, "три 三")[0].send_status == "SEND_OK"
+
+
 # the producer's side -------------------------------------------------------------------------------------------------
 
 
