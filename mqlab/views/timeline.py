@@ -19,7 +19,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from mqlab.views.on_demand import OnDemand
-from mqlab.views.picture import INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
+from mqlab.views.picture import CHARACTER, INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
 from mqlab.views.table import Table, calendar
 from mqlab.views.text_width import pad, width
 
@@ -35,7 +35,9 @@ COLUMNS = ("step", "now_ms", "after_ms", "node", "kind", "to", "text", "values")
 MAX_ROWS_DRAWN = 80
 LONG_PAUSE_MS = 1000  # from here on a jump in time gets a line of its own
 ROW_PIXELS = 28
-TIME_PIXELS = 96
+TIME_PIXELS = 96  # wide enough for TIME_CHARACTERS; hours need more
+TIME_CHARACTERS = 14
+TIME_COLUMNS = 10
 MIN_LANE_PIXELS = 110
 MAX_LANE_PIXELS = 330
 MARGIN = 18
@@ -122,13 +124,15 @@ class Timeline(Picture):
         column = max(22, *(width(name) + 2 for name in self.lanes))
         head = "".join(pad(name, column) for name in self.lanes)
         lines = [self.title] if self.title else []
-        lines.append(f"{'time':>10}  {head}".rstrip())
+        times = max([TIME_COLUMNS, *(len(after(moment.now_ms - self.start_ms)) for moment in self._drawn)])
+        lines.append(f"{'time':>{times}}  {head}".rstrip())
         before = self._first_ms()
         for moment in self._drawn:
             if moment.now_ms - before >= LONG_PAUSE_MS:
-                lines.append(f"{'⋮':>10}  {duration(moment.now_ms - before)} later")
+                lines.append(f"{'⋮':>{times}}  {duration(moment.now_ms - before)} later")
             before = moment.now_ms
-            lines.append(f"{after(moment.now_ms - self.start_ms):>10}  {self._text_row(moment, column)}".rstrip())
+            time = after(moment.now_ms - self.start_ms)
+            lines.append(f"{time:>{times}}  {self._text_row(moment, column)}".rstrip())
         return "\n".join([*lines, *self._rest()])
 
     def _text_row(self, moment: Moment, column: int) -> str:
@@ -147,7 +151,7 @@ class Timeline(Picture):
         top = MARGIN + (22 if self.title else 0)
         foot = top + 34 + ROW_PIXELS * (len(drawn) + pauses)
         looks = [look for name, look in LOOKS.items() if any(_look_name(m) == name for m in drawn)]
-        right = spots[self.lanes[-1]] + self._label_room(self.lanes[-1]) if self.lanes else TIME_PIXELS
+        right = spots[self.lanes[-1]] + self._label_room(self.lanes[-1]) if self.lanes else self._time_pixels()
         legend = sum(_legend_pixels(look) for look in looks)
         canvas = Canvas(max(right, text_pixels(self.title), legend) + MARGIN, foot + 34 + 18 * len(self._rest()))
         if self.title:
@@ -169,17 +173,17 @@ class Timeline(Picture):
         return canvas.svg()
 
     def _draw_rows(self, canvas: Canvas, drawn: Sequence[Moment], spots: dict[str, int], y: int) -> None:
-        before, shown_time = self._first_ms(), ""
+        before, shown_time, right = self._first_ms(), "", self._time_pixels() - 8
         for moment in drawn:
             y += ROW_PIXELS
             if moment.now_ms - before >= LONG_PAUSE_MS:
                 canvas.line(MARGIN, y - 5, canvas.width - MARGIN, y - 5, RULE, dashed=True)
-                canvas.text(TIME_PIXELS - 8, y - 1, f"{duration(moment.now_ms - before)} later", MUTED, anchor="end")
+                canvas.text(right, y - 1, f"{duration(moment.now_ms - before)} later", MUTED, anchor="end")
                 y += ROW_PIXELS
             before = moment.now_ms
             time = after(moment.now_ms - self.start_ms)
             if time != shown_time:
-                canvas.text(TIME_PIXELS - 8, y - 1, time, MUTED, anchor="end")
+                canvas.text(right, y - 1, time, MUTED, anchor="end")
             shown_time = time
             self._draw_moment(canvas, moment, spots, y - 5)
 
@@ -194,9 +198,16 @@ class Timeline(Picture):
             canvas.mark(look, x, y)
             canvas.text(x + 12, y + 4, moment.text)
 
+    def _time_pixels(self) -> int:
+        """Room for the longest time or pause at the left edge."""
+        drawn = self._drawn
+        pauses = (duration(b.now_ms - a.now_ms) + " later" for a, b in pairwise(drawn))
+        longest = max(map(len, [*pauses, *(after(moment.now_ms - self.start_ms) for moment in drawn)]), default=0)
+        return TIME_PIXELS + CHARACTER * max(0, longest - TIME_CHARACTERS)
+
     def _lane_spots(self) -> dict[str, int]:
         """Where each lane's line stands: room to its right for its own labels, within limits."""
-        spots, x = {}, TIME_PIXELS
+        spots, x = {}, self._time_pixels()
         for index, lane in enumerate(self.lanes):
             x += max(text_pixels(lane) // 2 + 8, 24) if index == 0 else 0
             spots[lane] = x

@@ -44,7 +44,7 @@ from mqlab.views.timeline import Timeline, after
 # %% [markdown]
 # ## The bank
 #
-# billing has to ask a bank for the money of each order. Our bank is a function. What it does to an order is written in
+# Billing has to ask a bank for the money of each order. Our bank is a function. What it does to an order is written in
 # the order itself, a word for each try, so that you can make it as bad as you like: `no 40` means that it refuses at the
 # first try and pays after 40 ms at the second; `hang` means that no answer comes.
 
@@ -165,25 +165,37 @@ reveal("lab07.first_retry", (second.started_ms - first.ended_ms) // 1000)
 lab.timeline(first.msg_id)
 
 # %% [markdown]
-# The broker wrote three units for two deliveries. Here they are in the order of the log, with the properties that say
-# what they are for:
+# The broker wrote three units for two deliveries (a unit is one message as it stands in the log). Here they are in the order of the log, and then the properties that
+# say what they are for:
+
 
 # %%
-NAMES = ["RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "DELAY", "REAL_TOPIC", "REAL_QID", "WAIT"]
-
-
 def copies(lab):
-    """The units of the log, and what is written in each about retries."""
+    """The units of the log: where each is, and for which try."""
     for unit in lab.store().messages():
-        told = {name: unit.properties.get(name) for name in NAMES}
-        if told["ORIGIN_MESSAGE_ID"]:
-            told["ORIGIN_MESSAGE_ID"] = "…" + told["ORIGIN_MESSAGE_ID"][-4:]
         place = {"place": unit.physical_offset, "topic": unit.topic}
-        count = {"queue_id": unit.queue_id, "reconsume_times": unit.reconsume_times}
-        yield place | count | told
+        yield place | {
+            "queue_id": unit.queue_id,
+            "reconsume_times": unit.reconsume_times,
+        }
 
 
 Table(copies(lab))
+
+
+# %%
+def bookkeeping(lab):
+    """What is written in each unit about retries."""
+    names = ["RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "DELAY"]
+    names += ["REAL_TOPIC", "REAL_QID", "WAIT"]
+    for unit in lab.store().messages():
+        told = {name: unit.properties.get(name) for name in names}
+        if told["ORIGIN_MESSAGE_ID"]:
+            told["ORIGIN_MESSAGE_ID"] = "…" + told["ORIGIN_MESSAGE_ID"][-4:]
+        yield {"place": unit.physical_offset} | told
+
+
+Table(bookkeeping(lab))
 
 # %%
 waiting = next(unit for unit in lab.store().messages("SCHEDULE_TOPIC_XXXX"))
@@ -195,8 +207,11 @@ reveal("lab07.retry_topic", waiting.properties["RETRY_TOPIC"])
 #    `REAL_QID` say where it goes when its time has come;
 # 3. a copy of the copy in the retry topic, which billing reads like any other message.
 #
-# The first one is done: billing's offset in `orders` has moved behind it. A retry holds nobody up. That is the point of
-# the whole machinery, and the thing to remember for the end of this lab.
+# `ORIGIN_MESSAGE_ID` is the `offset_msg_id` of the unit that failed first: the broker's address and a place in its log, of
+# which you see the last digits.
+#
+# The order as it was sent is done: billing's offset in `orders` has moved behind it. A retry holds nobody up. That is the
+# point of the whole machinery, and the thing to remember for the end of this lab.
 #
 # ### Where does it wait?
 #
@@ -295,6 +310,9 @@ def hopeless(lab):
 lab = play(hopeless, seed=7, client=no_trace)
 Table(copies(lab))
 
+# %%
+Table(bookkeeping(lab))
+
 # %% [markdown]
 # After its second retry the order failed once more and became a **dead letter** (死信): the last unit. No waiting this
 # time, it goes there at once. See which properties change from failure to failure, and which are set once and stay.
@@ -302,7 +320,8 @@ Table(copies(lab))
 # ### Exercise 1: build the send-back rewrite
 #
 # To give a message back, the consumer sends `CONSUMER_SEND_MSG_BACK` with four things: the place of the message, its
-# group, its `max_reconsume_times`, and a level. Write what the broker does then:
+# group, its `max_reconsume_times`, and a level. The level is 0, unless the listener has asked for another one
+# (`context.delay_level_when_next_consume`). Write what the broker does then:
 #
 # | | it waits | it is dead |
 # |---|---|---|
@@ -437,7 +456,10 @@ check("lab07.schedule")
 # with this first dead letter, and nobody reads it. Somebody has to go and look. `lab.admin` has the verbs of `mqadmin`:
 
 # %%
-lab.admin.query_dlq("billing")
+from mqlab.views.message import MessageView
+
+(dead,) = lab.admin.query_dlq("billing")
+MessageView(dead)
 
 # %% [markdown]
 # Its id is the same as five hours ago: the unique id (`UNIQ_KEY`) stays over all copies; only `offset_msg_id`, a place,
@@ -456,7 +478,6 @@ predict("lab07.resent", 0)
 # ### Run
 
 # %%
-dead = lab.admin.query_dlq("billing")[0]
 before = len(lab.deliveries("billing", absences=False))
 given_back = lab.admin.resend_dlq("billing", dead.msg_id)
 lab.run_for("1m")
@@ -475,7 +496,7 @@ Table(new, columns=["started_ms", "message_queue", "reconsume_times", "status"])
 #
 # ### Exercise 3: redrive a queue of dead letters
 #
-# billing had a bug, it is repaired, and the dead letters are to be given back. Write it yourself, with nothing but a
+# Billing had a bug, it is repaired, and the dead letters are to be given back. Write it yourself, with nothing but a
 # producer: to give a message back is to send a message. Beware:
 #
 # - *audit* reads `orders` as well, and has handled all of them.
@@ -572,7 +593,15 @@ reveal("lab07.third", sum(row["read from"] == "%RETRY%billing" for row in rows))
 # `CREATE TABLE for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)`
 #
 # `with connection: connection.execute(sql, values)` writes and commits. Be prepared for the worst: billing may be killed
-# right after it has stored an order, before the broker hears of its success.
+# right after it has stored an order, before the broker hears of its success. A function that makes a function looks so:
+#
+# ```python
+# def outer(lab):
+#     def inner(messages, context):
+#         ...  # may use lab, too
+#
+#     return inner
+# ```
 
 
 # %%
@@ -740,7 +769,7 @@ Table(moves, columns=["after", "queue", "commit_offset", "before"])
 
 # %% [markdown]
 # It jumped half an hour later, when the consumer's own sweep (消费超时, `consumeTimeout`) had given order-0 back. The sweep
-# does not stop the hanging call: one of the twenty threads is still waiting for the bank, and will wait for ever.
+# does not stop the hanging call: one of the twenty threads is still waiting for the bank.
 #
 # ### Predict
 #
@@ -779,7 +808,8 @@ reveal("lab07.restart", len(second_life))
 rows = lab.deliveries("billing")
 paid = [row.msg_id for row in rows if row.status == "CONSUME_SUCCESS"]
 print("charged twice:", len(paid) - len(set(paid)), "customers")
-lab.progress("billing")
+columns = ["topic", "broker_offset", "consumer_offset", "lag", "inflight"]
+Table(lab.progress("billing"), columns=columns)
 
 # %% [markdown]
 # ### Exercise 5: keep one stuck message from replaying ninety-nine
@@ -848,7 +878,7 @@ reveal("lab07.killed", rows[5]["reconsume_times"])
 # %% [markdown]
 # ### Look
 #
-# Twenty crashes, no retry, no dead letter. It is not even slow: there is no ten seconds' wait, as nothing was given back.
+# `RUNNING` stands for a call that never ended. Twenty crashes, no retry, no dead letter. It is not even slow: there is no ten seconds' wait, as nothing was given back.
 # Had billing died with nineteen other orders in its threads, they would have come again as well, each time.
 #
 # ### Exercise 6: survive the order that kills its process
@@ -857,8 +887,8 @@ reveal("lab07.killed", rows[5]["reconsume_times"])
 #
 # `CREATE TABLE started (msg_id TEXT PRIMARY KEY, times INTEGER NOT NULL)`
 #
-# What a dying process has not committed is rolled back. billing runs with one thread here, so only one order is ever
-# under way. Some orders are refused several times, some are hit by a crash once or twice by chance: these are no killers.
+# What a dying process has not committed is rolled back. There is one thread here, so only one order is ever under way.
+# Some orders are refused several times, some are hit by a crash once or twice by chance: these are no killers.
 
 
 # %%
@@ -905,7 +935,7 @@ check("lab07.killer")
 # %% [markdown]
 # ## Break it: the broker is away
 #
-# billing wants to give an order back, and nobody takes it. First it asks the broker, then it tries to send the order to
+# Billing wants to give an order back, and nobody takes it. First it asks the broker, then it tries to send the order to
 # the retry topic as a new message, and then it keeps the order and tries again itself, every five seconds:
 
 
@@ -968,25 +998,20 @@ def lost_answers(**settings):
 
 
 # %%
+def stored(lab):
+    for unit in lab.store().messages("orders"):
+        yield {"keys": unit.keys, "place": unit.physical_offset, "msg_id": unit.msg_id}
+
+
 lab = lost_answers()
-columns = ["queue_offset", "keys", "msg_id"]
-Table(
-    [
-        {name: getattr(unit, name) for name in columns}
-        for unit in lab.store().messages("orders")
-    ]
-)
+Table(stored(lab))
 
 # %%
 lab = lost_answers(send_msg_max_timeout_per_request=500)
-stored = [
-    {name: getattr(unit, name) for name in columns}
-    for unit in lab.store().messages("orders")
-]
-Table(stored)
+Table(stored(lab))
 
 # %%
-reveal("lab07.sends", sum(unit["keys"] == "order-1" for unit in stored))
+reveal("lab07.sends", sum(unit["keys"] == "order-1" for unit in stored(lab)))
 
 # %% [markdown]
 # Two retries, three sends. Each of them is stored, each will be delivered, and all have one unique id: that is how billing

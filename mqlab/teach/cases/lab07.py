@@ -91,14 +91,14 @@ PREDICTIONS = (
     ),
     Prediction(
         "lab07.third",
-        'A listener gives up with `if message.reconsume_times >= 2`. Its author says: "after three retries". How many '
+        'A listener gives up with if message.reconsume_times >= 2. Its author says: "after three retries". How many '
         "retries has it made when it gives up?",
         "Two retries, three deliveries. reconsume_times is what happened before: 0 at the first delivery, 2 at the "
         "third.",
     ),
     Prediction(
         "lab07.orderly",
-        "billing reads in order. Its listener answers SUSPEND_CURRENT_QUEUE_A_MOMENT for order-0, again and again. "
+        "Billing reads in order. Its listener answers SUSPEND_CURRENT_QUEUE_A_MOMENT for order-0, again and again. "
         "order-1 is behind it in the queue. When does order-1 get its turn?",
         "Order means that nothing overtakes. An orderly failure stops its queue, tries again here every second, and by "
         "default does so for ever: max_reconsume_times of an orderly consumer is 2,147,483,647.",
@@ -123,8 +123,8 @@ PREDICTIONS = (
     ),
     Prediction(
         "lab07.restart",
-        "One of a hundred orders hangs, the other ninety-nine were paid ten minutes ago. billing is restarted. How "
-        "many orders does its listener get in the new life?",
+        "One of a hundred orders hangs, the other ninety-nine were paid ten minutes ago. Then billing is restarted. "
+        "How many orders does its listener get in the new life?",
         "A group's offset is one number: the smallest message not done. It stood at the order that hung, and "
         "everything behind it came again. (Lab 04 is about that number.)",
     ),

@@ -241,11 +241,15 @@ class Order:
 
 @dataclass(slots=True)
 class BadDay:
-    """A Lab after a bad day: its orders by msg_id, in the order they were sent, and the moments billing died."""
+    """A Lab after a bad day: its orders by msg_id, in the order they were sent, and the moments billing died.
+
+    ``kept``: after each death at the killer, the times that the table started held of it.
+    """
 
     lab: Lab
     orders: dict[str, Order] = field(default_factory=dict)
     deaths_ms: list[int] = field(default_factory=list)
+    kept: list[int | None] = field(default_factory=list)
 
     def deliveries(self) -> list[Any]:
         """What billing's listeners were called with."""
@@ -253,8 +257,16 @@ class BadDay:
 
     def for_a_human(self) -> dict[str, bytes]:
         """What the learner's listener stored: msg_id -> body."""
+        return dict(self._rows("SELECT msg_id, body FROM for_a_human"))
+
+    def times(self, bank: str) -> int | None:
+        """What the table started holds of the first order with this behaviour of the bank; None for no row."""
+        counted = dict(self._rows("SELECT msg_id, times FROM started"))
+        return next((counted.get(msg_id) for msg_id, order in self.orders.items() if order.bank == bank), None)
+
+    def _rows(self, question: str) -> list[tuple[str, Any]]:
         with closing(sqlite3.connect(self.lab.database(GROUP).path)) as connection:
-            return dict(connection.execute("SELECT msg_id, body FROM for_a_human").fetchall())
+            return connection.execute(question).fetchall()
 
     def in_work(self, least_ms: int, most_ms: int) -> str:
         """The bank's behaviour for the order that billing has been working on for so long; "" for none."""
@@ -355,8 +367,9 @@ KILLER, UNLUCKY = "400", "350"  # at both the process dies: at the first for eve
 def killer(answers: Answers, seed: int) -> BadDay:
     """One order kills its process, one is hit twice by chance, one is refused often. One message at a time."""
     rng = random.Random(f"lab07.killer {seed}")
-    banks = [KILLER, UNLUCKY, "no no no 40", "40"] + ["40"] * rng.randint(1, 3)
-    rng.shuffle(banks)
+    others = ["no no no 40", *["40"] * rng.randint(2, 4)]
+    first, second = sorted(rng.choices(range(len(others)), k=2))
+    banks = [*others[:first], KILLER, *others[first:second], UNLUCKY, *others[second:]]
     days: list[BadDay] = []
 
     def story(lab: Lab) -> None:
@@ -369,7 +382,7 @@ def killer(answers: Answers, seed: int) -> BadDay:
         deaths = {KILLER: 6, UNLUCKY: 2}
 
         idle = 0
-        while idle < 150:  # looks every 100 ms, until nothing has died for 15 s
+        while idle < 80:  # looks every 100 ms, until nothing has died for 8 s
             lab.run_for("100ms")
             bank = day.in_work(100, 340)
             idle += 1
@@ -377,7 +390,9 @@ def killer(answers: Answers, seed: int) -> BadDay:
                 deaths[bank] -= 1
                 idle = 0
                 day.die_and_restart()
-        lab.run_for("3m")
+                if bank == KILLER:
+                    day.kept.append(day.times(KILLER))
+        lab.run_for("2m")
 
     told(story, seed)
     return days[0]

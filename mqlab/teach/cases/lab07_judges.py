@@ -172,7 +172,7 @@ def _bookkeeping(message: Any) -> dict[str, str]:
 
 RAISED_RULE = "An exception in a listener counts as RECONSUME_LATER: catch what you expect"
 TWICE_RULE = (
-    "billing may die after it has stored an order, before the broker knows: the delivery comes again, and storing it "
+    "Billing may die after it has stored an order, before the broker knows: the delivery comes again, and storing it "
     "twice has to be harmless"
 )
 NOT_PAID_RULE = "CONSUME_SUCCESS says that the order is done: only when the bank has paid, or a human has it"
@@ -196,6 +196,11 @@ def _raised(day: days.BadDay) -> Finding | None:
 def _place(day: days.BadDay, row: Any) -> str:
     order = day.orders[row.msg_id]
     return f"{order.key}, reconsume_times {row.reconsume_times}, at {calendar(row.started_ms)}"
+
+
+def _readable(body: object) -> object:
+    """A body as text, where it is what was sent; anything else as it is."""
+    return body.decode("utf-8", "backslashreplace") if isinstance(body, bytes) else body
 
 
 def _took_ms(row: Any) -> int:
@@ -236,9 +241,10 @@ def judge_three(day: days.BadDay) -> Finding | None:
                 TOO_EARLY_RULE, f"{order.key}: deliveries in which the bank was asked", wanted, len(set(asked))
             )
         if order.bank == "no" and human.get(msg_id) != order.body:
-            return Finding(STORED_RULE, f"{order.key}: table for_a_human", order.body, human.get(msg_id))
+            where = f"{order.key}: table for_a_human"
+            return Finding(STORED_RULE, where, _readable(order.body), _readable(human.get(msg_id)))
         if order.bank != "no" and msg_id in human:
-            return Finding(NOT_STORED_RULE, f"{order.key}: table for_a_human", None, human[msg_id])
+            return Finding(NOT_STORED_RULE, f"{order.key}: table for_a_human", None, _readable(human[msg_id]))
     return None
 
 
@@ -300,6 +306,10 @@ ENDLESS_RULE = (
     "A delivery that kills its process leaves no result, so reconsume_times stays as it is: only what is written and "
     "committed before the bank is asked survives. After three such deliveries the bank is not asked again"
 )
+KNOWN_RULE = (
+    "An order that a human has is not tried again, also when its delivery comes again: billing may die before the "
+    "broker knows of the success"
+)
 HARMLESS_RULE = "Only deliveries without a result count: a refusal is a result, and so is success"
 KILLER_STORED_RULE = "The order that ended three processes is stored for a human, with its body, under its msg_id"
 
@@ -313,18 +323,23 @@ def judge_killer(day: days.BadDay) -> Finding | None:
     ids = {order.bank: msg_id for msg_id, order in day.orders.items()}
     tries = [row for row in rows if row.msg_id == ids[days.KILLER] and _took_ms(row) >= 100]
     if len(tries) > 3:
-        return Finding(ENDLESS_RULE, f"{_place(day, tries[3])}: the bank asked again", 3, len(tries))
+        kept = day.kept[2] if len(day.kept) > 2 else None
+        if ids[days.KILLER] in human:
+            return Finding(KNOWN_RULE, f"{_place(day, tries[3])}: the bank asked again", 3, len(tries))
+        row = "no row of it" if kept is None else f"times {kept}"
+        where = f"{_place(day, tries[3])}: the bank asked again; after the third death the table started held {row}"
+        return Finding(ENDLESS_RULE, where, 3, len(tries))
     if len(tries) < 3:
         return Finding(TOO_EARLY_RULE, f"{day.orders[ids[days.KILLER]].key}: times the bank was asked", 3, len(tries))
     for msg_id, order in day.orders.items():
         if msg_id != ids[days.KILLER] and msg_id in human:
-            return Finding(HARMLESS_RULE, f"{order.key} ({order.bank}): table for_a_human", None, human[msg_id])
+            where = f"{order.key} ({order.bank}): table for_a_human"
+            return Finding(HARMLESS_RULE, where, None, _readable(human[msg_id]))
         if msg_id != ids[days.KILLER] and not any(row.msg_id == msg_id and _was_paid(day, row) for row in rows):
             counts = [row.reconsume_times for row in rows if row.msg_id == msg_id]
             return Finding(BACK_RULE, f"{order.key}: its deliveries' reconsume_times", "one that is paid", counts)
-    body = day.orders[ids[days.KILLER]].body
-    if human.get(ids[days.KILLER]) != body:
-        return Finding(
-            KILLER_STORED_RULE, f"{_place(day, tries[2])}: table for_a_human", body, human.get(ids[days.KILLER])
-        )
+    body, stored = day.orders[ids[days.KILLER]].body, human.get(ids[days.KILLER])
+    if stored != body:
+        where = f"{_place(day, tries[2])}: table for_a_human"
+        return Finding(KILLER_STORED_RULE, where, _readable(body), _readable(stored))
     return None
