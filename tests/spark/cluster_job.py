@@ -1,0 +1,80 @@
+"""One job for every kind of master, run as a program: prints what it found as one line of JSON.
+
+    python -m tests.spark.cluster_job KIND STORES WORK
+    KIND: local-cluster | standalone | connect | connect-standalone
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from mqlab.spark import session
+from mqlab.spark.standalone import ConnectServer, StandaloneCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+QUICK = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2",
+}  # fmt: skip
+
+
+@contextlib.contextmanager
+def started(kind: str) -> Iterator[SparkSession]:
+    """The session of one kind of master; whatever was started for it ends with the block."""
+    with contextlib.ExitStack() as running:
+        if kind == "local-cluster":
+            spark = session("local-cluster[2,1,1024]", **QUICK)
+        elif kind == "standalone":
+            spark = session(running.enter_context(StandaloneCluster(1)).master, **QUICK)
+        else:
+            on = running.enter_context(StandaloneCluster(2, cores=1)).master if "-" in kind else "local[2]"
+            spark = session(running.enter_context(ConnectServer(on, **QUICK)).url)
+        running.callback(spark.stop)
+        yield spark
+
+
+def where(batches: Iterator[Any]) -> Iterator[Any]:
+    """From which file an executor has mqlab, and in which process."""
+    import os
+
+    import pandas
+
+    import mqlab
+
+    for _ in batches:
+        yield pandas.DataFrame({"file": [mqlab.__file__], "process": [os.getpid()]})
+
+
+def main(kind: str, stores: str, work: str) -> None:
+    with started(kind) as spark:
+        log = spark.read.format("rocketmq").option("splitMB", 1).load(stores)
+        counts = log.groupBy("broker_name", "topic", "queue_id").count().collect()
+        units = spark.read.format("rocketmq-queues").load(stores).groupBy("broker_name").count().collect()
+        offsets = spark.read.format("rocketmq-config").load(stores).count()
+        stream = spark.readStream.format("rocketmq").option("maxBytesPerTrigger", "256k").load(stores)
+        writer = stream.writeStream.option("checkpointLocation", f"{work}/checkpoint").trigger(availableNow=True)
+        query = writer.format("parquet").start(f"{work}/out")
+        query.awaitTermination()
+        placed = spark.range(4).repartition(2).mapInPandas(where, "file string, process long").distinct().collect()
+        found = {
+            "counts": sorted([list(row) for row in counts]),
+            "units": {row[0]: row[1] for row in units},
+            "offsets": offsets,
+            "streamed": spark.read.parquet(f"{work}/out").select("broker_name", "physical_offset").distinct().count(),
+            "rows": spark.read.parquet(f"{work}/out").count(),
+            "mqlab": sorted({row["file"] for row in placed}),
+            "remote": type(spark).__module__.startswith("pyspark.sql.connect."),
+        }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
