@@ -21,7 +21,7 @@ from mqlab import (
     every_crash,
     play,
 )
-from mqlab.errors import ClientError, FilterError
+from mqlab.errors import ClientError, FilterError, UsageError
 
 DRIVERS = [("sim", {}), ("threads", {"speed": 20})]
 
@@ -115,8 +115,13 @@ def test_faults() -> None:
     ]  # fmt: skip
 
 
-def test_things_to_share() -> None:
-    lab = Lab(seed=7)
+@pytest.mark.parametrize(("driver", "more"), DRIVERS)
+def test_things_to_share(driver: str, more: dict[str, Any]) -> None:
+    with Lab(seed=7, driver=driver, **more) as lab:
+        share(lab)
+
+
+def share(lab: Lab) -> None:
     with lab.database("billing").connect() as connection:
         connection.execute("create table paid (id text)")
     lab.resource("db", slots=10)
@@ -133,8 +138,8 @@ def test_things_to_share() -> None:
 
     consumer.on_messages(listener)
     consumer.start()
-    sent = lab.producer("shop").send(Message("orders", "订单".encode()))
-    lab.run_for("10s")
+    sent = lab.producer("shop", send_msg_timeout=600_000).send(Message("orders", "订单".encode()))
+    lab.run_until(lambda: CONSUME_SUCCESS in [row.status for row in lab.deliveries("billing")], limit="5m")
     with lab.database("billing").connect() as connection:
         assert connection.execute("select id from paid").fetchall() == [(sent.msg_id,)]
 
@@ -247,12 +252,18 @@ def test_push_consumers(driver: str, more: dict[str, Any]) -> None:
         consumer.shutdown()
 
 
-def test_pull_consumers() -> None:
-    lab = Lab(seed=7)
+@pytest.mark.parametrize(("driver", "more"), DRIVERS)
+def test_pull_consumers(driver: str, more: dict[str, Any]) -> None:
+    with Lab(seed=7, driver=driver, **more) as lab:
+        pull_and_poll(lab)
+
+
+def pull_and_poll(lab: Lab) -> None:
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
-    producer = lab.producer("shop")
+    producer = lab.producer("shop", send_msg_timeout=600_000)
     for tag in ("rare", "common", "rare"):
         producer.send(Message("orders", tag.encode(), tags=tag))
+    lab.run_for("1s")
     puller = lab.pull_consumer("audit")
     result = puller.pull(MessageQueue("orders", "broker-a", 0), "rare", 0, max_nums=32)
     assert (result.pull_status, result.next_begin_offset, result.min_offset, result.max_offset) == ("FOUND", 3, 0, 3)
@@ -260,9 +271,9 @@ def test_pull_consumers() -> None:
     lite = lab.lite_pull_consumer("lite")
     lite.subscribe("orders", "*")
     lite.start()
-    polled = []
-    for _ in range(5):
-        polled += lite.poll()
+    polled: list[Any] = []
+    for _ in range(20):
+        polled += lite.poll() if len(polled) < 3 else []
     assert len(polled) == 3
     queue = MessageQueue("orders", "broker-a", 0)
     lite.seek(queue, 1)
@@ -275,13 +286,19 @@ def test_pull_consumers() -> None:
 # What happened --------------------------------------------------------------------------------------------------------
 
 
-def test_what_happened() -> None:
-    lab = play(billing_story, seed=7)
+@pytest.mark.parametrize(("driver", "more"), DRIVERS)
+def test_what_happened(driver: str, more: dict[str, Any]) -> None:
+    with play(billing_story, seed=7, driver=driver, **more) as lab:
+        look(lab, exact=driver == "sim")
+
+
+def look(lab: Lab, *, exact: bool) -> None:
     journal = lab.journal
     assert journal[0].step == 0 and journal.of("message.stored") and len(journal.digest()) == 64
-    assert len(journal.to_pandas()) == len(journal)
+    assert len(journal.to_pandas()) <= len(journal)
     (row,) = lab.deliveries("billing")
-    assert row.ended_ms - row.started_ms == 20 and row.status == CONSUME_SUCCESS and row.reconsume_times == 0
+    assert row.status == CONSUME_SUCCESS and row.reconsume_times == 0
+    assert row.ended_ms - row.started_ms == 20 if exact else row.ended_ms >= row.started_ms
     assert {"msg_id", "message_queue", "queue_offset", "client"} <= set(lab.deliveries("billing").columns)
     progress = lab.progress("billing").to_pandas()
     wanted = ["broker_offset", "consumer_offset", "pull_offset", "lag", "inflight", "client", "last_timestamp"]
@@ -291,12 +308,67 @@ def test_what_happened() -> None:
     assert any("commit log end" in change.what for change in lab.changes(before))
     pictures = lab.timeline(), lab.timeline(row.msg_id), lab.space_time(), lab.offset_strip("billing"), lab.diagram()
     for picture in pictures:
-        assert str(picture) and len(picture.table()) == len(picture.to_pandas())
+        assert str(picture) and "<" in picture.html() and len(picture.table()) == len(picture.to_pandas())
     broker = lab.broker("broker-a")
     for table in (broker.topics, broker.offset_table, broker.queue_locks, broker.held_pulls, broker.delay_offset_table):
         assert repr(table).startswith("<")
-    assert lab.admin.examine_consume_stats("billing").total_diff >= 0
-    assert lab.verify("billing").is_clean
+    assert lab.verify("billing").is_clean or not exact
+
+
+@pytest.mark.parametrize(("driver", "more"), DRIVERS)
+def test_the_admins_verbs(driver: str, more: dict[str, Any]) -> None:
+    with play(billing_story, seed=7, driver=driver, **more) as lab:
+        admin = lab.admin
+        assert len(admin.examine_topic_route_info("orders").queue_datas) == 1
+        assert admin.examine_consume_stats("billing").total_diff >= 0
+        assert [each.client_id for each in admin.examine_consumer_connection_info("billing").connections]
+        admin.update_topic("orders", read_queue_nums=2, write_queue_nums=2)
+        assert lab.broker().topics["orders"].read_queue_nums == 2
+        assert admin.wipe_write_perm("broker-a")[0].topics_changed > 0
+        plan = admin.reset_offset_by_timestamp("orders", "billing", 0, dry_run=True)
+        assert not plan.applied and "live" in " ".join(plan.warnings)
+        assert admin.skip_accumulated_message("orders", "billing").applied
+        assert len(admin.resend_dlq("billing")) == 0 and len(admin.query_message("orders", "no-such-key")) == 0
+        admin.delete_expired_commit_log()
+
+
+def test_all_that_a_delivery_can_say() -> None:
+    """The statuses of listeners, and the four absences."""
+    lab = Lab(seed=7, client={"enable_trace": False})
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    producer = lab.producer("shop")
+    for tags in ("paid", "new", "Aa", "BB"):  # Aa and BB have one hash
+        producer.send(Message("orders", b"x", tags=tags))
+    lab.run_for("1s")
+    consumer = lab.push_consumer("billing", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.subscribe("orders", "paid || BB")
+    consumer.on_messages(lambda messages, context: (context.sleep("1m"), CONSUME_SUCCESS)[1])
+    consumer.start()
+    lab.run_for("20s")
+    told = {row.queue_offset: row.status for row in lab.deliveries("billing")}
+    assert told == {0: "RUNNING", 1: "FILTERED_BY_BROKER", 2: "FILTERED_BY_CLIENT", 3: "RUNNING"}
+    lab.admin.reset_offset_by_timestamp("orders", "billing", 0)  # the queue is dropped under the running listeners
+    lab.run_for("90s")
+    assert "RESULT_DISCARDED" in {row.status for row in lab.deliveries("billing")}
+    lab.kill(consumer)
+    producer.send(Message("orders", b"x", tags="paid"))
+    lab.run_for("1s")
+    assert lab.deliveries("billing")[-1].status == "NOT_PULLED"
+
+
+def test_predictions_are_locked_before_the_run() -> None:
+    from mqlab.teach import check, hint, predict, reveal
+    from mqlab.teach.predictions import forget_predictions
+
+    forget_predictions()
+    try:
+        assert "Locked" in str(predict("lab00.after_ack", 2))
+        assert "The first answer stays" in str(predict("lab00.after_ack", 3))
+        assert reveal("lab00.after_ack", 3).state == "bad"
+        assert len(str(hint("lab00.find"))) > 20
+        assert callable(check)
+    finally:
+        forget_predictions()
 
 
 # Parts on their own ---------------------------------------------------------------------------------------------------
@@ -309,7 +381,7 @@ def test_a_store_on_its_own(tmp_path: Path) -> None:
         for number in range(6):
             put = store.put(Message("orders", f"订单 {number}".encode(), keys=f"order-{number}"))
         assert len(store.get("orders", queue_id=0, queue_offset=5, max_nums=32, sub_expression="*").messages()) == 1
-        assert len(store.query("orders", key="order-1", max_nums=64, begin_ms=0).records) == 1
+        assert len(store.query("orders", key="order-1", max_nums=64, begin_ms=0, end_ms=1 << 60).records) == 1
         assert 0 <= store.search_offset("orders", 0, put.store_timestamp, boundary="lower") <= 5
     inspector = StoreInspector(tmp_path / "dir")
     assert len(list(inspector.messages())) == 6
@@ -325,6 +397,11 @@ def test_strategies_and_filters_on_their_own() -> None:
 
     queues = [MessageQueue("orders", "broker-a", number) for number in range(8)]
     members = ["10.0.0.1@a", "10.0.0.2@b", "10.0.0.3@c"]
+    rooms = strategy("MACHINE_ROOM", consumeridcs=["room1"]), strategy("CONFIG", message_queue_list=queues[:2])
+    assert [each.name for each in rooms] == ["MACHINE_ROOM", "CONFIG"]
+    assert rooms[1].allocate("billing", members[0], queues, members) == queues[:2]
+    with pytest.raises(UsageError, match="machine_room_resolver"):
+        strategy("MACHINE_ROOM_NEARBY", inner="AVG")
     for name in ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH"):
         shares = [strategy(name).allocate("billing", member, queues, members) for member in members]
         assert sorted(queue for share in shares for queue in share) == queues
