@@ -36,6 +36,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "offset.persisted": ("progress", "offsets written to {file}"),
     "message.sent_back": ("trouble", "sent back by {group}"),
     "message.dead": ("trouble", "to the dead letters of {group}"),
+    "ha.requested": ("other", "a slave begins: sends it the log from byte {sends_from}"),
+    "ha.block_appended": ("stored", "copied from byte {physical_offset}: {size} bytes of the log"),
+    "ha.acknowledged": ("other", "its slave has the log up to byte {physical_offset}"),
+    "ha.diverged": ("trouble", "own log ends at byte {own_offset}, the master's block begins at {physical_offset}"),
+    "ha.lost": ("trouble", "replication link: {reason}"),
+    "slave.synchronized": ("other", "took over {what} of its master"),
 }
 """The change kinds of a day, with their look and their words; other kinds are left to the journal."""
 
@@ -43,6 +49,10 @@ STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}"), "m
 MENDED = {"start": "started again", "heal": "partitions healed"}
 FRAME = "frame"
 Place = tuple[str, str, int]
+REPLICATION = {
+    "ha.requested": "HA report", "ha.acknowledged": "HA report", "ha.block_appended": "HA block",
+    "ha.diverged": "HA block",
+}  # fmt: skip
 OFFSET_KINDS = ("offset.updated", "offset.committed", "offset.reset")
 
 
@@ -126,7 +136,7 @@ class _Told:
     def frame(self, record: StepRecord) -> None:
         """Tell the frame that arrived in this step, if one did, from the node that sent it."""
         sender = self._sender(record)
-        if record.about is None or not sender or sender == record.node:
+        if not _name(record) or not sender or sender == record.node:
             return
         asked = self.asked.get((record.node, sender, record.about.opaque)) if self.is_answer(record) else None
         self.lanes.setdefault(sender)
@@ -221,7 +231,9 @@ def _frame(record: StepRecord, sender: str, asked: StepRecord | None) -> Moment:
 
 
 def _name(record: StepRecord) -> str:
-    """The frame's name without its number."""
+    """The frame's name without its number; what came over a replication link is named by what it did."""
+    if record.about is None and record.kind == "frame":
+        return next((REPLICATION[change.kind] for change in record.changes if change.kind in REPLICATION), "")
     return record.about_text.rsplit(" #", 1)[0]
 
 

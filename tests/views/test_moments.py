@@ -142,3 +142,15 @@ def test_a_queue_as_its_files_and_tables_say(lab: Lab) -> None:
         "0: заказ-1", "1: 订单-2", "2: 🎁-3", "3: (next)  ◀ billing reads this next",
     ]  # fmt: skip
     assert view.table().column("physical_offset")[0] == 0
+
+
+def test_the_blocks_of_a_replication_link_are_arrows() -> None:
+    lab = Lab(seed=1, replicas=1, broker={"broker_role": "SYNC_MASTER", "in_sync_replicas": 2})
+    lab.create_topic("orders")
+    first = lab.journal.next_step
+    lab.producer("shop").send(Message("orders", "заказ 订单 😀".encode()))
+    told = [(moment.lane, moment.text, moment.to) for moment in lab.space_time(first).moments]
+    assert ("broker-a", "HA block", "broker-a-s1") in told
+    assert ("broker-a-s1", "HA report", "broker-a") in told
+    assert any(lane == "broker-a-s1" and text.startswith("copied from byte 0") for lane, text, _ in told)
+    assert "copied from byte 0" in lab.timeline().text()
