@@ -67,6 +67,12 @@ def _settings(admin: Admin, broker: str) -> Rows[KeyValue]:
     return Rows([KeyValue(name, value) for name, value in sorted(found.items())], f"settings of {broker}")
 
 
+def _group_settings(admin: Admin, group: str, broker: str) -> Any:
+    if group not in admin.groups_at(dict(admin.brokers(broker))[broker]):  # asking for its settings would make it
+        raise UsageError(f"{broker} has no group {group!r}", hint="consumerProgress shows the groups")
+    return admin.examine_subscription_group_config(group, broker)
+
+
 def _reset(admin: Admin, topic: str, group: str, timestamp: str) -> Any:
     at = timestamp if timestamp == "now" else _whole(timestamp)
     return admin.reset_offset_by_timestamp(topic, group, at, dry_run=True)
@@ -99,6 +105,17 @@ VERBS: dict[str, Verb] = {
     "topicStatus": Verb(
         "A topic's queues and their offsets.", ("topic",), lambda admin, topic: admin.examine_topic_stats(topic),
         "-t orders",
+    ),
+    "topicConfig": Verb(
+        "A topic's settings at a broker.", ("topic", "broker"),
+        lambda admin, topic, broker: admin.examine_topic_config(topic, broker), "-t orders",
+    ),
+    "getConsumerConfig": Verb(
+        "A group's settings at a broker.", ("group", "broker"), _group_settings, "-g billing",
+    ),
+    "consumeTimeSpan": Verb(
+        "Every queue in times: stored from when to when, where the group is.", ("topic", "group"),
+        lambda admin, topic, group: admin.query_consume_time_span(topic, group), "-t orders -g billing",
     ),
     "consumerProgress": Verb("How far groups have come.", ("any_group",), _progress, "-g billing"),
     "queryMsgById": Verb(

@@ -62,6 +62,11 @@ def test_questions_to_a_labs_directory(kept: tuple[Path, list[Any]]) -> None:
     assert [row["type"] for row in value("queryMsgTraceById", directory, "-i", results[2].msg_id)] == [
         "Pub", "SubBefore", "SubAfter"
     ]  # fmt: skip
+    assert value("topicConfig", directory, "-t", "orders")["read_queue_nums"] == 2
+    assert value("getConsumerConfig", directory, "-g", "billing")["group_name"] == "billing"
+    assert run("getConsumerConfig", directory, "-g", "typo").exit_code == 2
+    spans = value("consumeTimeSpan", directory, "-t", "orders", "-g", "billing")
+    assert len(spans) == 4 and sum(span["delay_ms"] > 0 for span in spans) == 1
     plan = value("resetOffsetByTime", directory, "-t", "orders", "-g", "billing", "-s", 0)
     assert sum(row["again"] for row in plan["queues"]) == 10 and plan["applied"] is False
     plan = value("skipAccumulatedMessage", directory, "-t", "orders", "-g", "billing")
