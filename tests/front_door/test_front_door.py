@@ -332,6 +332,17 @@ def test_the_admins_verbs(driver: str, more: dict[str, Any]) -> None:
         admin.delete_expired_commit_log()
 
 
+def test_a_bounded_journal_keeps_its_digest_and_the_deliveries() -> None:
+    whole, bounded = play(billing_story, seed=7), play(billing_story, seed=7, journal_limit=40)
+    journal = bounded.journal
+    assert len(list(journal)) <= 51 and journal.dropped == len(journal) - len(list(journal))
+    assert journal.digest() == whole.journal.digest()
+    assert bounded.deliveries("billing") == whole.deliveries("billing")
+    assert f"{journal.dropped} dropped" in repr(journal)
+    assert f"from step {journal.dropped} on" in str(bounded.timeline())
+    assert f"the first {journal.dropped} steps were dropped" in str(bounded.verify("billing"))
+
+
 def test_all_that_a_delivery_can_say() -> None:
     """The statuses of listeners, and the four absences."""
     lab = Lab(seed=7, client={"enable_trace": False})
