@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mqlab.traffic.body_sums import write_body_sums
+from mqlab.traffic.carried import taken
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_kinds import Laid, OrderUnits, StockUnits, UnitKind
 from mqlab.traffic.slice_rows import OrderTexts
@@ -52,7 +53,7 @@ class SliceUnits:
         store = self._store
         until_ms = made.end_ms - 1 if is_last else made.end_ms
         due = store.copies.due(copies, until_ms)
-        due = due[np.argsort(due["time_ms"], kind="stable")]
+        due = taken(due, np.argsort(due["time_ms"], kind="stable"))
         told = store.entries.due(entries, until_ms)
         kinds: list[UnitKind] = [self._orders.sent(made), self._orders.given_back(due)]
         traces = self._traces.messages(told, made)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mqlab.client.trace import BATCH_NUM
-from mqlab.traffic.carried import resolve
+from mqlab.traffic.carried import resolve, taken
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_kinds import MARK_BYTE, Laid, UnitKind
 from mqlab.traffic.message_shapes import HEAD_SIZE
@@ -163,7 +163,7 @@ def _gathered(told: Array, start_ms: int) -> tuple[Array, Array, Array]:
     keys = (told["client"].astype(np.int64) << (_TIME_BITS + _ROW_BITS)) | np.arange(count)
     keys |= (told["time_ms"] - start_ms) << _ROW_BITS
     keys.sort()
-    entries = told[keys & ((1 << _ROW_BITS) - 1)]
+    entries = taken(told, keys & ((1 << _ROW_BITS) - 1))
     client = entries["client"]
     borders = np.flatnonzero(client[1:] != client[:-1]) + 1
     first_of_client = np.concatenate(([0], borders)) if count else np.zeros(0, np.int64)
