@@ -6,7 +6,8 @@ Mirrors: nothing in RocketMQ; an operator works it out from offsets and subscrip
     in a member's cache                                            (no row: its turn comes)
     everything else without a delivery                             NOT_PULLED: not yet, or skipped over
 
-Left out: brokers that are down; messages that a store has deleted; what a group had read before the Lab began.
+Left out: brokers that are down with all their slaves; messages that a store has deleted; what a group had read before
+the Lab began.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from mqlab.runtime.cluster import readable_brokers
 from mqlab.runtime.deliveries import Delivery
 from mqlab.wire import names, property_names
 from mqlab.wire.message import MessageExt, MessageQueue
@@ -31,9 +33,8 @@ def absences(lab: Lab, group: str) -> list[Delivery]:
     delivered |= lab.delivery_book.polled(group)
     members = [h.node for h in lab.handles.values() if h.role == "consumer" and h.is_up and h.node.group == group]
     found: list[Delivery] = []
-    for handle in lab.handles.values():
-        if handle.role == "broker" and handle.is_up:
-            found += _of_broker(lab, handle.name, handle.node, group, delivered, members)
+    for name, broker in readable_brokers(lab):
+        found += _of_broker(lab, name, broker, group, delivered, members)
     return sorted(found, key=lambda row: (row.message_queue, row.queue_offset))
 
 

@@ -22,7 +22,7 @@ from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.ports import Ports
 from mqlab.runtime.crash_files import CrashFiles
 from mqlab.runtime.files import RealFiles
-from mqlab.runtime.handles import NodeHandle
+from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.settings import split_settings
 from mqlab.runtime.sim import SimWorld
 from mqlab.store import StoreConfig
@@ -155,6 +155,15 @@ def _all_registered(lab: Lab, names: Sequence[str], processes: int) -> bool:
         for server in servers
         for name in names
     )
+
+
+def readable_brokers(lab: Lab) -> list[tuple[str, Broker]]:
+    """Each broker's name with the process to read it from: its master, or its first living slave while that is down."""
+    found: dict[str, Broker] = {}
+    for handle in lab.handles.values():  # masters come before slaves
+        if handle.role in BROKERS and handle.is_up:
+            found.setdefault(handle.node.config.broker_name, handle.node)
+    return list(found.items())
 
 
 def create_topic(

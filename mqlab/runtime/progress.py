@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mqlab.runtime.cluster import readable_brokers
 from mqlab.runtime.handles import NodeHandle
 from mqlab.wire.message import MessageQueue
 
@@ -36,13 +37,12 @@ class QueueProgress:
 
 
 def progress_rows(lab: Lab, group: str) -> list[QueueProgress]:
-    """The rows, sorted by topic, broker and queue; brokers that are down are left out."""
+    """The rows, sorted by topic, broker and queue; a broker that is down is read from a slave, or left out."""
     rows: list[QueueProgress] = []
     consumers = [handle for handle in lab.handles.values() if handle.role == "consumer" and handle.is_up]
-    for handle in lab.handles.values():
-        if handle.role == "broker" and handle.is_up:
-            for topic in _topics_of(handle.node, group):
-                rows.extend(_queues_of(handle.node, handle.name, topic, group, consumers))
+    for name, broker in readable_brokers(lab):
+        for topic in _topics_of(broker, group):
+            rows.extend(_queues_of(broker, name, topic, group, consumers))
     return sorted(rows, key=lambda row: (row.topic, row.broker, row.queue_id))
 
 

@@ -55,7 +55,8 @@ def day_without_listeners(lab: Lab) -> None:
 
 
 def digest_without_listeners() -> str:
-    lab = Lab(seed=5, name_servers=2)
+    copies = {"broker_role": "SYNC_MASTER", "in_sync_replicas": 2, "slave_read_enable": True}
+    lab = Lab(seed=5, name_servers=2, replicas=1, broker=copies)
     day_without_listeners(lab)
     return lab.journal.digest()
 

@@ -194,6 +194,24 @@ def test_the_member_list_comes_from_the_slave() -> None:
     assert sorted(owned(consumer) + owned(second)) == [0, 1]
 
 
+def test_progress_and_absences_are_read_from_the_slave() -> None:
+    lab = ready()
+    consuming(lab)
+    producer = lab.producer("shop")
+    send(producer, *"abc", queue=0)
+    lab.run_for("70s")
+    lab.kill("billing-1")
+    send(producer, "d", queue=0)
+    lab.run_for("1s")
+    before = row(lab, "billing")
+    lab.kill(MASTER)
+    assert (before.broker_offset, before.consumer_offset) == (4, 3)
+    assert (row(lab, "billing").broker_offset, row(lab, "billing").consumer_offset) == (4, 3)
+    assert [one.status for one in lab.deliveries("billing")][-1] == "NOT_PULLED"
+    lab.kill(SLAVE)
+    assert not list(lab.progress("billing"))
+
+
 # traps -------------------------------------------------------------------------------------------------------------
 
 
