@@ -1,0 +1,90 @@
+"""A day of a lab: messages through three groups, then everything that is shown of it; goal: half a minute for 20,000.
+
+    python -m benchmarks day --messages 20000 [--clock cpu] [--journal-limit 50000]
+
+Three groups read every message of eight queues, 200 messages a second of virtual time, message trace off. Then come the
+rows, the pictures with their HTML, text and table, verify, snapshot and the digest. A line each says the seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.timing import CLOCKS
+from mqlab import CONSUME_SUCCESS, Lab, Message
+
+GOAL_S = 30
+GROUPS = ("billing", "audit", "search")
+A_SECOND = 200
+
+
+def played(count: int, journal_limit: int | None) -> Lab:
+    """A Lab in which ``count`` messages were sent and read by all groups."""
+    lab = Lab(client={"enable_trace": False}, journal_limit=journal_limit)
+    lab.create_topic("orders", read_queue_nums=8, write_queue_nums=8)
+    for group in GROUPS:
+        consumer = lab.push_consumer(group)
+        consumer.subscribe("orders")
+        consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
+        consumer.start()
+    lab.run_for("5s")
+    producer = lab.producer("shop")
+    traffic = lab.traffic(
+        producer,
+        rates=[("0s", A_SECOND)],
+        message=lambda number: Message("orders", f"заказ 订单 💳 {number}".encode(), keys=f"order-{number}"),
+    )
+    lab.run_until(lambda: traffic.number >= count, limit="10h")
+    traffic.stop()
+    lab.run_for("10s")
+    return lab
+
+
+def shown(picture: Any) -> None:
+    """All forms of a picture."""
+    assert picture.html() and str(picture) and picture.table().html()
+
+
+def parts(lab: Lab) -> dict[str, Callable[[], object]]:
+    """Everything that is shown, by name."""
+    one = lab.delivery_book.of(GROUPS[0])[0].msg_id
+    return {
+        "deliveries": lambda: [str(lab.deliveries(group)) for group in GROUPS],
+        "offset strip": lambda: shown(lab.offset_strip(GROUPS[0])),
+        "timeline": lambda: shown(lab.timeline()),
+        "timeline of a message": lambda: shown(lab.timeline(one)),
+        "space-time": lambda: shown(lab.space_time()),
+        "cluster diagram": lambda: shown(lab.diagram()),
+        "verify": lambda: [str(lab.verify(group)) for group in GROUPS],
+        "snapshot, changes": lambda: str(lab.changes(lab.snapshot())),
+        "digest": lab.journal.digest,
+    }
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks day")
+    parser.add_argument("--messages", type=int, default=20_000)
+    parser.add_argument("--journal-limit", type=int)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall")
+    options = parser.parse_args(arguments)
+    now = CLOCKS[options.clock]
+    began = last = now()
+
+    def say(what: str) -> None:
+        nonlocal last
+        print(f"  {what:<26}{now() - last:>8.2f} s", flush=True)
+        last = now()
+
+    lab = played(options.messages, options.journal_limit)
+    say("send and read")
+    for name, act in parts(lab).items():
+        act()
+        say(name)
+    print(f"  {'all':<26}{now() - began:>8.2f} s  (goal: {GOAL_S} s for 20,000 messages)")
+    print(f"  {lab.journal!r}, {len(lab.delivery_book.of(GROUPS[0]))} deliveries a group")
+
+
+if __name__ == "__main__":
+    main([])
