@@ -16,6 +16,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from mqlab.store import StoreInspector
 
 Duration = str | int
+Faulty = Mapping[int, Callable[["Lab"], Any]]
 
 
 class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
@@ -88,6 +90,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
             raise UsageError(f"there is no driver {driver!r}", hint='drivers are "sim" and "threads"')
         self.began_ms = start_ms
         self.crash_point: CrashPoint | None = None  # where a run of every_crash killed its node
+        self.telling: Telling | None = None  # how play told its story here
         self._resources: dict[str, Resource] = {}
         self.delivery_book = DeliveryBook()
         self.world.watchers.append(self.delivery_book.watch)
@@ -224,6 +227,19 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         """One record a step; see mqlab.runtime.journal."""
         return self.world.journal
 
+    def replay(self, *, until_step: int | None = None, faults: Faulty | None = None) -> Lab:
+        """A Lab rebuilt from this one's seed and story, in a directory of its own: the same journal, to the byte.
+
+        ``faults`` replace those of the first telling. UsageError for a Lab that no story was played on.
+        """
+        if self.telling is None:
+            raise UsageError("this Lab was not made by play(story)", hint="only a story can be told again")
+        told = self.telling
+        return play(
+            told.story, seed=self.seed, until_step=until_step, faults=told.faults if faults is None else faults,
+            **told.settings,
+        )  # fmt: skip
+
     # ends ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -243,12 +259,21 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         return f"<Lab seed={self.seed} now={self.now_ms} step={self.journal.next_step}: {nodes}>"
 
 
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What play was given; with the Lab's seed it is all of a run. The directory is left out: each run has its own."""
+
+    story: Story
+    faults: Faulty | None
+    settings: dict[str, Any]
+
+
 def play(
     story: Story,
     *,
     seed: int = 0,
     until_step: int | None = None,
-    faults: Mapping[int, Callable[[Lab], Any]] | None = None,
+    faults: Faulty | None = None,
     **settings: Any,
 ) -> Lab:
     """Tell a story on a fresh Lab and give the Lab back: at its end, or stopped just before ``until_step``.
@@ -257,6 +282,8 @@ def play(
     An error that leaves the story carries the seed and the step as a note.
     """
     lab = Lab(seed=seed, **settings)
+    kept = {name: value for name, value in settings.items() if name != "directory"}
+    lab.telling = Telling(story, dict(faults) if faults else None, kept)
     if not isinstance(lab.world, SimWorld):
         if until_step is not None or faults:
             raise UsageError("until_step and faults need the simulated driver")

@@ -6,6 +6,7 @@ Mirrors: mqadmin and the Dashboard, for a world that keeps everything. Every lab
     timeline  space_time  offset_strip  diagram       pictures with a table twin
     snapshot  changes           what differs between two moments
     verify                      named anomalies of a group
+    kinds                       what the journal's words mean
 
 Left out: admin verbs (lab.admin).
 """
@@ -13,11 +14,13 @@ Left out: admin verbs (lab.admin).
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.runtime.absences import absences as absences_of
 from mqlab.runtime.handles import BROKERS, NodeHandle
+from mqlab.runtime.kinds import CHANGE_KINDS, PERIODIC_KINDS, STEP_KINDS
 from mqlab.runtime.progress import progress_rows
 
 if TYPE_CHECKING:
@@ -65,6 +68,19 @@ class WhatHappened:
             for e in self.simulation("upcoming").upcoming(count)
         ]
         return Table(rows, columns=["due_ms", "in_ms", "node", "kind"], title=f"upcoming at {self.now_ms}")
+
+    def kinds(self: Lab) -> Table:  # type: ignore[misc]
+        """Every kind of step and of change a journal can hold: a row each with its meaning, how often it is here."""
+        from mqlab.views import Table
+
+        seen = Counter(record.kind for record in self.journal)
+        seen.update(change.kind for record in self.journal for change in record.changes)
+        rows = [
+            {"kind": kind, "of": of, "meaning": meaning, "periodic": kind in PERIODIC_KINDS, "seen": seen[kind]}
+            for of, kinds in (("step", STEP_KINDS), ("change", CHANGE_KINDS))
+            for kind, meaning in kinds.items()
+        ]
+        return Table(rows, title="kinds of the journal")
 
     def timeline(  # type: ignore[misc]
         self: Lab, message: str | None = None, *, first_step: int = 0, last_step: int | None = None

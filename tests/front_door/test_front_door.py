@@ -160,6 +160,32 @@ def test_stories() -> None:
         assert CONSUME_SUCCESS in [row.status for row in run.deliveries("billing")], str(run.crash_point)
 
 
+def test_a_lab_is_rebuilt_from_its_seed_and_story(tmp_path: Path) -> None:
+    def kill(lab: Lab) -> None:
+        lab.kill("billing-1")
+
+    first = play(billing_story, seed=9, faults={40: kill}, brokers=2, directory=tmp_path / "kept")
+    again = first.replay()
+    assert again.journal.digest() == first.journal.digest() and again.directory != first.directory
+    fork = first.replay(until_step=39, faults={})
+    assert fork.journal.next_step == 39 and fork.run_for("1m").deliveries("billing")[-1].status == CONSUME_SUCCESS
+    with pytest.raises(UsageError, match="not made by play"):
+        Lab().replay()
+
+
+def test_a_sweep_over_seeds() -> None:
+    runs = [play(billing_story, seed=seed) for seed in range(4)]
+    assert len({lab.seed for lab in runs}) == 4 and all(lab.verify("billing").is_clean for lab in runs)
+
+
+def test_the_words_of_the_journal() -> None:
+    lab = play(billing_story, seed=7)
+    rows = {row.kind: row for row in lab.kinds()}
+    assert rows["frame"].of == "step" and rows["frame"].seen == len([r for r in lab.journal if r.kind == "frame"])
+    assert rows["message.stored"].of == "change" and rows["message.stored"].meaning
+    assert {record.kind for record in lab.journal} <= set(rows)
+
+
 def test_a_second_consumer_under_one_name_is_refused() -> None:
     lab = Lab(seed=7)
     lab.push_consumer("billing")
