@@ -130,8 +130,9 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
     job_file.write_text(json.dumps(job.to_json()), "utf-8")
     notebook.write_text(json.dumps(rebuilt(lab, set(taken.answers), str(job_file), hidden=order.hidden)), "utf-8")
     exercise = max((one.total_seconds for one in limits.values()), default=60.0) + GRACE_SECONDS
+    demo = max(DEMO_SECONDS, widest.seconds)  # a Spark lab's own cells start a JVM too
     engine = Engine(
-        {"demo": DEMO_SECONDS, "desk": START_SECONDS, "answer": exercise, "check": exercise, "hidden": exercise},
+        {"demo": demo, "desk": START_SECONDS, "answer": exercise, "check": exercise, "hidden": exercise},
         time.monotonic() + order.seconds,
     )
     before = dict(os.environ)
