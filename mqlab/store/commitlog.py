@@ -1,6 +1,6 @@
 """The commit log: every message of every topic, one behind the other.
 
-Mirrors: org.apache.rocketmq.store.CommitLog. Lab 02 appends to it, lab 03 reads it byte by byte.
+Mirrors: org.apache.rocketmq.store.CommitLog. Lab 01 reads it byte by byte.
 
     file 0                                        file 65536
     ├ unit ┼ unit ┼── unit ──┼ BLANK ┼ leftovers ┤├── unit ──┼ unit ┼ zeros ...

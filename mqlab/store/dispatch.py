@@ -1,6 +1,6 @@
 """Dispatch: reads the commit log behind the writer and tells queues, index and waiting pulls what came.
 
-Mirrors: DefaultMessageStore.ReputMessageService and its CommitLogDispatchers. Lab 02 stops between put and dispatch.
+Mirrors: DefaultMessageStore.ReputMessageService and its CommitLogDispatchers. Lab 01 stops between put and dispatch.
 
     commit log   ├ unit ┼ unit ┼ unit ┼ unit ┤
                                ▲ reput_from    ▲ confirm offset (SYNC_FLUSH: what is flushed; ASYNC_FLUSH: the end)

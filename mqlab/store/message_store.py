@@ -1,6 +1,6 @@
 """The store: one directory, its files, and what can be asked of them.
 
-Mirrors: org.apache.rocketmq.store.DefaultMessageStore. Lab 02 puts and gets, lab 03 looks at the files and breaks them.
+Mirrors: org.apache.rocketmq.store.DefaultMessageStore. Lab 01 puts and gets, looks at the files and breaks them.
 
     put ──▶ commit log ──(dispatch)──▶ consume queues, index ──▶ get, query, search     (store_lookups)
                  │                            │
