@@ -10,6 +10,7 @@ from mqlab.teach import CheckFailed, check, exercises, hint
 from mqlab.teach.checking import is_untouched
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest
 from mqlab.teach.hints import forget_hints
+from mqlab.teach.said import Said
 
 
 def doubles(seed: int) -> Case:
@@ -110,3 +111,10 @@ def test_unknown_labs_and_exercises(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     with pytest.raises(UsageError, match="there is no lab 'labyy'"):
         check("labyy.anything")
+
+
+def test_names_between_backticks_are_set_as_code_and_escaped() -> None:
+    said = Said("note", "What does `a < b` hold?", note="`RETRY_TOPIC`, not `重试`; one ` alone stays")
+    assert "<b>What does <code>a &lt; b</code> hold?</b>" in said.html()
+    assert "<code>RETRY_TOPIC</code>, not <code>重试</code>; one ` alone stays" in said.html()
+    assert "`a < b`" in said.text()
