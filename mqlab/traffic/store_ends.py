@@ -1,6 +1,6 @@
 """The small files of a finished store: configuration, checkpoint, lock; as a broker leaves them at a clean stop.
 
-Mirrors: ConfigManager.persist of each table, StoreCheckpoint. Lab 04 reads consumerOffset.json.
+Mirrors: ConfigManager.persist of each table, StoreCheckpoint. Lab 00 reads consumerOffset.json.
 
     config/topics.json, subscriptionGroup.json, consumerOffset.json, delayOffset.json, consumerFilter.json,
     consumerOrderInfo.json      checkpoint      lock      no abort: the store was closed

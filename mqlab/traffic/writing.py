@@ -14,6 +14,7 @@ Left out: going on within a store; each is made from its start.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -23,14 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.errors import StoreError, UsageError
+from mqlab.runtime.files import RealFiles
 from mqlab.traffic.broker_store import BrokerStore, BrokerSummary
 from mqlab.traffic.incidents import incidents_of
 from mqlab.traffic.model import Asked, TrafficModel
 
 VERSION = 1
-DONE, UNFINISHED = "traffic.json", "traffic.unfinished.json"
+DONE, UNFINISHED, LOCK = "traffic.json", "traffic.unfinished.json", ".traffic.lock"
 _BYTES_A_MESSAGE = 950
-_ANOTHER = "give another directory"
 
 Progress = Callable[[int], object]
 RunBrokers = Callable[[Asked, Sequence[tuple[int, str]], Progress], Iterator[tuple[int, BrokerSummary]]]
@@ -126,14 +127,15 @@ class _Run:
         for broker in done.values():
             progress(broker.messages)
         if done.keys() < set(range(self.asked.brokers)):
-            self._make(done, progress, run)
+            self._must_have_room(len(done))
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with self._alone():
+                self._make(done, progress, run)
         return TrafficSummary(
             self.directory, self.asked, tuple(done[number] for number in range(self.asked.brokers)), self.truth
         )
 
     def _make(self, done: dict[int, BrokerSummary], progress: Progress, run: RunBrokers) -> None:
-        self._must_have_room(len(done))
-        self.directory.mkdir(parents=True, exist_ok=True)
         self._save(UNFINISHED, done)
         names = {number: self.asked.broker_name(number) for number in range(self.asked.brokers)}
         missing = [(n, str(self.directory / f".{name}.unfinished")) for n, name in names.items() if n not in done]
@@ -148,9 +150,24 @@ class _Run:
         self._save(DONE, done)
         (self.directory / UNFINISHED).unlink()
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While this lasts no other run writes into the directory. Raises UsageError when one does."""
+        path = self.directory / LOCK
+        try:
+            lock = RealFiles().lock(str(path))
+        except StoreError:
+            raise UsageError(f"another run is writing into {self.directory}", hint="wait for it") from None
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            lock.release()
+
     def _found(self) -> dict[int, BrokerSummary]:
         """The stores of this very run that are whole. Raises UsageError when the directory holds anything else."""
         if not self.directory.exists() or (self.directory.is_dir() and not any(self.directory.iterdir())):
+            self._told_before()
             return {}
         notes = [self.directory / name for name in (DONE, UNFINISHED) if (self.directory / name).is_file()]
         if not notes:
@@ -158,22 +175,19 @@ class _Run:
                 f"{self.directory} is not empty and was not made by mqlab traffic",
                 hint="give another directory, or remove this one yourself",
             )
-        noted, truth = _read(notes[0]), _read(self.truth) if self.truth.is_file() else None
-        for was_asked in (noted.get("asked"), self._public if truth is None else truth.get("public")):
-            self._must_be_this_run(was_asked, noted)
-        if truth is not None and truth.get("incidents") != self._incidents:
-            raise UsageError(f"{self.directory} holds another run: it differs in incidents", hint=_ANOTHER)
-        return self._whole(noted, truth, is_done=notes[0].name == DONE)
+        noted = _read(notes[0])
+        _must_be(self._public, noted.get("asked"), self.directory, f"ask for what is there: {noted.get('command')}")
+        return self._whole(noted, self._told_before(), is_done=notes[0].name == DONE)
 
-    def _must_be_this_run(self, was_asked: Any, noted: dict[str, Any]) -> None:
-        if was_asked == self._public:
-            return
-        was = was_asked if isinstance(was_asked, dict) else {}
-        differing = sorted(name for name in self._public if was.get(name) != self._public[name])
-        raise UsageError(
-            f"{self.directory} holds another run: it differs in {', '.join(differing)}",
-            hint=f"{_ANOTHER}, or ask for what is there: {noted.get('command')}",
-        )
+    def _told_before(self) -> dict[str, Any] | None:
+        """What the truth's file holds already. Raises UsageError when it is no truth, or that of another run."""
+        if not self.truth.exists():
+            return None
+        truth = _read(self.truth)
+        was = truth.get("public")
+        told = {**was, "incidents": truth.get("incidents")} if isinstance(was, dict) else None
+        _must_be({**self._public, "incidents": self._incidents}, told, self.truth, "remove that file")
+        return truth
 
     def _whole(self, noted: dict[str, Any], truth: dict[str, Any] | None, *, is_done: bool) -> dict[int, BrokerSummary]:
         """Stores that are noted and there; while a run is unfinished their incidents must be noted, too."""
@@ -213,6 +227,17 @@ class _Run:
 def _asked_value(asked: Asked) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(json.dumps(asdict(asked)))
     return {"version": VERSION, **value}
+
+
+def _must_be(asked: dict[str, Any], was_asked: Any, where: Path, way_out: str) -> None:
+    if was_asked == asked:
+        return
+    was = was_asked if isinstance(was_asked, dict) else {}
+    differing = sorted(name for name in asked if was.get(name) != asked[name])
+    raise UsageError(
+        f"{where} holds another run: it differs in {', '.join(differing)}",
+        hint=f"give another directory, or {way_out}",
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -124,6 +124,32 @@ def test_a_directory_of_something_else_is_left_alone(small_day, tmp_path) -> Non
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["thesis.txt"]
 
 
+def test_the_truth_of_another_run_is_not_lost(small_day, tmp_path) -> None:
+    first = small_day("first", **ASKED)
+    told = first.truth.read_bytes()
+    with pytest.raises(UsageError, match="holds another run: it differs in seed"):
+        small_day("second", **{**ASKED, "seed": 9}, truth=first.truth)
+    shopping = tmp_path / "список.txt"
+    shopping.write_text("хлеб 🍞")
+    with pytest.raises(UsageError, match="cannot be read"):
+        small_day("second", **ASKED, truth=shopping)
+    assert (first.truth.read_bytes(), shopping.read_text()) == (told, "хлеб 🍞")
+    assert not (tmp_path / "second").exists()
+
+
+def test_two_runs_do_not_write_into_one_directory(small_day) -> None:
+    refused = []
+
+    def progress(units: int) -> None:
+        with pytest.raises(UsageError, match="another run is writing into"):
+            small_day("one", **ASKED)
+        refused.append(units)
+
+    summary = small_day("one", **ASKED, progress=progress)
+    assert refused and bytes_of(summary.directory).keys() >= {"traffic.json"}
+    assert not list(summary.directory.glob(".*"))
+
+
 def test_questions_that_cannot_be_are_refused_before_anything_is_made(tmp_path) -> None:
     for asked, said in (
         ({"messages": 10}, "messages=10"), ({"messages": 3_000, "brokers": 0}, "brokers=0"),
