@@ -1,6 +1,6 @@
 """How far a log that is being appended to can be read: behind its last unit that is surely whole.
 
-Mirrors: the confirm offset that ReputMessageService reads up to, seen from outside of the broker. Lab 10.
+Mirrors: the confirm offset that ReputMessageService reads up to, seen from outside of the broker. Lab 12.
 
     ├ units ─────────────────────────┼ whole ┼ whole ┼ half-written ┼ zeros
                                      │               └ the end: from here on a unit may be on its way

@@ -1,6 +1,6 @@
 """The stream of the data source rocketmq: a log that grows, read batch by batch, each message once.
 
-Mirrors: nothing in RocketMQ; Spark's checkpoint takes the place of a consumer group's offsets. Lab 10.
+Mirrors: nothing in RocketMQ; Spark's checkpoint takes the place of a consumer group's offsets. Lab 12.
 
     offset         {"broker-a": 1048576, "broker-b": 524288}       a place between two units of each broker's log
     latestOffset   up to the last unit that is surely whole        cut to maxBytesPerTrigger, between two units
