@@ -68,6 +68,8 @@ class Faults:
     def partition(self: Lab, one: Node, other: Node) -> None:  # type: ignore[misc]
         """Let nothing pass between two nodes until heal(); what they send meanwhile arrives then."""
         first, second = self.node_handle(one).name, self.node_handle(other).name
+        if first == second:
+            raise UsageError(f"{first} cannot be cut off from itself", hint="a partition needs two nodes")
         self._fault(self.world.nodes[first], "partition", other=second)
         self.world.network.partition(first, second)
 
@@ -111,7 +113,7 @@ class Faults:
         """Let a broker's disk hang for a while: what is written is in memory, nothing is synced until it is over."""
         handle = self._broker_with_a_disk(broker)
         if not handle.is_up:
-            raise UsageError(f"{handle.name} is {handle.status} already")
+            raise UsageError(f"{handle.status} is down: its disk does nothing")
         sim_node, flusher = self.world.nodes[handle.name], handle.node.store.flusher
         self._fault(sim_node, "slow_disk", duration_ms=milliseconds(duration))
         flusher.stalled = True
@@ -135,7 +137,7 @@ class Faults:
     def _end(self: Lab, node: Node, word: str, *, silent: bool) -> NodeHandle:  # type: ignore[misc]
         handle = self.node_handle(node)
         if not handle.is_up:
-            raise UsageError(f"{handle.name} is {handle.status} already")
+            raise UsageError(f"{handle.status} is down already", hint=f'lab.start("{handle.name}") brings it back')
         sim_node = self.world.nodes[handle.name]
         self._fault(sim_node, word.replace(" ", "_"))
         sim_node.alive, sim_node.silent = False, silent

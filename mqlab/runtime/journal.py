@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from mqlab.errors import UsageError
+from mqlab.runtime.kinds import check_kind
 
 if TYPE_CHECKING:
     import pandas
@@ -112,8 +113,11 @@ class Journal:
         return self.dropped + len(self._records)
 
     def of(self, kind: str) -> list[StepRecord]:
-        """The steps of one kind, or that changed something of this kind."""
-        return [r for r in self._records if r.kind == kind or any(c.kind == kind for c in r.changes)]
+        """The steps of one kind, or that changed something of this kind; UsageError for a word that is no kind."""
+        found = [r for r in self._records if r.kind == kind or any(c.kind == kind for c in r.changes)]
+        if not found:
+            check_kind(kind)
+        return found
 
     def changes(self, kind: str) -> list[tuple[StepRecord, dict[str, Any]]]:
         """Every change of one kind with the step it belongs to, in order."""

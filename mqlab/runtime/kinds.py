@@ -11,6 +11,10 @@ Left out: the values of each change; they are keywords at the one place that not
 
 from __future__ import annotations
 
+import difflib
+
+from mqlab.errors import UsageError
+
 STEP_KINDS: dict[str, str] = {
     "call": "the notebook (or a story) called this node",
     "fault": "the notebook broke or mended something",
@@ -207,3 +211,14 @@ CHANGE_KINDS: dict[str, str] = {
     "fault.disk_lost": "the disk of a broker that is down is gone",
     "fault.slow_disk": "a broker's disk hangs for a while",
 }
+
+
+def check_kind(kind: str) -> None:
+    """UsageError, with the nearest word, for what is neither a kind of step nor of change.
+
+    >>> check_kind("message.stored")
+    """
+    if kind not in STEP_KINDS and kind not in CHANGE_KINDS:
+        nearest = difflib.get_close_matches(kind, [*STEP_KINDS, *CHANGE_KINDS], n=1, cutoff=0.5)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else "lab.kinds() shows them all"
+        raise UsageError(f"no step or change is called {kind!r}", hint=hint)

@@ -28,6 +28,7 @@ from mqlab.runtime.faults import Faults
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.journal import Journal, StepRecord
+from mqlab.runtime.kinds import check_kind
 from mqlab.runtime.looking import WhatHappened
 from mqlab.runtime.shared import Database, Resource
 from mqlab.runtime.sim import DEFAULT_START_MS, SimWorld
@@ -186,6 +187,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         """
         if isinstance(condition, str):
             kind, seen = condition, [False]
+            check_kind(kind)
 
             def watch(record: StepRecord, change: Any) -> None:
                 seen[0] = seen[0] or change.kind == kind

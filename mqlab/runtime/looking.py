@@ -51,13 +51,19 @@ class WhatHappened:
         rows = self.delivery_book.of(group)
         if absences:
             rows = rows + absences_of(self, group)
-        return Table(rows, columns=DELIVERY_COLUMNS, title=f"deliveries of {group}")
+        return Table(rows, columns=DELIVERY_COLUMNS, title=f"deliveries of {group}", empty=self._no_rows(group))
 
     def progress(self: Lab, group: str) -> Table:  # type: ignore[misc]
         """A row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp."""
         from mqlab.views import Table
 
-        return Table(progress_rows(self, group), title=f"progress of {group}")
+        return Table(progress_rows(self, group), title=f"progress of {group}", empty=self._no_rows(group))
+
+    def _no_rows(self: Lab, group: str) -> str:  # type: ignore[misc]
+        """What an empty table of a group says: nothing yet, or that there is no such group."""
+        groups = {handle.node.group: None for handle in self.handles.values() if handle.role == "consumer"}
+        known = list(dict.fromkeys([*groups, *self.delivery_book.wishes]))
+        return "no rows" if group in known else f"no consumer of this Lab is of group {group!r}, but of {known}"
 
     def upcoming(self: Lab, count: int = 5) -> Table:  # type: ignore[misc]
         """The next deadlines and arrivals in order, to predict from: a row each with due_ms, in_ms, node, kind."""
@@ -94,7 +100,10 @@ class WhatHappened:
 
         dropped = self.journal.dropped
         title = f"from step {dropped} on: what was before was dropped" if dropped > first_step else ""
-        return Timeline(moments(self.journal, message, first_step, last_step), title=title)
+        told = moments(self.journal, message, first_step, last_step)
+        if message is not None and not told:
+            title = f"no message {message!r} in these steps"
+        return Timeline(told, title=title)
 
     def space_time(self: Lab, first_step: int = 0, last_step: int | None = None) -> Timeline:  # type: ignore[misc]
         """Every frame between two steps as an arrow from node to node."""

@@ -87,7 +87,7 @@ class OffsetStrip(Picture):
             rest = " " if strip.is_empty else "░"
             bar = "█" * done + "▒" * (pulled - done) + rest * (BAR_CHARACTERS - pulled)
             lines.append(f"{pad(strip.name, names)}  {bar}  {strip.words}")
-        return "\n".join(lines or ["no queues"])
+        return "\n".join(lines if self.strips else [f"{self.title}: no queues" if self.title else "no queues"])
 
     def svg(self) -> str:
         names = max((text_pixels(strip.name) for strip in self.strips), default=0) + MARGIN + 12

@@ -72,8 +72,12 @@ class Anomaly:
 class Verdict(View):
     """What is wrong with a group's run, worst first by the step it began; empty when all is well."""
 
-    def __init__(self, group: str, anomalies: Sequence[Anomaly], messages: int, dead: int, dropped: int = 0) -> None:
+    def __init__(
+        self, group: str, anomalies: Sequence[Anomaly], messages: int, dead: int, dropped: int = 0,
+        topics: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.group = group
+        self.topics = tuple(topics)
         self.dropped = dropped
         self.anomalies = sorted(anomalies, key=lambda each: (each.step, KINDS.index(each.kind), each.msg_id))
         self.messages = messages
@@ -105,6 +109,8 @@ class Verdict(View):
         return Table(rows, columns=COLUMNS, title=self._headline(), empty="nothing to name")
 
     def _headline(self) -> str:
+        if not self.topics:
+            return f"{self.group}: no such group subscribed to anything, so there is nothing to judge"
         counted = ", ".join(f"{count} {kind}" for kind, count in self.counts().items()) or "nothing is wrong"
         dead = f", {self.dead} dead" if self.dead else ""
         whole = f"{self.group}: {self.messages} messages{dead}: {counted}"
@@ -151,7 +157,8 @@ def verify(
     judge = _Judge(history, milliseconds(stuck_after))
     found = [anomaly for message in messages for anomaly in judge.of(message)]
     found += judge.out_of_order(messages)
-    return Verdict(group, found, len(messages), sum(message.dead is not None for message in messages), history.dropped)
+    dead = sum(message.dead is not None for message in messages)
+    return Verdict(group, found, len(messages), dead, history.dropped, list(history.subscriptions))
 
 
 class _Judge:

@@ -395,6 +395,24 @@ def test_all_that_a_delivery_can_say() -> None:
     assert lab.deliveries("billing")[-1].status == "NOT_PULLED"
 
 
+def test_wrong_questions_are_told_so() -> None:
+    lab = play(billing_story, seed=7)
+    with pytest.raises(UsageError, match=r"no step or change is called 'mesage\.stored'"):
+        lab.run_until("mesage.stored")
+    with pytest.raises(UsageError, match="message.stored"):
+        lab.journal.of("messages.stored")
+    for shown in (lab.deliveries("typo"), lab.progress("typo")):
+        assert "no consumer of this Lab is of group 'typo', but of ['billing']" in str(shown)
+    assert "no such group" in str(lab.verify("typo"))
+    assert str(lab.timeline("nope")) == "no message 'nope' in these steps: nothing happened"
+    assert str(lab.offset_strip("typo")) == "offsets of typo: no queues"
+    with pytest.raises(UsageError, match="from itself"):
+        lab.partition("broker-a", "broker-a")
+    lab.kill("broker-a")
+    with pytest.raises(UsageError, match=r"broker-a \(killed\) is down already"):
+        lab.kill("broker-a")
+
+
 def test_predictions_are_locked_before_the_run() -> None:
     from mqlab.teach import check, hint, predict, reveal
     from mqlab.teach.predictions import forget_predictions
