@@ -1,0 +1,52 @@
+"""Lab 01 as a student meets it: run to its end, answered wrongly and then better, and the pages beside it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import ROOT, JupyterLab
+from tests.browser.test_lab00 import PATIENCE_MS, open_and_run_all
+
+pytestmark = pytest.mark.browser
+
+LAB = "labs/01-what-the-broker-writes.ipynb"
+
+
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
+def test_lab01_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
+    shutil.copytree(ROOT / "datasets", jupyterlab.folder / "datasets")
+    page = open_and_run_all(chromium, jupyterlab, LAB)
+    assert page.locator(".jp-RenderedText[data-mime-type='application/vnd.jupyter.error']").count() == 0
+    assert page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+    assert page.get_by_text("not started").count() == 6
+
+    answer = page.locator(".jp-CodeCell", has_text="# exercise: lab01.tags")
+    check = page.locator(".jp-CodeCell", has_text='check("lab01.tags")')
+    for body, said in (
+        ("return struct.pack('>q', len(tags or ''))", "✗ lab01.tags: "),
+        ("return struct.pack('>q', tags_code(tags))", "2 of 2 public checks pass; hidden checks run at grading"),
+    ):
+        answer.locator(".cm-content").click()
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text(f"# exercise: lab01.tags\ndef tag_bytes(tags):\n    {body}")
+        page.keyboard.press("Shift+Enter")
+        page.keyboard.press("Shift+Enter")
+        check.get_by_text(said).wait_for()
+    assert check.get_by_text("Aa and BB have the same code").count() == 1
+    page.close()
+
+
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
+def test_from_the_index_one_click_leads_to_the_glossary(chromium: Any, jupyterlab: JupyterLab, tmp_path: Path) -> None:
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(jupyterlab.url("labs/index.ipynb"))
+    page.get_by_role("link", name="glossary").first.click()
+    page.get_by_role("heading", name="Glossary (术语表)").wait_for()
+    assert page.get_by_role("cell", name="重试, 消息重试").count() == 1
+    page.screenshot(path=tmp_path / "glossary.png")
+    page.close()
