@@ -1,0 +1,105 @@
+"""Calls of listeners take turns on greenlets that outlive them: no world is kept alive, no thread is mixed up."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+from mqlab import CONSUME_SUCCESS, Lab, Message
+from mqlab.errors import NodeDown
+from mqlab.runtime import sim_workers
+
+
+def consuming_lab(consumed: list[str]) -> Lab:
+    lab = Lab()
+    lab.create_topic("orders")
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+    consumer.on_messages(
+        lambda messages, context: [consumed.append(m.body.decode()) for m in messages] and CONSUME_SUCCESS
+    )
+    consumer.start()
+    return lab
+
+
+def send_and_play(lab: Lab, text: str) -> None:
+    lab.producer(f"shop-{len(lab.handles)}").send(Message("orders", text.encode()))
+    lab.run_for("10s")
+
+
+def test_a_greenlet_that_ran_a_call_runs_the_next_one() -> None:
+    consumed: list[str] = []
+    lab = consuming_lab(consumed)
+    send_and_play(lab, "заказ")
+    waiting = list(sim_workers._of_this_thread.waiting)
+    assert waiting and all(carrier.coroutine is None for carrier in waiting)
+    send_and_play(lab, "订单")
+    assert sim_workers._of_this_thread.waiting == waiting
+    assert consumed == ["заказ", "订单"]
+
+
+def test_waiting_greenlets_keep_no_world_alive() -> None:
+    lab = consuming_lab([])
+    send_and_play(lab, "💳")
+    world = weakref.ref(lab.world)
+    del lab
+    gc.collect()
+    assert world() is None
+
+
+def test_a_world_may_be_played_by_one_thread_after_the_other() -> None:
+    consumed: list[str] = []
+    lab = consuming_lab(consumed)
+    send_and_play(lab, "here")
+    other = threading.Thread(target=send_and_play, args=(lab, "there"))
+    other.start()
+    other.join()
+    send_and_play(lab, "again")
+    assert consumed == ["here", "there", "again"]
+
+
+def test_a_call_cut_short_leaves_its_greenlet_fit_for_the_next() -> None:
+    ended: list[str] = []
+    lab = Lab()
+    lab.create_topic("orders")
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+
+    def listener(messages: object, context: object) -> str:
+        try:
+            context.sleep("1m")
+        except NodeDown:
+            ended.append("cut short")
+            raise
+        ended.append("done")
+        return CONSUME_SUCCESS
+
+    consumer.on_messages(listener)
+    consumer.start()
+    send_and_play(lab, "one")
+    lab.kill("billing-1")
+    assert ended == ["cut short"]
+    lab.start("billing-1")
+    lab.run_for("5m")
+    assert ended == ["cut short", "done"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_ends_the_play_and_its_greenlet(error: type[BaseException]) -> None:
+    lab = Lab()
+    lab.create_topic("orders")
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+
+    def listener(messages: object, context: object) -> str:
+        raise error
+
+    consumer.on_messages(listener)
+    consumer.start()
+    before = len(sim_workers._of_this_thread.waiting)
+    with pytest.raises(error):
+        send_and_play(lab, "one")
+    assert len(sim_workers._of_this_thread.waiting) <= before
