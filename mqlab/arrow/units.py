@@ -38,7 +38,9 @@ def unit_positions(view: mmap.mmap | bytes, where: LogRange) -> Positions:
     readable = min(end, len(view))  # the file may have become shorter since the range was planned
     while at + _HEAD.size <= readable:
         size, magic, physical_offset = unpack(view, at)
-        if (magic != MAGIC_V1 and magic != MAGIC_V2) or size < SMALLEST_UNIT or physical_offset != file_start + at:
+        if (magic != MAGIC_V1 and magic != MAGIC_V2) or physical_offset != file_start + at:
+            break
+        if not SMALLEST_UNIT <= size <= readable - at:
             break
         found.append(at)
         at += size

@@ -1,0 +1,54 @@
+"""The 44 damaged copies of a real store as columns: all of them up to a clean end, or an error with file and offset.
+
+After a recovery the columns list exactly what the real store was left with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.arrow.growing import confirmed_end
+from mqlab.arrow.reading import read_table
+from mqlab.errors import CorruptionError
+from mqlab.store import MessageStore, StoreInspector
+from mqlab.store.log_reader import GAP, UNIT
+from tests.conformance.test_damaged_stores import damaged
+
+PLACE_OF = {44382: 44352}  # a flipped bit in a stored physical offset, and where that unit begins
+STRANGE_PLACES = {("flip-anywhere-early", 44382)}  # a recovery lets it stand, the columns do not trust the unit
+NAMES = ["physical_offset", "topic", "queue_id", "queue_offset", "properties", "body"]
+
+
+@pytest.mark.parametrize("number", range(44))
+def test_a_damaged_copy(
+    number: int, real_store: Callable[[str], Path], expected: Callable[[str], dict[str, Any]]
+) -> None:
+    case = expected("edges-killed.damaged")["cases"][number]
+    directory = real_store("edges-killed")
+    damaged(directory, case)
+    inspector = StoreInspector(str(directory))
+    pieces = list(inspector.log.scan(0, confirmed_end(inspector)))
+    gaps = [piece for piece in pieces if piece.kind == GAP or piece.stored_physical_offset != piece.physical_offset]
+    plain = [piece.record() for piece in pieces if piece.kind == UNIT]
+    try:
+        rows = read_table(directory, NAMES).to_pylist()
+    except CorruptionError as error:
+        assert gaps, f"the plain reader sees no damage, the columns say: {error}"
+        first = gaps[0]
+        assert error.where.startswith(str(directory / "commitlog"))
+        assert error.offset is not None and first.physical_offset <= error.offset < first.physical_offset + first.size
+    else:
+        assert not gaps
+        assert [row["physical_offset"] for row in rows] == [record.physical_offset for record in plain]
+        assert [row["body"] for row in rows] == [record.body for record in plain]
+        assert [dict(row["properties"]) for row in rows] == [record.property_map for record in plain]
+    with MessageStore.open(str(directory)):
+        if (case["damage"], case["at"]) in STRANGE_PLACES:
+            with pytest.raises(CorruptionError, match=f"at offset {PLACE_OF[case['at']]}: expected physical offset"):
+                read_table(directory, NAMES)
+        else:
+            assert read_table(directory, NAMES).num_rows == case["messages"]
