@@ -66,6 +66,7 @@ class SliceUnits:
     def _lay_out(self, made: Slice, kinds: list[UnitKind]) -> None:
         store = self._store
         stored_ms = np.concatenate([kind.stored_ms for kind in kinds])
+        assert len(stored_ms) < 1 << _ROW_BITS, "a slice of more units than its sort keys can number"
         rows = np.arange(len(stored_ms))
         keys = np.sort((stored_ms - made.start_ms) << _ROW_BITS | rows)
         in_order = keys & ((1 << _ROW_BITS) - 1)

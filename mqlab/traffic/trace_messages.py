@@ -160,6 +160,7 @@ class TraceUnits:
 def _gathered(told: Array, start_ms: int) -> tuple[Array, Array, Array]:
     """(entries by client and time, first row of each message and one more, message of each entry)."""
     count = len(told)
+    assert count < 1 << _ROW_BITS, "a slice of more entries than its sort keys can number"
     keys = (told["client"].astype(np.int64) << (_TIME_BITS + _ROW_BITS)) | np.arange(count)
     keys |= (told["time_ms"] - start_ms) << _ROW_BITS
     keys.sort()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from mqlab import Lab
 from mqlab.store.config import StoreConfig, parse_delay_levels
 from mqlab.store.inspector import StoreInspector
 from mqlab.traffic.model import TRACED
@@ -115,3 +116,14 @@ def test_one_delivery_in_some_hundred_fails_without_any_reason(small_day) -> Non
     retries = sum(count for topic, count in summary.topics.items() if topic.startswith("%RETRY%"))
     assert 0.002 < retries / summary.topics["orders"] < 0.02
     assert not any(topic.startswith("%DLQ%") for topic in summary.topics)
+
+
+def test_the_operator_asks_for_a_messages_trace(day: Day) -> None:
+    lab = Lab(stores={name: str(path) for name, path in day.summary.stores.items()})
+    name, told = day.incident("poison_message")
+    entries = lab.admin.view_trace(told["msg_id"])
+    assert [entry.type for entry in entries] == ["Pub"] + ["SubBefore", "SubAfter"] * 17
+    assert {entry.group for entry in entries[1:]} == {"billing"}
+    assert [entry.retry_times for entry in entries if entry.type == "SubBefore"] == list(range(17))
+    quiet = next(m for m in day.of(name, "orders") if m.tags == "shipped")
+    assert [e.type for e in lab.admin.view_trace(quiet.msg_id)][:3] == ["Pub", "SubBefore", "SubAfter"]
