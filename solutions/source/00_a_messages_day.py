@@ -28,7 +28,7 @@
 # %% [markdown]
 # ## The world
 #
-# Five words are enough to begin with.
+# Five words are enough to begin with. (All others are in the [glossary](glossary.ipynb), in English and Chinese.)
 #
 # | word | 中文 | what it is |
 # |---|---|---|

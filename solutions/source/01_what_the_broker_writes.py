@@ -899,7 +899,7 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # - **One broker.** With a second copy on another machine a power cut is survived without `SYNC_FLUSH` (lab 02).
 # - **Speed.** What a sync costs depends on the disk; this lab's clock does not charge for it.
 # - Not opened: files of delayed messages with any time (`timerwheel`), of batch and compaction topics, and the newer
-#   queues in RocksDB.
+#   queues in RocksDB. [What is not modelled](not-modelled.ipynb) has the whole list.
 
 # %% [markdown]
 # ## RocketMQ does it so
@@ -941,5 +941,6 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # %% [markdown]
 # ## Next
 #
-# You know what is on the disk. The numbers in it can be asked in bulk: in
+# You know what is on the disk. What a broker does with a message that its consumer could not handle is written there too:
+# [lab 07](07-failure-takes-time.ipynb). And the files can be asked in bulk: in
 # [lab 10](10-spark-reads-the-broker.ipynb) Spark reads such a directory as a table. All labs: [index](index.ipynb).
