@@ -38,7 +38,7 @@ def billing_story(lab: Lab) -> None:
 
     consumer.on_messages(listener)
     consumer.start()
-    lab.producer("shop").send(Message("orders", "заказ 订单 💳".encode()))
+    lab.producer("shop", send_msg_timeout=600_000).send(Message("orders", "заказ 订单 💳".encode()))
     lab.run_for("20s")
 
 
@@ -128,7 +128,7 @@ def share(lab: Lab) -> None:
         connection.execute("create table paid (id text)")
     lab.resource("db", slots=10)
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
-    consumer = lab.push_consumer("billing")
+    consumer = lab.push_consumer("billing", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
     consumer.subscribe("orders")
 
     def listener(messages: Any, context: Any) -> str:
