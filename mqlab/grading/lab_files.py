@@ -164,7 +164,7 @@ def _answers(notebook: Notebook, exercises: tuple[Exercise, ...], path: Path) ->
 def _limits(exercise: Exercise) -> Limits:
     """The exercise's own limits over those of its kind of lab."""
     ordinary = SPARK if FIRST_SPARK_LAB <= exercise.id[3:5] < FIRST_OWN_LAB else Limits()
-    return Limits.of({**asdict(ordinary), **(getattr(exercise, "limits", None) or {})})
+    return Limits.of({**asdict(ordinary), **exercise.limits})
 
 
 def top_level_names(source: str) -> list[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.errors import UsageError
@@ -52,6 +52,7 @@ class Exercise:
     public_seeds: tuple[int, ...]
     hints: tuple[str, str, str]
     note: str  # shown after success
+    limits: Mapping[str, float] = field(default_factory=dict)  # while graded: seconds, memory_mb, …; see grading.limits
 
     def public_cases(self) -> list[Case]:
         """The cases that ``check`` runs."""
