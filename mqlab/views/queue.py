@@ -102,7 +102,8 @@ class QueueView(Picture):
         slots = self._slots()
         cell = max(64, *(text_pixels(label) + 16 for _, label in slots))
         groups = list(self.groups.items())
-        width = max(cell * len(slots), text_pixels(self.name)) + 2 * MARGIN
+        capitals = 3 * sum(map(str.isupper, self.name))  # they are wider than others
+        width = max(cell * len(slots), text_pixels(self.name) + capitals) + 2 * MARGIN
         names = max((text_pixels(group) + 130 for group, _ in groups), default=0)
         canvas = Canvas(width + names, 44 + CELL_HEIGHT + 26 * len(groups) + 18)
         canvas.text(MARGIN, MARGIN + 8, self.name, bold=True)

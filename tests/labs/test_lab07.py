@@ -11,6 +11,7 @@ import pytest
 
 from mqlab import RECONSUME_LATER
 from mqlab.teach import CheckFailed, check
+from mqlab.teach.cases import lab07_bank as bank
 from mqlab.teach.cases import lab07_days as days
 from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.wire import names
@@ -103,8 +104,8 @@ def test_an_order_that_kills_is_met_seven_times_by_who_does_nothing(reference: d
     source = "def never_again(lab):\n    def listener(messages, context):\n        ask_bank(messages[0], context)\n"
     known = {name: reference[name] for name in ("ask_bank", "BankError")}
     exec(source + "        return 'CONSUME_SUCCESS'\n    return listener\n", known)
-    day = days.killer(known, 1)
-    killer = next(msg_id for msg_id, order in day.orders.items() if order.bank == days.KILLER)
+    day = bank.killer(known, 1)
+    killer = next(msg_id for msg_id, order in day.orders.items() if order.bank == bank.KILLER)
     rows = [row for row in day.deliveries() if row.msg_id == killer]
     assert [row.reconsume_times for row in rows[:7]] == [0] * 7
     assert [row.status for row in rows[:6]] == ["RUNNING"] * 6 and len(day.deaths_ms) == 8
@@ -168,3 +169,53 @@ def test_a_wrong_answer_file_exists_for_each_exercise_and_none_is_empty() -> Non
     folder = Path(ROOT, "solutions", "grading", "wrong", "lab07")
     kinds = {path.name.partition(".")[0] for path in folder.glob("*.py")}
     assert kinds == {one.id.partition(".")[2] for one in EXERCISES}
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "source", "words"),
+    [
+        ("stuck", "pay", "def pay(messages, context):\n    ask_bank(messages[0], context, 3000)", "returns nothing"),
+        (
+            "stuck",
+            "pay",
+            "def pay(messages, context):\n    return 'SUCCESS'",
+            "everything else counts as RECONSUME_LATER",
+        ),
+        (
+            "three",
+            "three_times",
+            "def three_times(lab):\n    lab.database('billing')",
+            "three_times returns a listener",
+        ),
+        ("redrive", "redrive", "def redrive(dead, producer, group):\n    producer.send(dead[0])", "nobody reads this"),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_for_what_it_is(
+    name: str, answer: str, source: str, words: str, reference: dict[str, Any]
+) -> None:
+    known = {given: reference[given] for given in ("ask_bank", "BankError")}
+    exec(source, known)
+    with pytest.raises(CheckFailed) as failed:
+        check(f"lab07.{name}", {answer: known[answer]})
+    assert words in str(failed.value)
+
+
+def test_what_is_not_committed_is_told_so(reference: dict[str, Any]) -> None:
+    source = """
+def three_times(lab):
+    def inner(messages, context):
+        try:
+            ask_bank(messages[0], context)
+        except BankError:
+            if messages[0].reconsume_times < 2:
+                return "RECONSUME_LATER"
+            row = (messages[0].msg_id, messages[0].body)
+            lab.database("billing").connect().execute("INSERT OR IGNORE INTO for_a_human VALUES (?, ?)", row)
+        return "CONSUME_SUCCESS"
+    return inner
+"""
+    known = {given: reference[given] for given in ("ask_bank", "BankError")}
+    exec(source, known)
+    with pytest.raises(CheckFailed) as failed:
+        check("lab07.three", {"three_times": known["three_times"]})
+    assert "What is written has to be committed" in str(failed.value)

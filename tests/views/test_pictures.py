@@ -73,6 +73,19 @@ def test_timeline_text() -> None:
     ]
 
 
+def test_a_timeline_of_hours_has_room_for_its_times() -> None:
+    hours = [Moment(1_000, "broker-a", "x", "first"), Moment(17_141_589, "broker-a", "x", "позже")]
+    timeline = Timeline(hours)
+    assert str(timeline).splitlines()[1:] == [
+        "       +0 ms  first",
+        "           ⋮  4:45:40.589 later",
+        "+4:45:40.589  позже",
+    ]
+    root = ElementTree.fromstring(timeline.svg())
+    texts = [node for node in root.iter("{http://www.w3.org/2000/svg}text") if "later" in (node.text or "")]
+    assert int(texts[0].get("x", "")) >= 6 * len("4:45:40.589 later") and texts[0].get("text-anchor") == "end"
+
+
 def test_timeline_table_keeps_step_node_kind_and_values() -> None:
     row = PICTURES[0].table()[1]
     assert (row.step, row.node, row.kind, row.after_ms, row["values"]) == (
@@ -118,6 +131,8 @@ def test_long_and_empty_queues() -> None:
     long = QueueView("q", [{"queue_offset": n} for n in range(100)], {"slow": 2, "fast": 100})
     assert "… 84 earlier entries" in str(long) and "slow reads 2 next, before what is shown" in str(long)
     ElementTree.fromstring(long.svg())
+    capitals = QueueView("SCHEDULE_TOPIC_XXXX, queue 2 of broker-a", [{"queue_offset": 0}])
+    assert int(ElementTree.fromstring(capitals.svg()).get("width", "")) > 7 * len(capitals.name) + 2 * 18
     empty = QueueView("q", [], {"new": 0})
     assert str(empty) == "q\n0: (next)  ◀ new reads this next"
     ElementTree.fromstring(empty.svg())

@@ -9,14 +9,18 @@ Mirrors: nothing in RocketMQ. Lab 07.
     lab07.stuck     a bank that hangs             ─▶ a listener that holds nobody up
     lab07.killer    an order that kills billing   ─▶ a listener that remembers across its own death
 
-Left out: reference and known-wrong answers; the days (lab07_days); what is said to a wrong answer (lab07_judges).
+Left out: reference and known-wrong answers; the days (lab07_days, lab07_bank); what is said to a wrong answer
+(lab07_judges).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from mqlab.teach.cases import lab07_bank as bank
 from mqlab.teach.cases import lab07_days as days
 from mqlab.teach.cases import lab07_judges as judges
-from mqlab.teach.exercises import Case, Exercise, Manifest, Prediction
+from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest, Prediction
 
 
 def _rewrite_case(seed: int) -> Case:
@@ -36,17 +40,29 @@ def _redrive_case(seed: int) -> Case:
 
 def _three_case(seed: int) -> Case:
     name = f"a bank that refuses, seed {seed}"
-    return Case(name, lambda answers: judges.judge_three(days.three_tries(answers, seed)))
+    return Case(name, _made(lambda answers: judges.judge_three(bank.three_tries(answers, seed))))
 
 
 def _stuck_case(seed: int) -> Case:
     name = f"a bank that hangs, and a restart, seed {seed}"
-    return Case(name, lambda answers: judges.judge_stuck(days.stuck(answers, seed)))
+    return Case(name, lambda answers: judges.judge_stuck(bank.stuck(answers, seed)))
 
 
 def _killer_case(seed: int) -> Case:
     name = f"an order that kills, seed {seed}"
-    return Case(name, lambda answers: judges.judge_killer(days.killer(answers, seed)))
+    return Case(name, _made(lambda answers: judges.judge_killer(bank.killer(answers, seed))))
+
+
+def _made(run: Callable[[Answers], Finding | None]) -> Callable[[Answers], Finding | None]:
+    """The same, with a word for an answer that makes no listener."""
+
+    def guarded(answers: Answers) -> Finding | None:
+        try:
+            return run(answers)
+        except bank.NoListener as error:
+            return judges.not_a_listener(error.name, error.found)
+
+    return guarded
 
 
 PREDICTIONS = (

@@ -5,7 +5,7 @@ Mirrors: nothing in RocketMQ. Lab 07; its manifest is lab07.
     answer ─▶ judge ─┬─ None
                      └─ Finding   rule (what the broker does, or what billing promises)   first wrong   expected   found
 
-Left out: the days themselves (lab07_days).
+Left out: the days themselves (lab07_days, lab07_bank).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
+from mqlab.teach.cases import lab07_bank as bank
 from mqlab.teach.cases import lab07_days as days
 from mqlab.teach.exercises import Answers, Finding
 from mqlab.views.table import calendar
@@ -117,6 +118,7 @@ DEAD_AGAIN_RULE = (
     "A dead letter starts from nothing: RECONSUME_TIME and MAX_RECONSUME_TIMES of its former life make the broker "
     "count it as tried too often, and it is dead again at once"
 )
+NOBODY_RULE = "What is sent to %DLQ%group is one more dead letter: billing reads %RETRY%group, nobody reads this"
 MISSING_RULE = "Every message among the dead letters is given back"
 ONCE_RULE = "A message is given back once, however often it has died: the queue of dead letters keeps each death"
 ID_RULE = "A message keeps its UNIQ_KEY: it is the same message, to traces and to whoever remembers what is paid"
@@ -134,7 +136,10 @@ def judge_redrive(day: days.RedriveDay) -> Finding | None:
     for message in lab.store().messages(days.DEAD):
         if message.store_timestamp >= day.began_ms:
             where = f"{message.keys}, back in {days.DEAD} at {calendar(message.store_timestamp)}"
-            return Finding(DEAD_AGAIN_RULE, where, "a delivery to billing", _bookkeeping(message))
+            kept = _bookkeeping(message)
+            return Finding(
+                DEAD_AGAIN_RULE if kept else NOBODY_RULE, where, "a delivery to billing", kept or message.topic
+            )
     back = [
         message
         for message in lab.store().messages(days.RETRY)
@@ -171,10 +176,6 @@ def _bookkeeping(message: Any) -> dict[str, str]:
 # lab07.three, lab07.stuck, lab07.killer --------------------------------------------------------------------------
 
 RAISED_RULE = "An exception in a listener counts as RECONSUME_LATER: catch what you expect"
-TWICE_RULE = (
-    "Billing may die after it has stored an order, before the broker knows: the delivery comes again, and storing it "
-    "twice has to be harmless"
-)
 NOT_PAID_RULE = "CONSUME_SUCCESS says that the order is done: only when the bank has paid, or a human has it"
 EXPECTED_ERRORS = ("BankError", "TimeoutError")
 FOURTH_RULE = (
@@ -185,15 +186,33 @@ STORED_RULE = "An order that failed three times is stored for a human, with its 
 NOT_STORED_RULE = "Only what failed three times is for a human"
 
 
-def _raised(day: days.BadDay) -> Finding | None:
+ERROR_RULES = {
+    "IntegrityError": "Billing may die after it has stored an order, before the broker knows: the delivery comes "
+    "again, and storing it twice has to be harmless",
+    "database is locked": "What is written has to be committed, or nobody else can write: with connection: ... commits",
+    "none of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; everything else counts as "
+    "RECONSUME_LATER",
+}
+
+
+def not_a_listener(name: str, found: object) -> Finding:
+    """For a function that should have made a listener."""
+    return Finding(f"{name} returns a listener: the inner function", "its result", "a function", found)
+
+
+def _first_slip(day: bank.BadDay, most_retries: int | None = None) -> Finding | None:
+    """The first delivery that raised what nobody expects, or that is one too many."""
     for row in day.lab.delivery_book.of(days.GROUP):
+        if most_retries is not None and row.reconsume_times > most_retries:
+            expected = f"no delivery with reconsume_times {row.reconsume_times}"
+            return Finding(FOURTH_RULE, _place(day, row), expected, row.status)
         if row.error is not None and not any(name in row.error for name in EXPECTED_ERRORS):
-            rule = TWICE_RULE if "IntegrityError" in row.error else RAISED_RULE
+            rule = next((rule for words, rule in ERROR_RULES.items() if words in row.error), RAISED_RULE)
             return Finding(rule, _place(day, row), "a status", row.error.strip().splitlines()[-1])
     return None
 
 
-def _place(day: days.BadDay, row: Any) -> str:
+def _place(day: bank.BadDay, row: Any) -> str:
     order = day.orders[row.msg_id]
     return f"{order.key}, reconsume_times {row.reconsume_times}, at {calendar(row.started_ms)}"
 
@@ -204,16 +223,16 @@ def _readable(body: object) -> object:
 
 
 def _took_ms(row: Any) -> int:
-    return row.ended_ms - row.started_ms if row.ended_ms is not None else days.HANG_MS
+    return row.ended_ms - row.started_ms if row.ended_ms is not None else bank.HANG_MS
 
 
-def _was_paid(day: days.BadDay, row: Any) -> bool:
+def _was_paid(day: bank.BadDay, row: Any) -> bool:
     order = day.orders[row.msg_id]
     asked = order.pays(row.reconsume_times) and _took_ms(row) >= order.answer_ms(row.reconsume_times)
     return bool(asked and row.status == CONSUME_SUCCESS)
 
 
-def _lost(day: days.BadDay, rows: list[Any], human: dict[str, bytes]) -> Finding | None:
+def _lost(day: bank.BadDay, rows: list[Any], human: dict[str, bytes]) -> Finding | None:
     """The first order that ended as a success and is neither paid nor with a human."""
     paid = {row.msg_id for row in rows if _was_paid(day, row)}
     for row in rows:
@@ -224,15 +243,12 @@ def _lost(day: days.BadDay, rows: list[Any], human: dict[str, bytes]) -> Finding
     return None
 
 
-def judge_three(day: days.BadDay) -> Finding | None:
+def judge_three(day: bank.BadDay) -> Finding | None:
     """Nothing lost, nothing tried a fourth time, nothing given up early, all hopeless orders stored."""
     rows, human = day.deliveries(), day.for_a_human()
-    finding = _raised(day) or _lost(day, rows, human)
+    finding = _first_slip(day, most_retries=2) or _lost(day, rows, human)
     if finding is not None:
         return finding
-    for row in rows:
-        if row.reconsume_times > 2:
-            return Finding(FOURTH_RULE, _place(day, row), "no delivery with reconsume_times 3", row.status)
     for msg_id, order in day.orders.items():
         asked = [row.reconsume_times for row in rows if row.msg_id == msg_id and _took_ms(row) >= 40]
         wanted = {"no": 3}.get(order.bank, len(order.bank.split()))
@@ -248,6 +264,7 @@ def judge_three(day: days.BadDay) -> Finding | None:
     return None
 
 
+PAID_RULE = "What the bank has paid is done: CONSUME_SUCCESS. A listener that returns nothing gives the order back"
 SLOW_RULE = "The bank takes up to 3 seconds: who waits less fails orders that are only slow"
 LONG_RULE = "Whenever billing dies, only the last 15 seconds come again: no call may take longer than 10"
 REPLAY_RULE = (
@@ -256,25 +273,25 @@ REPLAY_RULE = (
 BACK_RULE = "An order that the bank did not answer comes back, and is paid in the end"
 
 
-def judge_stuck(day: days.BadDay) -> Finding | None:
+def judge_stuck(day: bank.BadDay) -> Finding | None:
     """Losses, patience, replays, and at last the order that hung."""
     rows = day.deliveries()
-    finding = _raised(day) or _lost(day, rows, {})
+    finding = _first_slip(day) or _lost(day, rows, {})
     if finding is not None:
         return finding
     for row in rows:
         first_try_pays = day.orders[row.msg_id].pays(row.reconsume_times)
         if first_try_pays and row.status != CONSUME_SUCCESS and row.ended_ms is not None:
-            bank = f"the bank answers after {day.orders[row.msg_id].answer_ms(row.reconsume_times)} ms"
-            return Finding(
-                SLOW_RULE, f"{_place(day, row)}: {bank}", CONSUME_SUCCESS, f"{row.status} after {_took_ms(row)} ms"
-            )
+            answer_ms = day.orders[row.msg_id].answer_ms(row.reconsume_times)
+            where = f"{_place(day, row)}: the bank answers after {answer_ms} ms"
+            rule = SLOW_RULE if _took_ms(row) < answer_ms else PAID_RULE
+            return Finding(rule, where, CONSUME_SUCCESS, f"{row.status} after {_took_ms(row)} ms")
         if not first_try_pays and _took_ms(row) < 3_000 and row.reconsume_times == 0:
             return Finding(SLOW_RULE, _place(day, row), "3 seconds for the bank", f"{_took_ms(row)} ms")
     return _replayed(day, rows) or _never_back(day, rows)
 
 
-def _replayed(day: days.BadDay, rows: list[Any]) -> Finding | None:
+def _replayed(day: bank.BadDay, rows: list[Any]) -> Finding | None:
     (died_ms,) = day.deaths_ms
     running = [row for row in rows if row.started_ms < died_ms and (row.ended_ms is None or row.ended_ms > died_ms)]
     first_life = {row.msg_id: row for row in rows if row.started_ms < died_ms and _was_paid(day, row)}
@@ -293,7 +310,7 @@ def _replayed(day: days.BadDay, rows: list[Any]) -> Finding | None:
     return None
 
 
-def _never_back(day: days.BadDay, rows: list[Any]) -> Finding | None:
+def _never_back(day: bank.BadDay, rows: list[Any]) -> Finding | None:
     paid = {row.msg_id for row in rows if _was_paid(day, row)}
     for msg_id, order in day.orders.items():
         if msg_id not in paid:
@@ -314,31 +331,31 @@ HARMLESS_RULE = "Only deliveries without a result count: a refusal is a result, 
 KILLER_STORED_RULE = "The order that ended three processes is stored for a human, with its body, under its msg_id"
 
 
-def judge_killer(day: days.BadDay) -> Finding | None:
+def judge_killer(day: bank.BadDay) -> Finding | None:
     """How often the killer was tried, who is with a human, who is paid."""
     rows, human = day.deliveries(), day.for_a_human()
-    finding = _raised(day) or _lost(day, rows, human)
+    finding = _first_slip(day) or _lost(day, rows, human)
     if finding is not None:
         return finding
     ids = {order.bank: msg_id for msg_id, order in day.orders.items()}
-    tries = [row for row in rows if row.msg_id == ids[days.KILLER] and _took_ms(row) >= 100]
+    tries = [row for row in rows if row.msg_id == ids[bank.KILLER] and _took_ms(row) >= 100]
     if len(tries) > 3:
         kept = day.kept[2] if len(day.kept) > 2 else None
-        if ids[days.KILLER] in human:
+        if ids[bank.KILLER] in human:
             return Finding(KNOWN_RULE, f"{_place(day, tries[3])}: the bank asked again", 3, len(tries))
         row = "no row of it" if kept is None else f"times {kept}"
         where = f"{_place(day, tries[3])}: the bank asked again; after the third death the table started held {row}"
         return Finding(ENDLESS_RULE, where, 3, len(tries))
     if len(tries) < 3:
-        return Finding(TOO_EARLY_RULE, f"{day.orders[ids[days.KILLER]].key}: times the bank was asked", 3, len(tries))
+        return Finding(TOO_EARLY_RULE, f"{day.orders[ids[bank.KILLER]].key}: times the bank was asked", 3, len(tries))
     for msg_id, order in day.orders.items():
-        if msg_id != ids[days.KILLER] and msg_id in human:
+        if msg_id != ids[bank.KILLER] and msg_id in human:
             where = f"{order.key} ({order.bank}): table for_a_human"
             return Finding(HARMLESS_RULE, where, None, _readable(human[msg_id]))
-        if msg_id != ids[days.KILLER] and not any(row.msg_id == msg_id and _was_paid(day, row) for row in rows):
+        if msg_id != ids[bank.KILLER] and not any(row.msg_id == msg_id and _was_paid(day, row) for row in rows):
             counts = [row.reconsume_times for row in rows if row.msg_id == msg_id]
             return Finding(BACK_RULE, f"{order.key}: its deliveries' reconsume_times", "one that is paid", counts)
-    body, stored = day.orders[ids[days.KILLER]].body, human.get(ids[days.KILLER])
+    body, stored = day.orders[ids[bank.KILLER]].body, human.get(ids[bank.KILLER])
     if stored != body:
         where = f"{_place(day, tries[2])}: table for_a_human"
         return Finding(KILLER_STORED_RULE, where, _readable(body), _readable(stored))
