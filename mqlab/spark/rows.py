@@ -1,0 +1,35 @@
+"""What a function of DataFrames answers about a store, as plain rows.
+
+Mirrors: nothing in RocketMQ. Lab 10; its checks compare such rows, never a printed table.
+
+    store directory ── rocketmq ──▶ DataFrame ── function ──▶ DataFrame ── collect ──▶ [{"topic": "orders", ...}, ...]
+
+Left out: functions of several stores; a folder of stores is read as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mqlab.errors import UsageError
+
+
+def rows_of(function: Callable[..., Any], path: str, *arguments: Any) -> list[dict[str, Any]]:
+    """The rows of ``function(messages, *arguments)``, where ``messages`` are all messages stored under ``path``.
+
+    Each row is a dictionary of column names and plain values. Raises UsageError when the function returns anything but
+    a DataFrame.
+    """
+    from pyspark.sql import DataFrame
+
+    from mqlab.spark.session import session
+
+    answer = function(session().read.format("rocketmq").load(path), *arguments)
+    if not isinstance(answer, DataFrame):
+        name = getattr(function, "__name__", "the function")
+        raise UsageError(
+            f"{name} returned {type(answer).__name__}: expected a DataFrame",
+            hint="leave out collect(), count() and show()",
+        )
+    return [row.asDict(recursive=True) for row in answer.collect()]

@@ -1,0 +1,86 @@
+"""The stores that lab 10's exercises are judged by: a seeded day of an order platform, and a small one full of traps.
+
+Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
+
+    day(seed)    two brokers, 6,000 messages: written by mqlab.traffic, with a hot customer and a burst
+    odd_day()    two brokers, written by the store itself: equal counts, a queue whose beginning retention has deleted,
+                 messages without tags or keys, tags that hold other tags, keys in any order
+
+Each is made once in a process, where answers can read it, and is gone when the process ends. The truth about a day is
+deleted at once. Left out: what is asked about them (lab10_questions).
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import shutil
+import tempfile
+from pathlib import Path
+
+from mqlab.store import MessageStore
+from mqlab.wire import properties
+from mqlab.wire.record import Record
+
+MESSAGES = 6_000
+BROKERS = ("broker-a", "broker-b")
+LOG_FILE_BYTES = 4_096
+
+
+@functools.cache
+def day(seed: int) -> str:
+    """The directory of a seed's day; its hot customer buys at one broker for an hour."""
+    from mqlab.traffic import write
+
+    folder = _folder()
+    made = write(
+        folder / "day", messages=MESSAGES, brokers=len(BROKERS), seed=seed, customers=400, failing_of_1024=40,
+        incidents=("hot_key", "burst"), commit_log_bytes=1 << 20, consume_queue_bytes=20_000,
+    )  # fmt: skip
+    made.truth.unlink()
+    return str(made.directory)
+
+
+@functools.cache
+def odd_day() -> str:
+    """The directory of the small one."""
+    directory = _folder() / "odd"
+    for broker in BROKERS:
+        with MessageStore.open(str(directory / broker), mapped_file_size_commit_log=LOG_FILE_BYTES) as store:
+            for record in _odd_records(broker):
+                store.put(record)
+    first = directory / "broker-b" / "commitlog" / f"{0:020d}"
+    first.unlink()  # as retention does: the oldest file goes, queue offsets stay as they are
+    return str(directory)
+
+
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="mqlab-day-"))
+    folder.chmod(0o755)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _odd_records(broker: str) -> list[Record]:
+    kinds = [
+        ("paid", "O1 C7 gift"), ("unpaid", "gift C7 O2"), (None, "O3 C8"), ("created", None), ("paid || created", "O4"),
+        ("已付款", "C9"), ("prepaid", "O5 C9 gift"), ("created", "O6 C10"),
+    ]  # fmt: skip
+    records = []
+    for number in range(48 if broker == "broker-b" else 32):
+        tags, keys = kinds[number % len(kinds)]
+        records.append(_record("orders", number % 4, tags, keys, f"заказ {number} 🎁 " * 4))
+    records += [_record("letters", number % 2, None, None, "письмо") for number in range(6)]
+    for number in range(4):
+        origin = f"{broker}-{number % 2}".encode().hex().upper().ljust(32, "0")
+        waits = {"ORIGIN_MESSAGE_ID": origin, "RETRY_TOPIC": "orders", "REAL_TOPIC": "%RETRY%billing"}
+        records.append(_record("SCHEDULE_TOPIC_XXXX", 2, "paid", "O1 C7", "ждёт", **waits))
+        records.append(_record("%RETRY%billing", 0, "paid", "O1 C7", "ещё раз", **waits))
+    records.append(_record("%DLQ%billing", 0, "paid", "O1 C7", "всё", ORIGIN_MESSAGE_ID="0" * 32, RETRY_TOPIC="orders"))
+    return records
+
+
+def _record(topic: str, queue_id: int, tags: str | None, keys: str | None, body: str, **more: str) -> Record:
+    given = {"TAGS": tags, "KEYS": keys, **more}
+    encoded = properties.encode({name: value for name, value in given.items() if value is not None})
+    return Record(topic, body.encode(), queue_id=queue_id, properties=encoded)

@@ -1,0 +1,222 @@
+"""What lab 10 says to an answer: the rule it breaks, and the first row where that shows.
+
+Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
+
+    answer ─▶ rows_of (in the answer's own process) ─▶ rows ─▶ judge ─┬─ None
+                                                                       └─ Finding   rule   row   expected   found
+
+Rows are compared as values, in any order. Left out: the right rows (lab10_questions), the stores (lab10_days).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mqlab.teach.cases import lab10_questions as right
+from mqlab.teach.cases.lab10_questions import Row
+from mqlab.teach.exercises import Answers, Finding
+
+Explain = Callable[[Row, Row | None], str]  # the right row and the one found  ->  the rule that is broken
+
+TYPES_RULE = "Counts are whole numbers and names are text"
+
+
+def compare(name: str, found: Any, expected: Sequence[Row], by: Sequence[str], explain: Explain) -> Finding | None:
+    """The first row, in the order of its ``by`` columns, that is missing, wrong, there twice or too many."""
+    columns = list(expected[0])
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        return Finding(f"{name} returns a DataFrame", "its rows", columns, found)
+    lacking = [column for row in found for column in columns if column not in row]
+    if lacking:
+        return Finding(f"{name} returns the columns {', '.join(columns)}", lacking[0], columns, list(found[0]))
+    given: dict[tuple[Any, ...], Row] = {}
+    for row in found:
+        key = tuple(row[column] for column in by)
+        if key in given:
+            return Finding(f"One row for each {', '.join(by)}", _place(by, row), "one row", "two rows")
+        given[key] = {column: row[column] for column in columns}
+    for row in expected:
+        mine = given.pop(tuple(row[column] for column in by), None)
+        if mine != row:
+            return Finding(explain(row, mine), _place(by, row), row, mine or "no such row")
+    if given:
+        row = next(iter(given.values()))
+        return Finding(explain(row, None), _place(by, row), "no such row", row)
+    return None
+
+
+def _place(by: Sequence[str], row: Row) -> str:
+    return ", ".join(f"{column} {row[column]!r}" for column in by)
+
+
+# lab10.fullest ----------------------------------------------------------------------------------------------------
+
+QUEUE_RULE = "A queue is topic, broker_name and queue_id together: every broker has a queue 0 of its own"
+OFFSET_RULE = (
+    "Count messages, not offsets: queue_offset goes on counting when retention deletes the beginning of a queue"
+)
+TIE_RULE = "Of equally full queues the first by broker_name, then by queue_id"
+EACH_RULE = "Every topic has one row, the broker's own topics too"
+
+
+def judge_fullest(answers: Answers, directory: str) -> Finding | None:
+    """The fullest queue of each topic."""
+    found = answers["rows_of"](answers["fullest"], directory)
+    messages = right.rows(directory)
+
+    def explain(row: Row, mine: Row | None) -> str:
+        if mine is None:
+            return EACH_RULE
+        topic = [m for m in messages if m["topic"] == row["topic"]]
+        together = Counter(m["queue_id"] for m in topic)
+        last = {(m["broker_name"], m["queue_id"]): m["queue_offset"] + 1 for m in topic}
+        if mine["messages"] == row["messages"]:
+            return TIE_RULE
+        if mine["messages"] in last.values() and max(last.values()) > row["messages"]:
+            return OFFSET_RULE
+        return QUEUE_RULE if mine["messages"] in together.values() else EACH_RULE
+
+    return compare("fullest", found, right.fullest(directory), ("topic",), explain)
+
+
+# lab10.customers --------------------------------------------------------------------------------------------------
+
+KEYS_RULE = "KEYS holds several keys with blanks between them, in any order: a customer is a key that begins with C"
+COPIES_RULE = "A copy in a retry topic, or one that waits, is not another event: count the topic orders only"
+MOST_RULE = "The customers with the most messages of the topic orders, of equal ones the first by name"
+
+
+def judge_busiest(answers: Answers, directory: str, most: int) -> Finding | None:
+    """The customers with the most messages."""
+    found = answers["rows_of"](answers["busiest"], directory, most)
+    everywhere = right.customers(directory, topics="")
+
+    def explain(row: Row, mine: Row | None) -> str:
+        wrong = [row] if mine is None else [mine]
+        listed = [r for r in found if isinstance(r, dict) and "customer" in r] + wrong
+        if any(not str(r["customer"]).startswith("C") or " " in str(r["customer"]) for r in listed):
+            return KEYS_RULE
+        if any(
+            r.get("messages") == everywhere[r["customer"]] > right.customers(directory)[r["customer"]] for r in listed
+        ):
+            return COPIES_RULE
+        return MOST_RULE if mine is None else KEYS_RULE
+
+    return compare("busiest", found, right.busiest(directory, most), ("customer",), explain)
+
+
+# lab10.cost -------------------------------------------------------------------------------------------------------
+
+MISSED_RULE = "A queue without a match costs as much as any other: it is there, with matched 0"
+LOOKED_RULE = "The broker looks at every entry of a queue to find those that match: looked_at is all of them"
+NULL_RULE = "A message without tags is looked at, too; count of a column leaves NULL out"
+WHOLE_RULE = "A tag is compared as a whole: unpaid is not paid"
+BROKER_RULE = "Every broker has a queue 0 of its own: a row for each broker_name and queue_id"
+
+
+def judge_cost(answers: Answers, directory: str, topic: str, tags: list[str]) -> Finding | None:
+    """What each queue costs a group that wants some tags."""
+    found = answers["rows_of"](answers["cost"], directory, topic, tags)
+
+    def explain(row: Row, mine: Row | None) -> str:
+        if mine is None:
+            return MISSED_RULE if row["matched"] == 0 else BROKER_RULE
+        if mine["matched"] != row["matched"]:
+            return WHOLE_RULE if mine["looked_at"] == row["looked_at"] else BROKER_RULE
+        if mine["looked_at"] == row["matched"]:
+            return LOOKED_RULE
+        return NULL_RULE if mine["looked_at"] < row["looked_at"] else BROKER_RULE
+
+    return compare("cost", found, right.cost(directory, topic, tags), ("broker_name", "queue_id"), explain)
+
+
+# lab10.failures ---------------------------------------------------------------------------------------------------
+
+WAITING_RULE = "A copy in SCHEDULE_TOPIC_XXXX only waits: it comes to the retry topic later, and would be counted twice"
+DEAD_RULE = "%DLQ% holds those that will not come again: they are no group of their own and no retry"
+ORIGIN_RULE = (
+    "Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number; keys may belong to many messages"
+)
+
+
+def judge_failures(answers: Answers, directory: str) -> Finding | None:
+    """Messages and copies that came back to each group."""
+    found = answers["rows_of"](answers["failures"], directory)
+    waiting = Counter(
+        row["properties"].get("REAL_TOPIC", "").removeprefix(right.RETRY)
+        for row in right.rows(directory)
+        if row["topic"] == "SCHEDULE_TOPIC_XXXX"
+    )
+
+    def explain(row: Row, mine: Row | None) -> str:
+        if mine is None or mine["copies"] == row["copies"]:
+            return ORIGIN_RULE if mine else DEAD_RULE
+        late = mine["copies"] in (row["copies"] + waiting[row["group_name"]], waiting[row["group_name"]])
+        return WAITING_RULE if late else DEAD_RULE
+
+    return compare("failures", found, right.failures(directory), ("group_name",), explain)
+
+
+# lab10.parts ------------------------------------------------------------------------------------------------------
+
+FULLEST_PART = 1.5
+ALL_RULE = "Every message of the topic orders is in one part, and in one only"
+RANGE_RULE = "A part is a number from 0 to parts - 1; a hash may be negative, and % keeps its sign"
+ORDER_RULE = "All messages of one order are in one part: else nobody can tell its story without a shuffle"
+EVEN_RULE = f"The fullest part holds no more than {FULLEST_PART} times the mean: one hot customer must not fill it"
+SAME_RULE = "Asked again it says the same: a task that is run again must not move messages"
+
+
+def judge_parts(answers: Answers, directory: str, parts: int) -> Finding | None:
+    """A part for each message of the topic orders: whole orders, evenly, the same each time."""
+    first, again = (_parts(answers["rows_of"](answers["in_parts"], directory, parts)) for _ in range(2))
+    if isinstance(first, Finding):
+        return first
+    orders = {
+        (row["broker_name"], row["physical_offset"]): row for row in right.rows(directory) if row["topic"] == "orders"
+    }
+    if first.keys() != orders.keys() or len(first) != sum(len(places) for places in first.values()):
+        place = min(first.keys() ^ orders.keys(), default=min(orders))
+        return Finding(ALL_RULE, f"the message at {place}", 1 if place in orders else 0, len(first.get(place, ())))
+    part_of = {place: numbers[0] for place, numbers in first.items()}
+    return _of_whole_orders(part_of, orders, parts) or _even(part_of, parts) or _unmoved(first, again)
+
+
+def _parts(found: Any) -> dict[tuple[str, int], list[Any]] | Finding:
+    columns = ["broker_name", "physical_offset", "part"]
+    if not isinstance(found, list) or not all(isinstance(row, dict) and row.keys() >= set(columns) for row in found):
+        seen = list(found[0]) if isinstance(found, list) and found and isinstance(found[0], dict) else found
+        return Finding(f"in_parts returns the columns {', '.join(columns)}", "its rows", columns, seen)
+    placed: dict[tuple[str, int], list[Any]] = {}
+    for row in found:
+        placed.setdefault((row["broker_name"], row["physical_offset"]), []).append(row["part"])
+    return placed
+
+
+def _of_whole_orders(part_of: dict[tuple[str, int], Any], orders: dict[Any, Row], parts: int) -> Finding | None:
+    part_of_order: dict[str, Any] = {}
+    for place in sorted(part_of):
+        part = part_of[place]
+        if not isinstance(part, int) or not 0 <= part < parts:
+            return Finding(RANGE_RULE, f"the message at {place}", f"0 to {parts - 1}", part)
+        order = next((key for key in (orders[place]["keys"] or "").split() if key.startswith("O")), None)
+        if order is not None and part_of_order.setdefault(order, part) != part:
+            return Finding(ORDER_RULE, f"order {order}, the message at {place}", part_of_order[order], part)
+    return None
+
+
+def _even(part_of: dict[tuple[str, int], Any], parts: int) -> Finding | None:
+    sizes = Counter(part_of.values())
+    part, size = sizes.most_common(1)[0]
+    most = int(FULLEST_PART * len(part_of) / parts)
+    return Finding(EVEN_RULE, f"part {part} of {parts}", f"at most {most} messages", size) if size > most else None
+
+
+def _unmoved(first: Any, again: Any) -> Finding | None:
+    moved = [place for place in sorted(first) if isinstance(again, Finding) or again.get(place) != first[place]]
+    if not moved:
+        return None
+    second = None if isinstance(again, Finding) else again.get(moved[0])
+    return Finding(SAME_RULE, f"the message at {moved[0]}", first[moved[0]], second)

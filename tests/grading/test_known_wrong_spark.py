@@ -1,0 +1,119 @@
+"""Lab 10's exercises: known-wrong answers lose with their message, and the reference passes behind the wall.
+
+A JVM behind the wall starts once, for all exercises of a submission, as in grading; the known-wrong answers are judged
+here, in one session, because a wall of its own for each would cost minutes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mqlab.grading.job import Answer, Job
+from mqlab.grading.judging import judge
+from mqlab.grading.kernel import Judge
+from mqlab.grading.lab_files import Lab, open_lab
+from mqlab.grading.limits import SPARK
+from mqlab.grading.notebook_file import parse_notebook
+from mqlab.grading.rebuild import transplant
+from mqlab.grading.sandbox import Sandbox
+from mqlab.grading.verdict import HIDDEN, PUBLIC
+from mqlab.teach.cases import lab10_days
+from mqlab.teach.exercises import Case, Exercise, manifest
+from tests.grading.test_known_wrong import COURSE, Wrong, known_wrong, solution_sources
+
+pytestmark = pytest.mark.spark
+
+EXERCISES = {exercise.id: exercise for exercise in manifest("lab10").exercises}
+ALL_WRONG = [wrong for wrong in known_wrong() if wrong.exercise in EXERCISES]
+CLASS_SEED = 77
+
+
+@pytest.fixture(scope="module", autouse=True)
+def days_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the days of this file's cases are made, for a worker to be shown."""
+    folder, before = tmp_path_factory.mktemp("days"), tempfile.tempdir
+    folder.chmod(0o755)
+    for made in (lab10_days.day, lab10_days.odd_day):
+        made.cache_clear()
+    tempfile.tempdir = str(folder)
+    yield folder
+    tempfile.tempdir = before
+
+
+@pytest.fixture(scope="module")
+def lab() -> Lab:
+    return open_lab(COURSE, "10")
+
+
+@pytest.fixture(scope="module")
+def hidden() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hidden_lab10", COURSE / "solutions" / "grading" / "lab10.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def hidden_cases(exercise: Exercise, hidden: ModuleType) -> list[Case]:
+    return [*hidden.HIDDEN.get(exercise.id, ()), exercise.case(CLASS_SEED)]
+
+
+def names_of(path: Path) -> dict[str, Any]:
+    """The names of an answer, run here, with the lab's own ``rows_of``."""
+    from mqlab.spark import rows_of
+
+    names: dict[str, Any] = {"rows_of": rows_of}
+    exec(compile(path.read_text("utf-8"), path.name, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.path.stem)
+def test_a_known_wrong_answer_loses_a_hidden_case_with_the_message_that_helps(wrong: Wrong, hidden: ModuleType) -> None:
+    answers, exercise = names_of(wrong.path), EXERCISES[wrong.exercise]
+    told, lost_hidden = [], False
+    for kind, case in [
+        *((HIDDEN, case) for case in hidden_cases(exercise, hidden)),
+        *((PUBLIC, case) for case in exercise.public_cases()),
+    ]:
+        (result,) = judge([case], answers, kind)
+        if not result.passed:
+            told.append(f"{result.rule} {result.first_wrong} {result.trace}")
+            lost_hidden |= kind == HIDDEN
+        if lost_hidden and wrong.says in "\n".join(told):
+            return
+    pytest.fail(f"believing that {wrong.belief}: {told}")
+
+
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_every_exercise_has_at_least_three_known_wrong_answers(exercise: str) -> None:
+    assert len([wrong for wrong in ALL_WRONG if wrong.exercise == exercise]) >= 3
+
+
+def test_behind_the_wall_the_reference_passes_and_a_wrong_answer_does_not(
+    lab: Lab, walls: Sandbox, days_folder: Path
+) -> None:
+    sources = solution_sources(lab)
+    by_place = next(wrong for wrong in ALL_WRONG if wrong.path.stem == "parts.by_place")
+    sources[by_place.exercise] = by_place.path.read_text("utf-8")
+    names = {answer.exercise.id: answer.names for answer in lab.answers}
+    sandbox = Sandbox("bwrap", (str(days_folder),), limits=SPARK)
+    job = Job(
+        lab.id, "autumn", sandbox, {one: Answer(source, names[one], SPARK) for one, source in sources.items()},
+        transplant(lab, parse_notebook(lab.notebook.data)).set_up, str(lab.hidden_file), fresh_workers=False,
+    )  # fmt: skip
+    court = Judge(job)
+    for exercise in lab.exercises:
+        court.give(exercise.id, {})
+        results = judge([exercise.public_cases()[0], *court.hidden_cases(exercise)], court.answers[exercise.id], HIDDEN)
+        if exercise.id == by_place.exercise:
+            assert by_place.says in results[0].rule
+        else:
+            assert [result for result in results if not result.passed] == [], exercise.id
+    court.desk.close()
