@@ -119,13 +119,15 @@ class _Told:
     """Collects what is to be told; a frame's sender and the request that an answer answers are found on the way."""
 
     def __init__(self, journal: Journal) -> None:
-        self.journal = journal
+        self._nodes: list[str] = []  # of the steps seen, from the journal's first on
+        self._first = journal.dropped
         self.asked: dict[tuple[str, str, int], StepRecord] = {}  # (who asked, whom, opaque) -> its arrival
         self.items: list[tuple[StepRecord, str, Any]] = []  # (record, kind, values), or FRAME with (sender, asked)
         self.lanes: dict[str, None] = {}
 
     def see(self, record: StepRecord) -> None:
-        """Remember a request that arrived."""
+        """Take note of the next step of the journal; remember a request that arrived."""
+        self._nodes.append(record.node)
         if record.about is not None and not record.about.flag & 1:
             self.asked[self._sender(record), record.node, record.about.opaque] = record
 
@@ -136,7 +138,7 @@ class _Told:
     def frame(self, record: StepRecord) -> None:
         """Tell the frame that arrived in this step, if one did, from the node that sent it."""
         sender = self._sender(record)
-        if not _name(record) or not sender or sender == record.node:
+        if not sender or sender == record.node or (record.about is None and not _name(record)):
             return
         asked = self.asked.get((record.node, sender, record.about.opaque)) if self.is_answer(record) else None
         self.lanes.setdefault(sender)
@@ -162,7 +164,7 @@ class _Told:
         return MomentsOnDemand(self.items, _moment, self.lanes)
 
     def _sender(self, record: StepRecord) -> str:
-        return self.journal[record.cause].node if record.cause >= self.journal.dropped else ""
+        return self._nodes[record.cause - self._first] if record.cause >= self._first else ""
 
 
 class _Follower:
