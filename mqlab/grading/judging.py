@@ -61,7 +61,7 @@ def judge_one(case: Case, answers: Mapping[str, Any], kind: str) -> CaseResult:
         raise TypeError(f"the case {case.name!r} gave {finding!r}; a case gives a Finding or None")
     return CaseResult(
         case.name, kind, FAILED, short(finding.rule), short(finding.first_wrong),
-        short(repr(finding.expected)), short(repr(finding.found)),
+        shown(finding.expected), shown(finding.found),
     )  # fmt: skip
 
 
@@ -87,6 +87,14 @@ def hidden_seeds(exercise: Exercise, class_seed: str, count: int) -> list[int]:
         if seed not in exercise.public_seeds and seed not in seeds:
             seeds.append(seed)
     return seeds
+
+
+def shown(value: object) -> str:
+    """A value as text, also where an answer has made it so that it cannot be shown."""
+    try:
+        return short(repr(value))
+    except Exception:
+        return f"a {type(value).__name__} that cannot be shown"
 
 
 def short(text: str, limit: int = MAX_TEXT) -> str:

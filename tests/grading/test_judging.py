@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mqlab.grading.desk import Desk
 from mqlab.grading.gradebook import Grader, Plan, open_gradebook, record_path
-from mqlab.grading.judging import judge
+from mqlab.grading.judging import judge, shown
 from mqlab.grading.lab_files import open_lab
 from mqlab.grading.reports import write_reports
 from mqlab.grading.sandbox import Sandbox
@@ -75,3 +75,10 @@ def test_what_could_not_be_judged_is_said_and_graded_again(tmp_path: Path, walls
     assert "could not be judged" in (tmp_path / "out" / "index.html").read_text("utf-8")
     flag.touch()
     assert graded(course, tmp_path, hidden, walls).scored == 7
+
+
+def test_a_value_that_cannot_be_shown_has_a_text() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown(deep) == "a list that cannot be shown" and shown("订单🙂") == "'订单🙂'"
