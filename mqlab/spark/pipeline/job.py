@@ -215,6 +215,8 @@ def _begin(stores: StorePath | Sequence[StorePath], folder: Path, spark: SparkSe
     cores = spark.sparkContext.defaultParallelism
     size = sum(extent.end - extent.start for extent in work.extents)
     spark.conf.set("spark.sql.shuffle.partitions", max(2 * cores, -(-size // SHUFFLE_BYTES)))
+    # lives are joined by id, keys and group where they lie by id and keys
+    spark.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
     shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
     save(work)
     return work

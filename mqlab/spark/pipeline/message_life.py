@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from mqlab.spark.pipeline.schemas import DELIVERIES, LIFE, MESSAGES, OFFSETS, READERS, checked, needs
 
 SOON_MS = 60_000  # a rebalance and a commit take less, a person who sets an offset back takes more
-SAME = ["msg_id", "keys", "consumer_group"]
+SAME = ["msg_id", "keys"]  # what a trace knows a message by
 HIGHEST_LEVEL = 62  # bits of a bigint
 
 
@@ -54,22 +54,16 @@ def life(messages: DataFrame, deliveries: DataFrame, readers: DataFrame, offsets
     """MESSAGES, DELIVERIES, READERS, OFFSETS -> LIFE."""
     for frame, schema in ((messages, MESSAGES), (deliveries, DELIVERIES), (readers, READERS), (offsets, OFFSETS)):
         needs(frame, schema.fieldNames(), "life")
-    stored = first_copies(for_each_group(messages.where("kind = 'normal'"), readers))
+    stored = for_each_group(first_copies(messages.where("kind = 'normal'")), readers)
     place = ["broker_name", "topic", "queue_id", "consumer_group"]
-    found = stored.join(what_became(messages, deliveries), SAME, "left").join(
+    found = stored.join(what_became(messages, deliveries), [*SAME, "consumer_group"], "left").join(
         F.broadcast(offsets.select(*place, "consumer_offset")), place, "left"
     )
     return checked(_judged(found), LIFE, "life")
 
 
-def for_each_group(normal: DataFrame, readers: DataFrame) -> DataFrame:
-    """A row a message and group that reads its topic; one with a null group where nobody does."""
-    groups = F.broadcast(readers.select(F.col("topic").alias("user_topic"), "consumer_group", "traced"))
-    return normal.drop("consumer_group").join(groups, "user_topic", "left")
-
-
-def first_copies(stored: DataFrame) -> DataFrame:
-    """One row for all units of one id, keys and group: the first that can be read, and how many stand for it.
+def first_copies(normal: DataFrame) -> DataFrame:
+    """One row for all units of one id and keys: the first that can be read, and how many stand for it.
 
     Units of one batch share id, time and queue and stand side by side: members. Others are copies.
     """
@@ -79,7 +73,7 @@ def first_copies(stored: DataFrame) -> DataFrame:
     begins = F.coalesce((send != F.lag(send).over(order)).cast("int"), F.lit(1))
     visible = (~F.col("parked")).cast("int")
     return (
-        stored.withColumn("begins", F.when(F.col("parked"), 0).otherwise(begins))
+        normal.withColumn("begins", F.when(F.col("parked"), 0).otherwise(begins))
         .withColumn("row", F.row_number().over(order))
         .withColumn("units", F.count("*").over(same))
         .withColumn("visible", F.sum(visible).over(same))
@@ -88,7 +82,6 @@ def first_copies(stored: DataFrame) -> DataFrame:
         .select(
             *SAME, F.col("user_topic").alias("topic"), "tags", "broker_name", "queue_id", "queue_offset",
             F.col("born_timestamp").alias("born"), F.col("store_timestamp").alias("stored"), "size", "parked",
-            "traced",
             F.greatest(F.lit(1), F.col("sends")).cast("int").alias("copies"),
             F.greatest(F.lit(1), F.col("visible") / F.greatest(F.lit(1), F.col("sends"))).cast("int").alias("members"),
             F.col("units").cast("int").alias("units"),
@@ -96,25 +89,31 @@ def first_copies(stored: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
+def for_each_group(stored: DataFrame, readers: DataFrame) -> DataFrame:
+    """A row a message and group that reads its topic; one with a null group where nobody does."""
+    return stored.join(F.broadcast(readers.select("topic", "consumer_group", "traced")), "topic", "left")
+
+
 def what_became(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
     """A row an id, keys and group: what its deliveries, retries and dead letters add up to."""
     good, back = F.col("success"), F.col("ended").isNotNull()
     level = F.expr(f"shiftleft(1L, least(coalesce(retry_times, 0), {HIGHEST_LEVEL}))")
     calls = deliveries.select(
-        *SAME, F.lit(1).alias("attempt"), (good & back).cast("int").alias("success"),
+        *SAME, "consumer_group", F.lit(1).alias("attempt"), (good & back).cast("int").alias("success"),
         (back & ~good).cast("int").alias("failure"), (~back).cast("int").alias("no_result"), level.alias("level"),
         "started", "ended", F.when(good, F.col("ended")).alias("consumed"), "cost_ms",
         *[F.lit(0).alias(name) for name in ("retried", "parked", "died")],
     )  # fmt: skip
     returned = messages.where("kind IN ('retry', 'dead')").select(
-        *SAME, *[F.lit(0).alias(name) for name in ("attempt", "success", "failure", "no_result")],
+        *SAME, "consumer_group", *[F.lit(0).alias(name) for name in ("attempt", "success", "failure", "no_result")],
         F.lit(0).cast("bigint").alias("level"),
         *[F.lit(None).cast("timestamp").alias(name) for name in ("started", "ended", "consumed")],
         F.lit(None).cast("bigint").alias("cost_ms"),
         (F.col("kind") == "retry").cast("int").alias("retry"), F.col("parked").cast("int").alias("parked"),
         (F.col("kind") == "dead").cast("int").alias("died"),
     ).withColumn("retried", F.col("retry") - F.col("parked")).drop("retry")  # fmt: skip
-    return calls.unionByName(returned).groupBy(*SAME).agg(
+    together = calls.unionByName(returned).repartition(*SAME)  # as the messages are: one shuffle each
+    return together.groupBy(*SAME, "consumer_group").agg(
         F.sum("attempt").alias("attempts"), F.sum("success").alias("successes"), F.sum("failure").alias("failures"),
         F.sum("no_result").alias("no_results"), F.bit_or("level").alias("level_bits"),
         F.min("started").alias("first_started"), F.min("ended").alias("first_ended"),

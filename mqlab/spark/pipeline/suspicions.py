@@ -110,19 +110,18 @@ def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
 def inconsistent(islands: DataFrame) -> DataFrame:
     """Islands in which the group read other tags."""
     seen = islands.where("read_at_all > read_of_lost AND read_of_lost < messages")
-    found = seen.withColumn("subject", F.explode(F.split("lost", ","))).groupBy(
-        "topic", "consumer_group", "subject"
-    ).agg(
+    all_of = {name: F.flatten(F.collect_list(F.split(name, ","))) for name in ("lost", "read")}
+    found = seen.groupBy("topic", "consumer_group").agg(
         F.min("since").alias("since"), F.max("until").alias("until"), F.sum("messages").alias("messages"),
-        F.array_distinct(F.flatten(F.collect_list(F.split("read", ",")))).alias("tags_read"),
         F.count_distinct("broker_name", "queue_id").alias("queues"),
+        *[F.array_join(F.array_sort(F.array_distinct(tags)), ", ").alias(name) for name, tags in all_of.items()],
     )  # fmt: skip
     told = F.format_string(
         "messages tagged %s passed by in %d queues while %s was read there: members of the group subscribe "
-        "differently, or changed their mind", "subject", "queues", F.array_join(F.sort_array("tags_read"), ", "),
+        "differently, or changed their mind", "lost", "queues", "read",
     )  # fmt: skip
     return _rows(
-        found, "inconsistent subscription", told, topic="topic", consumer_group="consumer_group", subject="subject",
+        found, "inconsistent subscription", told, topic="topic", consumer_group="consumer_group", subject="lost",
         since="since", until="until", messages="messages",
     )  # fmt: skip
 

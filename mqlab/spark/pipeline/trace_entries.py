@@ -20,7 +20,6 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from mqlab.spark.pipeline.log_units import TRACE_COLUMNS
 from mqlab.spark.pipeline.schemas import TRACE, checked, needs
@@ -39,35 +38,40 @@ FIELDS: Mapping[str, Mapping[str, int]] = {
                  "group_name": 8},
     "EndTransaction": {"time": 1, "group_name": 3, "topic": 4, "msg_id": 5, "keys": 7},
 }  # fmt: skip
+COLUMNS = ("time", "group_name", "topic", "msg_id", "keys", "request_id", "retry_times", "cost_ms", "success", "code")
 FEWEST = {"Pub": 12, "SubBefore": 8, "SubAfter": 6, "EndTransaction": 13}
-NUMBERS = {"Pub": (1, 10), "SubBefore": (1, 6), "SubAfter": (3,), "EndTransaction": (1,)}
+NUMBERS = {"Pub": ("time", "cost_ms"), "SubBefore": ("time", "retry_times"), "SubAfter": ("cost_ms",),
+           "EndTransaction": ("time",)}  # fmt: skip
 
 
 def trace(raw: DataFrame) -> DataFrame:
     """Units of the trace topic with their bodies (``log_units.TRACE_COLUMNS``) -> TRACE. Works on a stream too."""
     needs(raw, TRACE_COLUMNS, "trace")
-    entries = _entries(raw)
-    f, kind = F.col("f"), F.col("kind")
-    made = entries.select(
-        kind.alias("type"),
-        F.timestamp_millis(_number("time", "bigint")).alias("time"),
-        _text("group_name").alias("group_name"), _text("topic").alias("topic"), _text("msg_id").alias("msg_id"),
-        F.coalesce(_text("keys"), F.lit("")).alias("keys"), _text("request_id").alias("request_id"),
-        _number("retry_times", "int").alias("retry_times"), _number("cost_ms", "bigint").alias("cost_ms"),
-        _success().alias("success"), _status().alias("status"),
+    n = {name: F.get("n", F.lit(at)) for at, name in enumerate(COLUMNS)}
+    # a step at a time: Java compiles short methods, and Spark makes one of each of these
+    read = (
+        _entries(raw)
+        .withColumn("n", _in_order())
+        .withColumns({"ms": n["time"].try_cast("bigint"), "retry_times": n["retry_times"].try_cast("int"),
+                      "cost_ms": n["cost_ms"].try_cast("bigint")})
+        .withColumn("reason", _reason())
+        .withColumn("fine", F.col("reason").isNull())
+    )  # fmt: skip
+    texts = {
+        name: F.when(~n[name].isin("", "null"), n[name]) for name in ("group_name", "topic", "msg_id", "request_id")
+    }
+    shown = F.substring(F.translate("entry", FIELD_END, SHOWN_FIELD_END), 1, LONGEST_RAW)
+    made = read.select(
+        F.col("kind").alias("type"), F.when(F.col("fine"), F.timestamp_millis("ms")).alias("time"),
+        *[text.alias(name) for name, text in texts.items()],
+        F.when(~n["keys"].isin("", "null"), n["keys"]).otherwise("").alias("keys"), "retry_times", "cost_ms",
+        F.when(n["success"] == "true", True).when(n["success"] == "false", False).alias("success"),
+        F.when(F.col("kind") == "SubAfter", _status(n["code"], n["success"])).alias("status"),
         F.regexp_replace("born_host", PORT, "$1$2").alias("client"), "broker_name",
         F.col("msg_id").alias("trace_msg_id"), F.col("physical_offset").alias("trace_physical_offset"),
-        "position", "repeat",
-        F.when(~F.col("ended"), F.lit("no end mark")).otherwise(_reason(f, kind)).alias("reason"),
-        F.substring(F.translate("entry", FIELD_END, SHOWN_FIELD_END), 1, LONGEST_RAW).alias("raw"),
+        "position", "repeat", "reason", F.when(~F.col("fine"), shown).alias("raw"),
     )  # fmt: skip
-    silent = F.col("reason").isNotNull()
-    told = [
-        F.when(silent, F.lit(None)).otherwise(F.col(name)).alias(name) if name in ("time", "cost_ms") else F.col(name)
-        for name in TRACE.fieldNames()
-        if name != "raw"
-    ]
-    return checked(made.select(*told, F.when(silent, F.col("raw")).alias("raw")), TRACE, "trace")
+    return checked(made, TRACE, "trace")
 
 
 def _entries(raw: DataFrame) -> DataFrame:
@@ -91,47 +95,32 @@ def _entries(raw: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def _field(column: str) -> Column:
-    """The text of the field that holds a column, by the entry's type; null where its type has none."""
-    chosen = F.lit(None).cast(T.StringType())
+def _in_order() -> Column:
+    """The texts of an entry's fields in the order of COLUMNS, null where its type has none."""
+    f, chosen = F.col("f"), F.lit(None).cast("array<string>")
     for kind, fields in FIELDS.items():
-        if column in fields:
-            chosen = F.when(F.col("kind") == kind, F.get("f", F.lit(fields[column]))).otherwise(chosen)
+        texts = [F.get(f, F.lit(fields[name])) if name in fields else F.lit(None) for name in COLUMNS]
+        if kind == "Pub":  # the last of its 13 fields, or of 14 in newer ones
+            texts[COLUMNS.index("success")] = F.get(f, F.when(F.size(f) >= 14, 13).otherwise(12))
+        chosen = F.when(F.col("kind") == kind, F.array(*texts)).otherwise(chosen)
     return chosen
 
 
-def _text(column: str) -> Column:
-    """A field as Java wrote it: an empty one and its ``null`` are null."""
-    text = _field(column)
-    return F.when(~text.isin("", "null"), text)
-
-
-def _number(column: str, kind: str) -> Column:
-    return _field(column).try_cast(kind)
-
-
-def _success() -> Column:
-    """Of a SubAfter, and of a Pub new enough to tell (the last of its 13 or 14 fields)."""
-    size = F.size("f")
-    pub = F.when(size >= 14, F.get("f", F.lit(13))).when(size == 13, F.get("f", F.lit(12)))
-    text = F.when(F.col("kind") == "SubAfter", F.get("f", F.lit(4))).when(F.col("kind") == "Pub", pub)
-    return F.when(text == "true", True).when(text == "false", False)
-
-
-def _status() -> Column:
+def _status(code: Column, success: Column) -> Column:
     """The result of a call: its code, or what success tells where an old client gave no code."""
-    by_code = F.get(F.array(*[F.lit(status) for status in STATUSES]), _number("code", "int"))
-    guessed = F.when(F.get("f", F.lit(4)) == "true", STATUSES[0]).otherwise(STATUSES[-1])
-    return F.when(F.col("kind") == "SubAfter", F.coalesce(by_code, guessed))
+    by_code = F.get(F.array(*[F.lit(status) for status in STATUSES]), code.try_cast("int"))
+    return F.coalesce(by_code, F.when(success == "true", STATUSES[0]).otherwise(STATUSES[-1]))
 
 
-def _reason(f: Column, kind: Column) -> Column:
-    """Why an entry with its end mark does not read; null when it does."""
-    reason = F.when(kind.isNull(), F.lit("unknown type"))
+def _reason() -> Column:
+    """Why an entry does not read; null when it does."""
+    kind, size = F.col("kind"), F.size("f")
+    read = {"time": "ms", "retry_times": "retry_times", "cost_ms": "cost_ms"}
+    reason = F.when(~F.col("ended"), F.lit("no end mark")).when(kind.isNull(), F.lit("unknown type"))
     for name, fewest in FEWEST.items():
-        short = F.concat(F.size(f).cast("string"), F.lit(f" fields, at least {fewest} expected"))
-        reason = reason.when((kind == name) & (F.size(f) < fewest), short)
-        for number in NUMBERS[name]:
-            unread = F.get(f, F.lit(number)).try_cast("bigint").isNull()
-            reason = reason.when((kind == name) & unread, F.lit(f"number expected in field {number}"))
+        short = F.concat(size.cast("string"), F.lit(f" fields, at least {fewest} expected"))
+        reason = reason.when((kind == name) & (size < fewest), short)
+        for column in NUMBERS[name]:
+            told = F.lit(f"number expected in field {FIELDS[name][column]}")
+            reason = reason.when((kind == name) & F.col(read[column]).isNull(), told)
     return reason

@@ -1,4 +1,4 @@
-"""One day, played once and sent through the whole pipeline once; the tests look at what came out."""
+"""One day, played once and sent through the whole pipeline once; the tests of pipeline and report look at it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from mqlab.spark import pipeline
 from mqlab.store import StoreInspector
-from tests.spark.pipeline.conftest import Day
+from tests.spark.pipeline.day import Day
 from tests.spark.pipeline.world import (
     AUDIT,
     BILLING,

@@ -21,7 +21,7 @@ from mqlab.spark.pipeline import job, schemas
 from mqlab.store import MessageStore
 from mqlab.wire import names
 from mqlab.wire.message import Message
-from tests.spark.pipeline.conftest import Day
+from tests.spark.pipeline.day import Day
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

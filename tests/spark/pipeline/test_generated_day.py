@@ -1,0 +1,104 @@
+"""Days of the order platform through the pipeline: what the generator knows is what the tables say, at any size."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.dataset
+import pytest
+
+from mqlab.spark import pipeline
+from mqlab.traffic import write
+from mqlab.traffic.incidents import KINDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+MESSAGES, BROKERS, SEED = 30_000, 2, 7
+FOUND_AS = {  # an incident of the generator -> what the rules call it
+    "burst": "burst", "hot_key": "hot key", "slow_consumer": "slow listener", "failing_consumer": "failing listener",
+    "poison_message": "dead letters", "stuck_message": "stuck message",
+    "inconsistent_tags": "inconsistent subscription", "wrong_reset": "offset set back",
+}  # fmt: skip
+LARGE, SMALL = 10_000_000, 1_000_000
+GIBIBYTE = 1 << 30
+
+
+def rows(out: Path, folder: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = pyarrow.dataset.dataset(out / folder).to_table().to_pylist()
+    return found
+
+
+def told_truth(path: Path) -> list[dict[str, Any]]:
+    brokers = json.loads(path.read_text("utf-8"))["brokers"]
+    return [{**incident, "broker": name} for name, incidents in brokers.items() for incident in incidents]
+
+
+def test_the_incidents_of_a_day_are_found_where_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    """Every kind of incident once; kinds, groups, places and, where the generator counts them, numbers."""
+    made = write(tmp_path / "day", messages=MESSAGES, brokers=BROKERS, seed=SEED, incidents=tuple(KINDS))
+    pipeline.run(tmp_path / "day", tmp_path / "out", spark=spark)
+    truth, found = told_truth(made.truth), rows(tmp_path / "out", "facts/suspicions")
+    by_kind = {(row["kind"], row["consumer_group"]): row for row in found}
+    wanted = {(FOUND_AS[one["kind"]], one.get("group")) for one in truth}
+    assert wanted <= by_kind.keys()
+    assert {kind for kind, _ in by_kind} <= {*FOUND_AS.values(), "hot queue"}
+
+    lost = sum(one["messages_not_delivered"] for one in truth if one["kind"] == "inconsistent_tags")
+    assert sum(r["messages"] for r in found if r["kind"] == "inconsistent subscription") == lost > 0
+    again = sum(one["messages_delivered_again"] for one in truth if one["kind"] == "wrong_reset")
+    assert sum(r["messages"] for r in found if r["kind"] == "offset set back") == again > 0
+    (stuck,) = [one for one in truth if one["kind"] == "stuck_message"]
+    (held,) = [row for row in found if row["kind"] == "stuck message"]
+    assert (held["broker_name"], held["queue_id"]) == (stuck["broker"], stuck["queue_id"])
+    life = rows(tmp_path / "out", "life")
+    (message,) = [row for row in life if row["msg_id"] == held["subject"] and row["consumer_group"] == stuck["group"]]
+    assert message["queue_offset"] == stuck["queue_offset"]
+    (poison,) = [one for one in truth if one["kind"] == "poison_message"]
+    dead = {(r["broker_name"], r["queue_id"], r["queue_offset"]) for r in life if r["outcome"] == "dead"}
+    assert (poison["broker"], poison["queue_id"], poison["queue_offset"]) in dead
+
+    sent = Counter[str]()
+    for row in rows(tmp_path / "out", "facts/traffic"):
+        sent[row["topic"]] += row["messages"]
+    assert sent == {topic: count for topic, count in made.topics.items() if topic in sent}
+    assert set(sent) == {"orders", "stock"}
+
+
+def measured(messages: int, directory: Path) -> tuple[float, float]:
+    """Generation to report in a process of its own: seconds, and the most memory that it and its JVM had, GiB."""
+    program = f"""
+from mqlab.traffic import write
+from mqlab.spark import session
+from mqlab.spark.pipeline import run
+from mqlab.spark.report import write_report
+write({str(directory / "day")!r}, messages={messages}, brokers=3, seed={SEED})
+run({str(directory / "day")!r}, {str(directory / "out")!r}, spark=session("local[2]"))
+write_report({str(directory / "out")!r}, {str(directory / "report.html")!r})
+"""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", program], check=True)
+    seconds = time.monotonic() - began
+    assert sum(row["messages"] for row in rows(directory / "out", "facts/queues")) == messages
+    shutil.rmtree(directory)
+    return seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / GIBIBYTE
+
+
+@pytest.mark.long
+def test_ten_million_messages_take_ten_times_as_long_as_one_million(tmp_path: Path) -> None:
+    """From nothing to the report on two cores; time grows no faster than the messages, within a quarter."""
+    small_s, _ = measured(SMALL, tmp_path / "small")
+    large_s, most_gib = measured(LARGE, tmp_path / "large")
+    print(f"{SMALL:,}: {small_s:.0f} s; {LARGE:,}: {large_s:.0f} s, {most_gib:.1f} GiB in the largest process")
+    assert large_s < 1.25 * LARGE / SMALL * small_s
+    assert most_gib < 24
