@@ -405,7 +405,7 @@ def test_wrong_questions_are_told_so() -> None:
     lab = play(billing_story, seed=7)
     with pytest.raises(UsageError, match=r"no step or change is called 'mesage\.stored'"):
         lab.run_until("mesage.stored")
-    with pytest.raises(UsageError, match="message.stored"):
+    with pytest.raises(UsageError, match=r"message\.stored"):
         lab.journal.of("messages.stored")
     for shown in (lab.deliveries("typo"), lab.progress("typo")):
         assert "no consumer of this Lab is of group 'typo', but of ['billing']" in str(shown)
