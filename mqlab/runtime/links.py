@@ -128,7 +128,7 @@ class Links:
             self._drops[source, target] -= 1
             self.world.note(sender.node, "frame.dropped", {"to": target, "bytes": len(data)})
             return False
-        if self._is_cut(sender):
+        if self._partitions and self._is_cut(sender):
             sender.held.append(data)
             return False
         peer = sender.peer
@@ -199,7 +199,7 @@ class Links:
 
     def _is_cut(self, link: Link) -> bool:
         """Whether a partition lies between the ends of a link."""
-        return bool(self._partitions) and frozenset((link.node.name, link.peer_node.name)) in self._partitions
+        return frozenset((link.node.name, link.peer_node.name)) in self._partitions
 
     def drop(self, sender: str, receiver: str, count: int) -> None:
         """Lose the next frames from one node to another."""
