@@ -5,7 +5,8 @@
 # settings or tools use. The last column says which lab opens the thing; a number without a link is a lab that is planned.
 # All labs: [index](index.ipynb). What has no entry because it is not here: [What is not modelled](not-modelled.ipynb).
 #
-# *The machines* · *Messages* · *Files* · *Reading* · *Choosing* · *Failing* · *Later* · *Running and looking*
+# *The machines* · *Messages* · *Files* · *Reading* · *Choosing* · *Failing* · *Later* · *Asking in bulk* ·
+# *Running and looking*
 
 # %% [markdown]
 # ## The machines
@@ -109,6 +110,7 @@
 #
 # | term | 中文&nbsp;(Chinese) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
+# | message filtering | 消息过滤 | a consumer names the messages of a topic that it wants, by tag or by an expression | `ExpressionType` | 06 |
 # | SQL filter | SQL92过滤 | an expression over a message's properties that the broker evaluates before it answers a pull | `SqlFilter`, `enablePropertyFilter` | 06 |
 # | subscription | 订阅关系 | a topic and an expression; all members of a group must have the same | `SubscriptionData` | 06 |
 # | tag filter | 标签过滤 | the broker compares tag codes, the client compares the tags themselves | `DefaultMessageFilter` | 06 |
@@ -141,11 +143,23 @@
 # | schedule topic | 延迟主题 | the broker's own topic in which delayed and failed messages wait, a queue a level | `SCHEDULE_TOPIC_XXXX` | [07](07-failure-takes-time.ipynb) |
 
 # %% [markdown]
-# ## Running and looking
+# ## Asking in bulk
 #
 # | term | 中文&nbsp;(Chinese) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | DataFrame | 数据框 | a table in Spark; a store directory read with format `rocketmq` is one, a row a message | | [10](10-spark-reads-the-broker.ipynb) |
+# | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often by one key | | [10](10-spark-reads-the-broker.ipynb) |
+# | Parquet | 列式存储 | a file format that keeps columns together, so that a question reads only the columns it needs | | [10](10-spark-reads-the-broker.ipynb) |
+# | plan | 执行计划 | what Spark is going to do for a question: columns and partitions it reads, and where rows move | | [10](10-spark-reads-the-broker.ipynb) |
+# | selectivity | 选择性 | the share of messages that a filter lets pass | | [10](10-spark-reads-the-broker.ipynb) |
+# | shuffle | 洗牌 | rows move between tasks, so that all rows of one key meet | | [10](10-spark-reads-the-broker.ipynb) |
+# | skew | 数据倾斜 | one task has most of the rows, and all others wait for it | | [10](10-spark-reads-the-broker.ipynb) |
+
+# %% [markdown]
+# ## Running and looking
+#
+# | term | 中文&nbsp;(Chinese) | what it is | in RocketMQ | lab |
+# |---|---|---|---|---|
 # | journal | 事件记录 | everything that happened in a run, step by step, with its cause; timelines and deliveries are read from it | | [00](00-a-messages-day.ipynb) |
 # | kill | 杀进程 | the process ends at once, and what it had written stays with the operating system (`kill -9`) | | [00](00-a-messages-day.ipynb) |
 # | Lab | 实验环境 | a whole cluster inside a notebook, with a clock of its own | | [00](00-a-messages-day.ipynb) |
