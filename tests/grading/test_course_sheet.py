@@ -9,7 +9,8 @@ import pytest
 
 from mqlab.errors import UsageError
 from mqlab.grading.reports.course_sheet import filled
-from mqlab.grading.verdict import GRADED, MISSING, PASSED, ExerciseResult, Record
+from mqlab.grading.reports.tables import grades_csv
+from mqlab.grading.verdict import GRADED, MISSING, NOT_JUDGED, PASSED, ExerciseResult, Record
 
 MOODLE = """\ufeffIdentifier,"Full name","Email address",Status,Grade,"Maximum Grade","Last modified (grade)"
 "Participant 4711","Chen Wei",chen@example.org,"Submitted for grading - ",,20.00,-
@@ -38,6 +39,13 @@ def test_moodles_worksheet_is_filled_by_the_number_in_the_folders_name(tmp_path:
     assert [row["Grade"] for row in rows(text)] == ["9", "20", "3.00"] and lost == ["Eva 5"]
     before = rows(MOODLE.lstrip("\ufeff"))
     assert [{**row, "Grade": ""} for row in rows(text)] == [{**row, "Grade": ""} for row in before]
+
+
+def test_who_could_not_be_judged_keeps_what_the_sheet_says(tmp_path: Path) -> None:
+    (tmp_path / "sheet.csv").write_text(MOODLE, "utf-8")
+    own = Record("李雷 12", "lab01", GRADED, exercises=(ExerciseResult("lab01.unit", "Decode", 4, NOT_JUDGED),))
+    assert [row["Grade"] for row in rows(filled(tmp_path / "sheet.csv", [own])[0])] == ["", "", "3.00"]
+    assert grades_csv([own]).splitlines()[1] == "李雷 12,graded,0,4,graded,0,4,,4"
 
 
 def test_canvas_knows_two_people_of_one_name_apart(tmp_path: Path) -> None:

@@ -29,13 +29,13 @@ Row = dict[str, str]
 def filled(path: Path, records: Sequence[Record]) -> tuple[str, list[str]]:
     """The sheet's text with grades, and the students who are in no row of it.
 
-    Who handed in nothing keeps what the sheet says. UsageError as must_fit.
+    Who handed in nothing, or could not be judged, keeps what the sheet says. UsageError as must_fit.
     """
     column = must_fit(path, sorted({record.lab for record in records}))
     head, rows = _read(path)
     lost = []
     for record in records:
-        if record.status == MISSING:
+        if record.status == MISSING or record.not_judged:
             continue
         found = [row for row in rows if _is_of(row, record.student)]
         if len(found) == 1:

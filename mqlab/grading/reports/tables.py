@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mqlab.grading.attempts import Effort
-from mqlab.grading.verdict import GRADED, HIDDEN, PUBLIC, STATUSES, ExerciseResult, Record
+from mqlab.grading.verdict import GRADED, HIDDEN, NOT_JUDGED, PUBLIC, STATUSES, ExerciseResult, Record
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -60,7 +60,10 @@ def labs_of(records: Sequence[Record]) -> dict[str, list[ExerciseResult]]:
 
 
 def grades_csv(records: Sequence[Record]) -> str:
-    """A row a student; for each lab its status, score, maximum and exercises; the exercises' maxima last."""
+    """A row a student; for each lab its status, score, maximum and exercises; the exercises' maxima last.
+
+    An exercise that could not be judged is empty, not 0.
+    """
     labs = labs_of(records)
     exercises = [exercise for asked in labs.values() for exercise in asked]
     head: list[object] = ["student", "status", "score", "max"]
@@ -75,7 +78,8 @@ def grades_csv(records: Sequence[Record]) -> str:
         for lab, asked in labs.items():
             record = found.get(lab)
             row += ["", "", ""] if record is None else [record.status, record.scored, record.points]
-            scored = {} if record is None else {exercise.id: exercise.scored for exercise in record.exercises}
+            judged = [] if record is None else [one for one in record.exercises if one.state != NOT_JUDGED]
+            scored = {exercise.id: exercise.scored for exercise in judged}
             row += [scored.get(exercise.id, "") for exercise in asked]
         rows.append(row + [exercise.points for exercise in exercises])
     return csv_of(rows)
