@@ -140,8 +140,15 @@ class ThreadWorld:
                 watcher(record, change)
 
     def annotate(self, about: Any) -> None:
-        """Say what the calling thread's step is about (the frame that arrived)."""
+        """Say what the calling thread's step is about (the frame that arrived).
+
+        A socket may bring several frames at once: each is a step of its own, with the cause of the first.
+        """
         record: StepRecord | None = getattr(self._local, "record", None)
+        if record is not None and record.about is not None:
+            with self._lock:
+                record = self._open(self.nodes[record.node], record.kind, record.cause)
+            self._local.record = record
         if record is not None:
             record.about = about
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Lab, Message
+from mqlab.runtime.files import RealFiles
+from mqlab.runtime.threads import ThreadWorld
+from mqlab.wire.codes import RequestCode
+from mqlab.wire.command import request
 
 # Seconds of RocketMQ's time-outs become tens of ms here: on a busy machine a send may need more than its 3 s.
 SCALED = {"message_delay_level": " ".join(["1s"] * 18)}
@@ -44,3 +48,34 @@ def test_two_groups_read_everything_under_threads() -> None:
         for group in ("billing", "shipping"):
             lab.run_until(lambda group=group: len(lab.deliveries(group, absences=False)) >= len(sent), limit="5m")
             assert {row.msg_id for row in lab.deliveries(group, absences=False)} == sent
+
+
+def test_frames_that_arrive_together_are_steps_of_their_own() -> None:
+    world = ThreadWorld(speed=20)
+    ports = world.add_node("broker-a", RealFiles())
+    done: list[bool] = []
+
+    def two_frames() -> None:
+        for opaque in (1, 2):
+            ports.annotate(request(RequestCode.HEART_BEAT))
+            ports.note("producer.joined", opaque=opaque)
+        done.append(True)
+
+    try:
+        ports.clock.call_later(0, two_frames, "frame")
+        world.run_until(lambda: bool(done), 60_000, "the step")
+        first, second = world.journal.of("producer.joined")
+        assert [record.changes[0].values["opaque"] for record in (first, second)] == [1, 2]
+        assert (first.kind, first.cause) == (second.kind, second.cause) and second.step == first.step + 1
+    finally:
+        world.stop()
+
+
+def test_what_was_stored_came_with_the_frame_that_the_journal_names() -> None:
+    """A producer's first send and its heartbeat may come in one piece of a stream."""
+    with Lab(driver="threads", speed=20, client={"enable_trace": False}) as lab:
+        lab.create_topic("orders")
+        for number in range(8):
+            lab.producer("shop", name=f"shop-{number}", send_msg_timeout=600_000).send(Message("orders", b"x"))
+        stored = [record.about.code for record in lab.journal if record.of("message.stored")]
+        assert stored == [RequestCode.SEND_MESSAGE_V2] * 8
