@@ -92,7 +92,7 @@ def send_orders(lab, *banks):
 # ## One failure
 #
 # A listener says "not now" by returning `RECONSUME_LATER`. An exception says the same, and so does returning nothing. The
-# order then goes back to the broker, which keeps it for a while (消息重试). How long? The broker has a table of delays:
+# order then goes back to the broker, which keeps it for a while (消息回退, 消息重试). How long? The broker has a table of delays:
 #
 # `1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h`
 #
@@ -203,7 +203,7 @@ reveal("lab07.retry_topic", waiting.properties["RETRY_TOPIC"])
 
 # %% [markdown]
 # 1. the order as the shop sent it;
-# 2. a copy that **waits**, in a topic of the broker's own, `SCHEDULE_TOPIC_XXXX`: queue 2 is for level 3. `REAL_TOPIC` and
+# 2. a copy that **waits**, in a topic of the broker's own (延迟主题), `SCHEDULE_TOPIC_XXXX`: queue 2 is for level 3. `REAL_TOPIC` and
 #    `REAL_QID` say where it goes when its time has come;
 # 3. a copy of the copy in the retry topic, which billing reads like any other message.
 #
@@ -494,7 +494,7 @@ Table(new, columns=["started_ms", "message_queue", "reconsume_times", "status"])
 # The bank has not changed its mind, and here we go again for 4 h 45 min. Then there will be two dead letters with one
 # id: **the old one is still there**. A queue of dead letters is a log, too; nothing is taken out of it.
 #
-# ### Exercise 3: redrive a queue of dead letters
+# ### Exercise 3: redrive a queue of dead letters (死信重投)
 #
 # Billing had a bug, it is repaired, and the dead letters are to be given back. Write it yourself, with nothing but a
 # producer: to give a message back is to send a message. Beware:
@@ -639,7 +639,7 @@ check("lab07.three")
 # ## In order, a failure is something else
 #
 # Some messages must not overtake each other: *created*, *paid*, *shipped*. For them there is orderly consumption
-# (顺序消费): one message of a queue at a time, and the listener answers `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT`. What
+# (顺序消费): one message of a queue at a time, and the listener answers `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT` (挂起). What
 # would the retry topic do to their order?
 #
 # ### Predict
@@ -962,7 +962,7 @@ Table(deliveries(lab))
 # %% [markdown]
 # ## The shop retries as well
 #
-# `retry_times_when_send_failed=2` is the default of a producer. Here the broker takes every order, but its answers are
+# `retry_times_when_send_failed=2` is the default of a producer (发送重试). Here the broker takes every order, but its answers are
 # lost on the way.
 #
 # ### Predict
@@ -1027,7 +1027,7 @@ reveal("lab07.sends", sum(unit["keys"] == "order-1" for unit in stored(lab)))
 #   lost answers all need it: lab 04.
 # - **A kill is not a power cut.** Under `ASYNC_FLUSH` the machine's death can take waiting copies along (lab 01).
 # - **Not modelled:** POP consumption, in which the broker itself keeps an invisible time for each message, and the timer
-#   wheel, which knows delays of any length.
+#   wheel, which knows delays of any length. [What is not modelled](not-modelled.ipynb) has the whole list.
 # - `lab.admin.resend_dlq` sends to the retry topic. RocketMQ's Dashboard hands a dead letter to one online consumer
 #   directly instead, and leaves no trace when that fails again.
 
