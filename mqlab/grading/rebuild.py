@@ -146,7 +146,8 @@ def _helpers(lab: Lab, submission: Notebook, answers: set[int]) -> str:
 def rebuilt(lab: Lab, begun: Collection[str], job_file: str, *, hidden: bool) -> dict[str, Any]:
     """The notebook to run, in nbformat 4. Each cell's metadata says its role, and its exercise where it has one.
 
-    The answers of ``begun`` exercises are called for; other answer cells stay as handed out.
+    The answers of ``begun`` exercises are called for; other answer cells stay as handed out. What stands behind the
+    last check that matters is left out: a lab may go on for minutes.
     """
     cells = [_code("mqlab-desk", f"{KERNEL}.open_desk({job_file!r})", role="desk")]
     answers = {id(answer.cell): answer.exercise.id for answer in lab.answers}
@@ -162,6 +163,8 @@ def rebuilt(lab: Lab, begun: Collection[str], job_file: str, *, hidden: bool) ->
             named = next((e.id for e in lab.exercises if grade_id(e.id) == checked), "")
             role = "check" if named else "demo"
             cells.append(_code(cell.id or f"cell-{number}", cell.source, role=role, exercise=named))
+    last = max((n for n, cell in enumerate(cells) if cell["metadata"][ROLE]["exercise"] in begun), default=0)
+    del cells[last + 1 :]
     if hidden:
         for one in lab.exercises:
             if one.id not in begun:

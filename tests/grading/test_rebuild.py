@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from pathlib import Path
 
@@ -95,16 +96,33 @@ def test_imports_and_added_helpers_go_along_and_nothing_else(lab: Lab, course: P
 
 
 def test_the_rebuilt_notebook_is_the_pristine_one_with_calls_for_answers(lab: Lab) -> None:
-    made = rebuilt(lab, {"lab99.total"}, "job.json", hidden=True)
+    made = rebuilt(lab, {"lab99.total", "lab99.box"}, "job.json", hidden=True)
     roles = [(cell["metadata"][ROLE]["role"], cell["metadata"][ROLE]["exercise"]) for cell in made["cells"]]
     assert roles == [
-        ("desk", ""), ("demo", ""), ("answer", "lab99.total"), ("check", "lab99.total"), ("demo", ""),
-        ("check", "lab99.box"), ("hidden", "lab99.total"),
+        ("desk", ""), ("demo", ""), ("answer", "lab99.total"), ("check", "lab99.total"), ("answer", "lab99.box"),
+        ("check", "lab99.box"), ("hidden", "lab99.total"), ("hidden", "lab99.box"),
     ]  # fmt: skip
     sources = [cell["source"] for cell in made["cells"]]
     assert "give_answer('lab99.total'" in sources[2] and sources[3] == 'check("lab99.total")'
-    assert "class Box" in sources[4]
     assert not any(cell["outputs"] for cell in made["cells"])
+
+
+def test_what_stands_behind_the_last_begun_exercise_is_not_run(lab: Lab) -> None:
+    roles = [cell["metadata"][ROLE]["role"] for cell in rebuilt(lab, {"lab99.total"}, "j", hidden=True)["cells"]]
+    assert roles == ["desk", "demo", "answer", "check", "hidden"]
+    made = rebuilt(lab, {"lab99.box"}, "j", hidden=False)["cells"]
+    assert [cell["metadata"][ROLE]["role"] for cell in made] == ["desk", "demo", "demo", "check", "answer", "check"]
+    assert "def total" in made[2]["source"]
+
+
+def test_what_the_lab_itself_does_is_no_suspicion(course: Path, lab: Lab) -> None:
+    notebook = untouched(course)
+    notebook["cells"][1]["metadata"]["tags"] = ["nbval-skip"]
+    notebook["cells"][1]["source"] = "import subprocess"
+    own = dataclasses.replace(lab, notebook=parsed(notebook))
+    assert suspicions(own, parsed(notebook)) == []
+    kinds = [note.kind for note in suspicions(lab, parsed(notebook))]
+    assert kinds == ["marker", "worth a look"]
 
 
 @pytest.mark.parametrize(
