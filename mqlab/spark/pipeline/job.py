@@ -46,6 +46,7 @@ FORMAT = 1
 STREAMED = ("messages", "trace")  # the first steps
 MOST_STRETCHES = 300
 STRETCHES_MS = [1_000 * seconds for seconds in (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)]
+PARTITIONS = "spark.sql.shuffle.partitions"
 SHUFFLE_BYTES = 96 << 20  # of the log, to one partition of a shuffle
 
 
@@ -155,15 +156,39 @@ def run(
         if work.streamed:  # they have grown since
             missing.append(names.index("deliveries"))
         _forget(work, names[min([first, *missing]) :])
-        for name in names:
-            if not (folder / STEPS[name].folder).is_dir():
-                tell(name, {})
-                _make(work, STEPS[name])
-                tell(name, work.done[name])
-            if name == "messages" and work.span_ms == (0, 0):
-                work.span_ms = _span(work.read("messages"))
-                save(work)
+        with _settings_for(work):
+            for name in names:
+                if not (folder / STEPS[name].folder).is_dir():
+                    tell(name, {})
+                    _make(work, STEPS[name])
+                    tell(name, work.done[name])
+                if name == "messages" and work.span_ms == (0, 0):
+                    work.span_ms = _span(work.read("messages"))
+                    save(work)
         return work.done
+
+
+@contextlib.contextmanager
+def _settings_for(work: Work) -> Iterator[None]:
+    """The session's settings while the steps run: partitions by the log's size, and joins as ``life`` wants them."""
+    conf = work.spark.conf
+    size = sum(extent.end - extent.start for extent in work.extents)
+    least = int(conf.get(PARTITIONS) or 1)
+    wanted = {
+        PARTITIONS: str(max(least, -(-size // SHUFFLE_BYTES))),
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",  # by id, keys and group where they lie by id and keys
+    }
+    before = {name: conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                conf.unset(name)
+            else:
+                conf.set(name, old)
 
 
 def step_named(name: str) -> str:
@@ -212,11 +237,6 @@ def _begin(stores: StorePath | Sequence[StorePath], folder: Path, spark: SparkSe
         work.extents = [Extent(Store(**each["store"]), each["start"], each["end"]) for each in before["stores"]]
         work.span_ms = (before["span_ms"][0], before["span_ms"][1])
         work.done = {name: numbers for name, numbers in before["steps"].items() if name in STEPS}
-    cores = spark.sparkContext.defaultParallelism
-    size = sum(extent.end - extent.start for extent in work.extents)
-    spark.conf.set("spark.sql.shuffle.partitions", max(2 * cores, -(-size // SHUFFLE_BYTES)))
-    # lives are joined by id, keys and group where they lie by id and keys
-    spark.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
     shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
     save(work)
     return work

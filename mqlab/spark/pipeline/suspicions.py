@@ -24,7 +24,7 @@ from mqlab.spark.pipeline.schemas import checked, table
 
 FEWEST = 3  # messages passed by or again: fewer may be a trace that was lost
 SKEW, KEY_SHARE, KEY_TIMES_ITS_DAY = 2.0, 0.05, 3.0
-ENOUGH = 100  # messages before shares mean something
+ENOUGH, ENOUGH_OF_A_KEY = 100, 25  # messages before shares mean something
 BURST_TIMES, NEIGHBOURS = 3.0, 12
 FAILED_SHARE, SLOW_TIMES, SLOW_MS = 0.5, 5.0, 100
 
@@ -238,7 +238,9 @@ def _joined(stretches: DataFrame, stretch_ms: int, *same: str) -> DataFrame:
 
 def hot_keys(keys: DataFrame) -> DataFrame:
     """Keys with far more of a window than of the day."""
-    hot = keys.where(f"messages >= {ENOUGH} AND share >= {KEY_SHARE} AND share >= {KEY_TIMES_ITS_DAY} * share_of_day")
+    hot = keys.where(
+        f"messages >= {ENOUGH_OF_A_KEY} AND share >= {KEY_SHARE} AND share >= {KEY_TIMES_ITS_DAY} * share_of_day"
+    )
     found = hot.groupBy("topic", "broker_name", "message_key").agg(
         F.min("window_start").alias("since"), F.max("window_end").alias("until"), F.sum("messages").alias("messages"),
         F.max("share").alias("share"), F.max("share_of_day").alias("of_day"),

@@ -54,8 +54,13 @@ def test_the_incidents_of_a_day_are_found_where_they_are(spark: SparkSession, tm
     assert wanted <= by_kind.keys()
     assert {kind for kind, _ in by_kind} <= {*FOUND_AS.values(), "hot queue"}
 
+    (vanished,) = {(one["group"], tuple(one["tags"])) for one in truth if one["kind"] == "inconsistent_tags"}
     lost = sum(one["messages_not_delivered"] for one in truth if one["kind"] == "inconsistent_tags")
-    assert sum(r["messages"] for r in found if r["kind"] == "inconsistent subscription") == lost > 0
+    tags = rows(tmp_path / "out", "facts/group_tags")
+    assert lost == sum(r["passed"] for r in tags if r["consumer_group"] == vanished[0] and r["tags"] in vanished[1])
+    (told,) = [row for row in found if row["kind"] == "inconsistent subscription"]
+    assert told["subject"] == ", ".join(sorted(vanished[1]))
+    assert 0 < told["messages"] <= lost  # what vanished alone, with nothing read beside it, is not counted
     again = sum(one["messages_delivered_again"] for one in truth if one["kind"] == "wrong_reset")
     assert sum(r["messages"] for r in found if r["kind"] == "offset set back") == again > 0
     (stuck,) = [one for one in truth if one["kind"] == "stuck_message"]
@@ -64,6 +69,8 @@ def test_the_incidents_of_a_day_are_found_where_they_are(spark: SparkSession, tm
     life = rows(tmp_path / "out", "life")
     (message,) = [row for row in life if row["msg_id"] == held["subject"] and row["consumer_group"] == stuck["group"]]
     assert message["queue_offset"] == stuck["queue_offset"]
+    (hot,) = [one for one in truth if one["kind"] == "hot_key"]
+    assert (hot["broker"], hot["key"]) in {(r["broker_name"], r["subject"]) for r in found if r["kind"] == "hot key"}
     (poison,) = [one for one in truth if one["kind"] == "poison_message"]
     dead = {(r["broker_name"], r["queue_id"], r["queue_offset"]) for r in life if r["outcome"] == "dead"}
     assert (poison["broker"], poison["queue_id"], poison["queue_offset"]) in dead

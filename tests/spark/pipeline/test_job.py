@@ -44,6 +44,13 @@ def written(day: Day, out: Path, **how: Any) -> list[str]:
     return told
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run without its last steps, which take longest."""
+    steps = {name: step for name, step in job.STEPS.items() if name not in ("islands", "suspicions")}
+    monkeypatch.setattr(job, "STEPS", steps)
+
+
 def test_a_finished_run_is_not_done_again(day: Day, copy: Path) -> None:
     assert written(day, copy) == []
 
@@ -141,7 +148,7 @@ def test_lives_in_a_store_of_a_real_broker(spark: SparkSession, real_store: Call
     """Written by Java clients with their trace: every call of a listener belongs to a message of its group."""
     extents = pipeline.snapshot(real_store("clean"))
     messages = pipeline.messages(pipeline.raw(spark, extents)).cache()
-    deliveries = pipeline.deliveries(pipeline.trace(pipeline.trace_raw(spark, extents))).cache()
+    deliveries = pipeline.deliveries(pipeline.trace(pipeline.trace_raw(spark, extents)).cache()).cache()
     offsets = pipeline.offsets(spark, [extent.store for extent in extents])
     readers = pipeline.readers(messages, deliveries, offsets).cache()
     life = pipeline.life(messages, deliveries, readers, offsets).cache()
@@ -165,7 +172,7 @@ def test_an_empty_store_and_one_without_a_trace(spark: SparkSession, tmp_path: P
     assert {(r["broker_name"], r["user_topic"], r["kind"]) for r in messages.collect()} == {
         ("silent", "订单", "normal")
     }
-    deliveries = pipeline.deliveries(pipeline.trace(pipeline.trace_raw(spark, extents)))
+    deliveries = pipeline.deliveries(pipeline.trace(pipeline.trace_raw(spark, extents)).cache())
     offsets = pipeline.offsets(spark, [extent.store for extent in extents])
     readers = pipeline.readers(messages, deliveries, offsets)
     life = pipeline.life(messages, deliveries, readers, offsets)

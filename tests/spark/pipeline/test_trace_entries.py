@@ -103,7 +103,7 @@ def test_a_call_is_before_and_after_and_one_that_never_came_back(spark: SparkSes
     lost = BEFORE.replace("REQ1", "REQ2")
     orphan = AFTER.replace("REQ1", "REQ3")
     bodies = [body(BEFORE, AFTER), body(lost, PUB), body(orphan, "damaged")]
-    rows = pipeline.deliveries(pipeline.trace(units(spark, bodies))).orderBy("request_id").toArrow().to_pylist()
+    rows = pipeline.deliveries(pipeline.trace(units(spark, bodies)).cache()).orderBy("request_id").toArrow().to_pylist()
     assert [(r["request_id"], r["status"], r["retry_times"], r["cost_ms"]) for r in rows] == [
         ("REQ1", "SUCCESS", 0, 7), ("REQ2", "NO_RESULT", 0, None), ("REQ3", "SUCCESS", None, 7),
     ]  # fmt: skip
@@ -113,7 +113,7 @@ def test_a_call_is_before_and_after_and_one_that_never_came_back(spark: SparkSes
 
 def test_messages_alike_in_one_call_stay_several_and_a_trace_stored_twice_counts_once(spark: SparkSession) -> None:
     call = body(BEFORE, BEFORE, AFTER, AFTER)
-    frame = pipeline.trace(units(spark, [call, call, body(END)], ids=["T", "T", "U"], host="[2001:db8::7]"))
+    frame = pipeline.trace(units(spark, [call, call, body(END)], ids=["T", "T", "U"], host="[2001:db8::7]")).cache()
     assert frame.where("client = '2001:db8::7'").count() == 9
     assert pipeline.deliveries(frame).count() == 2
 

@@ -44,7 +44,7 @@ def test_times_are_round_and_few(long: int) -> None:
 def test_a_line_is_broken_where_nothing_was() -> None:
     series = [charts.Series("p50 订单", [(0, 1.0), (10, 2.0), (20, None), (30, 5.0), (40, None)])]
     svg = str(charts.lines(FRAME, series, "<latency> & more"))
-    lines = [path for path in re.findall(r'<path class="line[^>]*>', svg)]
+    lines = re.findall(r'<path class="line[^>]*>', svg)
     assert len(lines) == 1 and lines[0].count("L") == 1
     assert svg.count("<circle") == 1
     assert "&lt;latency&gt; &amp; more" in svg
