@@ -118,6 +118,10 @@ class ThreadWorld:
     def step_is_periodic(self) -> bool:
         return bool(getattr(self._local, "periodic", False))
 
+    def is_on_its_loop(self, node: SimNode) -> bool:
+        """Whether the calling thread is the one that runs the steps of a node."""
+        return self._loops[node.name].thread is threading.current_thread()
+
     def disarm(self, node: SimNode) -> None:
         """Nothing that a node armed will happen: its process is gone, its loop ends."""
         loop = self._loops[node.name]
@@ -259,6 +263,14 @@ class ThreadWorkers:
     def call(self, start: Callable[[], Promise[T]]) -> T:
         if not self.node.alive:
             raise NodeDown(f"{self.node.name} is down")
+        if self.world.is_on_its_loop(self.node):  # a step of this very node: it cannot wait for another one
+            begun = start()
+            if not begun.done:
+                raise UsageError(
+                    f"a step of {self.node.name} tried to wait on its own thread",
+                    hint="only a listener or the notebook may wait",
+                )
+            return begun.result()
         done = threading.Event()
         answers: list[Promise[T]] = []
 

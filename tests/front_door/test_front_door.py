@@ -95,6 +95,26 @@ def test_time_and_traffic() -> None:
     assert lab.now_ms - lab.began_ms >= 70_000
 
 
+def test_actions_traffic_and_faults_under_threads() -> None:
+    with Lab(seed=7, driver="threads", speed=20, brokers=2) as lab:
+        lab.create_topic("orders")
+        producer = lab.producer("shop", send_msg_timeout=600_000)
+        done: list[int] = []
+        lab.at(f"{lab.now_ms - lab.began_ms + 2_000}ms", lambda: done.append(lab.now_ms))
+        traffic = lab.traffic(producer, rates=[("0s", 5)], message=lambda i: Message("orders", f"{i} 订单".encode()))
+        lab.run_until(lambda: traffic.sent >= 10 and bool(done), limit="10m")
+        traffic.stop()
+        for verb in (lambda: lab.kill("broker-b"), lambda: lab.start("broker-b"), lambda: lab.slow("broker-b", "5ms"),
+                     lambda: lab.partition("broker-a", "nameserver-1"), lab.heal):  # fmt: skip
+            verb()
+        told = [change.kind for record in lab.journal for change in record.changes if change.kind.startswith("fault.")]
+        assert told == ["fault.killed", "fault.start", "fault.slow", "fault.partition", "fault.heal"]
+        with pytest.raises(UsageError, match="needs the simulated driver"):
+            lab.step()
+        with pytest.raises(UsageError, match="needs the simulated driver"):
+            lab.disk_full("broker-a")
+
+
 def test_faults() -> None:
     lab = Lab(seed=7, brokers=2)
     lab.kill("broker-a")
