@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from mqlab.client.process_queue import ProcessQueue
@@ -83,7 +83,7 @@ class ProducerConfig(ClientConfig):
     create_topic_key: str = "TBW102"
     default_topic_queue_nums: int = 4
     send_msg_timeout: int = _duration("3s")
-    send_msg_max_timeout_per_request: int = -1
+    send_msg_max_timeout_per_request: int = field(default=-1, metadata={"duration": True})  # -1: none
     retry_times_when_send_failed: int = 2
     retry_times_when_send_async_failed: int = 2
     retry_another_broker_when_not_store_ok: bool = False
@@ -249,7 +249,10 @@ def _checked(kind: type[ClientConfig], settings: Mapping[str, Any], whose: str) 
             hint = f"did you mean {nearest[0]}?" if nearest else "known are " + ", ".join(known)
             raise UsageError(f"a {whose} has no setting {name!r}", hint=hint)
         expected = known[name]
-        checked[name] = milliseconds(value) if expected.metadata.get("duration") else value
-        if expected.default is not MISSING and isinstance(expected.default, bool) and not isinstance(value, bool):
+        is_duration = expected.metadata.get("duration") and value != expected.default
+        checked[name] = milliseconds(value) if is_duration else value
+        if isinstance(expected.default, bool) and not isinstance(value, bool):
             raise UsageError(f"{name} is True or False, not {value!r}")
+        if isinstance(expected.default, int) and not isinstance(checked[name], int):
+            raise UsageError(f"{name} is a whole number, not {value!r}")
     return checked

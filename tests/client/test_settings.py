@@ -95,3 +95,11 @@ def test_lite_pull_refuses_what_rocketmq_refuses() -> None:
         make_config(LitePullConsumerConfig, {"consumer_timeout_millis_when_suspend": "10s"}, "lite pull consumer")
     with pytest.raises(UsageError, match="deprecated"):
         make_config(LitePullConsumerConfig, {"consume_from_where": "CONSUME_FROM_MAX_OFFSET"}, "lite pull consumer")
+
+
+def test_a_duration_that_is_off_by_default_is_a_duration_too() -> None:
+    name = "send_msg_max_timeout_per_request"
+    found = [make_config(ProducerConfig, {name: value}, "producer") for value in ("500ms", 500, -1)]
+    assert [config.send_msg_max_timeout_per_request for config in found] == [500, 500, -1]
+    with pytest.raises(UsageError, match="retry_times_when_send_failed is a whole number, not '2'"):
+        make_config(ProducerConfig, {"retry_times_when_send_failed": "2"}, "producer")
