@@ -93,6 +93,10 @@ def _remote_session(url: str, settings: dict[str, str]) -> SparkSession:
     """The client of a Spark Connect server; what the server was started with cannot be set from here."""
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
+    running = _remote_sessions.get(url)
+    if running is not None and not running.is_stopped:
+        _refuse_change(running, settings)
+        return running  # type: ignore[no-any-return]
     builder = RemoteSession.builder.remote(url)
     for name, value in {**REMOTE_SETTINGS, **settings}.items():
         builder = builder.config(name, value)

@@ -36,7 +36,9 @@ def started(kind: str) -> Iterator[SparkSession]:
             spark = session(running.enter_context(StandaloneCluster(1)).master, **QUICK)
         else:
             on = running.enter_context(StandaloneCluster(2, cores=1)).master if "-" in kind else "local[2]"
-            spark = session(running.enter_context(ConnectServer(on, **QUICK)).url)
+            url = running.enter_context(ConnectServer(on, **QUICK)).url
+            spark = session(url)
+            assert session(url) is spark
         running.callback(spark.stop)
         yield spark
 
