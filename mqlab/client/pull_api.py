@@ -7,7 +7,7 @@ Mirrors: PullAPIWrapper, PullResult. Lab 06.
                each message gets MIN_OFFSET and MAX_OFFSET, the broker's name, the queue
 
 The broker filters by the hash of a tag; only here hash collisions fall out.
-Left out: class filters and connect_broker_by_user.
+Left out: class filters.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
 from mqlab.client.broker_calls import PullAnswer, PullCall
+from mqlab.client.queue_selection import MASTER_ID
 from mqlab.promises import Flow, flow
 from mqlab.wire import property_names, sys_flag
 from mqlab.wire.bodies import SubscriptionData
@@ -46,23 +47,34 @@ class PullResult:
 
 
 class PullApi:
-    """Pulls for one consumer group. ``pull_from_which_node``: the broker id suggested last, per queue."""
+    """Pulls for one consumer group. ``pull_from_which_node``: the broker id suggested last, per queue.
+
+    With ``connect_broker_by_user`` all pulls go to ``default_broker_id``, whatever is suggested.
+    """
 
     def __init__(self, client: MQClient, group: str) -> None:
         self._client = client
         self.group = group
         self.pull_from_which_node: dict[MessageQueue, int] = {}
+        self.connect_broker_by_user = False
+        self.default_broker_id = MASTER_ID
 
     @flow
     def pull(self, call: PullCall, timeout_ms: int) -> Flow[PullAnswer]:
         """Ask; the commit offset is never sent to a slave."""
         queue = call.queue
-        address: str = yield self._client.find_any_broker(queue, self.pull_from_which_node.get(queue, 0))
+        address: str = yield self._client.find_any_broker(queue, self._node_of(queue))
         if self._client.routes.is_slave(queue.broker_name, address):
             call = replace(call, sys_flag=call.sys_flag & ~sys_flag.PULL_COMMIT_OFFSET)
         answer: PullAnswer = yield self._client.calls.pull(address, call, timeout_ms)
         self.pull_from_which_node[queue] = answer.suggest_which_broker_id
         return answer
+
+    def _node_of(self, queue: MessageQueue) -> int:
+        """The broker id to ask. Mirrors recalculatePullFromWhichNode."""
+        if self.connect_broker_by_user:
+            return self.default_broker_id
+        return self.pull_from_which_node.get(queue, MASTER_ID)
 
     def result(self, answer: PullAnswer, queue: MessageQueue, subscription: SubscriptionData | None) -> PullResult:
         """Decode an answer and drop what the subscription's tags do not name."""

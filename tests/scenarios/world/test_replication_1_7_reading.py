@@ -168,3 +168,18 @@ def test_a_pull_moved_to_the_slave_is_kept_until_an_answer_says_otherwise() -> N
     send_many(lab.handles["shop-1"], 10, queue=0)
     lab.run_for("5s")
     assert len(pulled_at(lab, SLAVE)) == before
+
+
+def test_a_user_can_pin_a_consumer_to_a_slave() -> None:
+    lab = pair(broker=READING)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    lab.run_for("65s")
+    seen = Seen(lab)
+    consumer = member(lab, "billing", seen, start=False, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.pull_api.connect_broker_by_user, consumer.pull_api.default_broker_id = True, 1
+    consumer.start()
+    lab.run_for("3s")
+    send_many(lab.producer("shop"), 20, queue=0)
+    lab.run_for("5s")
+    assert len(seen.messages) == 20
+    assert pulled_at(lab, SLAVE) and not pulled_at(lab, MASTER)
