@@ -12,6 +12,7 @@ Left out: clusters whose workers do not see the stores and --out under the same 
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +80,21 @@ def run(
         else:
             click.echo(f"[{number[step]}/{len(STEPS)}] {step}: ", nl=False, err=True)
 
+    logging.getLogger().addFilter(_not_of_interrupts)
     try:
         done = run(directory, out, spark=started, start=start, tell=tell)
     except KeyboardInterrupt:
         click.echo(f"\nstopped; finished steps are kept, the same command goes on (in {out})", err=True)
         raise click.exceptions.Exit(130) from None
+    finally:
+        logging.getLogger().removeFilter(_not_of_interrupts)
     seconds = sum(numbers["seconds"] for numbers in done.values())
     click.echo(f"{len(done)} tables in {out}, {seconds:.0f} s in all; next:  mqlab spark report {out}", err=True)
+
+
+def _not_of_interrupts(record: logging.LogRecord) -> bool:
+    """Keep back what py4j writes of a Ctrl-C: a page, of a thing that was meant."""
+    return "while sending command" not in str(record.msg)
 
 
 @spark.command(epilog="Example:  mqlab spark report out --out report.html")
