@@ -44,14 +44,16 @@ class WhatHappened:
     def deliveries(self: Lab, group: str, *, absences: bool = True) -> Table:  # type: ignore[misc]
         """A row per delivery to a listener of a group, in the order they began; then the messages nobody got.
 
-        ``absences=False`` leaves out the latter (FILTERED_BY_BROKER, NOT_PULLED), which are read from the stores.
+        ``absences=False`` leaves out the latter (FILTERED_BY_BROKER, NOT_PULLED), which are read from the stores. Where
+        a listener raised there is a column more: ``error``, the traceback cut to the learner's lines.
         """
         from mqlab.views import Table
 
         rows = self.delivery_book.of(group)
         if absences:
             rows = rows + absences_of(self, group)
-        return Table(rows, columns=DELIVERY_COLUMNS, title=f"deliveries of {group}", empty=self._no_rows(group))
+        columns = [*DELIVERY_COLUMNS, *(["error"] if any(row.error for row in rows) else [])]
+        return Table(rows, columns=columns, title=f"deliveries of {group}", empty=self._no_rows(group))
 
     def progress(self: Lab, group: str) -> Table:  # type: ignore[misc]
         """A row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp."""

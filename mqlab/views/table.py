@@ -260,7 +260,8 @@ class Table(View):
 
 
 def shown_value(name: str, value: Any) -> str:
-    """A value as a table shows it: times as UTC dates, bytes as text where they are text, None as "-".
+    """A value as a table shows it: times as UTC dates, bytes as text where they are text, None as "-", of an error the
+    last line of its traceback.
 
     >>> shown_value("store_timestamp", 1767225600012), shown_value("waited_ms", 12), shown_value("body", b"\\xff\\x00")
     ('2026-01-01 00:00:00.012', '12', 'ff00')
@@ -271,6 +272,8 @@ def shown_value(name: str, value: Any) -> str:
         return text_of_bytes(bytes(value))
     if isinstance(value, float):
         return f"{value:.6g}"
+    if name == "error" and isinstance(value, str) and value.strip():
+        return value.strip().splitlines()[-1]
     if isinstance(value, MessageQueue):
         return f"{value.topic} {value.broker_name} {value.queue_id}"  # str() is RocketMQ's long form
     is_time = name.endswith(("_ms", "_timestamp")) and isinstance(value, int) and not isinstance(value, bool)

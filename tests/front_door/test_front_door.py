@@ -421,6 +421,25 @@ def test_all_that_a_delivery_can_say() -> None:
     assert lab.deliveries("billing")[-1].status == "NOT_PULLED"
 
 
+def test_an_exception_in_a_listener_is_in_the_delivery() -> None:
+    lab = Lab(seed=7)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+
+    def listener(messages: Any, context: Any) -> str:
+        raise ValueError("не тот заказ 订单")
+
+    consumer.on_messages(listener)
+    consumer.start()
+    lab.producer("shop").send(Message("orders", b"x"))
+    assert "error" not in lab.deliveries("billing").columns
+    lab.run_for("5s")
+    (row,) = lab.deliveries("billing", absences=False)
+    assert row.status == RECONSUME_LATER and "не тот заказ 订单" in row.error and "in listener" in row.error
+    assert "mqlab/client" not in row.error and "ValueError" in str(lab.deliveries("billing"))
+
+
 def test_wrong_questions_are_told_so() -> None:
     lab = play(billing_story, seed=7)
     with pytest.raises(UsageError, match=r"no step or change is called 'mesage\.stored'"):
