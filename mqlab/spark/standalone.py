@@ -35,6 +35,7 @@ from mqlab.spark.session import (
     SparkFailed,
     end_remote_session,
     launch_environment,
+    log_file,
 )
 
 HERE = "127.0.0.1"
@@ -60,7 +61,7 @@ class _Daemon:
 
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name = name
-        self.log = folder / f"{name}.log"
+        self.log = log_file().with_name(f"{os.getpid()}-{name}.log")  # it stays when the folder goes
         self._news = threading.Condition()
         self._lines: list[str] = []
         self._ended = False
@@ -79,7 +80,7 @@ class _Daemon:
         self._reader.start()
 
     def _listen(self, words: IO[str]) -> None:
-        with words, self.log.open("a", encoding="utf-8") as log:
+        with words, self.log.open("w", encoding="utf-8") as log:
             for line in words:
                 log.write(line)
                 log.flush()
@@ -102,7 +103,7 @@ class _Daemon:
             self._news.wait_for(is_there, START_SECONDS)
             if found:
                 return found[0]
-            tail = "\n".join(self._lines[-5:])
+            tail = "\n".join([line for line in self._lines if not line.startswith("\tat ")][-5:])
         raise SparkFailed(f"the {self.name} did not start:\n{tail}", hint=f"all of its words are in {self.log}")
 
     def stop(self) -> None:
@@ -120,7 +121,7 @@ class _Daemon:
 
 
 class _Daemons:
-    """Some JVMs with a folder for their logs and working files; a context manager."""
+    """Some JVMs with a folder for their working files; a context manager."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="mqlab-cluster-"))

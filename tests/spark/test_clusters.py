@@ -20,9 +20,9 @@ import pytest
 from mqlab.arrow.queues import read_queue_units
 from mqlab.arrow.store_tables import read_store_table
 from mqlab.errors import UsageError
-from mqlab.spark.session import settings_for
+from mqlab.spark.session import SparkFailed, settings_for
 from mqlab.spark.shipping import packed
-from mqlab.spark.standalone import StandaloneCluster
+from mqlab.spark.standalone import ConnectServer, StandaloneCluster
 from tests.tidy.sources import ROOT
 
 pytestmark = pytest.mark.spark
@@ -111,3 +111,12 @@ def test_a_cluster_on_this_machine_is_reached_under_its_own_address() -> None:
 def test_a_cluster_without_workers_is_refused() -> None:
     with pytest.raises(UsageError, match="0 workers"):
         StandaloneCluster(0)
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(SparkFailed, match=r"connect-server did not start[\s\S]*Master must") as caught:
+        ConnectServer("nonsense://x")
+    log = Path(caught.value.hint.rpartition(" ")[2])
+    assert "Master must" in log.read_text("utf-8")
+    assert list(tmp_path.iterdir()) == []
