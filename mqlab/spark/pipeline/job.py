@@ -44,7 +44,7 @@ from mqlab.spark.pipeline.trace_entries import trace
 MANIFEST, LOCK, UNFINISHED = "pipeline.json", ".lock", ".unfinished"
 FORMAT = 1
 STREAMED = ("messages", "trace")  # the first steps
-MOST_STRETCHES = 300
+MOST_STRETCHES, MOST_KEY_WINDOWS = 300, 24
 STRETCHES_MS = [1_000 * seconds for seconds in (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)]
 PARTITIONS = "spark.sql.shuffle.partitions"
 SHUFFLE_BYTES = 96 << 20  # of the log, to one partition of a shuffle
@@ -63,10 +63,19 @@ class Work:
 
     @property
     def stretch_ms(self) -> int:
-        """The shortest round stretch of time of which the day has no more than MOST_STRETCHES."""
+        """How long the stretches of time are by which facts are counted: five minutes of a day."""
+        return self._round_ms(MOST_STRETCHES)
+
+    @property
+    def key_window_ms(self) -> int:
+        """How long the windows are in which hot keys are looked for: an hour of a day."""
+        return self._round_ms(MOST_KEY_WINDOWS)
+
+    def _round_ms(self, most: int) -> int:
+        """The shortest round stretch of time of which the day has no more than ``most``."""
         long = self.span_ms[1] - self.span_ms[0]
-        fitting = [ms for ms in STRETCHES_MS if long <= ms * MOST_STRETCHES]
-        return fitting[0] if fitting else -(-long // MOST_STRETCHES)
+        fitting = [ms for ms in STRETCHES_MS if long <= ms * most]
+        return fitting[0] if fitting else -(-long // most)
 
     def read(self, name: str) -> DataFrame:
         """The table that a step left."""
@@ -96,7 +105,7 @@ def _steps() -> dict[str, Step]:
     facts: list[tuple[str, StructType, Callable[[Work], DataFrame]]] = [
         ("traffic", t.TRAFFIC, lambda w: t.traffic(w.read("messages"), w.stretch_ms)),
         ("queues", t.QUEUES, lambda w: t.queues(w.read("messages"))),
-        ("keys", t.KEYS, lambda w: t.keys(w.read("messages"), w.span_ms[1] - w.span_ms[0] + 1)),
+        ("keys", t.KEYS, lambda w: t.keys(w.read("messages"), w.key_window_ms)),
         ("groups", g.GROUPS, lambda w: g.groups(w.read("life"))),
         ("group_tags", g.GROUP_TAGS, lambda w: g.group_tags(w.read("life"))),
         ("lag", g.LAG, lambda w: g.lag(*_of(w, "queues", "offsets"))),

@@ -17,7 +17,6 @@ from mqlab.spark.pipeline.schemas import checked, table
 
 HOT_KEYS = 5  # of a window
 TRACKED_KEYS = 10_000  # what the sketch that finds them remembers
-KEY_WINDOWS = 24
 
 TRAFFIC = table(
     """
@@ -76,13 +75,13 @@ def queues(messages: DataFrame) -> DataFrame:
     return checked(shared, QUEUES, "queues")
 
 
-def keys(messages: DataFrame, day_ms: int) -> DataFrame:
-    """MESSAGES -> KEYS: in each of KEY_WINDOWS windows of a day that is ``day_ms`` long the HOT_KEYS most frequent.
+def keys(messages: DataFrame, window_ms: int) -> DataFrame:
+    """MESSAGES -> KEYS: in each window of ``window_ms`` the HOT_KEYS most frequent.
 
     A sketch finds them, a second look counts them exactly. A message with three keys counts for each.
     """
     seen = messages.where("kind = 'normal' AND NOT parked").select(
-        stretch("store_timestamp", max(1, day_ms // KEY_WINDOWS)).alias("window_start"), "broker_name",
+        stretch("store_timestamp", window_ms).alias("window_start"), "broker_name",
         F.col("user_topic").alias("topic"), F.explode(F.split("keys", " ")).alias("message_key"),
     ).where("message_key != ''")  # fmt: skip
     place = ["window_start", "broker_name", "topic"]
@@ -92,7 +91,7 @@ def keys(messages: DataFrame, day_ms: int) -> DataFrame:
     candidates = F.broadcast(hot.select(*of_day).distinct())
     counted = seen.join(candidates, of_day).groupBy(*place, "message_key").agg(F.count("*").alias("messages"))
     sent = messages.where("kind = 'normal' AND NOT parked").groupBy(
-        stretch("store_timestamp", max(1, day_ms // KEY_WINDOWS)).alias("window_start"), "broker_name",
+        stretch("store_timestamp", window_ms).alias("window_start"), "broker_name",
         F.col("user_topic").alias("topic"),
     ).agg(F.count("*").alias("sent"))  # fmt: skip
     all_day = Window.partitionBy(*of_day)
@@ -102,7 +101,7 @@ def keys(messages: DataFrame, day_ms: int) -> DataFrame:
         .join(F.broadcast(hot), [*place, "message_key"])
         .join(F.broadcast(sent), place)
         .join(F.broadcast(everywhere), ["broker_name", "topic"])
-        .withColumn("window_end", F.col("window_start") + F.make_dt_interval(secs=F.lit(day_ms / KEY_WINDOWS / 1000)))
+        .withColumn("window_end", F.col("window_start") + F.make_dt_interval(secs=F.lit(window_ms / 1000)))
         .withColumn("share", F.col("messages") / F.col("sent"))
         .withColumn("share_of_day", F.col("in_day") / F.col("sent_in_day"))
     )

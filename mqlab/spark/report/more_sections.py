@@ -31,6 +31,7 @@ from mqlab.spark.report.sections import (
 from mqlab.spark.report.tables import Facts
 
 FEW = 12
+ENOUGH = 10  # messages with a key in a window, for its share to say something
 
 
 def failures(facts: Facts) -> Section:
@@ -140,22 +141,28 @@ def queues(facts: Facts) -> Section:
 
 def keys(facts: Facts) -> Section:
     """The keys with most of a window's messages."""
-    frame = facts["keys"].sort_values("share", ascending=False)
-    frame = frame[frame["messages"] > 1].head(FEW * 2)
+    found = facts["keys"]
+    many = found[found["messages"] >= ENOUGH]
+    frame = (many if len(many) else found[found["messages"] > 1]).sort_values("share", ascending=False)
+    at_most = frame.drop_duplicates(["message_key", "broker_name"])
     bars = [
         (f"{row.message_key} · {row.broker_name}", [(float(row.share * 100), 0, "percent of the window")],
          f"{row.share:.1%}, of the day {row.share_of_day:.1%}")
-        for row in frame.head(FEW).itertuples()
+        for row in at_most.head(FEW).itertuples()
     ]  # fmt: skip
     rows = [
         (row.message_key, row.topic, row.broker_name, moment(row.window_start), number(row.messages),
          f"{row.share:.1%}", f"{row.share_of_day:.1%}")
-        for row in frame.itertuples()
+        for row in frame.head(2 * FEW).itertuples()
     ]  # fmt: skip
     columns = [("key", "text"), ("topic", "text"), ("broker", "text"), ("window from", "text"), ("messages", "number"),
                ("share of the window", "number"), ("share of the day", "number")]  # fmt: skip
-    told = "A window is a 24th of the day. A key far above its share of the day is hot for a while, like its queue."
-    pictures = [figure("share of a window's messages", c.bars(bars, "the hottest keys", label=260))] if bars else []
+    told = "A window is an hour of a day. A key far above its share of the day is hot for a while, like its queue."
+    pictures = (
+        [figure("share of the messages in its hottest window", c.bars(bars, "the hottest keys", label=260))]
+        if bars
+        else []
+    )
     return Section("keys", "Hot keys", told, pictures, table(columns, rows, "no key came twice"))
 
 
