@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.errors import LimitReached, UsageError
 from mqlab.ports import Files, Ports
 from mqlab.promises import Promise
+from mqlab.runtime.collector import collecting_rarely
 from mqlab.runtime.journal import NOTEBOOK, Change, Journal, StepRecord
 from mqlab.runtime.kinds import PERIODIC_KINDS
 from mqlab.runtime.links import Links
@@ -254,7 +255,7 @@ class SimWorld:
 
     def run_until_ms(self, end_ms: int) -> None:
         """Play everything due up to and including a moment, then stand there."""
-        with self.interruptible():
+        with self.interruptible(), collecting_rarely():
             while (due := self.next_due_ms) is not None and due <= end_ms:
                 self.advance()
                 if self._interrupted:
@@ -264,7 +265,7 @@ class SimWorld:
     def run_until(self, condition: Callable[[], bool], limit_ms: int, what: str) -> None:
         """Play until a condition holds; LimitReached after ``limit_ms`` of virtual time or when nothing is left."""
         end_ms = self.now_ms + limit_ms
-        with self.interruptible():
+        with self.interruptible(), collecting_rarely():
             while not condition():
                 due = self.next_due_ms
                 if due is None or due > end_ms:

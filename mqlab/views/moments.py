@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mqlab.runtime.collector import collecting_rarely
 from mqlab.views.timeline import Moment, MomentsOnDemand, Timeline
 from mqlab.wire.names import RETRY_PREFIX, TRACE_TOPIC
 
@@ -62,6 +63,13 @@ def moments(
     """What happened between two steps, in order: of one message (its msg_id) from its arrival on, or of all."""
     last = len(journal) - 1 if last_step is None else last_step
     choose = _Follower(message) if message is not None else _Overview()
+    with collecting_rarely():
+        return _chosen(journal, message, choose, first_step, last)
+
+
+def _chosen(
+    journal: Journal, message: str | None, choose: _Follower | _Overview, first_step: int, last: int
+) -> MomentsOnDemand:
     told = _Told(journal)
     shown_steps: set[int] = set()
     for record in journal:
@@ -82,12 +90,13 @@ def space_time(journal: Journal, first_step: int = 0, last_step: int | None = No
     """Every frame between two steps as an arrow from node to node, and what it changed: the space-time diagram."""
     last = len(journal) - 1 if last_step is None else last_step
     told = _Told(journal)
-    for record in journal:
-        told.see(record)
-        if first_step <= record.step <= last:
-            told.frame(record)
-            told.changes(record, [change for change in record.changes if change.kind in SENTENCES])
-            told.faults(record)
+    with collecting_rarely():
+        for record in journal:
+            told.see(record)
+            if first_step <= record.step <= last:
+                told.frame(record)
+                told.changes(record, [change for change in record.changes if change.kind in SENTENCES])
+                told.faults(record)
     return Timeline(told.moments(), title=f"steps {max(first_step, journal.dropped)} to {last}")
 
 

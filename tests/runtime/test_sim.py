@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from mqlab.errors import LimitReached, NodeDown, UsageError
 from mqlab.ports import Ports
 from mqlab.promises import Promise, flow
+from mqlab.runtime.collector import NEW_OBJECTS
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.sim import SimWorld
 
@@ -219,3 +222,16 @@ def test_equal_seeds_give_equal_digests_and_others_do_not() -> None:
 
     assert digest(1) == digest(1)
     assert digest(1) != digest(2)
+
+
+def test_the_garbage_collector_is_left_as_it_was_found() -> None:
+    before = gc.get_threshold()
+    world = SimWorld()
+    ports = world.add_node("node", RealFiles())
+    seen: list[int] = []
+    ports.clock.call_later(5, lambda: seen.append(gc.get_threshold()[0]), "timer")
+    world.run_until_ms(world.now_ms + 10)
+    assert seen == [max(before[0], NEW_OBJECTS)] and gc.get_threshold() == before
+    with pytest.raises(LimitReached):
+        world.run_until(lambda: False, 10, "nothing")
+    assert gc.get_threshold() == before
