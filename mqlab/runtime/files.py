@@ -205,15 +205,15 @@ class _Lock:
 
 def _with_descriptors(action: Callable[[], T]) -> T:
     """Do it, if need be with more file descriptors allowed: a store has many files, and a mapped one keeps one."""
-    try:
-        return action()
-    except OSError as error:
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if error.errno != errno.EMFILE or soft == hard:
-            raise
-        wanted = soft * 16 if hard == resource.RLIM_INFINITY else min(hard, soft * 16)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        return action()
+    while True:
+        try:
+            return action()
+        except OSError as error:
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            if error.errno != errno.EMFILE or soft == hard:
+                raise
+            wanted = soft * 16 if hard == resource.RLIM_INFINITY else min(hard, soft * 16)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _map(descriptor: int, size: int) -> mmap.mmap:

@@ -149,7 +149,8 @@ Table({"topic": topic, "messages": count} for topic, count in day.topics.items()
 # %%
 path = str(day.directory)
 messages = spark.read.format("rocketmq").load(path)
-messages.groupBy("broker_name", "topic").count().orderBy("topic", "broker_name").show(truncate=False)
+per_topic = messages.groupBy("broker_name", "topic").count()
+per_topic.orderBy("topic", "broker_name").show(truncate=False)
 
 # %% [markdown]
 # ## The hot queue
@@ -245,7 +246,7 @@ stock.explain()
 # rows that were decoded already. So say it to the source, with options.
 
 # %% tags=["nbval-ignore-output"]
-narrow = spark.read.format("rocketmq").option("topic", "stock").option("columns", "queue_id")
+narrow = spark.read.format("rocketmq").options(topic="stock", columns="queue_id")
 narrow.load(path).explain()
 
 # %%
@@ -276,7 +277,7 @@ def seconds(action):
     return round(time.perf_counter() - began, 2)
 
 
-wide_s = seconds(lambda: messages.where("topic = 'stock'").groupBy("queue_id").count().collect())
+wide_s = seconds(lambda: stock.groupBy("queue_id").count().collect())
 narrow_s = seconds(lambda: narrow.load(path).groupBy("queue_id").count().collect())
 Table([{"read": "all columns, where", "s": wide_s}, {"read": "options", "s": narrow_s}])
 
@@ -314,8 +315,8 @@ check("lab10.options")
 
 # %%
 wanted = ["keys", "tags", "queue_id"]
-orders = messages.where("topic = 'orders'").orderBy("broker_name", "physical_offset")
-orders.select(*wanted).show(5, truncate=False)
+first = messages.where("topic = 'orders'").orderBy("broker_name", "physical_offset")
+first.select(*wanted).show(5, truncate=False)
 
 
 # %%
@@ -323,8 +324,8 @@ orders.select(*wanted).show(5, truncate=False)
 def busiest(messages, most):
     """The customers with the most messages in the topic orders, so many of them.
 
-    Columns: customer, messages. Of equals take the first by name. Keys stand in any order;
-    a customer's begins with C.
+    Columns: customer, messages. Of equals take the first by name. Keys stand in any
+    order; a customer's begins with C.
     """
     ### BEGIN SOLUTION
     orders = messages.where("topic = 'orders'")
@@ -388,7 +389,8 @@ predict("lab10.exchanges", 2)
 ### END SOLUTION
 
 # %% tags=["nbval-ignore-output"]
-sorted_counts = messages.groupBy("broker_name", "topic", "queue_id").count().orderBy("count")
+counts = messages.groupBy("broker_name", "topic", "queue_id").count()
+sorted_counts = counts.orderBy("count")
 sorted_counts.explain()
 
 # %% [markdown]
@@ -405,8 +407,8 @@ reveal("lab10.exchanges", plan_of(sorted_counts).count("Exchange "))
 
 # %%
 customer = functions.regexp_extract("keys", "C[0-9]+", 0).alias("customer")
-of_orders = messages.where("topic = 'orders'")
-whose = of_orders.groupBy("broker_name", "queue_id", customer).count()
+sent = messages.where("topic = 'orders'")
+whose = sent.groupBy("broker_name", "queue_id", customer).count()
 whose.orderBy(functions.desc("count"), "customer").show(5)
 
 # %% [markdown]
@@ -414,9 +416,10 @@ whose.orderBy(functions.desc("count"), "customer").show(5)
 # together anyway, so why not the customer. Here are sixteen parts; each would be a task.
 
 # %%
-by_customer = of_orders.repartition(16, customer)
-sizes = by_customer.groupBy(functions.spark_partition_id().alias("part")).count().collect()
-sizes = sorted((row["count"] for row in sizes), reverse=True)
+by_customer = sent.repartition(16, customer)
+part = functions.spark_partition_id().alias("part")
+sizes = by_customer.groupBy(part).count().orderBy(functions.desc("count")).collect()
+sizes = [row["count"] for row in sizes]
 print("fullest:", sizes[:3], "mean:", round(sum(sizes) / 16), "emptiest:", sizes[-1])
 
 # %% [markdown]
@@ -521,7 +524,8 @@ def with_pandas():
 # %%
 def with_duckdb():
     log = duckdb.arrow(arrow.read_batches(path, columns))
-    return log.aggregate("topic, broker_name, queue_id, count(*), sum(total_size)").fetchall()
+    sums = log.aggregate("topic, broker_name, queue_id, count(*), sum(total_size)")
+    return sums.fetchall()
 
 
 def with_polars():
@@ -530,7 +534,8 @@ def with_polars():
 
 
 def with_spark(frame):
-    return frame.groupBy(by).agg(functions.count("*"), functions.sum("total_size")).collect()
+    sums = frame.groupBy(by).agg(functions.count("*"), functions.sum("total_size"))
+    return sums.collect()
 
 
 # %% [markdown]

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,6 +28,9 @@ from mqlab.teach.cases import lab10_days
 from mqlab.teach.exercises import Case, Exercise, manifest
 from tests.grading.test_known_wrong import COURSE, Wrong, known_wrong, solution_sources
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 pytestmark = pytest.mark.spark
 
 EXERCISES = {exercise.id: exercise for exercise in manifest("lab10").exercises}
@@ -36,8 +39,8 @@ CLASS_SEED = 77
 
 
 @pytest.fixture(scope="module", autouse=True)
-def days_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where the days of this file's cases are made, for a worker to be shown."""
+def days_folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Path]:
+    """Where the days of this file's cases are made, for a worker to be shown; an answer runs in the tests' session."""
     folder, before = tmp_path_factory.mktemp("days"), tempfile.tempdir
     folder.chmod(0o755)
     for made in (lab10_days.day, lab10_days.odd_day):
