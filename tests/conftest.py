@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,6 +82,8 @@ def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Begun in a shell's background, Ctrl-C is ignored, here and in all that tests start and then interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.environ.get("CI") == "true":
         config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")
 
