@@ -42,7 +42,7 @@ class CheckFailed(MqlabError, AssertionError):
         self.said = said
 
     def _render_traceback_(self) -> list[str]:
-        return [self.said.text()]
+        return [self.said.text_of_error()]
 
 
 def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:

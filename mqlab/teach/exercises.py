@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mqlab.errors import UsageError
+from mqlab.teach.said import AskedWrongly
 
 Answers = Mapping[str, Callable[..., Any]]  # the names an exercise asks for, as the learner defined them
 
@@ -98,7 +98,7 @@ def manifest(lab: str) -> Manifest:
     except ModuleNotFoundError as error:
         if error.name != f"mqlab.teach.cases.{lab}":
             raise
-        raise UsageError(f"there is no lab {lab!r}", hint='an id looks like "lab00.find"') from None
+        raise AskedWrongly(f"there is no lab {lab!r}", hint='an id looks like "lab00.find"') from None
     found: Manifest = module.MANIFEST
     return found
 
@@ -109,7 +109,7 @@ def exercise(exercise_id: str) -> Exercise:
     for one in asked:
         if one.id == exercise_id:
             return one
-    raise UsageError(f"there is no exercise {exercise_id!r}", hint=f"there are: {', '.join(e.id for e in asked)}")
+    raise AskedWrongly(f"there is no exercise {exercise_id!r}", hint=f"there are: {', '.join(e.id for e in asked)}")
 
 
 def prediction(prediction_id: str) -> Prediction:
@@ -118,4 +118,4 @@ def prediction(prediction_id: str) -> Prediction:
     for one in asked:
         if one.id == prediction_id:
             return one
-    raise UsageError(f"there is no prediction {prediction_id!r}", hint=f"there are: {', '.join(p.id for p in asked)}")
+    raise AskedWrongly(f"there is no prediction {prediction_id!r}", hint=f"there are: {', '.join(p.id for p in asked)}")

@@ -10,9 +10,8 @@ Left out: a price. Asking is free.
 
 from __future__ import annotations
 
-from mqlab.errors import UsageError
 from mqlab.teach.exercises import exercise
-from mqlab.teach.said import Said
+from mqlab.teach.said import AskedWrongly, Said
 
 _given: dict[str, int] = {}
 
@@ -23,7 +22,7 @@ def hint(exercise_id: str, number: int | None = None) -> Said:
     if number is None:
         number = min(_given.get(exercise_id, 0) + 1, len(hints))
     if not 1 <= number <= len(hints):
-        raise UsageError(f"{exercise_id} has hints 1 to {len(hints)}, not {number}")
+        raise AskedWrongly(f"{exercise_id} has hints 1 to {len(hints)}, not {number}")
     _given[exercise_id] = max(number, _given.get(exercise_id, 0))
     more = f"Run the cell again for hint {number + 1}." if number < len(hints) else "That was the last one."
     return Said("note", f"{exercise_id}, hint {number} of {len(hints)}: {hints[number - 1]}", note=more)

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mqlab.errors import UsageError
 from mqlab.teach.exercises import Prediction, prediction
-from mqlab.teach.said import Said
+from mqlab.teach.said import AskedWrongly, Said
 
 
 @dataclass(slots=True)
@@ -37,7 +36,7 @@ def predict(prediction_id: str, answer: object = ...) -> Said:
         return Said("open", asked.question, _choices(asked), note="Replace ... by your answer and run the cell.")
     problem = asked.problem_with(answer)
     if problem:
-        raise UsageError(f"{prediction_id}: {problem}", hint=asked.question)
+        raise AskedWrongly(f"{prediction_id}: {problem}", hint=asked.question)
     if lock is None:
         _locks[prediction_id] = _Lock(answer)
         return Said("note", asked.question, [("you predict", asked.spelled(answer))], note="Locked. Now run it.")

@@ -6,21 +6,25 @@ Mirrors: nothing in RocketMQ. Every lab shows it.
       where │ the commit log                       facts, a row each
     A note in a sentence or two.
 
+JupyterLab breaks the lines of an error anywhere, also within a word: what is shown there comes with lines that fit.
 Left out: colour as the only sign (the mark and the words say it).
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from mqlab.errors import UsageError
 from mqlab.views.view import View
 
 MARKS = {"good": "✓", "bad": "✗", "open": "○", "note": "→"}
 EDGES = {"good": "#1b7f4b", "bad": "#b3401a", "open": "#8a93a3", "note": "#0b5fa5"}
+ERROR_COLUMNS = 88  # fit into the error box of a notebook beside an open sidebar
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,12 +37,17 @@ class Said(View):
     note: str = ""
 
     def text(self) -> str:
-        lines = [f"{MARKS[self.state]} {self.headline}"]
+        return "\n".join(head + words for head, words in self._lines())
+
+    def text_of_error(self) -> str:
+        """The same in lines short enough for a notebook's error box; a value goes on under its beginning."""
+        return "\n".join(_hanging(head, words) for head, words in self._lines())
+
+    def _lines(self) -> list[tuple[str, str]]:
         names = max((len(name) for name, _ in self.facts), default=0)
-        lines += [f"  {name:<{names}}  {value}" for name, value in self.facts]
-        if self.note:
-            lines.append(f"  {self.note}")
-        return "\n".join(lines)
+        lines = [(f"{MARKS[self.state]} ", self.headline)]
+        lines += [(f"  {name:<{names}}  ", value) for name, value in self.facts]
+        return [*lines, ("  ", self.note)] if self.note else lines
 
     def html(self) -> Markup:
         facts = Markup("").join(
@@ -53,6 +62,23 @@ class Said(View):
 
     def __repr__(self) -> str:
         return f"<{self.state}: {self.headline}>"
+
+
+class AskedWrongly(UsageError):
+    """A predict, check or hint that cannot mean anything; a notebook shows two lines instead of a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [Said("bad", self.text, note=self.hint).text_of_error()]
+
+
+def _hanging(head: str, words: str) -> str:
+    """Words behind a head, in lines that fit, each line below beginning where the words began."""
+    margin = " " * len(head)
+    fit = textwrap.TextWrapper(
+        ERROR_COLUMNS, initial_indent=margin, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
+    lines = [part for line in words.splitlines() for part in fit.wrap(line)]
+    return (head + "\n".join(lines)[len(head) :]).rstrip()
 
 
 def _with_code(text: str) -> Markup:

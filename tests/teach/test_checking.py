@@ -10,7 +10,7 @@ from mqlab.teach import CheckFailed, check, exercises, hint
 from mqlab.teach.checking import is_untouched
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest
 from mqlab.teach.hints import forget_hints
-from mqlab.teach.said import Said
+from mqlab.teach.said import ERROR_COLUMNS, AskedWrongly, Said
 
 
 def doubles(seed: int) -> Case:
@@ -71,6 +71,24 @@ def test_a_wrong_answer_names_the_rule_and_the_first_wrong_thing() -> None:
         "  case         seed 3 (3 of 3)",
         '  hint("labxx.double") helps.',
     ]
+
+
+def test_a_notebooks_error_box_need_not_break_a_word() -> None:
+    rule = "Сообщение 消息 " + "moves from one queue to another when its time has come, never before; " * 2
+    said = Said("bad", rule.strip(), [("found", "a word " * 20 + "x" * 100), ("seen", "")], note="so\nit is")
+    lines = CheckFailed(said)._render_traceback_()[0].splitlines()
+    assert " ".join(" ".join(lines).split()) == " ".join(said.text().split())
+    assert lines[0].startswith("✗ Сообщение") and lines[1].startswith("  ") and not lines[1].startswith("   ")
+    assert [line for line in lines if len(line) > ERROR_COLUMNS] == [" " * 9 + "x" * 100]
+    assert lines[-3:] == ["  seen", "  so", "  it is"]
+
+
+@pytest.mark.parametrize("asked", [lambda: hint("labxx.double", 4), lambda: check("labxx.triple")])
+def test_a_call_that_means_nothing_is_told_without_a_traceback(asked: Callable[[], Any]) -> None:
+    with pytest.raises(AskedWrongly) as raised:
+        asked()
+    (text,) = raised.value._render_traceback_()
+    assert text.splitlines()[0] == f"✗ {raised.value.text}"
 
 
 def test_an_exception_in_the_answer_is_told_with_its_line() -> None:
