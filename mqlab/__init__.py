@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ROLLBACK_MESSAGE,
         SUCCESS,
         SUSPEND_CURRENT_QUEUE_A_MOMENT,
+        UNKNOW,
         UNKNOWN,
     )
     from mqlab.runtime.crashes import every_crash
@@ -32,6 +33,7 @@ __all__ = [
     "ROLLBACK_MESSAGE",
     "SUCCESS",
     "SUSPEND_CURRENT_QUEUE_A_MOMENT",
+    "UNKNOW",
     "UNKNOWN",
     "Lab",
     "Message",

@@ -50,6 +50,7 @@ from mqlab.broker.topics import TopicTable
 from mqlab.broker.transaction_check import TransactionCheck
 from mqlab.broker.transaction_metrics import TransactionMetrics
 from mqlab.broker.transactions import Transactions
+from mqlab.errors import UsageError
 from mqlab.ports import Ports
 from mqlab.remoting.endpoint import Handler, Remoting
 from mqlab.remoting.requests import Answering, answering
@@ -333,7 +334,10 @@ class Broker:
         self.remoting.close()
 
     def create_topic(self, config: TopicConfig) -> None:
-        """Make or change a topic, as UPDATE_AND_CREATE_TOPIC does."""
+        """Make or change a topic, as UPDATE_AND_CREATE_TOPIC does. UsageError for one that may not be."""
+        problem = self.topics.problem_of(config)
+        if problem is not None:
+            raise UsageError(problem)
         self.topics.update(config)
 
     def update_config(self, config: BrokerConfig) -> None:

@@ -70,14 +70,7 @@ class TopicAdmin:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
 
     def _check_topic(self, config: TopicConfig) -> None:
-        topic = config.topic_name
-        problem = names.topic_problem(topic)
-        if problem is None and self._broker.topics.is_system(topic):
-            problem = f"The topic[{topic}] is conflict with system topic."
-        if problem is None and not 0 <= config.perm <= 7:
-            problem = f"perm {config.perm} of topic {topic} is not within 0 to 7"
-        if problem is None and min(config.read_queue_nums, config.write_queue_nums) < 0:
-            problem = f"topic {topic} cannot have a negative number of queues"
+        problem = self._broker.topics.problem_of(config)
         if problem is not None:
             raise Refused(ResponseCode.INVALID_PARAMETER, problem)
 

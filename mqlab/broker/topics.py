@@ -90,6 +90,24 @@ class TopicTable(Mapping[str, TopicConfig]):
         """True for the topics this broker made at start and RocketMQ's other reserved names."""
         return topic in self.system_names or names.is_system_topic(topic)
 
+    def problem_of(self, config: TopicConfig) -> str | None:
+        """Why an operator may not make or change a topic like this, None when that is fine. Mirrors TopicValidator."""
+        topic = config.topic_name
+        problem = names.topic_problem(topic)
+        if problem is not None:
+            return problem
+        if self.is_system(topic):
+            return f"The topic[{topic}] is conflict with system topic."
+        for name in ("perm", "read_queue_nums", "write_queue_nums"):
+            value = getattr(config, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                return f"{name} of topic {topic} is a whole number, not {value!r}"
+        if not 0 <= config.perm <= PERM_READ | PERM_WRITE | PERM_INHERIT:
+            return f"perm {config.perm} of topic {topic} is not within 0 to 7 (4 read, 2 write, 1 inherit)"
+        if min(config.read_queue_nums, config.write_queue_nums) < 0:
+            return f"topic {topic} cannot have a negative number of queues"
+        return None
+
     def create_on_send(
         self, topic: str, default_topic: str, client_queue_nums: int, topic_sys_flag: int = 0
     ) -> TopicConfig | None:

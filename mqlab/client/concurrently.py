@@ -178,7 +178,7 @@ class ConsumeConcurrently:
             "message.timed_out", client=self._ports.node, group=self._consumer.group, queue=batch.queue,
             msg_ids=[message.msg_id for message in stuck],
         )  # fmt: skip
-        left = yield self.send_back_failed(stuck, batch.process_queue, batch.queue, 0)
+        left = yield self.give_back(stuck, batch.process_queue, batch.queue, 0)
         self.remove([message for message in stuck if message not in left], batch.process_queue, batch.queue)
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from mqlab.errors import UsageError
 
@@ -91,3 +91,16 @@ class LatencyFaultStrategy:
 
     def __repr__(self) -> str:
         return f"<LatencyFaultStrategy {len(self.items)} brokers>"
+
+
+def checked_strategy(chosen: Any) -> FaultStrategy:
+    """A strategy of one's own, if it has what the producer calls. UsageError names what is missing."""
+    missing = [name for name in ("is_available", "is_reachable", "update") if not callable(getattr(chosen, name, None))]
+    if missing or isinstance(chosen, type):
+        raise UsageError(
+            f"{chosen!r} is no fault strategy" + (f": it lacks {', '.join(missing)}" if missing else ": it is a class"),
+            hint="give an object with is_available(broker_name, now_ms), is_reachable(broker_name) and "
+            "update(broker_name, latency_ms, now_ms, *, isolation, reachable)",
+        )
+    strategy: FaultStrategy = chosen
+    return strategy

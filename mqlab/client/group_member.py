@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from mqlab.client.allocate import AllocateStrategy, strategy
+from mqlab.client.allocate import STRATEGY_NAMES, AllocateStrategy, strategy
 from mqlab.client.client_id import client_of
 from mqlab.client.first_offset import DEFAULT_TIMESTAMP_AGO_MS, first_offset, timestamp_ms
 from mqlab.client.mq_client import MQClient
@@ -26,7 +26,7 @@ from mqlab.client.rebalance import Rebalance
 from mqlab.client.send_request import check_group
 from mqlab.client.settings import ConsumerConfig
 from mqlab.client.subscriptions import SQL92
-from mqlab.errors import ClientError, MqlabError
+from mqlab.errors import ClientError, MqlabError, UsageError
 from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.bodies import ConsumerData, SubscriptionData
@@ -235,4 +235,13 @@ class GroupMember(Generic[Config]):
 def _strategy_of(config: ConsumerConfig) -> AllocateStrategy:
     """The strategy that a setting names, or is."""
     chosen = config.allocate_message_queue_strategy
-    return strategy(chosen) if isinstance(chosen, str) else chosen
+    if isinstance(chosen, str):
+        return strategy(chosen)
+    if isinstance(chosen, type) or not callable(getattr(chosen, "allocate", None)):
+        raise UsageError(
+            f"{chosen!r} is no allocation strategy",
+            hint="one of " + ", ".join(STRATEGY_NAMES) + ", or an object with allocate(group, client_id, queues, "
+            "client_ids) that returns this member's queues",
+        )
+    own: AllocateStrategy = chosen
+    return own

@@ -85,6 +85,10 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         yield self.client.heartbeat_all()
         yield self.client.update_route(topic)
 
+    def set_message_queue_listener(self, listener: QueueListener) -> None:
+        """Have ``listener(topic, all, mine)`` told of changes; one given to ``subscribe`` takes its place."""
+        self._queue_listener = listener
+
     def unsubscribe(self, topic: str) -> None:
         """Want a topic no more."""
         self.rebalance.subscriptions.pop(topic, None)
@@ -93,7 +97,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
 
     def assign(self, queues: Iterable[MessageQueue]) -> None:
         """Read exactly these queues. UsageError for none."""
-        wanted = list(dict.fromkeys(queues))
+        wanted = list(dict.fromkeys([queues] if isinstance(queues, MessageQueue) else queues))
         if not wanted:
             raise UsageError("assign needs at least one queue", hint="fetch_message_queues(topic) lists them")
         self._use(ASSIGN)
@@ -252,15 +256,17 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
 
     def commit(
         self,
-        queues: Iterable[MessageQueue] | None = None,
+        queues: Iterable[MessageQueue] | Mapping[MessageQueue, int] | None = None,
+        persist: bool = False,
         *,
         offsets: Mapping[MessageQueue, int] | None = None,
-        persist: bool = False,
     ) -> None:
-        """What was polled of all queues (or of these) counts as done; or store given offsets. Sent with the 5 s timer.
+        """What was polled of all queues (or of these) counts as done; a mapping says other offsets. Sent every 5 s.
 
         ``persist``: send now; RocketMQ then forgets the unsent commits of all other queues, and so does this.
         """
+        if isinstance(queues, Mapping):
+            queues, offsets = None, queues
         self.on_node(lambda: self._commit(queues, offsets, persist=persist))
 
     def _commit(

@@ -3,7 +3,7 @@
 Mirrors: DefaultMQProducer and DefaultMQProducerImpl. Every lab uses one, lab 02 opens it.
 
     producer.send(message)                             waits; SendResult, or ClientError / BrokerError / RemotingError
-    producer.send(message, selector=..., arg=...)      a queue by the message
+    producer.send(message, selector=..., arg=...)      a queue by the message: "HASH", "RANDOM", or a function
     producer.send_async(message).result()              does not wait until asked
     producer.send_oneway(message)                      does not learn what became of it
     producer.send_batch([m1, m2])                      one request
@@ -113,12 +113,13 @@ class Producer:
         message: Message,
         message_queue: MessageQueue | None = None,
         *,
-        selector: QueueSelector | None = None,
+        selector: QueueSelector | str | None = None,
         arg: object = None,
         timeout: str | int | None = None,
     ) -> SendResult:
         """Send and wait for the broker's word: any queue in turn, a given one, or the one a selector picks.
 
+        A selector is "HASH" (of ``arg``), "RANDOM", or a function ``(queues, message, arg)`` that returns a queue.
         Raises ClientError (no route, refused here, all attempts failed), BrokerError (a refusal not worth a retry),
         RemotingError (with a queue or a selector: the one attempt failed).
         """
@@ -129,7 +130,7 @@ class Producer:
         message: Message,
         message_queue: MessageQueue | None = None,
         *,
-        selector: QueueSelector | None = None,
+        selector: QueueSelector | str | None = None,
         arg: object = None,
         timeout: str | int | None = None,
     ) -> Pending[SendResult]:
@@ -141,7 +142,7 @@ class Producer:
         message: Message,
         message_queue: MessageQueue | None = None,
         *,
-        selector: QueueSelector | None = None,
+        selector: QueueSelector | str | None = None,
         arg: object = None,
     ) -> None:
         """Send once without an answer. Waits only for a route that is not known yet."""
@@ -176,7 +177,7 @@ class Producer:
         self,
         messages: Message | list[Message],
         queue: MessageQueue | None,
-        selector: QueueSelector | None,
+        selector: QueueSelector | str | None,
         arg: object,
         timeout: str | int | None,
         mode: str,
@@ -193,7 +194,7 @@ class Producer:
         return (self.sender.send_sync if mode == SYNC else self.sender.send_async)(outgoing, timeout_ms)
 
     def _send_oneway(
-        self, message: Message, queue: MessageQueue | None, selector: QueueSelector | None, arg: object
+        self, message: Message, queue: MessageQueue | None, selector: QueueSelector | str | None, arg: object
     ) -> Promise[Any]:
         if queue is not None or selector is not None:
             return self._send(message, queue, selector, arg, None, ONEWAY)

@@ -127,6 +127,8 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
         timeout: str | int | None, *, block: bool,
     ) -> Flow[PullResult]:  # fmt: skip
         self.must_run()
+        if not isinstance(queue, MessageQueue):
+            raise ClientError(f"mq is no MessageQueue: {queue!r}", hint='MessageQueue("orders", "broker-a", 0)')
         if offset < 0:
             raise ClientError(f"offset < 0: {offset}")
         if max_nums <= 0:

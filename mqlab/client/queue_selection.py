@@ -4,6 +4,7 @@ Mirrors: TopicPublishInfo, MQFaultStrategy.selectOneMessageQueue and the Message
 
     publish info of "orders"      broker-a:0 broker-a:1 broker-b:0 broker-b:1      counter 7 -> next: 8 % 4 = 0
     a retry after broker-a        the first of the next four that is not on broker-a: broker-b:0
+    selector="HASH", arg=key      equal keys, equal queue;  selector="RANDOM": any queue;  or a function of one's own
 
 Left out: SelectMessageQueueByMachineRoom (RocketMQ's returns null) and a counter per thread (a client has one).
 """
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mqlab.client.fault_strategy import FaultStrategy
+from mqlab.errors import UsageError
 from mqlab.wire.bodies import TopicRouteData
 from mqlab.wire.java_hash import string_hash, utf16_key
 from mqlab.wire.message import Message, MessageQueue
@@ -132,6 +134,8 @@ def select_by_hash(queues: Sequence[MessageQueue], message: Message, arg: object
     >>> [select_by_hash(queues, None, key).queue_id for key in ("order-1", "order-2", "order-1001", -7)]
     [6, 5, 7, 6]
     """
+    if arg is None:
+        raise UsageError("a queue by hash needs something to hash", hint='selector="HASH", arg=message.keys')
     return queues[abs(java_hash_code(arg)) % len(queues)]
 
 
@@ -143,3 +147,14 @@ class SelectByRandom:
 
     def __call__(self, queues: Sequence[MessageQueue], message: Message, arg: object) -> MessageQueue:
         return queues[self._rng.randrange(len(queues))]
+
+
+def selector_of(chosen: QueueSelector | str, rng: random.Random) -> QueueSelector:
+    """A selector as something to call: "HASH", "RANDOM" or a function of one's own. UsageError for anything else."""
+    if chosen == "HASH":
+        return select_by_hash
+    if chosen == "RANDOM":
+        return SelectByRandom(rng)
+    if isinstance(chosen, str) or not callable(chosen):
+        raise UsageError(f"{chosen!r} is no selector", hint='"HASH", "RANDOM", or a function (queues, message, arg)')
+    return chosen

@@ -58,14 +58,14 @@ def check_message(message: Message, config: ProducerConfig) -> None:
 
 def check_topic(topic: str) -> None:
     """ClientError for a name no topic may have."""
-    problem = names.topic_problem(topic)
+    problem = names.topic_problem(topic) if isinstance(topic, str) else f"a topic is a text, not {topic!r}"
     if problem is not None:
         raise ClientError(problem)
 
 
 def check_group(group: str, reserved: str) -> None:
     """ClientError for a name no group may have; ``reserved`` is RocketMQ's own default group."""
-    problem = names.group_problem(group)
+    problem = names.group_problem(group) if isinstance(group, str) else f"a group is a text, not {group!r}"
     if problem is not None:
         raise ClientError(problem)
     if group == reserved:
@@ -84,6 +84,9 @@ def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMa
     """Several messages as one request: same topic, same WAIT, no delay level, no retry topic (MessageBatch)."""
     if not messages:
         raise ClientError("a batch needs at least one message")
+    for message in messages:
+        if not isinstance(message, Message):
+            raise ClientError(f"{message!r} is no Message", hint='Message("orders", b"...", tags="paid") makes one')
     first = messages[0]
     wait = first.wait_store_msg_ok
     for message in messages:

@@ -20,9 +20,9 @@ from typing import Any, Protocol
 
 from mqlab.client import statuses
 from mqlab.client.broker_calls import send_result_of
-from mqlab.client.fault_strategy import FaultStrategy, LatencyFaultStrategy
+from mqlab.client.fault_strategy import FaultStrategy, LatencyFaultStrategy, checked_strategy
 from mqlab.client.mq_client import MQClient
-from mqlab.client.queue_selection import PublishInfo, QueueSelector, select_queue
+from mqlab.client.queue_selection import PublishInfo, QueueSelector, select_queue, selector_of
 from mqlab.client.send_request import Outgoing, batched, request_for, single
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import BrokerError, ClientError, MqlabError, RemotingError
@@ -67,7 +67,7 @@ class Sender:
         self.hooks: list[SendHook] = []
         self.faults: FaultStrategy | None = None
         if config.mq_fault_strategy is not None:
-            self.faults = config.mq_fault_strategy
+            self.faults = checked_strategy(config.mq_fault_strategy)
         elif config.send_latency_fault_enable:
             self.faults = LatencyFaultStrategy()
 
@@ -88,11 +88,13 @@ class Sender:
 
     # sending -----------------------------------------------------------------------------------------------------
 
-    def outgoing(self, messages: Message | Sequence[Message]) -> Outgoing:
+    def outgoing(self, messages: Message | Sequence[Message] | None) -> Outgoing:
         """Check a message, or a list as a batch, and give it its unique key."""
         now_ms = self.client.ports.clock.now_ms()
         if isinstance(messages, Message):
             return single(messages, self.config, self.client.unique_ids, now_ms)
+        if messages is None:
+            raise ClientError("the message is null")
         return batched(messages, self.config, self.client.unique_ids, now_ms)
 
     @flow
@@ -173,17 +175,23 @@ class Sender:
 
     @flow
     def send_by_selector(
-        self, outgoing: Outgoing, selector: QueueSelector, arg: object, timeout_ms: int, mode: str
+        self, outgoing: Outgoing, selector: QueueSelector | str, arg: object, timeout_ms: int, mode: str
     ) -> Flow[SendResult]:
-        """Send to the queue that ``selector(queues, message, arg)`` returns."""
+        """Send to the queue that ``selector(queues, message, arg)`` returns; "HASH" and "RANDOM" are RocketMQ's."""
+        choose = selector_of(selector, self.client.ports.rng)
         began_ms = self.client.ports.clock.now_ms()
         info: PublishInfo = yield self.find_publish_info(outgoing.message.topic)
         try:
-            queue = selector(list(info.queues), outgoing.message, arg)
+            queue = choose(list(info.queues), outgoing.message, arg)
         except Exception as error:
             raise ClientError(f"select message queue threw exception: {error!r}") from error
         if queue is None:
             raise ClientError("select message queue return null.", hint="the selector must return one of the queues")
+        if not isinstance(queue, MessageQueue):
+            raise ClientError(
+                f"the selector returned {queue!r}, which is no MessageQueue",
+                hint="return one of the queues it was given, for example queues[arg % len(queues)]",
+            )
         left_ms = timeout_ms - (self.client.ports.clock.now_ms() - began_ms)
         if left_ms <= 0:
             raise RemotingError("sendSelectImpl call timeout", code="too_much_request")

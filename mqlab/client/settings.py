@@ -37,6 +37,7 @@ CONSUME_FROM_WHERE = (
     "CONSUME_FROM_MAX_OFFSET",
 )
 COMPRESS_TYPES = ("ZLIB", "LZ4", "ZSTD")
+LEAST_CONSUME_TIMEOUT_MS = 1_000
 RETRY_RESPONSE_CODES = (17, 14, 1, 2, 16, 204, 205, 1500)
 
 Config = TypeVar("Config", bound="ClientConfig")
@@ -167,10 +168,14 @@ class PushConsumerConfig(ConsumerConfig):
                 "pull_batch_size_in_bytes": (1, 2**31 - 1),
                 "consume_message_batch_max_size": (1, 1024),
                 "max_reconsume_times": (-1, 2**31 - 1),
-                "consume_timeout": (1_000, 2**53),
             },
             also={"pull_threshold_for_topic": -1, "pull_threshold_size_for_topic": -1},
         )
+        if self.consume_timeout < LEAST_CONSUME_TIMEOUT_MS:
+            raise UsageError(
+                f"consume_timeout={self.consume_timeout} ms is too short: it is at least {LEAST_CONSUME_TIMEOUT_MS} ms",
+                hint=f'RocketMQ counts minutes, durations here have a unit: "{self.consume_timeout}m"',
+            )
         if self.consume_thread_min > self.consume_thread_max:
             raise UsageError(
                 f"consume_thread_min {self.consume_thread_min} is larger than consume_thread_max "

@@ -12,6 +12,7 @@ Left out: class filters.
 
 from __future__ import annotations
 
+from mqlab.client.send_request import check_topic
 from mqlab.errors import UsageError
 from mqlab.filter import tags
 from mqlab.wire.bodies import SubscriptionData
@@ -21,6 +22,7 @@ TAG, SQL92 = "TAG", "SQL92"
 
 def tag_subscription(topic: str, expression: str | None, now_ms: int) -> SubscriptionData:
     """A subscription by tags; None, "" and "*" mean all. FilterError for an expression without a tag ("||")."""
+    check_topic(topic)
     parsed = tags.parse(expression)
     return SubscriptionData(
         topic=topic, sub_string=parsed.sub_string, tags_set=sorted(parsed.tags_set), code_set=sorted(parsed.code_set),
@@ -34,4 +36,5 @@ def subscription(topic: str, expression: str | None, sql: str | None, now_ms: in
         return tag_subscription(topic, expression, now_ms)
     if expression not in (None, "*"):
         raise UsageError(f"subscribe takes tags or sql, not both: {expression!r} and {sql!r}")
+    check_topic(topic)
     return SubscriptionData(topic=topic, sub_string=sql, sub_version=now_ms, expression_type=SQL92)

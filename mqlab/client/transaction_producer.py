@@ -110,6 +110,8 @@ class TransactionProducer(Producer):
     @flow
     def _send_in_transaction(self, message: Message, arg: Any) -> Flow[TransactionSendResult]:
         self.must_run()
+        if not isinstance(message, Message):
+            raise ClientError(f"a transaction sends one Message, not {message!r}")
         message.properties.pop(property_names.DELAY, None)
         message.properties[property_names.TRAN_MSG] = "true"
         message.properties[property_names.PGROUP] = self.group

@@ -4,17 +4,18 @@ Mirrors: one Java process per client. Lab verbs with front_door.md's names.
 
     lab.push_consumer("billing")                       billing-1, client id 10.0.0.4@billing-1
     lab.push_consumer("billing", name="billing-2")     the second member of the group
+    lab.producer("billing")                            billing-producer-1: a producer of the same name is none of them
 
 Left out: several clients in one process (they would share one connection; give them one node each and see more).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client import LitePullConsumer, Producer, PullConsumer, PushConsumer, TransactionProducer
-from mqlab.errors import ClientError
+from mqlab.errors import ClientError, UsageError
 from mqlab.ports import Ports
 from mqlab.runtime.cluster import name_server_addresses
 from mqlab.runtime.files import RealFiles
@@ -81,12 +82,7 @@ class ClientVerbs:
         make: Callable[..., Any],
         settings: dict[str, Any],
     ) -> NodeHandle:
-        name = name or f"{group}-1"
-        if name in self.handles:
-            raise ClientError(
-                f"The {kind} group[{group}] has been created before, specify another name please.",
-                hint=f'a second instance needs a name: name="{group}-2"; a cell that runs twice needs play(story)',
-            )
+        name = _free_name(self.handles, kind, group, name)
         files = RealFiles()
         servers = name_server_addresses(self)
         wanted = {**self.client_settings, **settings}
@@ -97,6 +93,26 @@ class ClientVerbs:
             lambda ports: make(ports, group, servers, **wanted),
         )  # fmt: skip
         return self.handles[name]
+
+
+def _free_name(handles: Mapping[str, NodeHandle], kind: str, group: str, wanted: str | None) -> str:
+    """``wanted``, else group-1, and beside a client of the other kind group-consumer-1 (or -producer-1).
+
+    UsageError when the name belongs to another node, ClientError when this group has a client of that name already.
+    """
+    name = wanted or f"{group}-1"
+    holder = handles.get(name)
+    if holder is not None and wanted is None and holder.role in CLIENT_ROLES and holder.role != kind:
+        name = f"{group}-{kind}-1"
+        holder = handles.get(name)
+    if holder is None:
+        return name
+    if holder.role == kind and holder.node.group == group:
+        raise ClientError(
+            f"The {kind} group[{group}] has been created before, specify another name please.",
+            hint=f'a second instance needs a name: name="{group}-2"; a cell that runs twice needs play(story)',
+        )
+    raise UsageError(f"the name {name!r} is taken: {holder.status} is a {holder.role}", hint=f'name="{group}-2"')
 
 
 def _started(handle: NodeHandle) -> NodeHandle:

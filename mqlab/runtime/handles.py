@@ -21,7 +21,13 @@ from mqlab.runtime.files import RealFiles
 Build = Callable[[Ports], Any]
 BROKERS = ("broker", "slave")
 SERVERS = (*BROKERS, "name server")
-SET_UP = frozenset({"subscribe", "unsubscribe", "on_messages", "on_messages_orderly", "register_message_listener"})
+SET_UP = frozenset(
+    {
+        "assign", "on_messages", "on_messages_orderly", "register_consume_message_hook", "register_message_listener",
+        "register_send_message_hook", "register_topic_message_queue_change_listener", "register_topics",
+        "set_message_queue_listener", "set_sub_expression_for_assign", "subscribe", "unsubscribe",
+    }
+)  # fmt: skip
 
 
 class NodeHandle:

@@ -281,6 +281,15 @@ def test_the_safer_timer_is_exact_and_acks(world: World) -> None:
     assert len(world.notes("message.timed_out")) == 1
 
 
+def test_the_safer_timer_gives_up_when_broadcasting(world: World) -> None:
+    consumer = settled(world, Recorder(world, takes="10m"), message_timeout="30s", message_model="BROADCASTING")
+    send(world.producer(), "orders", "зависло")
+    world.run_for(30_100)
+    assert world.requests(BACK) == []  # nobody reads %RETRY% of a broadcasting group
+    assert len(world.notes("message.given_up")) == 1
+    assert consumer.offset_store.read_memory(QUEUE) == 1
+
+
 def test_the_safer_timer_is_off_by_default_and_does_nothing_to_quick_listeners(world: World) -> None:
     consumer = settled(world, Recorder(world, takes="1s"), message_timeout="5s")
     assert world.consumer("audit", listener=Recorder(world)).config.message_timeout == 0

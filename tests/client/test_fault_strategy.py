@@ -6,6 +6,7 @@ import pytest
 
 from mqlab.client.fault_strategy import LatencyFaultStrategy
 from mqlab.errors import UsageError
+from tests.client.scripted import ScriptedWorld
 
 VECTORS = [
     (0, 0), (49, 0), (50, 0), (549, 0), (550, 2000), (1799, 2000), (1800, 5000), (2999, 5000), (3000, 6000),
@@ -44,3 +45,11 @@ def test_reachable_until_a_broker_says_no() -> None:
 def test_classes_and_durations_belong_together() -> None:
     with pytest.raises(UsageError, match="belong together"):
         LatencyFaultStrategy([1, 2], [1])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"), [(object(), "lacks is_available, is_reachable, update"), (LatencyFaultStrategy, "is a class")]
+)
+def test_what_is_no_strategy_is_refused_when_the_producer_is_made(wrong: object, word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        ScriptedWorld().producer(mq_fault_strategy=wrong)

@@ -62,7 +62,10 @@ def test_selectors() -> None:
     assert chosen.message_queue == MessageQueue("orders", "broker-b", 1)
     by_hash = producer.send(message(), selector=select_by_hash, arg="order-1")
     assert by_hash.message_queue == MessageQueue("orders", "broker-b", 0)
+    assert producer.send(message(), selector="HASH", arg="order-1").message_queue == by_hash.message_queue
     assert producer.send(message(), selector=SelectByRandom(producer.ports.rng)).send_status == "SEND_OK"
+    anywhere = {producer.send(message(), selector="RANDOM").message_queue for _ in range(40)}
+    assert len(anywhere) == 4
 
 
 def test_selector_failures_are_explained() -> None:
@@ -71,10 +74,23 @@ def test_selector_failures_are_explained() -> None:
         producer.send(message(), selector=lambda queues, message, arg: None)
     with pytest.raises(ClientError, match="threw exception: ZeroDivisionError"):
         producer.send(message(), selector=lambda queues, message, arg: queues[1 // 0])
+    with pytest.raises(ClientError, match="returned 3, which is no MessageQueue"):
+        producer.send(message(), selector=lambda queues, message, arg: 3)  # type: ignore[arg-type,return-value]
+    with pytest.raises(ClientError, match="needs something to hash"):
+        producer.send(message(), selector="HASH")
+    with pytest.raises(UsageError, match="'ROUND' is no selector"):
+        producer.send(message(), selector="ROUND")
     with pytest.raises(UsageError, match="not both"):
         producer.send(message(), MessageQueue("orders", "broker-a", 0), selector=select_by_hash)
     with pytest.raises(ClientError, match="not equal"):
         producer.send(message(), MessageQueue("payments", "broker-a", 0))
+
+
+@pytest.mark.parametrize(("wrong", "word"), [(None, "message is null"), ("заказ", "is no Message"), ([], "at least")])
+def test_what_is_no_message(wrong: object, word: str) -> None:
+    producer = ScriptedWorld().producer()
+    with pytest.raises(ClientError, match=word):
+        producer.send(wrong)  # type: ignore[arg-type]
 
 
 # retries ------------------------------------------------------------

@@ -56,6 +56,8 @@ def test_pull_statuses(world: World) -> None:
     assert (none.pull_status, none.next_begin_offset) == ("NO_MATCHED_MSG", 5)
     illegal = mine.pull(queue(), "*", 99)
     assert (illegal.pull_status, illegal.next_begin_offset) == ("OFFSET_ILLEGAL", 5)
+    with pytest.raises(ClientError, match="no MessageQueue: None"):
+        mine.pull(None, "*", 0)  # type: ignore[arg-type]
     for bad in [(-1, 1), (0, 0)]:
         with pytest.raises(ClientError):
             mine.pull(queue(), "*", *bad)
@@ -154,6 +156,9 @@ def test_manual_commit(world: World) -> None:
     assert mine.committed(queue(1)) == -1  # not assigned: memory unchanged
     world.run_for(10)
     assert world.broker.offset_table.query("audit", "orders", 0) == 7
+    mine.commit({queue(): 5}, True)  # as in Java: commit(Map, persist)
+    world.run_for(10)
+    assert world.broker.offset_table.query("audit", "orders", 0) == 5
 
 
 def test_persisting_some_queues_forgets_the_others(world: World) -> None:
@@ -182,6 +187,14 @@ def test_the_two_modes_exclude_each_other(world: World) -> None:
         other.poll()
 
 
+@pytest.mark.parametrize("topic", [None, "", "or ders"])
+def test_topics_that_cannot_be_subscribed(world: World, topic: Any) -> None:
+    with pytest.raises(ClientError, match="topic"):
+        lite(world).subscribe(topic)
+    with pytest.raises(ClientError, match="topic"):
+        world.consumer(topic=topic, start=False)
+
+
 def test_assign_starts_at_once_subscribe_after_a_second(world: World) -> None:
     fill(world, 5)
     began_ms = world.now_ms
@@ -202,7 +215,8 @@ def test_members_share_queues_and_a_listener_is_told(world: World) -> None:
     fill(world, 5)
     told: list[tuple[int, int]] = []
     first = lite(world)
-    first.subscribe("orders", listener=lambda topic, every, mine: told.append((len(every), len(mine))))
+    first.set_message_queue_listener(lambda topic, every, mine: told.append((len(every), len(mine))))
+    first.subscribe("orders")
     first.start()
     world.run_for(3_000)
     second = lite(world, "audit-2")

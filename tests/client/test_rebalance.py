@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.client.rebalance_timer import RebalanceTimer
+from mqlab.errors import UsageError
 from mqlab.promises import Promise
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.sim import SimWorld
@@ -176,6 +177,12 @@ def test_without_the_member_list_nothing_changes() -> None:
     world.brokers["broker-a"].on[MEMBERS] = lambda request: request.reply(1, "unknown group")
     world.run_for(30_000)
     assert orders(consumer) == [0, 1]
+
+
+@pytest.mark.parametrize("wrong", [lambda *_: [], 5, str])
+def test_what_is_no_strategy_is_refused_when_the_consumer_is_made(world: World, wrong: Any) -> None:
+    with pytest.raises(UsageError, match="is no allocation strategy"):
+        world.consumer(start=False, allocate_message_queue_strategy=wrong)
 
 
 def test_a_failing_strategy_keeps_the_old_queues_and_counts_as_not_balanced() -> None:

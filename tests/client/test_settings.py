@@ -45,6 +45,11 @@ def test_no_durations(wrong: object) -> None:
         milliseconds(wrong)  # type: ignore[arg-type]
 
 
+def test_a_consume_timeout_in_rocketmqs_minutes_is_explained() -> None:
+    with pytest.raises(UsageError, match=r'RocketMQ counts minutes(.|\n)*"15m"'):
+        make_config(PushConsumerConfig, {"consume_timeout": 15}, "push consumer")
+
+
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [

@@ -14,6 +14,7 @@ from mqlab import (
     ROLLBACK_MESSAGE,
     SUCCESS,
     SUSPEND_CURRENT_QUEUE_A_MOMENT,
+    UNKNOW,
     UNKNOWN,
     Lab,
     Message,
@@ -47,7 +48,8 @@ def billing_story(lab: Lab) -> None:
 
 def test_the_names_of_statuses() -> None:
     names = {CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT, COMMIT_MESSAGE}
-    assert len({*names, ROLLBACK_MESSAGE, UNKNOWN}) == 7
+    assert len({*names, ROLLBACK_MESSAGE, UNKNOW}) == 7
+    assert UNKNOWN == UNKNOW == "UNKNOW"
 
 
 def test_a_lab_with_everything_set(tmp_path: Path) -> None:
@@ -212,6 +214,56 @@ def test_a_second_consumer_under_one_name_is_refused() -> None:
     with pytest.raises(ClientError, match="has been created before"):
         lab.push_consumer("billing")
     assert lab.push_consumer("billing", name="billing-2").name == "billing-2"
+
+
+def test_a_producer_and_a_consumer_may_have_one_group_name() -> None:
+    lab = Lab(seed=7)
+    assert lab.push_consumer("billing").name == "billing-1"
+    producer = lab.producer("billing")
+    assert producer.name == "billing-producer-1" and producer.send(Message("orders", b"1")).send_status == "SEND_OK"
+    with pytest.raises(ClientError, match=r"producer group.billing. has been created before"):
+        lab.producer("billing")
+    with pytest.raises(UsageError, match="'broker-a' is taken: broker-a is a broker"):
+        lab.producer("shop", name="broker-a")
+    with pytest.raises(UsageError, match="'billing-1' is taken"):
+        lab.push_consumer("audit", name="billing-1")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"topic": "or ders"}, "illegal characters"),
+        ({"topic": ""}, "blank"),
+        ({"topic": "TBW102"}, "conflict with system topic"),
+        ({"perm": 8}, "not within 0 to 7"),
+        ({"perm": "rw"}, "perm of topic orders is a whole number"),
+        ({"read_queue_nums": "4"}, "read_queue_nums of topic orders is a whole number"),
+        ({"write_queue_nums": -1}, "negative number of queues"),
+        ({"brokers": ["broker-z"]}, "no broker named 'broker-z'"),
+    ],
+)
+def test_topics_that_cannot_be(wrong: dict[str, Any], word: str) -> None:
+    lab = Lab(seed=7)
+    with pytest.raises(UsageError, match=word):
+        lab.create_topic(**{"topic": "orders", **wrong})
+    assert "orders" not in lab.broker().topics
+
+
+def test_a_restarted_consumer_reads_what_it_was_assigned() -> None:
+    lab = Lab(seed=7)
+    lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
+    producer = lab.producer("shop")
+    for number in range(4):
+        producer.send(Message("orders", f"заказ {number}".encode(), tags="ab"[number // 2]))
+    lite = lab.lite_pull_consumer("audit")
+    lite.set_sub_expression_for_assign("orders", "b")
+    lite.assign([MessageQueue("orders", "broker-a", 1)])
+    lite.start()
+    before = [message.body for message in lite.poll()]
+    lab.kill(lite)
+    lab.start(lite)
+    assert lite.assignment() == [MessageQueue("orders", "broker-a", 1)]
+    assert [message.body for message in lite.poll()] == before != []
 
 
 # Clients ------------------------------------------------------------------------------------------------------------
