@@ -29,6 +29,7 @@ from mqlab.grading.kernel import VERDICT
 from mqlab.grading.rebuild import ROLE
 
 SLICE_SECONDS = 1.0
+STOPPED = ("KeyboardInterrupt", "CheckInterrupted")  # errors of a cell that was interrupted when its time was over
 
 
 class KernelDied(Exception):
@@ -75,7 +76,7 @@ class Engine:
         if outcome.excinfo is not None:
             failure = outcome.excinfo[1]
             run.kernel_died = isinstance(failure, KernelDied) or "Kernel dead" in str(failure)
-            run.timed_out = "Timeout of" in str(failure) or run.error.startswith("KeyboardInterrupt")
+            run.timed_out = "Timeout of" in str(failure) or run.error.startswith(STOPPED)
             run.error = run.error or str(failure).strip().splitlines()[0]
 
 

@@ -292,12 +292,17 @@ class SimWorld:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Ctrl-C stops between two steps, never inside one, and leaves a world that can be looked at."""
+        """Ctrl-C stops between two steps and leaves a world that can be looked at.
+
+        A second one stops inside a step: the way out of a listener that loops without end.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
 
         def remember(signum: int, frame: object) -> None:
+            if self._interrupted:
+                self.check_interrupt()
             self._interrupted = True
 
         before = set_handler(signal.SIGINT, remember)

@@ -112,6 +112,9 @@ class SimWorkers:
                 value = call()
             except NodeDown:
                 return
+            except KeyboardInterrupt:
+                self._running.remove(coroutine)  # its greenlet ends here, there is nothing left to kill
+                raise
             except Exception as failure:
                 error = failure
             if self.node.alive and self.node.incarnation == life:

@@ -45,6 +45,17 @@ class CheckFailed(MqlabError, AssertionError):
         return [self.said.text_of_error()]
 
 
+class CheckInterrupted(KeyboardInterrupt):
+    """The learner stopped a check that did not end; a notebook shows where it was instead of a traceback."""
+
+    def __init__(self, said: Said) -> None:
+        super().__init__(said.text())
+        self.said = said
+
+    def _render_traceback_(self) -> list[str]:
+        return [self.said.text_of_error()]
+
+
 def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:
     """Check an exercise by its id. ``answers`` are the defined names (default: those of the calling notebook).
 
@@ -77,6 +88,8 @@ def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
             finding = case.run(given)
         except NotImplementedError:
             return not_started(asked, list(asked.defines))
+        except KeyboardInterrupt as stop:
+            raise CheckInterrupted(_stopped(asked, case, stop)) from None
         except Exception as error:
             raise CheckFailed(_raised(asked, case, error)) from None
         if finding is not None:
@@ -125,12 +138,21 @@ def _wrong(asked: Exercise, case: Case, finding: Finding, number: int, count: in
 
 def _raised(asked: Exercise, case: Case, error: Exception) -> Said:
     """Where the learner's own code raised: its last line that is not ours."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_ours(frame.filename)]
-    facts = [("raised", f"{type(error).__name__}: {error}")]
-    if frames:
-        facts.append(("at", f"line {frames[-1].lineno} of {frames[-1].name}: {frames[-1].line or ''}".rstrip(": ")))
-    facts.append(("case", case.name))
+    facts = [("raised", f"{type(error).__name__}: {error}"), *_place(error), ("case", case.name)]
     return Said("bad", f"{asked.id}: your code raised an exception", facts, note=f'hint("{asked.id}") helps.')
+
+
+def _stopped(asked: Exercise, case: Case, stop: BaseException) -> Said:
+    facts = [*_place(stop), ("case", case.name)]
+    return Said("bad", f"{asked.id}: stopped before it ended", facts, note="Is there a loop that never ends?")
+
+
+def _place(error: BaseException) -> list[tuple[str, str]]:
+    """The learner's line that was the last one, where there is one."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_ours(frame.filename)]
+    if not frames:
+        return []
+    return [("at", f"line {frames[-1].lineno} of {frames[-1].name}: {frames[-1].line or ''}".rstrip(": "))]
 
 
 def is_ours(filename: str) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
 import weakref
 
 import pytest
 
-from mqlab import CONSUME_SUCCESS, Lab, Message
+from mqlab import CONSUME_SUCCESS, Lab, Message, MessageExt
 from mqlab.errors import NodeDown
 from mqlab.runtime import sim_workers
 
@@ -103,3 +104,29 @@ def test_what_ends_a_program_ends_the_play_and_its_greenlet(error: type[BaseExce
     with pytest.raises(error):
         send_and_play(lab, "one")
     assert len(sim_workers._of_this_thread.waiting) <= before
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_waits_for_the_end_of_a_call_the_second_one_does_not(presses: int) -> None:
+    ended: list[str] = []
+    lab = Lab()
+    lab.create_topic("orders")
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+
+    def pay(messages: list[MessageExt], context: object) -> object:
+        if not ended:
+            ended.append("begun")
+            for _ in range(presses):
+                signal.raise_signal(signal.SIGINT)
+        ended.append(messages[0].body.decode())
+        return CONSUME_SUCCESS
+
+    consumer.on_messages(pay)
+    consumer.start()
+    with pytest.raises(KeyboardInterrupt):
+        send_and_play(lab, "订单")
+    assert ended == (["begun", "订单"] if presses == 1 else ["begun"])
+    send_and_play(lab, "заказ")  # the world goes on
+    assert ended[-1] == "заказ"
+    lab.kill("billing-1")

@@ -7,7 +7,7 @@ import pytest
 
 from mqlab.errors import UsageError
 from mqlab.teach import CheckFailed, check, exercises, hint
-from mqlab.teach.checking import is_untouched
+from mqlab.teach.checking import CheckInterrupted, is_untouched
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest
 from mqlab.teach.hints import forget_hints
 from mqlab.teach.said import ERROR_COLUMNS, AskedWrongly, Said
@@ -98,6 +98,17 @@ def test_an_exception_in_the_answer_is_told_with_its_line() -> None:
     with pytest.raises(CheckFailed, match="your code raised an exception") as failed:
         check("labxx.double", {"double": answer})
     assert "KeyError: '订单'" in str(failed.value) and "of answer: return {}" in str(failed.value)
+
+
+def test_a_check_that_was_stopped_names_the_line() -> None:
+    def answer(x: int) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(CheckInterrupted) as stopped:
+        check("labxx.double", {"double": answer})
+    (text,) = stopped.value._render_traceback_()
+    assert text.splitlines()[0] == "✗ labxx.double: stopped before it ended"
+    assert "of answer: raise KeyboardInterrupt" in text and "a loop that never ends" in text
 
 
 def test_long_values_are_cut() -> None:
