@@ -35,6 +35,8 @@ from mqlab.wire.message import MessageQueue
 CREATED, RUNNING, SHUT_DOWN = "created", "running", "shut down"
 DEFAULT_CONSUMER_GROUP = "DEFAULT_CONSUMER"
 
+QueueListener = Callable[[str, list[MessageQueue], list[MessageQueue]], object]
+
 Config = TypeVar("Config", bound=ConsumerConfig)
 T = TypeVar("T")
 

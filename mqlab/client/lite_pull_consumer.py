@@ -21,7 +21,7 @@ from typing import Any
 
 from mqlab.client.background import told
 from mqlab.client.first_offset import first_offset, max_offset, min_offset, search_offset
-from mqlab.client.group_member import GroupMember
+from mqlab.client.group_member import GroupMember, QueueListener
 from mqlab.client.lite_pull_queue import AssignedQueue, PolledBatch, PullSlots, PullTask
 from mqlab.client.mq_client import MQClient
 from mqlab.client.offset_store import NOT_FOUND, READ_FAILED
@@ -38,8 +38,6 @@ from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.message import MessageExt, MessageQueue
 
 SUBSCRIBE, ASSIGN = "SUBSCRIBE", "ASSIGN"
-
-QueueListener = Callable[[str, list[MessageQueue], list[MessageQueue]], object]
 
 
 class LitePullConsumer(GroupMember[LitePullConsumerConfig]):

@@ -9,18 +9,20 @@ Mirrors: DefaultMQPullConsumer (deprecated in RocketMQ, and still the plainest w
         OFFSET_ILLEGAL   go on at next_begin_offset: the broker says what is legal
 
 Offsets given to update_consume_offset stay in memory; the 5 s timer sends those of queues this member owns, and it owns
-queues only of registered topics.
-Left out: MQPullConsumerScheduleService.
+queues only of registered topics. PullConsumerScheduleService (pull_schedule) calls back for each owned queue.
+Left out: nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+from mqlab.client.background import told
 from mqlab.client.broker_calls import PullAnswer, PullCall
 from mqlab.client.first_offset import max_offset, min_offset, search_offset
-from mqlab.client.group_member import GroupMember
+from mqlab.client.group_member import GroupMember, QueueListener
 from mqlab.client.mq_client import MQClient
 from mqlab.client.offset_store import NOT_FOUND, RemoteOffsetStore
 from mqlab.client.pending import Pending, begin
@@ -32,7 +34,7 @@ from mqlab.client.subscriptions import SQL92, subscription, tag_subscription
 from mqlab.durations import milliseconds
 from mqlab.errors import ClientError
 from mqlab.ports import Ports
-from mqlab.promises import Flow, flow
+from mqlab.promises import Flow, Promise, flow
 from mqlab.wire import sys_flag
 from mqlab.wire.message import MessageExt, MessageQueue
 
@@ -48,11 +50,27 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
         config = make_config(PullConsumerConfig, settings, "pull consumer")
         super().__init__(ports, group, name_servers, config, client, stream=True)
         self._send_back = SendBack(self.client, group)
+        self._queue_listener: QueueListener | None = None
 
     def register_topics(self, *topics: str) -> None:
         """Take part in the group's rebalance for these topics (before start)."""
         for topic in topics:
             self.rebalance.subscriptions[topic] = tag_subscription(topic, "*", 0)
+
+    def register_message_queue_listener(self, topic: str, listener: QueueListener | None) -> None:
+        """Register a topic; ``listener(topic, all, mine)`` is told of changes (one for all topics, the last counts)."""
+        self.register_topics(topic)
+        self._queue_listener = listener or self._queue_listener
+
+    def compute_pull_from(self, queue: MessageQueue) -> Promise[int]:
+        """As the rebalance asks: nothing, the program decides where it pulls."""
+        return Promise.of(0)
+
+    def message_queue_changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> Promise[None]:
+        """The allocation of a topic changed: tell the program."""
+        if self._queue_listener is not None:
+            told(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
+        return Promise.of(None)
 
     def start(self) -> None:
         """Join the group. ClientError when started before."""

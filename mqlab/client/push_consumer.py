@@ -13,7 +13,7 @@ Left out: POP, assignment by the broker (client_rebalance=false), namespaces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 from mqlab.client.background import told
 from mqlab.client.concurrently import ConsumeConcurrently
 from mqlab.client.consume_service import ConsumeHook
-from mqlab.client.group_member import GroupMember
+from mqlab.client.group_member import GroupMember, QueueListener
 from mqlab.client.mq_client import MQClient
 from mqlab.client.orderly import ConsumeOrderly
 from mqlab.client.process_queue import ProcessQueue
@@ -40,8 +40,6 @@ from mqlab.wire.names import retry_topic
 
 UNLOCK_DELAY_TIME_MS = 20_000
 WRITE_LOCK_WAIT_MS = 500
-
-QueueListener = Callable[[str, list[MessageQueue], list[MessageQueue]], object]
 
 
 class PushConsumer(GroupMember[PushConsumerConfig]):

@@ -14,7 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client import LitePullConsumer, Producer, PullConsumer, PushConsumer, TransactionProducer
+from mqlab.client import (
+    LitePullConsumer,
+    Producer,
+    PullConsumer,
+    PullConsumerScheduleService,
+    PushConsumer,
+    TransactionProducer,
+)
 from mqlab.errors import ClientError, UsageError
 from mqlab.ports import Ports
 from mqlab.runtime.cluster import name_server_addresses
@@ -55,6 +62,12 @@ class ClientVerbs:
     def pull_consumer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
         """A started consumer that pulls when told, one request at a time. Mirrors DefaultMQPullConsumer."""
         return _started(self._client("consumer", group, name, 2, PullConsumer, settings))
+
+    def pull_consumer_schedule_service(  # type: ignore[misc]
+        self: Lab, group: str, *, name: str | None = None, **settings: Any
+    ) -> Any:
+        """A pull consumer that calls back for each queue, not started. Mirrors MQPullConsumerScheduleService."""
+        return self._client("consumer", group, name, 2, PullConsumerScheduleService, settings)
 
     def lite_pull_consumer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
         """A consumer to poll, not started. Mirrors DefaultLitePullConsumer."""

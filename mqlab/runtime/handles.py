@@ -24,8 +24,9 @@ SERVERS = (*BROKERS, "name server")
 SET_UP = frozenset(
     {
         "assign", "on_messages", "on_messages_orderly", "register_consume_message_hook", "register_message_listener",
-        "register_send_message_hook", "register_topic_message_queue_change_listener", "register_topics",
-        "set_message_queue_listener", "set_sub_expression_for_assign", "subscribe", "unsubscribe",
+        "register_message_queue_listener", "register_pull_task_callback", "register_send_message_hook",
+        "register_topic_message_queue_change_listener", "register_topics", "set_message_queue_listener",
+        "set_sub_expression_for_assign", "subscribe", "unsubscribe",
     }
 )  # fmt: skip
 

@@ -381,6 +381,21 @@ def pull_and_poll(lab: Lab) -> None:
     lite.resume([queue])
     lite.commit_sync()
     assert lab.lite_pull_consumer("assigned").assign([queue]) is None
+    scheduled: list[Any] = []
+
+    def task(queue: MessageQueue, context: Any) -> None:
+        consumer = context.pull_consumer
+        offset = max(consumer.fetch_consume_offset(queue), 0)
+        result = consumer.pull(queue, "*", offset)
+        scheduled.extend(result.msg_found_list)
+        consumer.update_consume_offset(queue, result.next_begin_offset)
+        context.pull_next_delay_time_millis = "500ms"
+
+    service = lab.pull_consumer_schedule_service("scheduled")
+    service.register_pull_task_callback("orders", task)
+    service.start()
+    lab.run_until(lambda: len(scheduled) == 3, limit="10m")
+    service.shutdown()
 
 
 # What happened --------------------------------------------------------------------------------------------------------
