@@ -4,14 +4,15 @@ Mirrors: the DLQ page of RocketMQ Dashboard. Lab 07 sends them again.
 
     %DLQ%billing  ──resend──▶  %RETRY%billing   a new message with the same unique id, tried from the start (0 retries)
 
-The dead letter itself stays where it is until its log file goes. Dashboard hands it to one online member instead
-(consume_message_directly), which leaves no trace when it fails; the retry topic works for a group that is offline, too.
+The dead letter itself stays where it is until its log file goes, so a message that died again has two: its unique id
+(or nothing, for all) means the newest of them, an offset id means that one copy. Dashboard hands a letter to one online
+member instead (consume_message_directly), which leaves no trace when it fails; the retry topic works offline, too.
 Left out: exporting to a spreadsheet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqlab.admin.answers import Rows
@@ -43,23 +44,25 @@ class DeadLetterVerbs(MessageVerbs):
         found = self.query_message_by_time(names.dlq_topic(group), begin_ms, end_ms)
         return Rows(list(found), f"dead letters of {group}")
 
-    def resend_dlq(self, group: str, msg_ids: Sequence[str] | str | None = None) -> Rows[Resent]:
-        """Give dead letters back to their group: one (its msg_id), some (a list) or all (nothing).
+    def resend_dlq(
+        self, group: str, letters: MessageExt | str | Iterable[MessageExt | str] | None = None
+    ) -> Rows[Resent]:
+        """Give dead letters back to their group, each message once: one, some (a list) or all (nothing), oldest first.
 
-        UsageError, with nothing sent, when an id is not among them.
+        A letter is a message of query_dlq, its offset id (that copy) or its unique id (the newest copy, when the
+        message died more than once). UsageError, with nothing sent, when one is not among the group's.
         """
         dead = self.query_dlq(group)
-        wanted = [msg_ids] if isinstance(msg_ids, str) else msg_ids
-        if wanted is not None:
-            known = {message.msg_id for message in dead}
-            missing = [msg_id for msg_id in wanted if msg_id not in known]
-            if missing:
-                raise UsageError(
-                    f"no dead letter of {group} has the id {missing[0]!r}",
-                    hint=f"query_dlq({group!r}) shows {len(dead)}",
-                )
-        chosen = [message for message in dead if wanted is None or message.msg_id in wanted]
-        return Rows([self._resend(group, message) for message in chosen], f"sent back to {group}")
+        newest = {message.msg_id: message for message in dead}
+        if letters is None:
+            chosen = {message.offset_msg_id for message in newest.values()}
+        else:
+            wanted = [letters] if isinstance(letters, str | MessageExt) else letters
+            chosen = {_letter(each, group, dead, newest).offset_msg_id for each in wanted}
+        return Rows(
+            [self._resend(group, message) for message in dead if message.offset_msg_id in chosen],
+            f"sent back to {group}",
+        )
 
     def _resend(self, group: str, message: MessageExt) -> Resent:
         address = dict(self.brokers(message.broker_name))[message.broker_name]
@@ -68,3 +71,16 @@ class DeadLetterVerbs(MessageVerbs):
         result = self.put(address, queue, message.body, kept)
         topic = message.properties.get(p.RETRY_TOPIC, message.topic)
         return Resent(message.msg_id, topic, result.send_status, result.offset_msg_id)
+
+
+def _letter(wanted: MessageExt | str, group: str, dead: Rows[MessageExt], newest: dict[str, MessageExt]) -> MessageExt:
+    """The one dead letter that is meant."""
+    letter_id = wanted if isinstance(wanted, str) else wanted.offset_msg_id
+    for message in dead:
+        if message.offset_msg_id == letter_id:
+            return message
+    if letter_id not in newest:
+        raise UsageError(
+            f"no dead letter of {group} has the id {letter_id!r}", hint=f"query_dlq({group!r}) shows {len(dead)}"
+        )
+    return newest[letter_id]

@@ -185,6 +185,39 @@ def test_dead_letters_are_given_back() -> None:
     assert admin.message_track_detail(admin.query_message("orders", FAILING)[0])[0].track_type == "CONSUMED"
 
 
+def test_one_some_and_all_dead_letters_are_exactly_those() -> None:
+    lab = Lab(seed=1)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.push_consumer("billing", max_reconsume_times=0, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.subscribe("orders")
+    consumer.on_messages(lambda messages, _: RECONSUME_LATER)
+    consumer.start()
+    producer = lab.producer("shop")
+    ids = [producer.send(Message("orders", f"订单 {number}".encode())).msg_id for number in range(3)]
+    lab.run_for("5s")
+    admin = lab.admin
+    assert [row.msg_id for row in admin.resend_dlq("billing", ids[1])] == [ids[1]]
+    lab.run_for("5s")  # it died again
+    letters = admin.query_dlq("billing")
+    assert [letter.msg_id for letter in letters] == [*ids, ids[1]]
+
+    def sent(letters: Any = None) -> list[str]:
+        before = len(lab.deliveries("billing"))
+        told = [row.msg_id for row in admin.resend_dlq("billing", letters)]
+        lab.run_for("5s")
+        assert [row.msg_id for row in lab.deliveries("billing")[before:]] == told
+        return told
+
+    assert sent(ids[1]) == [ids[1]]  # one message: its newest letter
+    assert sent(letters[1]) == sent(letters[1].offset_msg_id) == [ids[1]]  # that very letter
+    assert sent(letters[:2]) == ids[:2] and sent([ids[2], ids[0], ids[2]]) == [ids[2], ids[0]] and sent([]) == []
+    assert sorted(sent()) == ids  # all: each message once, however often it died
+    before = len(lab.deliveries("billing"))
+    with pytest.raises(UsageError, match="no dead letter of billing has the id 'nothing'"):
+        admin.resend_dlq("billing", [ids[0], "nothing"])
+    assert len(lab.run_for("5s").deliveries("billing")) == before
+
+
 def test_a_message_is_consumed_directly() -> None:
     lab, results = world()
     answer = lab.admin.consume_message_directly("billing", "10.0.0.5@billing-1", "orders", results[3].offset_msg_id)
