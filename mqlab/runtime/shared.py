@@ -5,12 +5,14 @@ Mirrors: a connection pool and a SQL database beside a RocketMQ consumer; SQLite
     with lab.resource("db", slots=10): context.sleep("20ms")     the eleventh waits, in virtual time
     with lab.database("billing").connect() as connection: …    a file: it survives kill, what is not committed does not
 
-A listener that dies while it holds either gives it back: its connections are closed, which rolls back.
+A listener that dies while it holds either gives it back: its connections are closed, which rolls back; one that it had
+from elsewhere is rolled back. A dead process runs no code, so its finally blocks write nothing.
 Left out: fairness rules other than first come, first served.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sqlite3
 import time
@@ -93,7 +95,7 @@ class Database:
         connection.world = self._world
         caller = sim_workers.current_listener()
         if caller is not None:
-            caller.dies_with.append(connection)
+            caller.dies_with.append(connection.close)
         return connection
 
     def __repr__(self) -> str:
@@ -128,8 +130,17 @@ class WaitingConnection(sqlite3.Connection):
         self.rollback()
         return False
 
+    def forget(self) -> None:
+        """What a process that ended had not committed is gone."""
+        with contextlib.suppress(sqlite3.ProgrammingError):  # closed by its owner
+            self.rollback()
+
     def _patiently(self, act: Callable[[], T]) -> T:
-        waited_ms = 0
+        caller, waited_ms = sim_workers.current_listener(), 0
+        if caller is not None:
+            caller.must_be_up()
+            if not {self.close, self.forget} & set(caller.dies_with):
+                caller.dies_with.append(self.forget)
         while True:
             try:
                 return act()

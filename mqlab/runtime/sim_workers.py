@@ -96,8 +96,8 @@ class SimWorkers:
         self._core_queue.clear()
         running, self._running = self._running, []
         for coroutine in running:
-            for connection in coroutine.dies_with:
-                connection.close()
+            for end in coroutine.dies_with:
+                end()
             coroutine.carrier.throw(NodeDown(f"{self.node.name} is down"))
 
     # inside ------------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class ListenerCoroutine:
         self.workers = workers
         self.life = workers.node.incarnation
         self.body = body
-        self.dies_with: list[Any] = []  # connections to close when the process is gone
+        self.dies_with: list[Callable[[], None]] = []  # ends of connections, called when the process is gone
         self.carrier = _of_this_thread.waiting.pop() if _of_this_thread.waiting else Carrier()
         self.carrier.coroutine = self
 

@@ -119,6 +119,7 @@ def test_what_a_listener_raised_is_told_with_its_order(reference: dict[str, Any]
         check("lab07.three", {"three_times": three_times})
     told = str(failed.value)
     assert "counts as RECONSUME_LATER" in told and "NameError" in told and "order-0, reconsume_times 0" in told
+    assert "of <lambda>: return lambda messages, context: undefined_name" in told
 
 
 def test_the_first_wrong_delivery_is_shown(reference: dict[str, Any]) -> None:
@@ -219,3 +220,35 @@ def three_times(lab):
     with pytest.raises(CheckFailed) as failed:
         check("lab07.three", {"three_times": known["three_times"]})
     assert "What is written has to be committed" in str(failed.value)
+
+
+def test_where_nothing_is_stored_for_a_human_the_table_is_shown(reference: dict[str, Any]) -> None:
+    with pytest.raises(CheckFailed) as failed:
+        check("lab07.three", {"three_times": lambda lab: lambda messages, context: "CONSUME_SUCCESS"})
+    assert "rows committed in for_a_human: none" in str(failed.value)
+
+
+def test_a_count_taken_back_in_a_finally_is_right_since_a_dead_process_runs_none(reference: dict[str, Any]) -> None:
+    source = """
+def never_again(lab):
+    table = lab.database("billing").connect()
+    def listener(messages, context):
+        (message,) = messages
+        before = table.execute("SELECT times FROM started WHERE msg_id = ?", (message.msg_id,)).fetchone() or (0,)
+        if before[0] == 3:
+            with table:
+                table.execute("INSERT OR IGNORE INTO for_a_human VALUES (?, ?)", (message.msg_id, message.body))
+            return "CONSUME_SUCCESS"
+        with table:
+            table.execute("INSERT OR REPLACE INTO started VALUES (?, ?)", (message.msg_id, before[0] + 1))
+        try:
+            ask_bank(message, context)
+        finally:
+            with table:
+                table.execute("DELETE FROM started WHERE msg_id = ?", (message.msg_id,))
+        return "CONSUME_SUCCESS"
+    return listener
+"""
+    known = {given: reference[given] for given in ("ask_bank", "BankError")}
+    exec(source, known)
+    assert check("lab07.killer", {"never_again": known["never_again"]}).state == "good"

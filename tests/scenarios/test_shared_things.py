@@ -91,6 +91,31 @@ def test_a_database_written_in_a_listener_rolls_back_when_its_node_dies() -> Non
     assert database.connect().execute("select key from paid").fetchall() == [("order-0",)]
 
 
+def test_a_connection_made_before_the_listener_keeps_nothing_of_a_dead_one_and_its_finally_writes_nothing() -> None:
+    lab = Lab(**QUIET)
+    lab.create_topic("orders")
+    connection = lab.database("billing").connect()
+    connection.execute("create table paid (key text primary key)")
+
+    def listener(messages: Any, context: Any) -> str:
+        with connection:
+            connection.execute("insert into paid values (?)", (f"{messages[0].keys} begun",))
+        connection.execute("insert into paid values (?)", (f"{messages[0].keys} не записано",))
+        try:
+            context.sleep("1h")
+        finally:
+            with connection:
+                connection.execute("delete from paid")
+        return CONSUME_SUCCESS
+
+    a_consumer(lab, listener)
+    lab.producer("shop").send(Message("orders", "оплата".encode(), keys="订单"))
+    lab.run_for("5s")
+    lab.kill("billing-1")
+    assert connection.execute("select key from paid").fetchall() == [("订单 begun",)]
+    assert not connection.in_transaction
+
+
 def test_a_locked_database_is_waited_for_in_virtual_time_and_for_no_longer_than_five_seconds() -> None:
     lab = Lab(**QUIET)
     lab.create_topic("orders")

@@ -10,6 +10,7 @@ Left out: the days themselves (lab07_days, lab07_bank).
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
@@ -177,6 +178,7 @@ def _bookkeeping(message: Any) -> dict[str, str]:
 
 RAISED_RULE = "An exception in a listener counts as RECONSUME_LATER: catch what you expect"
 NOT_PAID_RULE = "CONSUME_SUCCESS says that the order is done: only when the bank has paid, or a human has it"
+DONE_RULE = "CONSUME_SUCCESS says that the order is done: only when the bank has paid"
 EXPECTED_ERRORS = ("BankError", "TimeoutError")
 FOURTH_RULE = (
     "reconsume_times counts the retries before this delivery: 2 means that this is the third, and it is the last"
@@ -208,8 +210,15 @@ def _first_slip(day: bank.BadDay, most_retries: int | None = None) -> Finding | 
             return Finding(FOURTH_RULE, _place(day, row), expected, row.status)
         if row.error is not None and not any(name in row.error for name in EXPECTED_ERRORS):
             rule = next((rule for words, rule in ERROR_RULES.items() if words in row.error), RAISED_RULE)
-            return Finding(rule, _place(day, row), "a status", row.error.strip().splitlines()[-1])
+            return Finding(rule, _place(day, row), "a status", _raised(row.error))
     return None
+
+
+def _raised(told: str) -> str:
+    """What a traceback says in its last part, and the learner's line, where it shows one."""
+    words = [line for line in told.splitlines() if line[:1].strip() and not line.startswith("Traceback")]
+    lines = re.findall(r", line (\d+), in (\S+)\n {4}(.+)", told)
+    return words[0] + (" (line {} of {}: {})".format(*lines[-1]) if lines else "")
 
 
 def _place(day: bank.BadDay, row: Any) -> str:
@@ -232,14 +241,17 @@ def _was_paid(day: bank.BadDay, row: Any) -> bool:
     return bool(asked and row.status == CONSUME_SUCCESS)
 
 
-def _lost(day: bank.BadDay, rows: list[Any], human: dict[str, bytes]) -> Finding | None:
-    """The first order that ended as a success and is neither paid nor with a human."""
+def _lost(day: bank.BadDay, rows: list[Any], human: dict[str, bytes] | None = None) -> Finding | None:
+    """The first order that ended as a success and is neither paid nor with a human, where there is one."""
     paid = {row.msg_id for row in rows if _was_paid(day, row)}
     for row in rows:
-        if row.status == CONSUME_SUCCESS and row.msg_id not in paid and row.msg_id not in human:
-            return Finding(
-                NOT_PAID_RULE, _place(day, row), "asked, and paid by the bank", f"a call of {_took_ms(row)} ms"
-            )
+        if row.status != CONSUME_SUCCESS or row.msg_id in paid or row.msg_id in (human or ()):
+            continue
+        expected, found = "asked, and paid by the bank", f"a call of {_took_ms(row)} ms"
+        if human is not None:
+            expected += f"; or a row {row.msg_id} in for_a_human"
+            found += f"; rows committed in for_a_human: {', '.join(human) or 'none'}"
+        return Finding(NOT_PAID_RULE if human is not None else DONE_RULE, _place(day, row), expected, found)
     return None
 
 
@@ -276,7 +288,7 @@ BACK_RULE = "An order that the bank did not answer comes back, and is paid in th
 def judge_stuck(day: bank.BadDay) -> Finding | None:
     """Losses, patience, replays, and at last the order that hung."""
     rows = day.deliveries()
-    finding = _first_slip(day) or _lost(day, rows, {})
+    finding = _first_slip(day) or _lost(day, rows)
     if finding is not None:
         return finding
     for row in rows:
