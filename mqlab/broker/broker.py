@@ -188,7 +188,7 @@ class Broker:
         clock, note = self.ports.clock, self.ports.note
         delays_ms = parse_delay_levels(self.store.config.message_delay_level)
         self.store_stats = StoreStats(clock.now_ms)
-        self.putter = Putter(self.store.put, self.store.put_batch, len(delays_ms), self.store_stats)
+        self.putter = Putter(self.store, len(delays_ms), self.store_stats)
         self.schedule = Schedule(self.store, self.putter, clock, delays_ms, self.delay_offset_table, self.stats, note)
         self.transactions = Transactions(self, self.transaction_metrics)
         self.transaction_check = TransactionCheck(self)

@@ -11,14 +11,19 @@ Left out: the timer wheel (messages with TIMER_ properties are refused, as with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from mqlab.broker.store_stats import StoreStats
+from mqlab.promises import Promise
 from mqlab.store.put_result import MESSAGE_ILLEGAL, PutResult
 from mqlab.wire import names, properties, sys_flag
 from mqlab.wire import property_names as p
 from mqlab.wire.java_hash import hash_map_order
 from mqlab.wire.record import Record
+
+if TYPE_CHECKING:
+    from mqlab.store.message_store import MessageStore
 
 WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
 PARSED_MAP_CAPACITY = 128  # string2messageProperties makes a HashMap of this size
@@ -62,19 +67,11 @@ def parked_for_delay(record: Record, level: int, max_level: int) -> Record:
 class Putter:
     """Checks a message, parks it if it is delayed, stores it.
 
-    ``store_put`` and ``store_put_batch`` are the store's; ``max_delay_level`` is the highest configured level;
-    ``stats`` counts what was stored and what was not.
+    ``max_delay_level`` is the highest configured level; ``stats`` counts what was stored and what was not.
     """
 
-    def __init__(
-        self,
-        store_put: Callable[[Record], PutResult],
-        store_put_batch: Callable[[list[Record]], PutResult],
-        max_delay_level: int,
-        stats: StoreStats | None = None,
-    ) -> None:
-        self._store_put = store_put
-        self._store_put_batch = store_put_batch
+    def __init__(self, store: MessageStore, max_delay_level: int, stats: StoreStats) -> None:
+        self._store = store
         self._max_delay_level = max_delay_level
         self._stats = stats
 
@@ -92,21 +89,27 @@ class Putter:
                 record = parked_for_delay(record, delay_level, self._max_delay_level)
             elif b"TIMER_DEL" in record.properties and _asks_for_timer(record.property_map):
                 return PutResult.refused(WHEEL_TIMER_NOT_ENABLE, "the timer wheel is off: use delay levels")
-        return self._counted(self._store_put(record))
+        return self._counted(self._store.put(record))
 
     def put_batch(self, records: list[Record]) -> PutResult:
         """Store the messages of one batch together."""
         problem = _topic_problem(records[0].topic)
         if problem is not None:
             return PutResult.refused(MESSAGE_ILLEGAL, problem)
-        return self._counted(self._store_put_batch(records))
+        return self._counted(self._store.put_batch(records))
+
+    def when_safe(self, result: PutResult) -> Promise[str]:
+        """Resolves to the put's status when it is as safe as asked for, and counts how long that took."""
+        safe = self._store.wait_durable(result)
+        if not safe.done:
+            safe.then(lambda _: self._stats.waited(result.store_timestamp))
+        return safe
 
     def _counted(self, result: PutResult) -> PutResult:
-        if self._stats is not None:
-            if result.message_count:
-                self._stats.put(result.message_count, result.size)
-            else:
-                self._stats.failed += 1
+        if result.message_count:
+            self._stats.put(result.message_count, result.size)
+        else:
+            self._stats.failed += 1
         return result
 
 

@@ -81,7 +81,7 @@ class SendBack:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{result.status}: {result.reason}")
         self._count(group_name, copy, level, dead)
         result.wait_store_msg_ok = True  # whatever the copy's WAIT says: the consumer lets go of the original now
-        broker.store.wait_durable(result).then(lambda status: reply(_answer(request, status)))
+        broker.putter.when_safe(result).then(lambda status: reply(_answer(request, status)))
         return None
 
     def _most_tries(self, group: SubscriptionGroupConfig, request: RemotingCommand) -> int:

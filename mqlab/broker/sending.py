@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker import topics
 from mqlab.broker.putting import WHEEL_TIMER_NOT_ENABLE, delay_level_of, encode_as_java
+from mqlab.broker.stats import TOPIC_PUT_LATENCY
 from mqlab.errors import CorruptionError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
@@ -312,6 +313,8 @@ class Sending:
         self._broker.stats.put(topic, queue_id, result.message_count, result.size)
 
         def durable(status: str) -> None:
+            took_ms = self._broker.now_ms() - result.store_timestamp
+            self._broker.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{topic}", took_ms)
             code = STORED_CODES.get(status, ResponseCode.SYSTEM_ERROR)
             answer = request.reply(
                 code,
@@ -323,7 +326,7 @@ class Sending:
             answer.ext_fields.update(self._stamp)
             reply(answer)
 
-        self._broker.store.wait_durable(result).then(durable)
+        self._broker.putter.when_safe(result).then(durable)
 
 
 def refusal(result: PutResult) -> tuple[int, str]:

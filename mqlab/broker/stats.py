@@ -10,7 +10,7 @@ Mirrors: StatsItem, StatsItemSet, BrokerStatsManager; opened by the lab on measu
     sum = last - first,  tps = sum / their distance,  avgpt = sum / times between them
 
 RocketMQ samples on timers. Here an item makes up its missed samples when it is touched: the same numbers, no timer.
-Left out: latency histograms, log lines, the removal of idle items (off by default).
+Left out: log lines, the removal of idle items (off by default).
 """
 
 from __future__ import annotations

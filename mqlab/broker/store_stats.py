@@ -5,13 +5,16 @@ Mirrors: StoreStatsService, what mqadmin brokerStatus and clusterList show (requ
     putTps "0.5 0.42 "     over the last 10 samples, over 60; 600 are not there yet: left out
 
 RocketMQ samples each second on a thread. Here a counter remembers what it was at each second's end at which it grew:
-the same numbers, no timer. Left out: how long puts took (node code takes no virtual time).
+the same numbers, no timer. How long puts took is in put_times.
+Left out: nothing.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+
+from mqlab.broker.put_times import PutTimes
 
 WINDOWS = (10, 60, 600)
 SAMPLE_MS = 1_000
@@ -70,11 +73,18 @@ class StoreStats:
         self.missed = Sampled(began_ms)
         self.asked = Sampled(began_ms)
         self.transferred = Sampled(began_ms)
+        self.put_times = PutTimes(began_ms)
 
     def put(self, messages: int, size: int) -> None:
         """A put that was stored: so many messages of so many bytes in all."""
-        self.puts.add(messages, self._now_ms())
+        now_ms = self._now_ms()
+        self.puts.add(messages, now_ms)
         self.put_bytes += size
+        self.put_times.put(now_ms)
+
+    def waited(self, put_ms: int) -> None:
+        """The put of that time became as safe as asked for now."""
+        self.put_times.waited(put_ms, self._now_ms())
 
     def got(self, messages: int) -> None:
         """A get that was asked of the store, with what it found."""
@@ -98,6 +108,11 @@ class StoreStats:
             "putMessageSizeTotal": self.put_bytes,
             "putMessageAverageSize": self.put_bytes / times,
             "putMessageFailedTimes": self.failed,
+            "putMessageDistributeTime": self.put_times.classes(now_ms),
+            "putMessageEntireTimeMax": self.put_times.longest_ms,
+            "putLatency99": f"{self.put_times.latency(0.99, now_ms):.2f}",
+            "putLatency999": f"{self.put_times.latency(0.999, now_ms):.2f}",
+            "getMessageEntireTimeMax": 0,  # a get reads what is there
         }
 
     def __repr__(self) -> str:

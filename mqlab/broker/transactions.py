@@ -101,7 +101,7 @@ class Transactions:
             else:
                 reply(request.reply(ResponseCode.SYSTEM_ERROR, status))
 
-        self._broker.store.wait_durable(result).then(durable)
+        self._broker.putter.when_safe(result).then(durable)
         return None
 
     def _checked_half(self, request: RemotingCommand) -> Record:

@@ -302,9 +302,7 @@ def test_a_slave_asks_from_its_end_and_acknowledges_every_block(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_blocks_torn_anywhere_make_the_same_log(
-    slave_world: World, master: FakeMaster, log: bytes, seed: int
-) -> None:
+def test_blocks_torn_anywhere_make_the_same_log(slave_world: World, master: FakeMaster, log: bytes, seed: int) -> None:
     rng = random.Random(seed)
     stream = b"".join(HaBlock(at, log[at : at + 3000]).encode() for at in range(0, len(log), 3000))
     cuts = sorted(rng.sample(range(1, len(stream)), 40))
@@ -350,9 +348,7 @@ def test_a_block_or_heartbeat_from_elsewhere_ends_the_link_for_five_seconds(
     assert len(master.links) == 2
     assert master.reports[-1][1] == 5000 and 5_000 <= master.reports[-1][0] - at <= 5_010
     assert slave_world.broker.store.max_physical_offset == 5000
-    assert slave_world.changes("ha.diverged") == [
-        {"own_offset": 5000, "physical_offset": header.physical_offset}
-    ]
+    assert slave_world.changes("ha.diverged") == [{"own_offset": 5000, "physical_offset": header.physical_offset}]
 
 
 def test_divergence_shows_as_soon_as_the_header_is_there(slave_world: World, master: FakeMaster, log: bytes) -> None:
@@ -386,9 +382,7 @@ def test_heartbeats_keep_the_link(slave_world: World, master: FakeMaster) -> Non
     assert master.ends == [] and len(master.links) == 1
 
 
-def test_an_empty_slave_takes_the_file_names_of_its_master(
-    slave_world: World, master: FakeMaster, log: bytes
-) -> None:
+def test_an_empty_slave_takes_the_file_names_of_its_master(slave_world: World, master: FakeMaster, log: bytes) -> None:
     start = 3 * SLAVE_STORE.mapped_file_size_commit_log
     master.send(HaBlock(start, log[:100]))
     assert slave_world.broker.store.min_physical_offset == start

@@ -260,3 +260,26 @@ def test_4_5_todays_messages_count_from_midnight() -> None:
         "5", "3", "0"
     )  # fmt: skip
     assert lab.admin.cluster_list()[0].messages_in == 2
+
+
+def test_4_5_how_long_puts_took_is_told_a_minute_later() -> None:
+    lab = Lab(seed=7, broker={"flush_disk_type": "SYNC_FLUSH"})
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    producer = lab.producer("shop", send_msg_timeout="20s", enable_trace=False)
+    assert (told(lab)["putMessageDistributeTime"], told(lab)["putLatency99"]) == ("null", "0.00")
+    send(producer, *["x"] * 8)
+    lab.slow_disk("broker-a", "2500ms")
+    send(producer, "долго")
+    lab.run_for("10s")
+    waited = lab.admin.view_broker_stats_data("broker-a", "TOPIC_PUT_LATENCY", "0@orders").windows[0]
+    assert 2_450 <= waited.sum <= 2_500 and waited.avgpt == waited.sum / 9
+    lab.run_for("50s")
+    found = told(lab)
+    classes = dict(each.rsplit(":", 1) for each in found["putMessageDistributeTime"].split())
+    assert {name: count for name, count in classes.items() if count != "0"} == {"[<=0ms]": "8", "[2~3s]": "1"}
+    assert 2_450 <= int(found["putMessageEntireTimeMax"]) <= 2_500
+    assert float(found["putLatency99"]) == 1.0  # of 9 puts the first 8
+    assert told(lab)["getMessageEntireTimeMax"] == "0"
+    lab.run_for("60s")
+    assert "[2~3s]:0 " in told(lab)["putMessageDistributeTime"]
+    assert 2_450 <= int(told(lab)["putMessageEntireTimeMax"]) <= 2_500
