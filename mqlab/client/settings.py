@@ -250,7 +250,7 @@ def _checked(kind: type[ClientConfig], settings: Mapping[str, Any], whose: str) 
     checked: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in known:
-            nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
+            nearest = [each for each in known if each.startswith(name)] or difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else "known are " + ", ".join(known)
             raise UsageError(f"a {whose} has no setting {name!r}", hint=hint)
         expected = known[name]

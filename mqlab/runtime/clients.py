@@ -41,7 +41,7 @@ class ClientVerbs:
 
     def producer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
         """A started producer of a group; settings have DefaultMQProducer's names in snake_case."""
-        return _started(self._client("producer", group, name, 2, Producer, settings))
+        return self._client("producer", group, name, 2, Producer, settings, start=True)
 
     def transaction_producer(  # type: ignore[misc]
         self: Lab, group: str, listener: Any, *, name: str | None = None, **settings: Any
@@ -51,7 +51,7 @@ class ClientVerbs:
         def make(ports: Ports, group: str, servers: list[str], **settings: Any) -> TransactionProducer:
             return TransactionProducer(ports, group, servers, listener, **settings)
 
-        return _started(self._client("producer", group, name, 2, make, settings))
+        return self._client("producer", group, name, 2, make, settings, start=True)
 
     def push_consumer(  # type: ignore[misc]
         self: Lab, group: str, *, name: str | None = None, cores: int = 2, **settings: Any
@@ -61,7 +61,7 @@ class ClientVerbs:
 
     def pull_consumer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
         """A started consumer that pulls when told, one request at a time. Mirrors DefaultMQPullConsumer."""
-        return _started(self._client("consumer", group, name, 2, PullConsumer, settings))
+        return self._client("consumer", group, name, 2, PullConsumer, settings, start=True)
 
     def pull_consumer_schedule_service(  # type: ignore[misc]
         self: Lab, group: str, *, name: str | None = None, **settings: Any
@@ -94,18 +94,28 @@ class ClientVerbs:
         cores: int,
         make: Callable[..., Any],
         settings: dict[str, Any],
+        *,
+        start: bool = False,
     ) -> NodeHandle:
+        if cores < 1:
+            raise UsageError(f"a client runs on at least one core, not {cores}")
         name = _free_name(self.handles, kind, group, name)
         files = RealFiles()
         servers = name_server_addresses(self)
         wanted = {**self.client_settings, **settings}
         if kind == "consumer":
             wanted.setdefault("local_offset_store_dir", str(self.directory / "offsets"))  # broadcasting's own files
-        self.handles[name] = NodeHandle(
-            name, kind, files, self.world.add_node(name, files, cores=cores),
-            lambda ports: make(ports, group, servers, **wanted),
-        )  # fmt: skip
-        return self.handles[name]
+        ports = self.world.add_node(name, files, cores=cores)
+        try:
+            handle = NodeHandle(name, kind, files, ports, lambda ports: make(ports, group, servers, **wanted))
+            self.handles[name] = handle
+            if start:
+                handle.start()
+        except Exception:  # a wrong setting or name: the cell that mends it finds the name free
+            self.handles.pop(name, None)
+            self.world.forget_node(name)
+            raise
+        return handle
 
 
 def _free_name(handles: Mapping[str, NodeHandle], kind: str, group: str, wanted: str | None) -> str:
@@ -126,11 +136,6 @@ def _free_name(handles: Mapping[str, NodeHandle], kind: str, group: str, wanted:
             hint=f'a second instance needs a name: name="{group}-2"; a cell that runs twice needs play(story)',
         )
     raise UsageError(f"the name {name!r} is taken: {holder.status} is a {holder.role}", hint=f'name="{group}-2"')
-
-
-def _started(handle: NodeHandle) -> NodeHandle:
-    handle.start()
-    return handle
 
 
 def shutdown_all(lab: Lab) -> None:

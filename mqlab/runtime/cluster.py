@@ -11,12 +11,14 @@ Left out: slaves of slaves (give one ha_master_address in a cluster of your own)
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker import Broker, BrokerConfig
+from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.ports import Ports
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 NAME_SERVER_PORT = 9876
 BROKER_PORT = 10911
 START_LIMIT_MS = 60_000
+OWN_NAMES = ("replicas", "offsets")  # what else stands in a Lab's directory
 LAB_STORE = StoreConfig(
     mapped_file_size_commit_log=1 << 20,
     mapped_file_size_consume_queue=20_000,
@@ -45,13 +48,60 @@ LAB_STORE = StoreConfig(
 
 def broker_names(brokers: int | Sequence[str], stores: Mapping[str, Any] | None) -> list[str]:
     """The brokers' names: as given, the names of the stores, or broker-a, broker-b …"""
+    if stores is not None and not isinstance(stores, Mapping):
+        raise UsageError(f"stores={stores!r} does not name its brokers", hint='stores={"broker-a": "path"}')
     if stores:
-        return list(stores)
+        if brokers not in (1, len(stores)) and brokers != list(stores):
+            raise UsageError(
+                f"brokers={brokers!r} beside stores= of {', '.join(stores)}",
+                hint="each store is a broker: leave brokers= out",
+            )
+        brokers = list(stores)
     if isinstance(brokers, int):
         if not 1 <= brokers <= 26:
             raise UsageError(f"a Lab has 1 to 26 brokers by number, not {brokers}", hint="give a list of names instead")
         return [f"broker-{chr(ord('a') + index)}" for index in range(brokers)]
-    return list(brokers)
+    return _distinct_names("brokers", brokers)
+
+
+def name_server_names(name_servers: int | Sequence[str]) -> list[str]:
+    """The name servers' names: as given, or nameserver-1, nameserver-2 …"""
+    if isinstance(name_servers, int):
+        if name_servers < 1:
+            raise UsageError(f"a Lab needs at least one name server, not {name_servers}")
+        return [f"nameserver-{number}" for number in range(1, name_servers + 1)]
+    return _distinct_names("name_servers", name_servers)
+
+
+def _distinct_names(what: str, given: Sequence[str]) -> list[str]:
+    """The names, each of which can be a directory's."""
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise UsageError(
+            f"{what}={given!r} is neither a number nor a list of names", hint=f'{what}=["room1@one", "two"]'
+        )
+    for name in given:
+        if not isinstance(name, str):
+            raise UsageError(f"{name!r} among {what} is no name", hint="names are texts")
+        file_name(name, what)
+    return list(given)
+
+
+def file_name(name: str, what: str) -> str:
+    """The name, when it can be that of a file of the Lab's directory and of none else; UsageError when not."""
+    if not re.fullmatch(r"[^\s./\\\0]([^/\\\0]*[^\s/\\\0])?", name) or name in OWN_NAMES:
+        raise UsageError(
+            f"{name!r} among {what} cannot be the name of a file in the Lab's directory",
+            hint=f"letters, digits, - _ @ and dots, and not {' or '.join(OWN_NAMES)}",
+        )
+    return name
+
+
+def latency(network: Mapping[str, str | int] | None) -> int:
+    """How long a frame travels, ms. UsageError for a setting of the network that does not exist."""
+    for name in network or {}:
+        if name != "latency":
+            raise UsageError(f"the network has no setting {name!r}", hint='network={"latency": "1ms"}')
+    return milliseconds((network or {}).get("latency", "1ms"))
 
 
 def copy_stores(stores: Mapping[str, str | Path] | None, directory: Path) -> int | None:
@@ -60,6 +110,7 @@ def copy_stores(stores: Mapping[str, str | Path] | None, directory: Path) -> int
 
     latest_ms = None
     for name, source in (stores or {}).items():
+        file_name(name, "stores")
         if not (Path(source) / "commitlog").is_dir():
             raise UsageError(f"{source} is no store: it has no commitlog directory", hint="give the store's root")
         shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("lock"), copy_function=_copy_writable)
@@ -75,11 +126,10 @@ def _copy_writable(source: str, target: str) -> None:
     Path(target).chmod(0o644)
 
 
-def start_name_servers(lab: Lab, count: int, settings: Mapping[str, Any]) -> None:
-    """Start nameserver-1 … nameserver-n."""
+def start_name_servers(lab: Lab, names: Sequence[str], settings: Mapping[str, Any]) -> None:
+    """Start the name servers."""
     (config,) = split_settings(settings, NameServerConfig())
-    for index in range(count):
-        name = f"nameserver-{index + 1}"
+    for name in names:
         files = RealFiles()
 
         def build(ports: Ports) -> NameServer:
@@ -109,8 +159,6 @@ def start_slaves(
     lab: Lab, names: Sequence[str], replicas: int, settings: Mapping[str, Any], memory: str | int | None
 ) -> None:
     """Start so many slaves beside each broker and play until they are registered and each master sends to its own."""
-    if replicas < 0:
-        raise UsageError(f"a broker has 0 or more replicas, not {replicas}")
     for name in names:
         for broker_id in range(1, replicas + 1):
             own = {"broker_name": name, "broker_id": broker_id, "broker_role": "SLAVE"}
@@ -167,10 +215,12 @@ def readable_brokers(lab: Lab) -> list[tuple[str, Broker]]:
 
 
 def create_topic(
-    lab: Lab, topic: str, read_queue_nums: int, write_queue_nums: int, perm: int, brokers: Sequence[str] | None
+    lab: Lab, topic: str, read_queue_nums: int, write_queue_nums: int, perm: int, brokers: Sequence[str] | str | None
 ) -> None:
     """Create or change a topic and play until every name server has it from every broker concerned."""
     config = TopicConfig(topic, read_queue_nums=read_queue_nums, write_queue_nums=write_queue_nums, perm=perm)
+    if isinstance(brokers, str):
+        brokers = [brokers]
     handles = [
         lab.broker(name)
         for name in (brokers or [handle.name for handle in lab.handles.values() if handle.role == "broker"])
@@ -197,9 +247,10 @@ def memory_bytes(memory: str | int | None) -> int | None:
     >>> memory_bytes("4MB"), memory_bytes(None)
     (4194304, None)
     """
-    if memory is None or isinstance(memory, int):
+    if memory is None or (isinstance(memory, int) and memory >= 0):
         return memory
+    text = str(memory)
     for unit, size in (("KB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30)):
-        if memory.upper().endswith(unit) and memory[: -len(unit)].strip().isdigit():
-            return int(memory[: -len(unit)]) * size
+        if text.upper().endswith(unit) and text[: -len(unit)].strip().isdigit():
+            return int(text[: -len(unit)]) * size
     raise UsageError(f"{memory!r} is no size", hint='write "512KB", "4MB", "1GB" or a number of bytes')

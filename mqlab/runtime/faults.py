@@ -87,13 +87,19 @@ class Faults:
     def drop(self: Lab, sender: Node, receiver: Node, count: int = 1) -> None:  # type: ignore[misc]
         """Lose the next frames from one node to another."""
         first, second = self.node_handle(sender).name, self.node_handle(receiver).name
+        if first == second:
+            raise UsageError(f"{first} sends nothing to itself", hint="a frame is lost between two nodes")
+        if count < 1:
+            raise UsageError(f"at least one frame is lost, not {count}", hint="count=1")
         self._fault(self.world.nodes[first], "drop", receiver=second, count=count)
         self.world.network.drop(first, second, count)
 
     def skew_clock(self: Lab, node: Node, skew: str | int) -> None:  # type: ignore[misc]
-        """Set how far a node's clock is ahead (a negative number: behind) of the world's."""
+        """Set how far a node's clock is ahead ("50ms") or behind ("-50ms", -50) of the world's."""
         sim_node = self.world.nodes[self.node_handle(node).name]
-        skew_ms = skew if isinstance(skew, int) else milliseconds(skew)
+        behind = skew.strip().startswith("-") if isinstance(skew, str) else skew < 0
+        size_ms = milliseconds(skew.strip().lstrip("-") if isinstance(skew, str) else abs(skew))
+        skew_ms = -size_ms if behind else size_ms
         self._fault(sim_node, "skew_clock", skew_ms=skew_ms)
         sim_node.skew_ms = skew_ms
 

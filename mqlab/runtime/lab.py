@@ -60,7 +60,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         *,
         seed: int = 0,
         brokers: int | Sequence[str] = 1,
-        name_servers: int = 1,
+        name_servers: int | Sequence[str] = 1,
         replicas: int = 0,
         directory: str | Path | None = None,
         driver: str = "sim",
@@ -76,10 +76,11 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
     ) -> None:
         self.seed = seed
         self.client_settings = {"enable_trace": True, **(client or {})}
+        names, servers = cluster.broker_names(brokers, stores), cluster.name_server_names(name_servers)
+        latency_ms = cluster.latency(network)
+        _check_numbers(replicas, journal_limit, speed)
         self.directory = self._own_directory(directory)
-        names = cluster.broker_names(brokers, stores)
         start_ms = cluster.copy_stores(stores, self.directory) or DEFAULT_START_MS
-        latency_ms = milliseconds((network or {}).get("latency", "1ms"))
         self.world: SimWorld | ThreadWorld
         if driver == "sim":
             self.world = SimWorld(seed=seed, start_ms=start_ms, latency_ms=latency_ms, journal_limit=journal_limit)
@@ -97,7 +98,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         self.world.watchers.append(self.delivery_book.watch)
         self.files = RealFiles()
         self.handles: dict[str, NodeHandle] = {}
-        cluster.start_name_servers(self, name_servers, name_server or {})
+        cluster.start_name_servers(self, servers, name_server or {})
         cluster.start_brokers(self, names, broker or {}, memory)
         if replicas:
             cluster.start_slaves(self, names, replicas, {**(broker or {}), **(replica or {})}, memory)
@@ -141,7 +142,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
 
     def create_topic(
         self, topic: str, *, read_queue_nums: int = 4, write_queue_nums: int = 4, perm: int = 6,
-        brokers: Sequence[str] | None = None,
+        brokers: Sequence[str] | str | None = None,
     ) -> None:  # fmt: skip
         """Create or change a topic on all brokers, or on those named, and wait until every name server knows."""
         cluster.create_topic(self, topic, read_queue_nums, write_queue_nums, perm, brokers)
@@ -158,7 +159,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
 
     def database(self, name: str) -> Database:
         """A SQLite database that all listeners can reach; its file survives kill and is in the Lab's directory."""
-        return Database(self.world, self.directory / f"{name}.sqlite")
+        return Database(self.world, self.directory / f"{cluster.file_name(name, 'databases')}.sqlite")
 
     # time ------------------------------------------------------------------------------------------------------
 
@@ -200,6 +201,8 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
                 )
             finally:
                 self.world.watchers.remove(watch)
+        elif not callable(condition):
+            raise UsageError(f"{condition!r} is no condition", hint='lambda: …, or a kind such as "message.stored"')
         else:
             takes_lab = any(p.default is p.empty for p in inspect.signature(condition).parameters.values())
             holds = (lambda: condition(self)) if takes_lab else condition
@@ -261,6 +264,17 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         return f"<Lab seed={self.seed} now={self.now_ms} step={self.journal.next_step}: {nodes}>"
 
 
+def _check_numbers(replicas: int, journal_limit: int | None, speed: float) -> None:
+    if not isinstance(replicas, int) or replicas < 0:
+        raise UsageError(f"a broker has 0 or more replicas, not {replicas!r}")
+    if journal_limit is not None and (not isinstance(journal_limit, int) or journal_limit < 1):
+        raise UsageError(
+            f"journal_limit={journal_limit!r} keeps no step", hint="the number of steps to keep, or None: all"
+        )
+    if speed <= 0:
+        raise UsageError(f"speed={speed} is no speed", hint="2 is twice as fast as the wall clock, 0.5 half as fast")
+
+
 @dataclass(frozen=True, slots=True)
 class Telling:
     """What play was given; with the Lab's seed it is all of a run. The directory is left out: each run has its own."""
@@ -292,6 +306,7 @@ def play(
         story(lab)
         return lab
     teller = StoryTeller(lab.world, faults or {}, until_step)
+    teller.check_steps()
     try:
         teller.tell(story, lab)
     except Exception as error:

@@ -73,7 +73,7 @@ class WhatHappened:
 
         rows = [
             {"due_ms": e.due_ms, "in_ms": e.due_ms - self.now_ms, "node": e.node.name, "kind": e.kind}
-            for e in self.simulation("upcoming").upcoming(count)
+            for e in self.simulation("upcoming").upcoming(max(count, 0))
         ]
         return Table(rows, columns=["due_ms", "in_ms", "node", "kind"], title=f"upcoming at {self.now_ms}")
 

@@ -143,6 +143,14 @@ class SimWorld:
         self.workers[name] = SimWorkers(self, node, cores)
         return self.ports(node, files)
 
+    def forget_node(self, name: str) -> None:
+        """Take the newest machine away: its process could not be made, and its name is free again."""
+        node = self.nodes.pop(name)
+        node.alive = False
+        self.network.drop_node(node, silent=False)
+        self.disarm(node)
+        self.workers.pop(name).end()
+
     def ports(self, node: SimNode, files: Files) -> Ports:
         """The ports of a node's present life; a restarted process gets new ones."""
         seed = f"{self.seed}/{node.name}/{node.incarnation}"

@@ -76,6 +76,20 @@ class StoryTeller:
             self._coroutine.parent.switch()
             step = self._world.journal.next_step
 
+    def check_steps(self) -> None:
+        """UsageError for faults at steps before the story's first one, and for faults that cannot be called."""
+        first = self._world.journal.next_step
+        for step, fault in self._faults.items():
+            if not callable(fault):
+                raise UsageError(
+                    f"the fault at step {step} is {fault!r}", hint="faults={30: lambda lab: lab.kill(...)}"
+                )
+        if self._faults and min(self._faults) < first:
+            raise UsageError(
+                f"a fault at step {min(self._faults)} is before the story: it begins at step {first}",
+                hint="the steps before it start the name servers and brokers",
+            )
+
     def check_faults_used(self) -> None:
         """UsageError for faults at steps that the story never reached."""
         if self._faults and not self.is_paused():

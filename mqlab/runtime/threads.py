@@ -72,6 +72,14 @@ class ThreadWorld:
         self.workers[name] = ThreadWorkers(self, node, cores)
         return self.ports(node, files)
 
+    def forget_node(self, name: str) -> None:
+        """Take the newest machine away: its process could not be made, and its name is free again."""
+        node = self.nodes.pop(name)
+        node.alive = False
+        self.network.drop_node(node, silent=False)
+        self.disarm(node)
+        self.workers.pop(name).end()
+
     def ports(self, node: SimNode, files: Files) -> Ports:
         """The ports of a node's present life, with a fresh loop thread."""
         self._loops[node.name] = _Loop(self, node)

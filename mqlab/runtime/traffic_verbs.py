@@ -111,5 +111,13 @@ class TrafficVerbs:
         """Send message(0), message(1), … at rates given as (from when after now, messages a second)."""
         if not rates:
             raise UsageError("traffic needs at least one rate", hint='rates=[("0s", 5)]')
+        handle = self.node_handle(producer)
+        if handle.role != "producer":
+            raise UsageError(
+                f"{handle.name} is a {handle.role}, not a producer", hint="traffic(lab.producer(...), ...)"
+            )
         steps = sorted((milliseconds(since), float(per_second)) for since, per_second in rates)
-        return Traffic(self, producer, steps, message)
+        for _, per_second in steps:
+            if not 0 <= per_second < float("inf"):
+                raise UsageError(f"{per_second} is no rate", hint="messages a second, 0 for none")
+        return Traffic(self, handle, steps, message)

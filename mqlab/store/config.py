@@ -142,6 +142,8 @@ def parse_delay_levels(text: str) -> tuple[int, ...]:
                 hint='write a whole number and one of s, m, h, d for each level, such as "1s 5s 10s"',
             )
         delays.append(int(number) * _UNIT_MS[unit])
+    if not delays:
+        raise UsageError(f"message_delay_level {text!r} has no level", hint='one at least, such as "1s 5s 10s"')
     return tuple(delays)
 
 

@@ -113,6 +113,10 @@ class Message:
 
     @delay_time_level.setter
     def delay_time_level(self, level: int) -> None:
+        if not isinstance(level, int):
+            raise UsageError(
+                f"a delay level is a whole number, not {level!r}", hint="1 is the first of message_delay_level"
+            )
         self.properties[p.DELAY] = str(level)
 
     @property
