@@ -15,7 +15,7 @@ Left out: 326 (replies to a requester).
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mqlab.client import statuses
 from mqlab.client.background import background
@@ -33,6 +33,7 @@ from mqlab.wire.command import RemotingCommand
 from mqlab.wire.message import MessageExt, MessageQueue
 
 if TYPE_CHECKING:
+    from mqlab.client.group_member import GroupMember
     from mqlab.client.mq_client import MQClient
     from mqlab.client.push_consumer import PushConsumer
 
@@ -84,11 +85,12 @@ class BrokerCallbacks:
             self._client.ports, checker(channel.remote_address, message, request.ext_fields), "transaction check"
         )
 
-    def _push_consumer(self, group: str) -> PushConsumer | None:
-        from mqlab.client.push_consumer import PushConsumer
+    def _member(self, group: str) -> GroupMember[Any] | None:
+        return cast("GroupMember[Any] | None", self._client.consumers.get(group))
 
-        consumer = self._client.consumers.get(group)
-        return consumer if isinstance(consumer, PushConsumer) else None
+    def _push_consumer(self, group: str) -> PushConsumer | None:
+        member = self._member(group)
+        return cast("PushConsumer", member) if member is not None and member.kind == "PushConsumer" else None
 
     def _reset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
         consumer = self._push_consumer(text(request, "group"))
@@ -110,28 +112,33 @@ class BrokerCallbacks:
         background(self._client.ports, in_turn(), "offset reset")
 
     def _offsets(self, channel: Channel, request: RemotingCommand, reply: Reply) -> RemotingCommand:
-        consumer = self._push_consumer(text(request, "group"))
-        table = consumer.offset_store.clone_offset_table(text(request, "topic")) if consumer else {}
+        member = self._member(text(request, "group"))
+        tells = member is not None and member.kind in ("PushConsumer", "PullConsumer")
+        table = member.offset_store.clone_offset_table(text(request, "topic")) if member and tells else {}
         body = {"consumerTable": {}, "messageQueueTable": {queue_key(queue): offset for queue, offset in table.items()}}
         return request.reply(body=_json(body))
 
     def _running_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
-        consumer = self._known(text(request, "consumerGroup"))
-        background(self._client.ports, self._report(consumer, request, reply), "running info")
+        group = text(request, "consumerGroup")
+        member = self._member(group)
+        if member is None:
+            raise _not_here(group)
+        background(self._client.ports, self._report(member, request, reply), "running info")
 
     @flow
-    def _report(self, consumer: PushConsumer, request: RemotingCommand, reply: Reply) -> Flow[None]:
+    def _report(self, consumer: GroupMember[Any], request: RemotingCommand, reply: Reply) -> Flow[None]:
         commit_offsets: dict[MessageQueue, int] = {}
-        for queue in list(consumer.process_queues):
+        for queue in list(consumer.reported_queues()):
             commit_offsets[queue] = consumer.offset_store.read_memory(queue)
             if commit_offsets[queue] == NOT_FOUND:
                 commit_offsets[queue] = yield consumer.offset_store.read_store(queue)
-        reply(request.reply(body=_json(running_info(consumer, commit_offsets))))
+        info = running_info(consumer, self._push_consumer(consumer.group), commit_offsets)
+        reply(request.reply(body=_json(info)))
 
     def _known(self, group: str) -> PushConsumer:
         consumer = self._push_consumer(group)
         if consumer is None:
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"The Consumer Group <{group}> not exist in this consumer")
+            raise _not_here(group)
         return consumer
 
     def _consume_directly(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
@@ -156,6 +163,10 @@ class BrokerCallbacks:
         body = {"autoCommit": True, "consumeResult": result, "order": consumer.is_orderly, "remark": direct.error,
                 "spentTimeMills": direct.took_ms}  # fmt: skip
         reply(request.reply(body=_json(body)))
+
+
+def _not_here(group: str) -> Refused:
+    return Refused(ResponseCode.SYSTEM_ERROR, f"The Consumer Group <{group}> not exist in this consumer")
 
 
 def _offset_table(body: bytes) -> dict[MessageQueue, int]:

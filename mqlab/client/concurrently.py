@@ -118,14 +118,9 @@ class ConsumeConcurrently:
             RESUBMIT_MS, lambda: self.submit(messages, process_queue, queue), "consume.resubmit"
         )
 
-    def count(self, outcome_took_ms: int, queue: MessageQueue, good: int, bad: int) -> None:
-        """Book one call in the statistics."""
-        statistics, group = self._consumer.client.statistics, self._consumer.group
-        statistics.count(CONSUME_RT, group, queue.topic, outcome_took_ms)
-        if good:
-            statistics.count(CONSUME_OK_TPS, group, queue.topic, good)
-        if bad:
-            statistics.count(CONSUME_FAILED_TPS, group, queue.topic, bad)
+    def count(self, counter: str, queue: MessageQueue, value: int) -> None:
+        """Book messages or ms in the statistics."""
+        self._consumer.client.statistics.count(counter, self._consumer.group, queue.topic, value)
 
     def remove(self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue) -> None:
         """These are done: out of the cache, and the offset moves to the smallest left."""
@@ -221,13 +216,17 @@ class Batch:
         if self._timer is not None:
             self._timer.cancel()
         outcome = service.runner.end(call, answer, error)
+        service.count(CONSUME_RT, self.queue, outcome.took_ms)
         if self.process_queue.dropped:
             service.runner.discarded(call)
             service.runner.finished()
             return
         ack = min(context.ack_index, len(self.messages) - 1) if outcome.status == CONSUME_SUCCESS else -1
-        service.count(outcome.took_ms, self.queue, ack + 1, len(self.messages) - ack - 1)
         failed = self.messages[ack + 1 :]
+        if ack >= 0:
+            service.count(CONSUME_OK_TPS, self.queue, ack + 1)
+        if failed:
+            service.count(CONSUME_FAILED_TPS, self.queue, len(failed))
         done = self.messages
         if failed:
             left = yield service.give_back(

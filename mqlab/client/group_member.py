@@ -191,6 +191,10 @@ class GroupMember(Generic[Config]):
         """A round of rebalance."""
         return self.rebalance.do_rebalance(orderly=False) if self.is_running else Promise.of(True)
 
+    def reported_queues(self) -> dict[MessageQueue, ProcessQueue]:
+        """The queues it tells an operator about; a pull consumer has none to tell of."""
+        return {}
+
     def persist_offsets(self) -> None:
         """Tell the owned queues' offsets to where they are kept."""
         self.offset_store.persist_all(self.process_queues)

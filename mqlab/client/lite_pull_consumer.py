@@ -14,22 +14,23 @@ Left out: the object's one lock (a waiting poll blocks seek and commit in Rocket
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from mqlab.client.background import told
+from mqlab.client.consume_service import ConsumeHook
 from mqlab.client.first_offset import first_offset, max_offset, min_offset, search_offset
 from mqlab.client.group_member import GroupMember, QueueListener
-from mqlab.client.lite_pull_queue import AssignedQueue, PolledBatch, PullSlots, PullTask
+from mqlab.client.lite_pull_queue import AssignedQueue, PolledBatch, PulledCache, PullSlots, PullTask, tell_polled
 from mqlab.client.mq_client import MQClient
 from mqlab.client.offset_store import NOT_FOUND, READ_FAILED
-from mqlab.client.process_queue import new_process_queue
+from mqlab.client.process_queue import ProcessQueue, new_process_queue
 from mqlab.client.queue_selection import subscribe_queues
 from mqlab.client.settings import BROADCASTING, LitePullConsumerConfig, make_config
 from mqlab.client.subscriptions import subscription, tag_subscription
 from mqlab.client.topic_watch import TopicListener, TopicWatch
+from mqlab.client.trace import ConsumerTraceHook, TraceDispatcher
 from mqlab.durations import milliseconds
 from mqlab.errors import ClientError, UsageError
 from mqlab.ports import Ports
@@ -52,11 +53,15 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         super().__init__(ports, group, name_servers, config, client, stream=True)
         self.mode: str | None = None
         self.assigned: dict[MessageQueue, AssignedQueue] = {}
-        self.cache: deque[PolledBatch] = deque()
+        self.cache = PulledCache(ports.clock)
         self.pull_slots = PullSlots(config.pull_thread_nums)
         self._expressions: dict[str, SubscriptionData] = {}
         self._queue_listener: QueueListener | None = None
-        self._arrival: Promise[bool] | None = None
+        self.consume_hooks: list[ConsumeHook] = []
+        self._trace: TraceDispatcher | None = None
+        if config.enable_trace:
+            self._trace = TraceDispatcher(self.client, f"{group}-CONSUME", config.trace_topic)
+            self.consume_hooks.append(ConsumerTraceHook(self._trace))
         self._next_auto_commit_ms = -1
         self._watch = TopicWatch(ports, config.topic_metadata_check_interval_millis, self._fetch)
 
@@ -168,6 +173,8 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         """The same, as a Promise."""
         self.must_be_new()
         self.offset_store.load()
+        if self._trace is not None:
+            self._trace.start()
         joined = self.join()
         for assigned in list(self.assigned.values()):
             self._start_task(assigned)
@@ -181,6 +188,8 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         for assigned in self.assigned.values():
             if assigned.task is not None:
                 assigned.task.cancel()
+        if self._trace is not None:
+            yield self._trace.shutdown()
         yield super().leave()
 
     # polling -----------------------------------------------------------------------------------------------------
@@ -198,16 +207,12 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         if self.config.auto_commit and clock.now_ms() >= self._next_auto_commit_ms:
             self._commit()
             self._next_auto_commit_ms = clock.now_ms() + self.config.auto_commit_interval_millis
-        batch = self._next_batch()
-        if batch is None and limit_ms > 0:
-            arrival = self._arrival = Promise()
-            deadline = clock.call_later(limit_ms, lambda: arrival.resolve(False), "lite_pull.poll")
-            if (yield arrival):
-                deadline.cancel()
-                batch = self._next_batch()
+        batch: PolledBatch | None = yield self.cache.next_batch(limit_ms)
         if batch is None:
             return []
         batch.assigned.consume_offset = batch.process_queue.remove_message(batch.messages)
+        if self.consume_hooks:
+            tell_polled(self.consume_hooks, self.group, batch, clock.now_ms())
         batch.process_queue.last_consume_timestamp = clock.now_ms()
         self.ports.note(
             "message.polled", client=self.name, group=self.group, queue=batch.assigned.queue,
@@ -217,19 +222,9 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         self._retry_parked()
         return batch.messages
 
-    def _next_batch(self) -> PolledBatch | None:
-        while self.cache:
-            batch = self.cache.popleft()
-            if not batch.process_queue.dropped:
-                return batch
-        return None
-
-    def arrived(self, batch: PolledBatch) -> None:
-        """A pull brought messages."""
-        self.cache.append(batch)
-        if self._arrival is not None:
-            arrival, self._arrival = self._arrival, None
-            arrival.resolve(True)
+    def register_consume_message_hook(self, hook: ConsumeHook) -> None:
+        """Have an object told of each batch that is polled, before and after; it counts as consumed."""
+        self.consume_hooks.append(hook)
 
     def _retry_parked(self) -> None:
         for assigned in list(self.assigned.values()):
@@ -355,7 +350,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
                 f"The message queue is not in assigned list, message queue: {queue}", hint="it moved away"
             )
         assigned.process_queue.clear()
-        self.cache = deque(batch for batch in self.cache if batch.assigned is not assigned)
+        self.cache.forget(assigned)
         if assigned.task is not None:
             assigned.task.cancel()
         assigned.seek_offset = offset
@@ -366,6 +361,10 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
     def heartbeat_subscriptions(self) -> list[SubscriptionData]:
         """What brokers are told it wants: nothing when queues are assigned."""
         return super().heartbeat_subscriptions() if self.mode == SUBSCRIBE else []
+
+    def reported_queues(self) -> dict[MessageQueue, ProcessQueue]:
+        """The queues it tells an operator about: those it reads."""
+        return {queue: assigned.process_queue for queue, assigned in self.assigned.items()}
 
     def persist_offsets(self) -> None:
         """Tell the offsets of the queues it reads."""
@@ -382,8 +381,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         yield Promise.of(None)
 
     def __repr__(self) -> str:
-        cached = sum(len(batch.messages) for batch in self.cache)
         return (
             f"<LitePullConsumer {self.group} {self.client_id} {self.state}: {len(self.assigned)} queues, "
-            f"{cached} messages cached>"
+            f"{self.cache.message_count} messages cached>"
         )

@@ -16,17 +16,18 @@ Left out: nothing.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
 from mqlab.client.background import background
 from mqlab.client.broker_calls import PullAnswer, PullCall
+from mqlab.client.consume_service import RETURN_SUCCESS, ConsumeHook, ConsumeHookContext
 from mqlab.client.process_queue import ProcessQueue
 from mqlab.errors import BrokerError, MqlabError
-from mqlab.ports import next_on_grid
-from mqlab.promises import Flow, flow
+from mqlab.ports import Clock, next_on_grid
+from mqlab.promises import Flow, Promise, flow
 from mqlab.wire import sys_flag
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.message import MessageExt, MessageQueue
@@ -64,6 +65,65 @@ class PolledBatch:
     assigned: AssignedQueue
     process_queue: ProcessQueue
     messages: list[MessageExt] = field(default_factory=list)
+
+
+class PulledCache:
+    """Batches that wait to be polled, oldest first, and the poll that waits for one."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._batches: deque[PolledBatch] = deque()
+        self._arrival: Promise[bool] | None = None
+
+    @property
+    def message_count(self) -> int:
+        return sum(len(batch.messages) for batch in self._batches)
+
+    def arrived(self, batch: PolledBatch) -> None:
+        """A pull brought messages."""
+        self._batches.append(batch)
+        if self._arrival is not None:
+            arrival, self._arrival = self._arrival, None
+            arrival.resolve(True)
+
+    @flow
+    def next_batch(self, limit_ms: int) -> Flow[PolledBatch | None]:
+        """The oldest batch whose queue is still assigned, waited for up to ``limit_ms``; None when there is none."""
+        batch = self._oldest()
+        if batch is None and limit_ms > 0:
+            arrival = self._arrival = Promise()
+            deadline = self._clock.call_later(limit_ms, lambda: arrival.resolve(False), "lite_pull.poll")
+            if (yield arrival):
+                deadline.cancel()
+                batch = self._oldest()
+        return batch
+
+    def _oldest(self) -> PolledBatch | None:
+        while self._batches:
+            batch = self._batches.popleft()
+            if not batch.process_queue.dropped:
+                return batch
+        return None
+
+    def forget(self, assigned: AssignedQueue) -> None:
+        """Drop what is cached of a queue."""
+        self._batches = deque(batch for batch in self._batches if batch.assigned is not assigned)
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __repr__(self) -> str:
+        return f"<PulledCache {len(self._batches)} batches, {self.message_count} messages>"
+
+
+def tell_polled(hooks: Sequence[ConsumeHook], group: str, batch: PolledBatch, now_ms: int) -> None:
+    """Tell hooks of a batch that a poll hands out: it counts as consumed, in no time."""
+    context = ConsumeHookContext(group, batch.messages, batch.assigned.queue, now_ms)
+    for hook in hooks:
+        hook.consume_message_before(context)
+    context.status, context.success, context.return_type = statuses.CONSUME_SUCCESS, True, RETURN_SUCCESS
+    for hook in hooks:
+        hook.consume_message_after(context)
 
 
 class PullTask:
@@ -181,7 +241,7 @@ class PullTask:
             return
         if result.pull_status == statuses.FOUND and result.msg_found_list:
             assigned.process_queue.put_message(result.msg_found_list)
-            consumer.arrived(PolledBatch(assigned, assigned.process_queue, result.msg_found_list))
+            consumer.cache.arrived(PolledBatch(assigned, assigned.process_queue, result.msg_found_list))
         assigned.pull_offset = result.next_begin_offset
 
     def _delay_after(self, error: MqlabError) -> int:

@@ -77,7 +77,8 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
     def subscribe(self, topic: str, expression: str | None = "*", *, sql: str | None = None) -> None:
         """Want a topic's messages: all, those with some tags ("paid || shipped"), or those an SQL92 text selects.
 
-        On a running consumer queues follow with the next route poll and rebalance. FilterError for a bad expression.
+        On a running consumer queues follow with the next route poll and rebalance. FilterError for tags without a tag;
+        SQL is judged by the brokers, when the consumer starts (ClientError).
         """
         wanted = subscription(topic, expression, sql, self.ports.clock.now_ms())
         if not self.is_running:
@@ -184,6 +185,10 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
         self.client.call(lambda: reset_offset_by_timestamp(self, timestamp_ms))
 
     # what the client instance and the rebalance ask ------------------------------------------------------------------
+
+    def reported_queues(self) -> dict[MessageQueue, ProcessQueue]:
+        """The queues it tells an operator about: those it owns."""
+        return self.process_queues
 
     def try_rebalance(self) -> Promise[bool]:
         """A round of rebalance; a suspended consumer does nothing and says "not balanced"."""

@@ -7,6 +7,7 @@ Mirrors: ConsumerRunningInfo, ProcessQueueInfo, GetConsumerStatusBody. Lab 09 an
     mqTable           per queue: cached offsets and count, commit offset, locked, droped (so spelled), timestamps
     statusTable       per topic: the minute's and hour's counters
 
+Pull and lite pull consumers tell less: no statusTable, and only the lite one has queues.
 Left out: jstack (a coroutine has no thread to dump) and POP tables.
 """
 
@@ -22,23 +23,29 @@ from mqlab.client.statistics import ConsumeStatus
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
+    from mqlab.client.group_member import GroupMember
     from mqlab.client.push_consumer import PushConsumer
 
 
-def running_info(consumer: PushConsumer, commit_offsets: Mapping[MessageQueue, int]) -> dict[str, Any]:
-    """The body of an answer to 307, as values; ``commit_offsets``: memory's word, or the store's."""
+def running_info(
+    consumer: GroupMember[Any], push: PushConsumer | None, commit_offsets: Mapping[MessageQueue, int]
+) -> dict[str, Any]:
+    """The body of an answer to 307, as values; ``commit_offsets``: memory's word, or the store's.
+
+    ``push`` is the consumer again when it is a push consumer.
+    """
     client = consumer.client
     return {
         "jstack": None,
         "mqPopTable": {},
         "mqTable": {
-            queue_key(queue): _queue_info(consumer, queue, held, commit_offsets.get(queue, -1))
-            for queue, held in consumer.process_queues.items()
+            queue_key(queue): _queue_info(push, queue, held, commit_offsets.get(queue, -1))
+            for queue, held in consumer.reported_queues().items()
         },
-        "properties": _properties(consumer),
+        "properties": {**_properties(consumer), **(_push_properties(push) if push else {})},
         "statusTable": {
             topic: _status(client.statistics.consume_status(consumer.group, topic))
-            for topic in consumer.subscribed_topics()
+            for topic in (consumer.subscribed_topics() if push else ())
         },
         "subscriptionSet": [wanted.to_value() for wanted in consumer.rebalance.subscriptions.values()],
         "userConsumerInfo": {},
@@ -56,12 +63,12 @@ def queue_key(queue: MessageQueue) -> str:
 
 
 def _queue_info(
-    consumer: PushConsumer, queue: MessageQueue, process_queue: ProcessQueue, commit_offset: int
+    push: PushConsumer | None, queue: MessageQueue, process_queue: ProcessQueue, commit_offset: int
 ) -> dict[str, Any]:
     nothing = MessageTree()  # a learner's own process queue need not have RocketMQ's two maps
     cached = getattr(process_queue, "msg_tree_map", nothing)
     taken = getattr(process_queue, "consuming_msg_orderly_tree_map", nothing)
-    parked = queue in consumer.pull_loop.parked
+    parked = push is not None and queue in push.pull_loop.parked
     return {
         "cachedMsgCount": process_queue.msg_count,
         "cachedMsgMaxOffset": cached.last_offset() or 0,
@@ -71,7 +78,7 @@ def _queue_info(
         "droped": process_queue.dropped,
         "lastConsumeTimestamp": process_queue.last_consume_timestamp,
         "lastLockTimestamp": process_queue.last_lock_timestamp,
-        "lastPullTimestamp": consumer.ports.clock.now_ms() if parked else process_queue.last_pull_timestamp,
+        "lastPullTimestamp": push.ports.clock.now_ms() if push and parked else process_queue.last_pull_timestamp,
         "locked": process_queue.locked,
         "transactionMsgCount": len(taken),
         "transactionMsgMaxOffset": taken.last_offset() or 0,
@@ -80,17 +87,22 @@ def _queue_info(
     }
 
 
-def _properties(consumer: PushConsumer) -> dict[str, str]:
+def _properties(consumer: GroupMember[Any]) -> dict[str, str]:
     settings = {_camel(each.name): _java(getattr(consumer.config, each.name)) for each in fields(consumer.config)}
     addresses = consumer.client.name_servers.addresses
     return {
         **settings,
         "PROP_CLIENT_VERSION": "V5_3_3",
-        "PROP_CONSUMEORDERLY": _java(consumer.is_orderly),
         "PROP_CONSUMER_START_TIMESTAMP": str(consumer.client.started_ms or 0),
-        "PROP_CONSUME_TYPE": "CONSUME_PASSIVELY",
+        "PROP_CONSUME_TYPE": consumer.consume_type,
         "PROP_NAMESERVER_ADDR": "".join(f"{address};" for address in addresses),
-        "PROP_THREADPOOL_CORE_SIZE": str(consumer.config.consume_thread_min),
+    }
+
+
+def _push_properties(push: PushConsumer) -> dict[str, str]:
+    return {
+        "PROP_CONSUMEORDERLY": _java(push.is_orderly),
+        "PROP_THREADPOOL_CORE_SIZE": str(push.config.consume_thread_min),
     }
 
 

@@ -2,7 +2,7 @@
 
 Mirrors: registerTopicMessageQueueChangeListener of DefaultLitePullConsumerImpl. Lab 06.
 
-    start             10 s           40 s           70 s …
+    start             10 s           40 s           70 s …          a topic that is added later: the next of these
     remember queues   differ? tell   differ? tell
 
 Left out: nothing.
@@ -15,7 +15,7 @@ from functools import partial
 
 from mqlab.client.background import background, told
 from mqlab.client.timers import Periodic
-from mqlab.ports import Ports
+from mqlab.ports import Ports, next_on_grid
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.message import MessageQueue
 
@@ -32,22 +32,40 @@ class TopicWatch:
         self._fetch = fetch
         self._listeners: dict[str, TopicListener] = {}
         self._queues: dict[str, list[MessageQueue]] = {}
+        self._period_ms = period_ms
+        self._first_check_ms: int | None = None  # None: not started
         self._timer = Periodic(ports.clock, "client.topic_check", period_ms, self._tick)
 
     def add(self, topic: str, listener: TopicListener) -> None:
         """Have ``listener(topic, queues)`` called when the topic's queues differ from the last look."""
         self._listeners[topic] = listener
+        if self._first_check_ms is not None:
+            background(self._ports, self._add_running(topic), "topic check")
+
+    @flow
+    def _add_running(self, topic: str) -> Flow[None]:
+        self._queues[topic] = yield self._fetch(topic)
+        self._arm()
+
+    def _arm(self) -> None:
+        """Look at the next of the fixed times; nothing changes when the timer runs already."""
+        if self._first_check_ms is not None:
+            now_ms = self._ports.clock.now_ms()
+            due_ms = max(next_on_grid(now_ms, self._period_ms, self._first_check_ms), self._first_check_ms)
+            self._timer.start(due_ms - now_ms)
 
     @flow
     def start(self) -> Flow[None]:
         """Take the first look, and arm the next ones if anybody listens."""
-        for topic in self._listeners:
+        self._first_check_ms = self._ports.clock.now_ms() + FIRST_CHECK_MS
+        for topic in list(self._listeners):
             self._queues[topic] = yield self._fetch(topic)
         if self._listeners:
-            self._timer.start(FIRST_CHECK_MS)
+            self._arm()
 
     def stop(self) -> None:
         """Look no more."""
+        self._first_check_ms = None
         self._timer.stop()
 
     def _tick(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from mqlab.client import LitePullConsumer, PullConsumer
 from mqlab.promises import Promise
 from mqlab.wire import command, java_json
 from mqlab.wire.codes import RequestCode
@@ -182,6 +183,35 @@ def test_307_tells_everything(world: World) -> None:
     )
     refusal = ask(world, consumer, stranger)
     assert (refusal.code, refusal.remark) == (1, "The Consumer Group <nobody> not exist in this consumer")
+
+
+def test_307_of_pull_and_lite_pull_consumers(world: World) -> None:
+    world.create_topic("orders", 1)
+    send(world.producer(), "orders", *"abcdefghijkl")
+    lite = LitePullConsumer(world.ports("lite-1"), "lite", world.name_servers, enable_trace=False)
+    lite.subscribe("orders", "*")
+    lite.start()
+    puller = PullConsumer(world.ports("audit-1"), "audit", world.name_servers, enable_trace=False)
+    puller.register_topics("orders")
+    puller.start()
+    assert len(lite.poll()) == 10
+    world.run_for(100)
+    told = {}
+    for consumer in (lite, puller):
+        request = command.request(
+            RequestCode.GET_CONSUMER_RUNNING_INFO, consumerGroup=consumer.group, clientId=consumer.client_id,
+            jstackEnable=False,
+        )  # fmt: skip
+        told[consumer.group] = json.loads(ask(world, consumer, request).body or b"")
+        assert told[consumer.group]["properties"]["PROP_CONSUME_TYPE"] == "CONSUME_ACTIVELY"
+        assert [each["topic"] for each in told[consumer.group]["subscriptionSet"]] == ["orders"]
+        assert told[consumer.group]["statusTable"] == {}
+    (held,) = told["lite"]["mqTable"].values()
+    assert (held["cachedMsgCount"], held["cachedMsgMinOffset"]) == (2, 10)
+    assert told["audit"]["mqTable"] == {}
+    puller.update_consume_offset(QUEUE, 5)
+    request = command.request(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, topic="orders", group="audit")
+    assert list(java_json.loads(ask(world, puller, request).body or b"")["messageQueueTable"].values()) == [5]
 
 
 def test_309_has_one_message_consumed_now(world: World) -> None:

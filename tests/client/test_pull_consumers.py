@@ -12,6 +12,7 @@ from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import Message, MessageQueue
 from tests.client.conftest import World
 from tests.client.scripted import ScriptedWorld
+from tests.client.test_trace import entries
 
 LITE = RequestCode.LITE_PULL_MESSAGE
 
@@ -353,6 +354,52 @@ def test_new_queues_are_reported(world: World) -> None:
     world.run_for(31_000)
     assert told == [3]
     assert len(mine.fetch_message_queues("orders")) == 3
+
+
+def test_new_queues_are_reported_to_a_listener_that_came_while_it_runs(world: World) -> None:
+    world.create_topic("orders", 1)
+    told: list[tuple[int, int]] = []
+    mine = lite(world)
+    mine.assign([queue()])
+    mine.start()
+    began_ms = world.now_ms
+    world.run_for(15_000)
+    mine.register_topic_message_queue_change_listener(
+        "orders", lambda topic, queues: told.append((world.now_ms - began_ms, len(queues)))
+    )
+    world.run_for(1_000)
+    world.create_topic("orders", 3)
+    world.run_for(60_000)
+    ((at_ms, count),) = told
+    assert count == 3 and 40_000 <= at_ms < 40_100  # the second of its looks: 10 s, 40 s, 70 s
+
+
+def test_polled_batches_are_traced_as_consumed(make_world: Any) -> None:
+    world = make_world(trace_topic_enable=True)
+    fill(world, 12)
+    seen: list[tuple[str, int]] = []
+
+    class Hook:
+        def consume_message_before(self, context: Any) -> None:
+            seen.append(("before", len(context.messages)))
+
+        def consume_message_after(self, context: Any) -> None:
+            seen.append((context.status, len(context.messages)))
+
+    mine = LitePullConsumer(world.ports("audit-1"), "audit", world.name_servers, enable_trace=True)
+    mine.register_consume_message_hook(Hook())
+    mine.assign([queue()])
+    mine.start()
+    polled = mine.poll() + mine.poll()
+    mine.shutdown()
+    world.run_for(100)
+    assert seen == [("before", 10), ("CONSUME_SUCCESS", 10), ("before", 2), ("CONSUME_SUCCESS", 2)]
+    traced = entries(world)
+    befores = [entry for entry in traced if entry[0] == "SubBefore"]
+    assert sorted(entry[5] for entry in befores) == sorted(message.msg_id for message in polled)
+    assert {(entry[3], entry[4], entry[6], entry[8]) for entry in traced if entry[0] == "SubAfter"} == {
+        ("0", "true", "0", "audit")
+    }
 
 
 def test_reset_by_the_broker_moves_only_the_pull_offset(world: World) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.client.rebalance_timer import RebalanceTimer
+from mqlab.client.statistics import CONSUME_OK_TPS, CONSUME_RT
 from mqlab.errors import UsageError
 from mqlab.promises import Promise
 from mqlab.runtime.files import RealFiles
@@ -240,7 +241,7 @@ def test_a_topic_no_longer_wanted_goes_with_the_next_round(world: World) -> None
 def test_results_of_a_moved_queue_are_discarded_and_delivered_again(world: World) -> None:
     world.create_topic("orders", 2)
     first_listener, second_listener = Recorder(world, takes="10s"), Recorder(world)
-    world.consumer(listener=first_listener)
+    first = world.consumer(listener=first_listener)
     producer = world.producer()
     world.run_for(5_000)
     producer.send(Message("orders", "первый".encode()), MessageQueue("orders", "broker-a", 1))
@@ -250,6 +251,8 @@ def test_results_of_a_moved_queue_are_discarded_and_delivered_again(world: World
     assert first_listener.bodies == ["первый"]
     assert second_listener.bodies == ["первый"]
     (discarded,) = world.notes("result.discarded")
+    assert first.client.statistics.snapshot(CONSUME_RT, "billing", "orders").avgpt == 10_000  # its time counts
+    assert first.client.statistics.snapshot(CONSUME_OK_TPS, "billing", "orders").sum == 0
     assert discarded["client"] == "billing-1"
     assert discarded["messages"][0]["msg_id"] == first_listener.seen[0].msg_id
 
