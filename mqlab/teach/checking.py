@@ -117,7 +117,8 @@ def is_untouched(value: object) -> bool:
 
 def not_started(asked: Exercise, missing: list[str]) -> Said:
     """The answer of a check before anything was written."""
-    return Said("open", f"{asked.id}: not started", note=f"Write {', '.join(missing)} in the cell above and run it.")
+    note = f'Write {", ".join(missing)} in the cell above and run it. hint("{asked.id}") helps.'
+    return Said("open", f"{asked.id}: not started", note=note)
 
 
 def passed(asked: Exercise, count: int) -> Said:

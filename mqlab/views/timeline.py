@@ -177,7 +177,7 @@ class Timeline(Picture):
         for moment in drawn:
             y += ROW_PIXELS
             if moment.now_ms - before >= LONG_PAUSE_MS:
-                canvas.line(MARGIN, y - 5, canvas.width - MARGIN, y - 5, RULE, dashed=True)
+                canvas.line(right + 6, y - 5, canvas.width - MARGIN, y - 5, RULE, dashed=True)  # not through its words
                 canvas.text(right, y - 1, f"{duration(moment.now_ms - before)} later", MUTED, anchor="end")
                 y += ROW_PIXELS
             before = moment.now_ms

@@ -20,8 +20,9 @@
 # %% [markdown]
 # ## Objectives
 #
-# About 120 minutes. You need [lab 00](00-a-messages-day.ipynb); the bytes of [lab 01](01-what-the-broker-writes.ipynb)
-# help, but you can do without. When you are done you can
+# About 180 minutes, in two sittings if you like: *Stop sooner* is a good place to come back to. You need
+# [lab 00](00-a-messages-day.ipynb); the bytes of [lab 01](01-what-the-broker-writes.ipynb) help, but you can do without.
+# When you are done you can
 #
 # - say when a failed message comes back, where it is meanwhile, and what is written in it;
 # - find a dead letter and give it back to the right group, once;
@@ -46,7 +47,8 @@ from mqlab.views.timeline import Timeline, after
 #
 # Billing has to ask a bank for the money of each order. Our bank is a function. What it does to an order is written in
 # the order itself, a word for each try, so that you can make it as bad as you like: `no 40` means that it refuses at the
-# first try and pays after 40 ms at the second; `hang` means that no answer comes.
+# first try and pays after 40 ms at the second; `hang` means that no answer comes. The last word is for all later tries
+# as well, so a single `no` is a no for ever. `reconsume_times` says how many tries there were before this one.
 
 
 # %% tags=["setup"]
@@ -92,7 +94,8 @@ def send_orders(lab, *banks):
 # ## One failure
 #
 # A listener says "not now" by returning `RECONSUME_LATER`. An exception says the same, and so does returning nothing. The
-# order then goes back to the broker, which keeps it for a while (消息回退, 消息重试). How long? The broker has a table of delays:
+# order then goes back to the broker, which keeps it for a while (消息回退, 消息重试). How long? The broker has a table of delays,
+# level 1 to level 18 (延迟级别):
 #
 # `1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h`
 #
@@ -132,7 +135,7 @@ def one_failure(lab):
 # %%
 def deliveries(lab):
     """When, from where, and with what result billing's listener was called."""
-    rows = lab.deliveries("billing", absences=False)
+    rows = lab.deliveries("billing", absences=False)  # calls only, nothing filtered
     for row in rows:
         yield {
             "after": after(row.started_ms - rows[0].started_ms),
@@ -144,7 +147,7 @@ def deliveries(lab):
         }
 
 
-no_trace = {"enable_trace": False}
+no_trace = {"enable_trace": False}  # nothing but orders in the log
 lab = play(one_failure, seed=7, client=no_trace)
 Table(deliveries(lab))
 
@@ -165,8 +168,9 @@ reveal("lab07.first_retry", (second.started_ms - first.ended_ms) // 1000)
 lab.timeline(first.msg_id)
 
 # %% [markdown]
-# The broker wrote three units for two deliveries (a unit is one message as it stands in the log). Here they are in the order of the log, and then the properties that
-# say what they are for:
+# Count the blue squares "stored": the broker wrote three units for two deliveries. (A unit is one message as it stands in
+# the commit log, at the byte that is its place.) Here they are in the order of the log, and then the properties that say
+# what they are for:
 
 
 # %%
@@ -203,21 +207,23 @@ reveal("lab07.retry_topic", waiting.properties["RETRY_TOPIC"])
 
 # %% [markdown]
 # 1. the order as the shop sent it;
-# 2. a copy that **waits**, in a topic of the broker's own (延迟主题), `SCHEDULE_TOPIC_XXXX`: queue 2 is for level 3. `REAL_TOPIC` and
-#    `REAL_QID` say where it goes when its time has come;
+# 2. a copy that **waits**, in a topic of the broker's own (延迟主题), `SCHEDULE_TOPIC_XXXX`. `DELAY` is its level, 3; queue 2
+#    is the one for level 3. `REAL_TOPIC` and `REAL_QID` say where it goes when its time has come;
 # 3. a copy of the copy in the retry topic, which billing reads like any other message.
 #
 # `ORIGIN_MESSAGE_ID` is the `offset_msg_id` of the unit that failed first: the broker's address and a place in its log, of
-# which you see the last digits.
+# which you see the last digits. `WAIT` says whether somebody waits until the unit is safe on the disk: the shop did, for
+# a copy nobody does.
 #
-# The order as it was sent is done: billing's offset in `orders` has moved behind it. A retry holds nobody up. That is the
-# point of the whole machinery, and the thing to remember for the end of this lab.
+# The order as it was sent is done. Look for *billing: next of orders 0 is 1* in the timeline: billing's offset (消费位点) in
+# `orders` has moved behind the order while its copy still waits. A retry holds nobody up. That is the point of the whole
+# machinery, and the thing to remember for the end of this lab.
 #
 # ### Where does it wait?
 #
-# A level (延迟级别) has a queue. All messages of a queue wait equally long, so the first one stored is the first one due,
-# and the broker needs to look at one entry a queue. When is it due? In this topic the last eight bytes of an entry do not
-# hold the tag's hash but a time:
+# Each level has a queue of its own. All messages of a queue wait equally long, so the first one stored is the first one
+# due, and the broker needs to look at one entry a queue. When is it due? A queue's entry has 20 bytes: the place of a unit,
+# its size, and eight bytes that elsewhere hold a hash of the message's tag. In this topic they hold a time:
 
 # %%
 from mqlab.views.hexdump import Hexdump
@@ -293,6 +299,8 @@ explorer
 explorer.stepper.table()
 
 # %% [markdown]
+# It is the stop with *in memory: next of orders 0 is 1*. Billing tells the broker five seconds later.
+#
 # ### Until it is dead
 #
 # Now an order that the bank will never pay, and a consumer that allows two retries (`max_reconsume_times=2`). All units
@@ -329,7 +337,8 @@ Table(bookkeeping(lab))
 # | level | 0: the broker decides, 3 + `reconsume_times`; else as asked; never above 18 | |
 # | topic and queue | `SCHEDULE_TOPIC_XXXX`, the level's | `%DLQ%` and the group, 0 |
 #
-# You have seen the rest in the tables above. Everything else stays as it is in the message.
+# The rest is in the two tables above: compare a message with the copy that came of it. What is not in them stays as it is
+# in the message.
 
 
 # %%
@@ -363,7 +372,8 @@ check("lab07.rewrite")
 # %% [markdown]
 # ## The whole schedule
 #
-# The same order, and nothing configured. Take your time for the two questions: everything you need is on the page.
+# The same order, and nothing configured. Take your time for the two questions: all you need is the table of delays, and
+# which of them comes first.
 #
 # ### Predict
 
@@ -453,17 +463,19 @@ check("lab07.schedule")
 # ## Dead letters
 #
 # Nobody was told that the order is dead. It lies in a topic of its own, `%DLQ%billing` (死信队列), that came into being
-# with this first dead letter, and nobody reads it. Somebody has to go and look. `lab.admin` has the verbs of `mqadmin`:
+# with this first dead letter, and nobody reads it. Somebody has to go and look. `lab.admin` has the verbs of RocketMQ's
+# command line tool, `mqadmin`:
 
 # %%
 from mqlab.views.message import MessageView
 
 (dead,) = lab.admin.query_dlq("billing")
+print("five hours ago its id was", rows[0].msg_id)
 MessageView(dead)
 
 # %% [markdown]
-# Its id is the same as five hours ago: the unique id (`UNIQ_KEY`) stays over all copies; only `offset_msg_id`, a place,
-# is another one for each. Let us say that the bank has changed its mind, and an operator gives the order back.
+# Its id is the same: the unique id (`UNIQ_KEY`) stays over all copies; only `offset_msg_id`, a place, is another one for
+# each. Let us say that the bank has changed its mind, and an operator gives the order back.
 #
 # ### Predict
 
@@ -491,8 +503,17 @@ reveal("lab07.resent", new[0].reconsume_times)
 Table(new, columns=["started_ms", "message_queue", "reconsume_times", "status"])
 
 # %% [markdown]
-# The bank has not changed its mind, and here we go again for 4 h 45 min. Then there will be two dead letters with one
-# id: **the old one is still there**. A queue of dead letters is a log, too; nothing is taken out of it.
+# The bank has not changed its mind, and here we go again, in the retry topic, for 4 h 45 min. And then?
+
+# %%
+lab.run_for("5h")
+names = ["queue_offset", "store_timestamp", "msg_id", "offset_msg_id"]
+letters = lab.admin.query_dlq("billing")
+Table({name: getattr(letter, name) for name in names} for letter in letters)
+
+# %% [markdown]
+# Two dead letters with one id: **the old one is still there**. A queue of dead letters is a log, too; nothing is taken out
+# of it.
 #
 # ### Exercise 3: redrive a queue of dead letters (死信重投)
 #
@@ -695,8 +716,16 @@ reveal("lab07.orderly", turn)
 Table(copies(lab))
 
 # %% [markdown]
-# Two units, as sent. So the count is nowhere but in the memory of this consumer: restart it, and it begins at 0 again.
-# With `max_reconsume_times=3` the queue goes on:
+# Two units, as sent. So the count is nowhere but in the memory of this consumer. What if it is restarted?
+
+# %%
+lab.kill("billing-1")
+lab.start("billing-1")
+lab.run_for("30s")
+Table(list(deliveries(lab))[len(rows) - 2 : len(rows) + 2])
+
+# %% [markdown]
+# It begins at 0 again. With a limit, `max_reconsume_times=3`, the queue goes on:
 
 
 # %%
@@ -752,13 +781,17 @@ rows = lab.deliveries("billing", absences=False)
 first = next(row for row in rows if row.status == "RUNNING")
 second = next(row for row in rows if row.reconsume_times == 1)
 minutes = (second.started_ms - first.started_ms) / 60_000
-print(f"delivered again after {minutes:.1f} minutes; the first call: {first.status}")
+print(f"delivered again after {minutes:.1f} minutes")
 reveal("lab07.no_status", "half an hour" if 15 <= minutes <= 31 else "never")
 
 # %% [markdown]
 # ### Look
 #
-# Where was the offset (消费位点) of the group meanwhile? It is the smallest message not done, so it cannot pass order-0:
+# `RUNNING` stands for a call that has not returned. Why half an hour? Billing looks 15 minutes after its own
+# start: order-0 came 30 seconds later, so it is not 15 minutes old yet. At the next look, another 15 minutes later, it is.
+#
+# And where was the offset of the group meanwhile? It says which message is the first that is not done, so it cannot pass
+# order-0 (the first two rows are from before the order came):
 
 # %%
 moves = [
@@ -768,8 +801,8 @@ moves = [
 Table(moves, columns=["after", "queue", "commit_offset", "before"])
 
 # %% [markdown]
-# It jumped half an hour later, when the consumer's own sweep (消费超时, `consumeTimeout`) had given order-0 back. The sweep
-# does not stop the hanging call: one of the twenty threads is still waiting for the bank.
+# It jumped from 0 to 3 half an hour later, when the consumer's own sweep (消费超时, `consumeTimeout`) had given order-0 back.
+# The sweep does not stop the hanging call: one of the twenty threads is still waiting for the bank.
 #
 # ### Predict
 #
@@ -801,15 +834,26 @@ def that_day(lab):
 # %%
 lab = play(that_day, seed=7, client=no_trace)
 killed = lab.journal.of("fault.killed")[0].now_ms
-second_life = [row for row in lab.deliveries("billing") if row.started_ms > killed]
+rows = lab.deliveries("billing", absences=False)
+second_life = [row for row in rows if row.started_ms > killed]
 reveal("lab07.restart", len(second_life))
 
 # %%
-rows = lab.deliveries("billing")
+columns = ["started_ms", "queue_offset", "reconsume_times", "status"]
+Table(second_life[:4], columns=columns)
+
+# %% [markdown]
+# Not a retry: nothing was given back, so `reconsume_times` is 0 and nothing waits. And the order that hung hangs again.
+
+# %%
 paid = [row.msg_id for row in rows if row.status == "CONSUME_SUCCESS"]
 print("charged twice:", len(paid) - len(set(paid)), "customers")
-columns = ["topic", "broker_offset", "consumer_offset", "lag", "inflight"]
+columns = ["topic", "broker_offset", "consumer_offset", "lag"]
 Table(lab.progress("billing"), columns=columns)
+
+# %% [markdown]
+# One minute after the restart the offset of the group (`consumer_offset`) is still 0, at the order that hangs. What would
+# one more restart do?
 
 # %% [markdown]
 # ### Exercise 5: keep one stuck message from replaying ninety-nine
@@ -878,7 +922,7 @@ reveal("lab07.killed", rows[5]["reconsume_times"])
 # %% [markdown]
 # ### Look
 #
-# `RUNNING` stands for a call that never ended. Twenty crashes, no retry, no dead letter. It is not even slow: there is no ten seconds' wait, as nothing was given back.
+# Twenty crashes, no retry, no dead letter. It is not even slow: there is no wait of ten seconds, as nothing was given back.
 # Had billing died with nineteen other orders in its threads, they would have come again as well, each time.
 #
 # ### Exercise 6: survive the order that kills its process
@@ -887,8 +931,9 @@ reveal("lab07.killed", rows[5]["reconsume_times"])
 #
 # `CREATE TABLE started (msg_id TEXT PRIMARY KEY, times INTEGER NOT NULL)`
 #
-# What a dying process has not committed is rolled back. There is one thread here, so only one order is ever under way.
-# Some orders are refused several times, some are hit by a crash once or twice by chance: these are no killers.
+# What a dying process has not committed is rolled back, and none of its code runs any more, no `finally` either. There is
+# one thread here, so only one order is ever under way. Some orders are refused several times, some are hit by a crash
+# once or twice by chance: these are no killers.
 
 
 # %%
@@ -962,8 +1007,8 @@ Table(deliveries(lab))
 # %% [markdown]
 # ## The shop retries as well
 #
-# `retry_times_when_send_failed=2` is the default of a producer (发送重试). Here the broker takes every order, but its answers are
-# lost on the way.
+# A producer that gets no answer sends again (发送重试): `retry_times_when_send_failed=2` is its default. Here the broker takes
+# every order, but its answers are lost on the way, and the shop waits at most 500 ms for each of them.
 #
 # ### Predict
 
@@ -977,7 +1022,7 @@ predict("lab07.sends", 3)
 # %% [markdown]
 # ### Run
 #
-# Two tries: the shop as it comes, and one that waits at most 500 ms for each answer.
+# order-0 is sent while all is well; then three answers are lost.
 
 
 # %%
@@ -1003,10 +1048,6 @@ def stored(lab):
         yield {"keys": unit.keys, "place": unit.physical_offset, "msg_id": unit.msg_id}
 
 
-lab = lost_answers()
-Table(stored(lab))
-
-# %%
 lab = lost_answers(send_msg_max_timeout_per_request=500)
 Table(stored(lab))
 
@@ -1014,9 +1055,16 @@ Table(stored(lab))
 reveal("lab07.sends", sum(unit["keys"] == "order-1" for unit in stored(lab)))
 
 # %% [markdown]
-# Two retries, three sends. Each of them is stored, each will be delivered, and all have one unique id: that is how billing
-# can notice. By default the time limit of 3 seconds is for the whole call, so the first lost answer uses it up and there
-# is no retry at all. Either way the shop gets an error for an order that is stored: an error means *not known*, not *no*.
+# Each of the three is stored, each will be delivered, and all have one unique id: that is how billing can notice. Now the
+# same with a shop as it comes, without the 500 ms:
+
+# %%
+lab = lost_answers()
+Table(stored(lab))
+
+# %% [markdown]
+# One attempt, no retry: by default the time limit of 3 seconds is for the whole call, and the first lost answer uses it
+# up. Either way the shop gets an error for an order that is stored: an error means *not known*, not *no*.
 
 # %% [markdown]
 # ## What this does not prove

@@ -61,7 +61,7 @@
 # | **HTTP** or DNS lists of name servers | a client finds its name servers by an address | they are given |
 # | heartbeat **V2** | a short heartbeat with a digest instead of the whole list of subscriptions | the answer does not offer it, so clients send whole ones |
 # | thread **pool**s per kind of request | overload in one kind does not block another; a full pool answers `SYSTEM_BUSY` | one mailbox a node: requests take their turn, and a node's own code costs no time |
-# | **latency histogram**s, OpenTelemetry metrics | exported to Prometheus | counters and statistics that the journal and `lab.admin` show |
+# | OpenTelemetry **metrics** | counts, lags and latencies exported to Prometheus | counters and statistics that the journal and `lab.admin` show |
 # | **Windows** | runs on it | Linux and macOS; inside WSL on Windows |
 # | **jstack** in running info | the stacks of a consumer's threads | a coroutine has no thread to dump; the journal says what it waits for |
 

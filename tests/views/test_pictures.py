@@ -84,6 +84,8 @@ def test_a_timeline_of_hours_has_room_for_its_times() -> None:
     root = ElementTree.fromstring(timeline.svg())
     texts = [node for node in root.iter("{http://www.w3.org/2000/svg}text") if "later" in (node.text or "")]
     assert int(texts[0].get("x", "")) >= 6 * len("4:45:40.589 later") and texts[0].get("text-anchor") == "end"
+    (dashed,) = (node for node in root.iter("{http://www.w3.org/2000/svg}line") if node.get("stroke-dasharray"))
+    assert int(dashed.get("x1", "")) > int(texts[0].get("x", ""))
 
 
 def test_timeline_table_keeps_step_node_kind_and_values() -> None:

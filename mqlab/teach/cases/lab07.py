@@ -68,8 +68,8 @@ def _made(run: Callable[[Answers], Finding | None]) -> Callable[[Answers], Findi
 PREDICTIONS = (
     Prediction(
         "lab07.first_retry",
-        "The broker's table of delays is `1s 5s 10s 30s 1m 2m …` An order fails for the first time. After how many "
-        "seconds does billing get it again?",
+        "The broker's table of delays begins with `1s 5s 10s 30s 1m 2m`. An order fails for the first time. After how "
+        "many seconds does billing get it again?",
         "The first retry waits for level 3 of the table, 10 seconds. Levels 1 and 2 are for those who send a delayed "
         "message themselves; a retry never uses them unless the listener asks for them.",
     ),
@@ -141,22 +141,22 @@ PREDICTIONS = (
         "lab07.restart",
         "One of a hundred orders hangs, the other ninety-nine were paid ten minutes ago. Then billing is restarted. "
         "How many orders does its listener get in the new life?",
-        "A group's offset is one number: the smallest message not done. It stood at the order that hung, and "
-        "everything behind it came again. (Lab 04 is about that number.)",
+        "A group's offset in a queue is one number: the first message that is not done. It stood at the order that "
+        "hung, and everything behind it came again.",
     ),
     Prediction(
         "lab07.killed",
         "An order makes billing's process crash each time its listener gets it; billing is restarted each time. What "
-        "is reconsume_times at the sixth delivery?",
+        "is `reconsume_times` at the sixth delivery?",
         "The count is raised when a message is given back, and a dead process gives nothing back. So the limit of 16 "
         "is never reached: this goes on for ever, and no dead letter tells anybody.",
     ),
     Prediction(
         "lab07.sends",
-        "`retry_times_when_send_failed` is 2. The broker stores an order, but each of its answers is lost. How many "
-        "times does the shop send it?",
-        "Two retries are three sends here too, and all three are stored, with one `UNIQ_KEY`. But look at the time "
-        "limits: by default one lost answer uses up the whole call.",
+        "`retry_times_when_send_failed` is 2, and the shop waits 500 ms for each answer. The broker stores an order, "
+        "but its answers are lost. How many times is the order in the log?",
+        "Two retries are three sends here too. To the broker they are three messages: it stores each, and compares no "
+        "`UNIQ_KEY`.",
     ),
 )
 
