@@ -7,7 +7,8 @@ Mirrors: MQFaultStrategy and LatencyFaultToleranceImpl. Lab 02 measures it, and 
 
 Used only with the setting ``send_latency_fault_enable``. It bans brokers for a time, then goes round as always: it does
 not look for the fastest queue. A strategy of one's own (setting ``mq_fault_strategy``) has the same three methods.
-Left out: the detector that probes unreachable brokers (``start_detector_enable``, off by default).
+Unreachable brokers are looked for by a detector (``start_detector_enable``, off by default).
+Left out: nothing.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class FaultItem:
     latency_ms: int = 0
     available_from_ms: int = 0
     reachable: bool = True
+    check_from_ms: int = 0
 
 
 class LatencyFaultStrategy:

@@ -26,6 +26,7 @@ from mqlab.client.lite_pull_queue import AssignedQueue, PolledBatch, PulledCache
 from mqlab.client.mq_client import MQClient
 from mqlab.client.offset_store import NOT_FOUND, READ_FAILED
 from mqlab.client.process_queue import ProcessQueue, new_process_queue
+from mqlab.client.pull_api import note_polled
 from mqlab.client.queue_selection import subscribe_queues
 from mqlab.client.settings import BROADCASTING, LitePullConsumerConfig, make_config
 from mqlab.client.subscriptions import subscription, tag_subscription
@@ -214,11 +215,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         if self.consume_hooks:
             tell_polled(self.consume_hooks, self.group, batch, clock.now_ms())
         batch.process_queue.last_consume_timestamp = clock.now_ms()
-        self.ports.note(
-            "message.polled", client=self.name, group=self.group, queue=batch.assigned.queue,
-            queue_offsets=[message.queue_offset for message in batch.messages],
-            consume_offset=batch.assigned.consume_offset,
-        )  # fmt: skip
+        note_polled(self.ports, self.group, batch.assigned.queue, batch.messages)
         self._retry_parked()
         return batch.messages
 

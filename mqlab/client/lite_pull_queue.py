@@ -25,6 +25,7 @@ from mqlab.client.background import background
 from mqlab.client.broker_calls import PullAnswer, PullCall
 from mqlab.client.consume_service import RETURN_SUCCESS, ConsumeHook, ConsumeHookContext
 from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.pull_api import note_pulled
 from mqlab.errors import BrokerError, MqlabError
 from mqlab.ports import Clock, next_on_grid
 from mqlab.promises import Flow, Promise, flow
@@ -218,7 +219,7 @@ class PullTask:
             )
             if self._is_over():
                 return None
-            self._take(answer)
+            self._take(answer, offset)
         except MqlabError as error:
             return self._delay_after(error)
         return 0
@@ -234,11 +235,13 @@ class PullTask:
             expression_type=wanted.expression_type, lite=True,
         )  # fmt: skip
 
-    def _take(self, answer: PullAnswer) -> None:
+    def _take(self, answer: PullAnswer, offset: int) -> None:
         consumer, assigned = self._consumer, self._assigned
         result = consumer.pull_api.result(answer, assigned.queue, consumer.subscription_of(assigned.queue.topic))
         if assigned.seek_offset != -1:
             return
+        if result.pull_status in (statuses.FOUND, statuses.NO_MATCHED_MSG):
+            note_pulled(consumer.ports, consumer.group, assigned.queue, offset, result)
         if result.pull_status == statuses.FOUND and result.msg_found_list:
             assigned.process_queue.put_message(result.msg_found_list)
             consumer.cache.arrived(PolledBatch(assigned, assigned.process_queue, result.msg_found_list))

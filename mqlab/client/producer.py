@@ -21,7 +21,7 @@ from mqlab.client.client_id import client_of
 from mqlab.client.mq_client import MQClient
 from mqlab.client.pending import Pending, begin
 from mqlab.client.queue_selection import QueueSelector
-from mqlab.client.send_request import check_group
+from mqlab.client.send_request import Outgoing, check_group
 from mqlab.client.sending import ASYNC, ONEWAY, SYNC, Sender, SendHook
 from mqlab.client.settings import ProducerConfig, make_config
 from mqlab.client.trace import ProducerTraceHook, TraceDispatcher
@@ -84,6 +84,8 @@ class Producer:
         if self._trace is not None:
             self._trace.start()
         self.client.start()
+        if self.sender.detector is not None:
+            self.sender.detector.start()
         self.state = RUNNING
 
     def shutdown(self) -> None:
@@ -97,6 +99,8 @@ class Producer:
         if self.state != RUNNING:
             return
         self.state = SHUT_DOWN
+        if self.sender.detector is not None:
+            self.sender.detector.stop()
         if self._trace is not None:
             yield self._trace.shutdown()
         yield self.client.unregister_producer(self.group)
@@ -187,6 +191,23 @@ class Producer:
             raise UsageError("a message goes to a given queue or to one that a selector picks, not both")
         timeout_ms = self.config.send_msg_timeout if timeout is None else milliseconds(timeout)
         outgoing = self.sender.outgoing(messages)
+        pressure = self.sender.back_pressure
+        if mode == ASYNC and pressure is not None:
+            return pressure.run(
+                len(outgoing.message.body), timeout_ms,
+                lambda left_ms: self._send_outgoing(outgoing, queue, selector, arg, left_ms, mode),
+            )  # fmt: skip
+        return self._send_outgoing(outgoing, queue, selector, arg, timeout_ms, mode)
+
+    def _send_outgoing(
+        self,
+        outgoing: Outgoing,
+        queue: MessageQueue | None,
+        selector: QueueSelector | str | None,
+        arg: object,
+        timeout_ms: int,
+        mode: str,
+    ) -> Promise[SendResult]:
         if queue is not None:
             return self.sender.send_to_queue(outgoing, queue, timeout_ms, mode)
         if selector is not None:

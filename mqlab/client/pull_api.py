@@ -12,12 +12,14 @@ Left out: class filters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
 from mqlab.client.broker_calls import PullAnswer, PullCall
 from mqlab.client.queue_selection import MASTER_ID
+from mqlab.ports import Ports
 from mqlab.promises import Flow, flow
 from mqlab.wire import property_names, sys_flag
 from mqlab.wire.bodies import SubscriptionData
@@ -99,6 +101,24 @@ class PullApi:
             answer.pull_status, answer.next_begin_offset, answer.min_offset, answer.max_offset, found, len(dropped),
             answer.remark,
         )  # fmt: skip
+
+
+def note_pulled(ports: Ports, group: str, queue: MessageQueue, from_offset: int, result: PullResult) -> None:
+    """Tell the journal which entries of a queue a pull went over, and which of them came."""
+    messages = result.msg_found_list
+    ports.note(
+        "message.pulled", client=ports.node, group=group, queue=queue, from_offset=from_offset,
+        next_offset=result.next_begin_offset, messages=len(messages),
+        queue_offsets=[message.queue_offset for message in messages],
+    )  # fmt: skip
+
+
+def note_polled(ports: Ports, group: str, queue: MessageQueue, messages: Sequence[MessageExt]) -> None:
+    """Tell the journal which messages a consumer's program took; nobody knows when it is done with them."""
+    ports.note(
+        "message.polled", client=ports.node, group=group, queue=queue,
+        messages=[message_note(message, queue) for message in messages],
+    )  # fmt: skip
 
 
 def message_note(message: MessageExt, queue: MessageQueue) -> dict[str, object]:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from mqlab.client import statuses
 from mqlab.client.background import told
 from mqlab.client.broker_calls import PullAnswer, PullCall
 from mqlab.client.first_offset import max_offset, min_offset, search_offset
@@ -26,7 +27,7 @@ from mqlab.client.group_member import GroupMember, QueueListener
 from mqlab.client.mq_client import MQClient
 from mqlab.client.offset_store import NOT_FOUND, RemoteOffsetStore
 from mqlab.client.pending import Pending, begin
-from mqlab.client.pull_api import PullResult
+from mqlab.client.pull_api import PullResult, note_polled, note_pulled
 from mqlab.client.queue_selection import subscribe_queues
 from mqlab.client.send_back import SendBack
 from mqlab.client.settings import PullConsumerConfig, make_config
@@ -161,7 +162,12 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
         )  # fmt: skip
         waits_ms = self.config.consumer_timeout_millis_when_suspend if block else timeout_ms
         answer: PullAnswer = yield self.pull_api.pull(call, waits_ms)
-        return self.pull_api.result(answer, queue, wanted)
+        result = self.pull_api.result(answer, queue, wanted)
+        if result.pull_status in (statuses.FOUND, statuses.NO_MATCHED_MSG):
+            note_pulled(self.ports, self.group, queue, offset, result)
+        if result.msg_found_list:
+            note_polled(self.ports, self.group, queue, result.msg_found_list)
+        return result
 
     # offsets -----------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from mqlab.client import statuses
 from mqlab.client.background import background
 from mqlab.client.broker_calls import PullAnswer, PullCall
 from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.pull_api import PullResult, note_pulled
 from mqlab.client.settings import CLUSTERING
 from mqlab.client.statistics import PULL_RT, PULL_TPS
 from mqlab.errors import BrokerError, MqlabError
@@ -37,7 +38,6 @@ from mqlab.wire.message import MessageQueue
 from mqlab.wire.names import RETRY_PREFIX
 
 if TYPE_CHECKING:
-    from mqlab.client.pull_api import PullResult
     from mqlab.client.push_consumer import PushConsumer
 
 FIRST_PULL_DELAY_MS = 500
@@ -216,11 +216,7 @@ class PullLoop:
         consumer, queue, messages = self._consumer, request.queue, result.msg_found_list
         statistics = consumer.client.statistics
         statistics.count(PULL_RT, consumer.group, queue.topic, took_ms)
-        self._ports.note(
-            "message.pulled", client=self._ports.node, group=consumer.group, queue=queue,
-            from_offset=request.next_offset, next_offset=result.next_begin_offset, messages=len(messages),
-            queue_offsets=[message.queue_offset for message in messages],
-        )  # fmt: skip
+        note_pulled(self._ports, consumer.group, queue, request.next_offset, result)
         request.next_offset = result.next_begin_offset
         if messages:
             statistics.count(PULL_TPS, consumer.group, queue.topic, len(messages))

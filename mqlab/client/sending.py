@@ -9,7 +9,8 @@ Mirrors: DefaultMQProducerImpl (sendDefaultImpl, sendSelectImpl, onExceptionImpl
     queue or selector   1 (sync)   async: 1 + 2 on the same broker
 
 The time limit is for the whole call. FLUSH_DISK_TIMEOUT and its like mean "stored" and end the call.
-Left out: back pressure and automatic batches (both off in RocketMQ).
+Only sends that choose their broker freely, and all asynchronous ones, tell the latency table how it went.
+Left out: automatic batches (off in RocketMQ).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mqlab.client import statuses
+from mqlab.client.back_pressure import BackPressure
 from mqlab.client.broker_calls import send_result_of
+from mqlab.client.fault_detector import FaultDetector
 from mqlab.client.fault_strategy import FaultStrategy, LatencyFaultStrategy, checked_strategy
 from mqlab.client.mq_client import MQClient
 from mqlab.client.queue_selection import PublishInfo, QueueSelector, select_queue, selector_of
@@ -66,10 +69,21 @@ class Sender:
         self.topic_publish_info: dict[str, PublishInfo] = {}
         self.hooks: list[SendHook] = []
         self.faults: FaultStrategy | None = None
+        self.detector: FaultDetector | None = None
         if config.mq_fault_strategy is not None:
             self.faults = checked_strategy(config.mq_fault_strategy)
         elif config.send_latency_fault_enable:
-            self.faults = LatencyFaultStrategy()
+            self.faults = table = LatencyFaultStrategy(config.latency_max, config.not_available_duration)
+            if config.start_detector_enable:
+                self.detector = FaultDetector(
+                    client, table, self.publish_topics, interval_ms=config.detect_interval,
+                    timeout_ms=config.detect_timeout,
+                )  # fmt: skip
+        self.back_pressure: BackPressure | None = None
+        if config.enable_backpressure_for_async_mode:
+            self.back_pressure = BackPressure(
+                client.ports.clock, config.back_pressure_for_async_send_num, config.back_pressure_for_async_send_size
+            )
 
     # what the client instance asks (RegisteredProducer) ------------------------------------------------------------
 
@@ -170,7 +184,7 @@ class Sender:
             began_ms = self.client.ports.clock.now_ms()
             result = yield self._send_async_to(outgoing, queue, timeout_ms, began_ms, None)
         else:
-            result = yield self.attempt(outgoing, queue, timeout_ms, mode)
+            result = yield self.attempt(outgoing, queue, timeout_ms, mode, judged=False)
         return result  # type: ignore[no-any-return]
 
     @flow
@@ -229,8 +243,10 @@ class Sender:
     # one attempt -------------------------------------------------------------------------------------------------
 
     @flow
-    def attempt(self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, mode: str) -> Flow[SendResult | None]:
-        """One request to one broker; None for one-way. Tells the hooks and the latency table how it went."""
+    def attempt(
+        self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, mode: str, *, judged: bool = True
+    ) -> Flow[SendResult | None]:
+        """One request to one broker; None for one-way. Tells the hooks and (``judged``) the latency table about it."""
         clock = self.client.ports.clock
         address: str = yield self.client.find_master(queue)
         started_ms = clock.now_ms()
@@ -246,9 +262,12 @@ class Sender:
                 context.send_result = send_result_of(answer, queue, outgoing.msg_id)
         except MqlabError as error:
             context.error = error
-        failed = context.error is not None
-        answered = not isinstance(context.error, BrokerError)
-        self._judge(queue, clock.now_ms() - started_ms, isolation=failed, reachable=answered)
+        if judged and self.faults is not None:
+            now_ms = clock.now_ms()
+            self.faults.update(
+                queue.broker_name, now_ms - started_ms, now_ms, isolation=context.error is not None,
+                reachable=mode == ASYNC or self._is_reachable_after(context.error),
+            )  # fmt: skip
         self._note(outgoing, queue, mode, context)
         for hook in self.hooks:
             hook.send_message_after(context)
@@ -256,10 +275,9 @@ class Sender:
             raise context.error
         return context.send_result
 
-    def _judge(self, queue: MessageQueue, took_ms: int, *, isolation: bool, reachable: bool) -> None:
-        if self.faults is not None:
-            now_ms = self.client.ports.clock.now_ms()
-            self.faults.update(queue.broker_name, took_ms, now_ms, isolation=isolation, reachable=reachable)
+    def _is_reachable_after(self, error: MqlabError | None) -> bool:
+        """Error answers of a broker make it unreachable; transport errors only when somebody looks for it again."""
+        return not isinstance(error, BrokerError) and (error is None or self.detector is None)
 
     def _note(self, outgoing: Outgoing, queue: MessageQueue, mode: str, context: SendHookContext) -> None:
         result = context.send_result

@@ -7,7 +7,7 @@ Mirrors: ClientConfig and the fields of DefaultMQProducer, DefaultMQPushConsumer
                                                       durations: "5m" or a number of ms
 
 Ranges are checked when the client is made (RocketMQ checks them when it starts).
-Left out: settings of parts that are left out (ACL, TLS, namespaces, POP, back pressure, automatic batches).
+Left out: settings of parts that are left out (ACL, TLS, namespaces, POP, automatic batches).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
+from mqlab.client.fault_strategy import LATENCY_MAX_MS, NOT_AVAILABLE_DURATION_MS
 from mqlab.client.process_queue import ProcessQueue
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
@@ -94,7 +95,15 @@ class ProducerConfig(ClientConfig):
     compress_type: str = "ZLIB"
     compress_level: int = 5
     send_latency_fault_enable: bool = False
+    latency_max: tuple[int, ...] = LATENCY_MAX_MS
+    not_available_duration: tuple[int, ...] = NOT_AVAILABLE_DURATION_MS
+    start_detector_enable: bool = False
+    detect_interval: int = _duration("2s")
+    detect_timeout: int = _duration("200ms")
     mq_fault_strategy: Any = None
+    enable_backpressure_for_async_mode: bool = False
+    back_pressure_for_async_send_num: int = 1024
+    back_pressure_for_async_send_size: int = 100 * 1024 * 1024
 
     def __post_init__(self) -> None:
         _one_of("compress_type", self.compress_type, COMPRESS_TYPES)
@@ -106,6 +115,8 @@ class ProducerConfig(ClientConfig):
                 "retry_times_when_send_async_failed": (0, 1000),
                 "max_message_size": (1, 2**31 - 1),
                 "compress_level": (0, 9),
+                "back_pressure_for_async_send_num": (1, 2**31 - 1),
+                "back_pressure_for_async_send_size": (1, 2**31 - 1),
             },
         )
 
