@@ -30,7 +30,6 @@ NOT_PULLED = "NOT_PULLED"
 def absences(lab: Lab, group: str) -> list[Delivery]:
     """A row for each stored message of the group's topics that no listener got, by queue; times are None."""
     delivered = {(row.message_queue, row.queue_offset) for row in lab.delivery_book.of(group)}
-    delivered |= lab.delivery_book.polled(group)
     members = [h.node for h in lab.handles.values() if h.role == "consumer" and h.is_up and h.node.group == group]
     found: list[Delivery] = []
     for name, broker in readable_brokers(lab):

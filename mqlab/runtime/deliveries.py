@@ -5,6 +5,7 @@ Mirrors: what RocketMQ's message trace tells of a consumer, without its gaps. La
     msg_id  topic  message_queue  queue_offset  client  started_ms  ended_ms  status  reconsume_times
     and the absences: FILTERED_BY_CLIENT  RESULT_DISCARDED; mqlab.runtime.absences has FILTERED_BY_BROKER  NOT_PULLED
 
+A program that pulls by hand has no listener: what it took is POLLED, and nobody knows what it did with that.
 Left out: deliveries of other worlds (a store opened with ``stores=`` starts with none).
 """
 
@@ -18,6 +19,7 @@ from mqlab.runtime.wishes import Wish, told_broadcasting, told_wishes
 from mqlab.wire.message import MessageQueue
 
 RUNNING = "RUNNING"
+POLLED = "POLLED"
 FILTERED_BY_CLIENT = "FILTERED_BY_CLIENT"
 RESULT_DISCARDED = "RESULT_DISCARDED"
 
@@ -49,7 +51,6 @@ class DeliveryBook:
         self._rows: list[Delivery] = []
         self._open: dict[tuple[str, int], list[Delivery]] = {}
         self._last_returned: dict[str, list[Delivery]] = {}
-        self._polled: dict[str, set[tuple[MessageQueue, int]]] = {}
         self.wishes: dict[str, dict[str, list[Wish]]] = {}
         """group -> topic -> everything that a broker was told to be wanted, in order"""
         self.broadcasting: set[str] = set()
@@ -61,10 +62,9 @@ class DeliveryBook:
         elif change.kind == "listener.returned":
             self._returned(record, change.values)
         elif change.kind == "message.filtered":
-            self._absent(record, change.values, FILTERED_BY_CLIENT)
+            self._at_once(record, change.values, FILTERED_BY_CLIENT)
         elif change.kind == "message.polled":
-            places = self._polled.setdefault(change.values["group"], set())
-            places.update((change.values["queue"], offset) for offset in change.values["queue_offsets"])
+            self._at_once(record, change.values, POLLED)
         elif change.kind == "subscription.changed":
             self._subscribed(record, change.values)
         elif change.kind == "result.discarded":
@@ -74,10 +74,6 @@ class DeliveryBook:
     def of(self, group: str) -> list[Delivery]:
         """The rows of one group."""
         return [row for row in self._rows if row.group == group]
-
-    def polled(self, group: str) -> set[tuple[MessageQueue, int]]:
-        """What lite pull consumers of a group handed to their callers."""
-        return self._polled.get(group, set())
 
     def _subscribed(self, record: StepRecord, values: dict[str, Any]) -> None:
         group = values["group"]
@@ -100,9 +96,9 @@ class DeliveryBook:
             row.status = values["status"]
             row.error = values.get("error")
 
-    def _absent(self, record: StepRecord, values: dict[str, Any], why: str) -> None:
+    def _at_once(self, record: StepRecord, values: dict[str, Any], status: str) -> None:
         for message in values["messages"]:
-            row = self._row(record, values, message, why)
+            row = self._row(record, values, message, status)
             row.ended_ms = record.now_ms
             self._rows.append(row)
 

@@ -25,7 +25,8 @@ from mqlab.wire.message import MessageQueue
 if TYPE_CHECKING:
     from mqlab.runtime.journal import StepRecord
 
-GOOD = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT", "POLLED")
+POLLED = "POLLED"  # taken by a program that pulls by hand: nobody knows when it is done with it
+GOOD = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT", POLLED)
 Place = tuple[MessageQueue, int]
 
 
@@ -90,6 +91,8 @@ class MessageHistory:
 class GroupHistory:
     """Reads a journal once. ``messages`` as they were stored; ``subscriptions``: topic, client, wishes.
 
+    ``pulled_by_hand``: queues of topics that nobody subscribed to (assigned, or pulled one by one); of such a topic
+    only these concern the group.
     ``wishes`` is what is known of the time before the journal begins: topic, wishes.
     """
 
@@ -106,6 +109,7 @@ class GroupHistory:
         self.subscriptions: dict[str, dict[str, list[Wish]]] = {
             topic: {"": list(said)} for topic, said in (wishes or {}).items()
         }
+        self.pulled_by_hand: dict[MessageQueue, None] = {}
         self.broadcasting = bool(broadcasting)
         self.dropped: int = getattr(journal, "dropped", 0)  # steps of the journal that are not there to be read
         self._finds_out_broadcasting = broadcasting is None
@@ -125,6 +129,12 @@ class GroupHistory:
                 handle = _HANDLERS.get(change.kind)
                 if handle is not None:
                     handle(self, record, change.values)
+
+    def concerns(self, message: MessageHistory) -> bool:
+        """Whether the group reads the message's queue."""
+        queue = message.place[0]
+        said = self.subscriptions.get(queue.topic)
+        return said is not None and (bool(said) or queue in self.pulled_by_hand)
 
     def has_members(self) -> bool:
         """Whether somebody is online at the journal's end."""
@@ -206,8 +216,8 @@ class GroupHistory:
         if values["group"] != self.group:
             return
         queue = values["queue"]
-        if self.dropped and queue.topic not in self.subscriptions and not queue.topic.startswith(names.RETRY_PREFIX):
-            self.subscriptions[queue.topic] = {}  # when it was subscribed is among the dropped steps
+        if not queue.topic.startswith(names.RETRY_PREFIX) and not self.subscriptions.setdefault(queue.topic, {}):
+            self.pulled_by_hand[queue] = None  # or when it was subscribed is among dropped steps
         for offset in range(values["from_offset"], values["next_offset"]):
             message = self._by_place.get((queue, offset))
             if message is not None:
@@ -248,10 +258,10 @@ class GroupHistory:
     def _polled(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values.get("group") != self.group:
             return
-        for offset in values["queue_offsets"]:
-            message = self._by_place.get((values["queue"], offset))
+        for note in values["messages"]:
+            message = self._find(note)
             if message is not None:
-                polled = Delivery(record.node, record, values["queue"], record, "POLLED")
+                polled = Delivery(values["client"], record, values["queue"], record, POLLED)
                 message.deliveries.append(polled)
                 message.add_step(record)
 

@@ -26,6 +26,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "message.dispatched": ("stored", "{topic} {queue_id}: entry {queue_offset} points there"),
     "message.delivered_late": ("stored", "its delay is over"),
     "message.pulled": ("read", "got {count} of {topic} {queue_id}"),
+    "message.polled": ("read", "its program takes {count} of {topic} {queue_id}"),
     "message.filtered": ("read", "filtered out by its tag"),
     "listener.started": ("read", "listener starts: {entries}"),
     "listener.returned": ("read", "{status}: {entries}"),

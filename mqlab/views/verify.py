@@ -12,7 +12,9 @@ Mirrors: the checkers of Jepsen and Maelstrom, with the words RocketMQ users hav
 
 What a subscription (tags or SQL) leaves out for everybody is no anomaly; dead letters are counted, not judged; of a
 broadcasting group each member is judged by itself. A journal that dropped steps is judged from there on, and says so.
-Left out: what was stored before the journal begins; consumers that pull by hand (nobody knows what they finished).
+What a program takes by polling or pulling counts as finished then: only it knows better. Without a subscription
+(assigned queues, single pulls) the queues that were pulled are judged, no others.
+Left out: what was stored before the journal begins.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from markupsafe import Markup
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.runtime.wishes import Wish, is_wanted
-from mqlab.views.message_history import Delivery, GroupHistory, MessageHistory, Reader
+from mqlab.views.message_history import POLLED, Delivery, GroupHistory, MessageHistory, Reader
 from mqlab.views.table import Table
 from mqlab.views.view import View, folded_text
 from mqlab.wire.message import MessageQueue
@@ -153,7 +155,7 @@ def verify(
     group subscribed to before the journal begins; only a journal that dropped steps needs it.
     """
     history = GroupHistory(journal, group, wishes=wishes, broadcasting=broadcasting)
-    messages = [message for message in history.messages if message.place[0].topic in history.subscriptions]
+    messages = [message for message in history.messages if history.concerns(message)]
     judge = _Judge(history, milliseconds(stuck_after))
     found = [anomaly for message in messages for anomaly in judge.of(message)]
     found += judge.out_of_order(messages)
@@ -217,7 +219,12 @@ class _Judge:
         good = sorted((d for d in deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
         if len(good) > 1 and good[1].ended is not None:
             by = " and ".join(dict.fromkeys(delivery.client for delivery in good))
-            yield _anomaly(DUPLICATED, message, good[1].ended, f"finished {len(good)} times, by {by}")
+            how = (
+                f"taken {len(good)} times by a program that pulls"
+                if good[1].status == POLLED
+                else f"finished {len(good)} times"
+            )
+            yield _anomaly(DUPLICATED, message, good[1].ended, f"{how}, by {by}")
         for before, after in pairwise(deliveries):
             if not before.is_good:
                 how = before.status or "did not come back"

@@ -80,4 +80,4 @@ def test_what_a_caller_polled_is_no_absence() -> None:
     lite.start()
     lab.run_for("5s")
     assert len(lite.poll()) == 3
-    assert statuses(lab) == {}
+    assert statuses(lab) == {"POLLED": 3}

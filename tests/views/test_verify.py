@@ -321,6 +321,69 @@ def test_a_bounded_journal_is_judged_from_where_it_begins_and_says_so() -> None:
     assert alone.counts() == {"REDELIVERED": 1, "OUT_OF_ORDER": 1}
 
 
+def test_a_program_that_polls_gets_some_again_when_it_dies_before_its_commit() -> None:
+    lab = one_queue(client={"enable_trace": False})
+    ids = orders(lab, 12)
+    lite = lab.lite_pull_consumer(
+        "billing", pull_batch_size=4, auto_commit=False, consume_from_where="CONSUME_FROM_FIRST_OFFSET"
+    )
+    lite.subscribe("orders", "*")
+    lite.start()
+    lab.run_for("3s")
+    assert [message.msg_id for message in lite.poll() + lite.poll()] == ids[:8]
+    lite.commit_sync()
+    lab.run_for("12s")  # offsets leave every 5 s, the first time after 10 s
+    assert [message.msg_id for message in lite.poll()] == ids[8:] and lab.verify("billing").is_clean
+    lab.kill(lite)
+    lab.start(lite)
+    lab.run_for("3s")
+    assert [message.msg_id for message in lite.poll()] == ids[8:]
+    verdict = lab.verify("billing")
+    assert verdict.counts() == {"DUPLICATED": 4} and told(lab, "DUPLICATED") == ids[8:]
+    assert verdict.first is not None and "taken 2 times by a program that pulls" in verdict.first.why
+    steps = [row.what for row in verdict.first.steps()]
+    assert [step.split()[0] for step in steps if step.startswith("message.po")] == ["message.polled"] * 2
+    assert [row.status for row in lab.deliveries("billing")] == ["POLLED"] * 16
+
+
+def test_a_program_that_reads_assigned_queues_is_judged_on_those() -> None:
+    lab = quiet_lab(seed=11)
+    lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
+    ids = orders(lab, 6)
+    queue = min(message.message_queue for message in lab.admin.query_message_by_time("orders"))
+    lite = lab.lite_pull_consumer("billing", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    lite.assign([queue])
+    lite.start()
+    mine = [message.msg_id for message in lite.poll()]
+    assert len(mine) == 3
+    lab.run_for("5m")
+    verdict = lab.verify("billing")
+    assert verdict.is_clean and verdict.messages == 3
+    lab.kill(lite)
+    lab.start(lite)
+    lab.run_for("90s")
+    late = [each for each in orders(lab, 2) if each not in ids]
+    lab.run_for("90s")
+    stuck = lab.verify("billing").of("STUCK")
+    assert lab.verify("billing").messages == 4 and [each.msg_id for each in stuck] <= late
+
+
+def test_a_program_that_pulls_by_hand_and_skips_some() -> None:
+    lab = one_queue()
+    ids = orders(lab, 4, tags="paid") + orders(lab, 2, tags="new") + orders(lab, 2, tags="paid")
+    puller = lab.pull_consumer("billing")
+    (queue,) = puller.fetch_subscribe_message_queues("orders")
+    assert lab.verify("billing").messages == 0
+    first, second = puller.pull(queue, "paid", 2, max_nums=2), puller.pull(queue, "paid", 4, max_nums=1)
+    assert [message.msg_id for result in (first, second) for message in result.msg_found_list] == [*ids[2:4], ids[6]]
+    puller.update_consume_offset_to_broker(queue, 7)
+    lab.run_for("2m")
+    assert told(lab, "SKIPPED") == ids[:2], "committed past, never pulled; what the tag left out is none"
+    assert told(lab, "STUCK") == ids[7:], "its program is online and does not ask for them"
+    puller.pull(queue, "*", 0, max_nums=32)
+    assert told(lab, "DUPLICATED") == [*ids[2:4], ids[6]] and told(lab, "SKIPPED") == told(lab, "STUCK") == []
+
+
 def test_text_html_and_wrong_questions() -> None:
     lab = one_queue()
     billing(lab, lambda messages, context: context.sleep("1h"))
