@@ -127,7 +127,7 @@ class BrokerVerbs(ResetVerbs):
             groups = self.query_topic_consume_by_who(name)
             for group in groups:
                 out_tps, out_day = self._summed(name, "GROUP_GET_NUMS", f"{name}@{group}")
-                behind = self.examine_consume_stats(group, name).total_diff
+                behind = self._consume_stats(group, name).total_diff
                 rows.append(TopicTraffic(name, group, max(behind, 0), in_tps, out_tps, in_day, out_day))
             if not groups:
                 rows.append(TopicTraffic(name, None, None, in_tps, 0.0, in_day, 0))

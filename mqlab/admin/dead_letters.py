@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqlab.admin.answers import Rows
+from mqlab.admin.groups import GroupVerbs
 from mqlab.admin.messages import END_OF_TIME_MS, MessageVerbs
 from mqlab.errors import UsageError
 from mqlab.wire import names
@@ -36,13 +37,19 @@ class Resent:
     offset_msg_id: str
 
 
-class DeadLetterVerbs(MessageVerbs):
+class DeadLetterVerbs(MessageVerbs, GroupVerbs):
     """Verbs about dead letters."""
 
     def query_dlq(self, group: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS) -> Rows[MessageExt]:
-        """The dead letters of a group stored between two times; none when it has no dead letter topic."""
-        found = self.query_message_by_time(names.dlq_topic(group), begin_ms, end_ms)
-        return Rows(list(found), f"dead letters of {group}")
+        """The dead letters of a group stored between two times; none when it has no dead letter topic.
+
+        BrokerError with code 26 for a group that no broker knows.
+        """
+        title, topic = f"dead letters of {group}", names.dlq_topic(group)
+        if self.queues_of(topic):
+            return Rows(list(self.query_message_by_time(topic, begin_ms, end_ms)), title)
+        self.must_know(group)
+        return Rows([], title)
 
     def resend_dlq(
         self, group: str, letters: MessageExt | str | Iterable[MessageExt | str] | None = None

@@ -140,8 +140,24 @@ class GroupVerbs(TopicVerbs):
         table = self.ask_value(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
         return list(table.get("subscriptionGroupTable") or {})
 
+    def must_know(self, group: str) -> None:
+        """BrokerError with code 26 for a group that no broker knows."""
+        brokers = self.brokers()
+        if not any(group in self.groups_at(address) for _, address in brokers):
+            no_such = ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+            raise BrokerError(no_such, f"Group {group} does not exist", address=brokers[0][1] if brokers else "")
+
     def examine_consume_stats(self, group: str, topic: str | None = None) -> ConsumeStats:
-        """Every queue of a group, of one topic or of all, its retries included."""
+        """Every queue of a group, of one topic or of all, its retries included.
+
+        BrokerError with code 26 for a group without offsets that no broker knows.
+        """
+        found = self._consume_stats(group, topic)
+        if not found.queues:
+            self.must_know(group)
+        return found
+
+    def _consume_stats(self, group: str, topic: str | None = None) -> ConsumeStats:
         rows, tps = [], 0.0
         for _, address in self.brokers_of_group(group):
             found = self.ask_value(address, RequestCode.GET_CONSUME_STATS, consumerGroup=group, topic=topic)

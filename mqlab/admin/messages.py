@@ -36,25 +36,37 @@ class MessageVerbs(TopicVerbs):
     """Verbs about single messages."""
 
     def view_message(self, offset_msg_id: str) -> MessageExt:
-        """The message an offset id names; BrokerError with code 1 when nothing is there, UsageError for another id."""
-        try:
-            (host, port), physical_offset = ids.parse_offset_msg_id(offset_msg_id)
-        except CorruptionError as error:
-            raise UsageError(
-                f"{offset_msg_id!r} is no offset id", hint="a unique id goes to query_message_by_unique_key(topic, id)"
-            ) from error
-        address = f"{host}:{port}"
-        names_of = {where: name for name, where in self.brokers()}
-        if address not in names_of:
-            raise UsageError(
-                f"the id names the broker at {address}, which is not here",
-                hint="a copied store keeps the addresses of its first life: use its unique id or its queue offset",
-            )
+        """The message an offset id names; BrokerError with code 1 when nothing is there, UsageError for another id.
+
+        A store that was copied here keeps the addresses of its first life: such a message is found, too.
+        """
+        (host, port), physical_offset = _place_of_id(offset_msg_id)
+        there = self.brokers()
+        for broker, address in there:
+            if address == f"{host}:{port}":
+                return self._message_at(broker, address, physical_offset)
+        for broker, address in there:
+            try:
+                found = self._message_at(broker, address, physical_offset)
+            except BrokerError:  # no message begins there
+                continue
+            if found.offset_msg_id == offset_msg_id.upper():
+                return found
+        raise UsageError(
+            f"the id names the broker at {host}:{port}, which is not here, and no store here has a message of it",
+            hint=f"brokers: {', '.join(f'{broker} {address}' for broker, address in there)}",
+        )
+
+    def _message_at(self, broker: str, address: str, physical_offset: int) -> MessageExt:
         answer = self.ask(address, RequestCode.VIEW_MESSAGE_BY_ID, offset=physical_offset)
-        return MessageExt.from_record(record.decode(answer.body or b""), names_of[address])
+        return MessageExt.from_record(record.decode(answer.body or b""), broker)
 
     def query_message_by_unique_key(self, topic: str, msg_id: str) -> Rows[MessageExt]:
-        """The messages of a topic with this unique id, in the order they were stored; more than one after a resend."""
+        """The messages of a topic with this unique id, in the order they were stored; more than one after a resend.
+
+        BrokerError with code 17 when the name server does not know the topic; so for the next two.
+        """
+        self.route(topic)
         found = [each for each in self._indexed(topic, msg_id, 0, END_OF_TIME_MS) if each.msg_id == msg_id]
         return Rows(found, f"{msg_id} in {topic}")
 
@@ -62,11 +74,13 @@ class MessageVerbs(TopicVerbs):
         self, topic: str, key: str, *, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
     ) -> Rows[MessageExt]:
         """All messages of a topic with a key (or unique id), stored between two times, in order of storing."""
+        self.route(topic)
         found = [each for each in self._indexed(topic, key, begin_ms, end_ms) if _has_key(each, key)]
         return Rows(found, f"key {key} in {topic}")
 
     def query_message_by_time(self, topic: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS) -> Rows[MessageExt]:
         """All messages of a topic stored between two times (both included), in the order they were stored."""
+        self.route(topic)
         found = [each for queue, at in self.queues_of(topic) for each in self._of_queue(queue, at, begin_ms, end_ms)]
         return Rows(sorted(found, key=_place), f"messages of {topic}")
 
@@ -199,6 +213,20 @@ class MessageVerbs(TopicVerbs):
             subscription="*",
         )
         return self.wait(lambda: self.calls.pull(address, call, self.timeout_ms))
+
+
+def _place_of_id(offset_msg_id: str) -> tuple[tuple[str, int], int]:
+    """Host and physical offset of an offset id. UsageError for a unique id, which is as long, and any other text."""
+    try:
+        (host, port), physical_offset = ids.parse_offset_msg_id(offset_msg_id)
+        if 0 < port < 1 << 16 and physical_offset >= 0:
+            return (host, port), physical_offset
+        raise CorruptionError(f"port {port}")
+    except CorruptionError as error:
+        raise UsageError(
+            f"{offset_msg_id!r} is no offset id",
+            hint="a unique id goes to query_message_by_unique_key(topic, id), mqlab admin queryMsgByUniqueKey",
+        ) from error
 
 
 def _has_key(message: MessageExt, key: str) -> bool:

@@ -125,7 +125,7 @@ class ResetVerbs(MessageVerbs, ConnectionVerbs):
                 no_such = ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
                 raise BrokerError(no_such, f"Group {group} does not exist", address=address)
         address_of = dict(self.brokers_of(topic))
-        confirmed = {row.message_queue: row.consumer_offset for row in self.examine_consume_stats(group, topic).queues}
+        confirmed = {row.message_queue: row.consumer_offset for row in self._consume_stats(group, topic).queues}
         rows = []
         for stats in self.examine_topic_stats(topic):
             queue, address = stats.message_queue, address_of[stats.message_queue.broker_name]

@@ -49,7 +49,7 @@ class TraceVerbs(MessageVerbs):
         self, msg_id: str, *, topic: str = names.TRACE_TOPIC, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
     ) -> Rows[TraceEntry]:
         """Everything told about a message id, by time; nothing without trace, or before its half second is over."""
-        found = self.query_message(topic, msg_id, begin_ms=begin_ms, end_ms=end_ms)
+        found = self._indexed(topic, msg_id, begin_ms, end_ms)
         entries = [entry for message in found for entry in decode_trace(message) if entry.msg_id == msg_id]
         began = {each.request_id: each for each in entries if each.type == "SubBefore"}
         entries.sort(key=lambda each: (_time(each, began), each.type == "SubAfter"))

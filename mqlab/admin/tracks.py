@@ -61,7 +61,7 @@ class TrackVerbs(MessageVerbs, ConnectionVerbs):
         connection = self._connection(group)
         copies = self._copies(message, group)
         newest = max(copies, key=lambda each: (each.store_timestamp, each.physical_offset), default=message)
-        confirmed = {row.message_queue: row.consumer_offset for row in self.examine_consume_stats(group).queues}
+        confirmed = {row.message_queue: row.consumer_offset for row in self._consume_stats(group).queues}
         consumer_offset = confirmed.get(newest.message_queue, 0)
         track_type = _track_type(message, newest, consumer_offset, connection)
         retries = newest.reconsume_times - message.reconsume_times

@@ -5,15 +5,18 @@ Mirrors: mqadmin. Lab 09 shows some answers beside those of a real cluster.
     mqlab admin consumerProgress DIR -g billing     DIR: a broker's store, or lab.directory with its stores
     mqlab admin resetOffsetByTime DIR -t orders -g billing -s 0      always a dry run
 
-A Lab is opened on a copy of DIR, so nothing in DIR changes: brokers start, recover and answer, consumers are offline.
+A Lab borrows the files of DIR, so nothing is copied and nothing in DIR changes: brokers start, recover and answer,
+consumers are offline.
 Left out: verbs that change something (lab.admin has them), and those that need running clients.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +35,31 @@ if TYPE_CHECKING:
 
 END_MS = (1 << 63) - 1
 
+TIMES = ("%Y-%m-%d#%H:%M:%S:%f", "%Y-%m-%d#%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
+
+
+def moment_ms(text: str) -> int:
+    """ms since the epoch, written so or as a time in UTC (mqadmin's way or as tables show it). UsageError if neither.
+
+    >>> moment_ms("2026-01-01#00:00:01:500") - moment_ms("2026-01-01 00:00:00.250"), moment_ms("-1")
+    (1250, -1)
+    """
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    for form in TIMES:
+        try:
+            return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1000)
+        except ValueError:
+            continue
+    raise UsageError(
+        f"{text!r} is no time", hint="ms since the epoch, or a time in UTC such as 2026-01-31#23:59:59:999"
+    )
+
+
+def _as_ms(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    return moment_ms(value)
+
+
 OPTIONS: dict[str, Callable[[Any], Any]] = {
     "topic": click.option("-t", "--topic", required=True, help="The topic."),
     "any_topic": click.option("-t", "--topic", help="Only this topic."),
@@ -42,9 +70,9 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "broker": click.option("-b", "--broker", default="broker-a", show_default=True, help="The broker's name."),
     "queue": click.option("-q", "--queue", "queue_id", type=int, required=True, help="The queue."),
     "offset": click.option("-o", "--offset", "queue_offset", type=int, required=True, help="The queue offset."),
-    "from": click.option("--from", "begin_ms", type=int, default=0, help="Stored at this time or later, ms."),
-    "to": click.option("--to", "end_ms", type=int, default=END_MS, help="Stored at this time or earlier, ms."),
-    "time": click.option("-s", "--timestamp", required=True, help="ms since the epoch, now, or -1 for the end."),
+    "from": click.option("--from", "begin_ms", callback=_as_ms, default="0", help="Stored at this time or later."),
+    "to": click.option("--to", "end_ms", callback=_as_ms, default=str(END_MS), help="Stored at this time or earlier."),
+    "time": click.option("-s", "--timestamp", required=True, help="now, -1 for the end, or as for printMsg --from."),
 }
 
 
@@ -74,14 +102,8 @@ def _group_settings(admin: Admin, group: str, broker: str) -> Any:
 
 
 def _reset(admin: Admin, topic: str, group: str, timestamp: str) -> Any:
-    at = timestamp if timestamp == "now" else _whole(timestamp)
+    at = timestamp if timestamp == "now" else moment_ms(timestamp)
     return admin.reset_offset_by_timestamp(topic, group, at, dry_run=True)
-
-
-def _whole(text: str) -> int:
-    if not text.removeprefix("-").isdecimal():
-        raise UsageError(f"{text!r} is no time", hint="ms since the epoch, now, or -1 for the end")
-    return int(text)
 
 
 def _track(admin: Admin, topic: str, msg_id: str) -> Rows[Any]:
@@ -181,27 +203,36 @@ def stores_of(directory: Path) -> dict[str, Path]:
     return found
 
 
-def open_copy(directory: Path, copy: str) -> Lab:
-    """A Lab on a copy of the stores, with a topic for every queue of a store that was written without a broker."""
-    from mqlab.runtime.lab import Lab
+def open_stores(directory: Path, scratch: str) -> Lab:
+    """A Lab on the stores as they are, with a topic for every queue of a store that was written without a broker."""
+    from mqlab.runtime.borrowed_stores import BorrowingLab
 
-    lab = Lab(stores=stores_of(directory), directory=copy)
+    lab = BorrowingLab(stores=stores_of(directory), directory=scratch)
     for handle in [handle for handle in lab.handles.values() if handle.role == "broker"]:
         for topic, queue_ids in sorted(handle.node.store.topics().items()):
             if topic not in handle.node.topics and not names.is_system_topic(topic):
                 count = max(queue_ids) + 1
-                lab.create_topic(topic, read_queue_nums=count, write_queue_nums=count, brokers=[handle.name])
+                try:
+                    lab.create_topic(topic, read_queue_nums=count, write_queue_nums=count, brokers=[handle.name])
+                except UsageError as error:  # a name that only a store takes
+                    click.echo(f"mqlab: left out topic {topic!r} of {handle.name}: {error.text}", err=True)
     return lab
+
+
+def _settings_rows(title: str, found: Any) -> Rows[KeyValue]:
+    """The fields of one value, a line each."""
+    values = [(field.name, getattr(found, field.name)) for field in dataclasses.fields(found)]
+    return Rows([KeyValue(name, "" if value is None else str(value)) for name, value in values], title)
 
 
 def _command(name: str, verb: Verb) -> click.Command:
     def run(directory: Path, as_one_json: bool, **asked: Any) -> None:
-        with tempfile.TemporaryDirectory(prefix="mqlab-") as copy, open_copy(directory, copy) as lab:
+        with tempfile.TemporaryDirectory(prefix="mqlab-") as scratch, open_stores(directory, scratch) as lab:
             found = verb.answer(lab.admin, **asked)
             if as_one_json:
                 put_out(json_line(plain(found)))
             else:
-                shown = found if isinstance(found, Shown) else Rows([found], name)
+                shown = found if isinstance(found, Shown) else _settings_rows(name, found)
                 put_out(f"{shown}\n".encode("utf-8", "replace"))
 
     for option in reversed(verb.options):

@@ -11,9 +11,10 @@ Left out: slaves of slaves (give one ha_master_address in a cluster of your own)
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,9 @@ from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.ports import Ports
-from mqlab.runtime.crash_files import CrashFiles
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.settings import split_settings
-from mqlab.runtime.sim import SimWorld
 from mqlab.store import StoreConfig
 from mqlab.wire.bodies import TopicConfig
 
@@ -104,8 +103,10 @@ def latency(network: Mapping[str, str | int] | None) -> int:
     return milliseconds((network or {}).get("latency", "1ms"))
 
 
-def copy_stores(stores: Mapping[str, str | Path] | None, directory: Path) -> int | None:
-    """Copy existing stores into the Lab's directory; when to start the clock: after their last store timestamp."""
+def bring_stores(
+    stores: Mapping[str, str | Path] | None, directory: Path, bring_file: Callable[[str, str], None]
+) -> int | None:
+    """Bring existing stores into the Lab's directory; when to start the clock: after their last store timestamp."""
     from mqlab.store import StoreInspector
 
     latest_ms = None
@@ -113,14 +114,17 @@ def copy_stores(stores: Mapping[str, str | Path] | None, directory: Path) -> int
         file_name(name, "stores")
         if not (Path(source) / "commitlog").is_dir():
             raise UsageError(f"{source} is no store: it has no commitlog directory", hint="give the store's root")
-        shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("lock"), copy_function=_copy_writable)
+        shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("lock"), copy_function=bring_file)
+        for made, _, _ in os.walk(directory / name):
+            Path(made).chmod(0o755)
         last_ms = StoreInspector(directory / name).last_store_timestamp()
         if last_ms is not None:
             latest_ms = max(last_ms + 1_000, latest_ms or 0)
     return latest_ms
 
 
-def _copy_writable(source: str, target: str) -> None:
+def copy_writable(source: str, target: str) -> None:
+    """Copy a file; the copy may be written, whatever the original allows."""
     shutil.copyfile(source, target)
     shutil.copystat(source, target)
     Path(target).chmod(0o644)
@@ -179,7 +183,7 @@ def _start_broker(
 ) -> None:
     broker_config, store_config = split_settings(settings, BrokerConfig(trace_topic_enable=True), LAB_STORE)
     addresses = name_server_addresses(lab)
-    files = CrashFiles() if isinstance(lab.world, SimWorld) else RealFiles()
+    files = lab.machine_files()
 
     def build(ports: Ports) -> Broker:
         return Broker(

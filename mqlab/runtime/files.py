@@ -79,14 +79,14 @@ class RealFiles:
 
     def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
         """Map a file; it is made, or extended with zeros, unless ``create`` is False. Its directory must exist."""
-        descriptor = _with_descriptors(lambda: os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644))
+        descriptor = with_descriptors(lambda: os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644))
         try:
             found = os.fstat(descriptor).st_size
             if found < size:
                 if not create:
                     raise CorruptionError("file is too short", where=path, expected=f"{size} bytes", found=found)
                 os.ftruncate(descriptor, size)
-            return self._mapping(path, size, _with_descriptors(lambda: _map(descriptor, size)))
+            return self._mapping(path, size, with_descriptors(lambda: _map(descriptor, size)))
         finally:
             os.close(descriptor)
 
@@ -203,7 +203,7 @@ class _Lock:
             os.close(self._descriptor)
 
 
-def _with_descriptors(action: Callable[[], T]) -> T:
+def with_descriptors(action: Callable[[], T]) -> T:
     """Do it, if need be with more file descriptors allowed: a store has many files, and a mapped one keeps one."""
     while True:
         try:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.runtime import clients, cluster
+from mqlab.runtime.crash_files import CrashFiles
 from mqlab.runtime.deliveries import DeliveryBook
 from mqlab.runtime.faults import Faults
 from mqlab.runtime.files import RealFiles
@@ -80,7 +81,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         latency_ms = cluster.latency(network)
         _check_numbers(replicas, journal_limit, speed)
         self.directory = self._own_directory(directory)
-        start_ms = cluster.copy_stores(stores, self.directory) or DEFAULT_START_MS
+        start_ms = self.bring_stores(stores) or DEFAULT_START_MS
         self.world: SimWorld | ThreadWorld
         if driver == "sim":
             self.world = SimWorld(seed=seed, start_ms=start_ms, latency_ms=latency_ms, journal_limit=journal_limit)
@@ -111,6 +112,14 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         path = Path(tempfile.mkdtemp(prefix="mqlab-"))
         weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
         return path
+
+    def bring_stores(self, stores: Mapping[str, str | Path] | None) -> int | None:
+        """Copy the stores into the Lab's directory; when its clock starts, if they say that."""
+        return cluster.bring_stores(stores, self.directory, cluster.copy_writable)
+
+    def machine_files(self) -> RealFiles:
+        """The files of a new broker's machine."""
+        return CrashFiles() if isinstance(self.world, SimWorld) else RealFiles()
 
     # nodes -----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.cli import main
-from mqlab.cli.admin import VERBS
+from mqlab.cli.admin import VERBS, moment_ms
 from mqlab.store import MessageStore
 
 
@@ -84,12 +84,56 @@ def test_a_store_without_a_brokers_configuration(tmp_path: Path) -> None:
     assert text.startswith("route of orders\nbroker") and "broker-a" in text
 
 
+def test_a_topic_that_no_broker_takes_does_not_stop_the_others(tmp_path: Path) -> None:
+    with MessageStore.open(str(tmp_path / "store"), mapped_file_size_commit_log=65536) as store:
+        for topic in ("orders", "заказы"):
+            store.put(Message(topic, "заказ".encode()))
+    answer = run("printMsg", tmp_path / "store", "-t", "orders")
+    assert answer.exit_code == 0 and "заказ" in answer.stdout
+    assert "left out topic 'заказы'" in answer.stderr and "illegal characters" in answer.stderr
+
+
+def test_ids_of_a_store_that_stood_elsewhere(tmp_path: Path) -> None:
+    with MessageStore.open(str(tmp_path / "store"), mapped_file_size_commit_log=65536) as store:
+        stored = [store.put(Message("orders", f"订单 {n}".encode())) for n in range(3)]
+    (found,) = value("queryMsgById", tmp_path / "store", "-i", stored[1].offset_msg_id)
+    assert found["body"] == "订单 1" and found["offset_msg_id"] == stored[1].offset_msg_id
+    nowhere = f"0A0000090000{stored[1].offset_msg_id[12:]}"
+    refused = run("queryMsgById", tmp_path / "store", "-i", nowhere)
+    assert refused.exit_code == 2 and "10.0.0.9:10911, which is not here" in refused.stderr
+
+
+def test_times_are_written_as_mqadmin_and_the_tables_write_them(kept: tuple[Path, list[Any]]) -> None:
+    directory, _ = kept
+    rows = value("printMsg", directory, "-t", "orders")
+    shown = "2026-01-01 00:00:{:06.3f}"
+    middle = shown.format((rows[4]["store_timestamp"] - moment_ms("2026-01-01")) / 1000)
+    again = value("printMsg", directory, "-t", "orders", "--from", middle, "--to", rows[6]["store_timestamp"])
+    assert [row["body"] for row in again] == [row["body"] for row in rows[4:7]]
+    plan = value("resetOffsetByTime", directory, "-t", "orders", "-g", "billing", "-s", "2026-01-01#00:00:00:000")
+    assert sum(row["again"] for row in plan["queues"]) == 10
+    assert run("printMsg", directory, "-t", "orders", "--from", "soon").exit_code == 2
+
+
+def test_settings_are_a_line_each(kept: tuple[Path, list[Any]]) -> None:
+    text = run("getConsumerConfig", kept[0], "-g", "billing").stdout
+    assert "\ngroup_name " in text and max(map(len, text.splitlines())) < 80
+
+
 def test_wrong_questions(kept: tuple[Path, list[Any]], tmp_path: Path) -> None:
     directory, _ = kept
     answer = run("topicList", tmp_path)
     assert answer.exit_code == 2 and "neither a store nor a Lab's directory" in answer.stderr
     assert run("topicRoute", directory).exit_code == 2
     assert run("resetOffsetByTime", directory, "-t", "orders", "-g", "billing", "-s", "soon").exit_code == 2
+    for verb, options in (
+        ("consumerProgress", ("-g", "typo")), ("deadLetters", ("-g", "typo")), ("printMsg", ("-t", "typo")),
+        ("queryMsgByKey", ("-t", "typo", "-k", "late")), ("queryMsgByUniqueKey", ("-t", "typo", "-i", "x")),
+    ):  # fmt: skip
+        refused = run(verb, directory, *options)
+        assert refused.exit_code == 1 and "typo" in refused.stderr and refused.stdout == "", verb
+    unique = run("queryMsgById", directory, "-i", kept[1][0].msg_id)
+    assert unique.exit_code == 2 and "is no offset id" in unique.stderr and "queryMsgByUniqueKey" in unique.stderr
     refused = run("topicRoute", directory, "-t", "nothing")
     assert refused.exit_code == 1 and "No topic route info" in refused.stderr and refused.stdout == ""
 

@@ -1,0 +1,101 @@
+"""Stores that a Lab uses where they are, however large, and does not change: what is written to their files stays here.
+
+Mirrors: nothing in RocketMQ; a snapshot of a file system would do it. `mqlab admin` looks at a real broker's store so.
+
+    <directory>/broker-a/commitlog/00000000000000000000 ─▶ a symbolic link to the store's own file
+    mapped      privately: a page that is written becomes this process's own (copy on write)
+    replaced, removed, renamed     happens to the link
+
+Left out: power cuts, and readers of the files beside this process's own nodes (lab.store): they see the store as it is.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from mqlab.errors import UsageError
+from mqlab.runtime import cluster
+from mqlab.runtime.crash_files import CrashFiles, CrashMapping, Keep, Unsynced
+from mqlab.runtime.files import RealMapping, with_descriptors
+from mqlab.runtime.lab import Lab
+
+_BLOCK = 1 << 20
+
+
+class BorrowedMapping(CrashMapping):
+    """A file mapped privately. What was written is between two positions: holes of the file tell nothing about it."""
+
+    __slots__ = ("_written_from", "_written_to")
+
+    def __init__(self, path: str, size: int, mapped: mmap.mmap, files: CrashFiles) -> None:
+        super().__init__(path, size, mapped, files)
+        self._written_from, self._written_to = size, 0
+
+    def write(self, position: int, data: bytes | bytearray | memoryview) -> None:
+        super().write(position, data)
+        self._written_from = min(self._written_from, position)
+        self._written_to = max(self._written_to, position + len(data))
+
+    def zero(self, start: int, end: int | None = None) -> None:
+        end = self.size if end is None else end
+        first, last = max(start, self._written_from), min(end, self._written_to)
+        super().zero(start, end)
+        for position in range(first, last, _BLOCK):
+            stop = min(position + _BLOCK, last)
+            if any(self.view[position:stop]):
+                self.write(position, bytes(stop - position))
+
+
+class BorrowedFiles(CrashFiles):
+    """The Files port in which a symbolic link is somebody else's file: read through, never written through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._modified_ms: dict[str, int] = {}
+
+    def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
+        if not os.path.islink(path):
+            return super().map(path, size, create=create)
+        if os.path.getsize(path) < size and create:  # it is to become longer: now it has to be copied
+            source = os.path.realpath(path)
+            os.unlink(path)
+            shutil.copyfile(source, path)
+            return super().map(path, size, create=create)
+        descriptor = with_descriptors(lambda: os.open(path, os.O_RDONLY))
+        try:
+            mapped = with_descriptors(lambda: mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY))
+        finally:
+            os.close(descriptor)
+        return BorrowedMapping(path, size, mapped, self)
+
+    def write(self, path: str, data: bytes, *, sync: bool = False) -> None:
+        if os.path.islink(path):
+            os.unlink(path)
+        super().write(path, data, sync=sync)
+
+    def modified_ms(self, path: str) -> int:
+        return self._modified_ms.get(path) or super().modified_ms(path)
+
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        self._modified_ms[path] = modified_ms
+
+    def power_cut(self, keep: Keep | None = None) -> list[Unsynced]:
+        raise UsageError("the stores of this Lab are borrowed: no power cut", hint="Lab(stores=...) works on a copy")
+
+
+class BorrowingLab(Lab):
+    """A Lab over stores that are not copied, for a look at what brokers would say. Only the simulated driver."""
+
+    def machine_files(self) -> CrashFiles:
+        return BorrowedFiles()
+
+    def bring_stores(self, stores: Mapping[str, str | Path] | None) -> int | None:
+        return cluster.bring_stores(stores, self.directory, _link)
+
+
+def _link(source: str, target: str) -> None:
+    os.symlink(os.path.realpath(source), target)
