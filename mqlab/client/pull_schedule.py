@@ -44,10 +44,10 @@ class PullTaskContext(ListenerContext):
         self.pull_next_delay_time_millis: int | str = NEXT_DELAY_MS
 
 
-class PullConsumerScheduleService:
-    """Settings are those of the pull consumer it wraps, and ``pull_thread_nums``.
+class PullConsumerScheduleService(PullConsumer):
+    """Settings are those of the pull consumer it is, and ``pull_thread_nums``. Mirrors MQPullConsumerScheduleService.
 
-    ``pull_consumer``: what tasks pull with; ``tasks``: the queues that are called back for.
+    ``tasks``: the queues that are called back for; ``pool``: the threads that call, once started.
     """
 
     def __init__(
@@ -56,28 +56,11 @@ class PullConsumerScheduleService:
     ) -> None:  # fmt: skip
         if isinstance(pull_thread_nums, bool) or not isinstance(pull_thread_nums, int) or pull_thread_nums < 1:
             raise UsageError(f"pull_thread_nums={pull_thread_nums!r} is not possible", hint="a whole number above 0")
-        self.ports = ports
-        self.group = group
-        self.pull_consumer = PullConsumer(ports, group, name_servers, **settings)
+        super().__init__(ports, group, name_servers, **settings)
         self.tasks: dict[MessageQueue, PullTask] = {}
         self.callbacks: dict[str, PullTaskCallback] = {}
         self.pool: Pool | None = None
         self._threads = pull_thread_nums
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self.ports.node
-
-    @property
-    def client_id(self) -> str:
-        """``ip@instance_name@STREAM``."""
-        return self.pull_consumer.client_id
-
-    @property
-    def message_queues(self) -> list[MessageQueue]:
-        """The queues it owns now, sorted."""
-        return self.pull_consumer.message_queues
 
     def register_pull_task_callback(self, topic: str, callback: PullTaskCallback) -> None:
         """Have ``callback(queue, context)`` (or its ``do_pull_task``) called for each owned queue (before start)."""
@@ -86,32 +69,28 @@ class PullConsumerScheduleService:
             raise UsageError(
                 f"{callback!r} is no pull task", hint="a function (queue, context), or an object with do_pull_task"
             )
-        self.pull_consumer.register_message_queue_listener(topic, self._changed)
+        self.register_message_queue_listener(topic, self._changed)
         self.callbacks[topic] = method
 
-    def start(self) -> None:
-        """Join the group. ClientError when started before."""
-        self.pull_consumer.must_be_new()
+    @flow
+    def start_async(self) -> Flow[None]:
+        """Join the group, as a Promise."""
+        self.must_be_new()
         self.pool = self.ports.workers.pool(f"PullMsgThread-{self.group}", self._threads)
-        self.pull_consumer.start()
-
-    def shutdown(self) -> None:
-        """Call back no more, leave the group. Harmless when not running."""
-        if self.pull_consumer.is_running:
-            self.pull_consumer.client.call(self.shutdown_async)
+        yield super().start_async()
 
     @flow
     def shutdown_async(self) -> Flow[None]:
-        """The same, as a Promise."""
+        """Call back no more, leave the group. Harmless when not running."""
         for task in self.tasks.values():
             task.cancel()
         self.tasks.clear()
         if self.pool is not None:
             self.pool.shutdown()
-        yield self.pull_consumer.shutdown_async()
+        yield super().shutdown_async()
 
     def _changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> None:
-        wanted = queues if self.pull_consumer.config.message_model == BROADCASTING else mine
+        wanted = queues if self.config.message_model == BROADCASTING else mine
         for queue in [queue for queue in self.tasks if queue.topic == topic and queue not in wanted]:
             self.tasks.pop(queue).cancel()
         for queue in wanted:
@@ -120,7 +99,7 @@ class PullConsumerScheduleService:
                 self.tasks[queue].run()
 
     def __repr__(self) -> str:
-        return f"<PullConsumerScheduleService {self.group}: {len(self.tasks)} queues, {self.pull_consumer.state}>"
+        return f"<PullConsumerScheduleService {self.group} {self.client_id} {self.state}: {len(self.tasks)} tasks>"
 
 
 class PullTask:
@@ -146,7 +125,7 @@ class PullTask:
     def _call(self) -> tuple[int, str | None]:
         """In a thread of the pool: the delay until the next call, and what the callback raised."""
         service = self._service
-        context = PullTaskContext(service.ports.workers, self._queue, service.pull_consumer)
+        context = PullTaskContext(service.ports.workers, self._queue, service)
         if self._cancelled:
             return 0, None
         try:

@@ -92,6 +92,10 @@ def _properties(consumer: GroupMember[Any]) -> dict[str, str]:
     addresses = consumer.client.name_servers.addresses
     return {
         **settings,
+        "clientIP": consumer.ports.ip,
+        "consumerGroup": consumer.group,
+        "instanceName": consumer.config.instance_name or consumer.name,
+        "namesrvAddr": ";".join(addresses),
         "PROP_CLIENT_VERSION": "V5_3_3",
         "PROP_CONSUMER_START_TIMESTAMP": str(consumer.client.started_ms or 0),
         "PROP_CONSUME_TYPE": consumer.consume_type,

@@ -173,6 +173,8 @@ def test_307_tells_everything(world: World) -> None:
     assert (held["commitOffset"], held["droped"], held["locked"]) == (0, False, True)
     assert info["properties"]["PROP_CONSUME_TYPE"] == "CONSUME_PASSIVELY"
     assert info["properties"]["consumeThreadMin"] == "20"
+    names = ("clientIP", "instanceName", "consumerGroup", "namesrvAddr")
+    assert [info["properties"][name] for name in names] == ["10.0.0.3", "billing-1", "billing", "10.0.0.1:9876"]
     assert info["properties"]["PROP_NAMESERVER_ADDR"] == "10.0.0.1:9876;"
     assert {each["topic"] for each in info["subscriptionSet"]} == {"orders", "%RETRY%billing"}
     assert info["statusTable"]["orders"].keys() == {

@@ -395,6 +395,7 @@ def pull_and_poll(lab: Lab) -> None:
     service.register_pull_task_callback("orders", task)
     service.start()
     lab.run_until(lambda: len(scheduled) == 3, limit="10m")
+    assert [row.topic for row in lab.progress("scheduled")] == ["orders"]
     service.shutdown()
 
 
