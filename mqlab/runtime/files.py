@@ -19,6 +19,7 @@ import os
 import resource
 import shutil
 import sys
+import weakref
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -191,16 +192,21 @@ class RealFiles:
 
 
 class _Lock:
+    """A held lock; who forgets to release it loses it with the object, so that a dropped world leaves nothing open."""
+
     def __init__(self, held_by: list[_Lock], path: str, descriptor: int) -> None:
         self._held_by = held_by
-        self._path = path
-        self._descriptor = descriptor
+        self._let_go = weakref.finalize(self, _unlock, path, descriptor)
 
     def release(self) -> None:
         if self in self._held_by:
             self._held_by.remove(self)
-            del _held_locks[self._path]
-            os.close(self._descriptor)
+            self._let_go()
+
+
+def _unlock(path: str, descriptor: int) -> None:
+    del _held_locks[path]
+    os.close(descriptor)
 
 
 def with_descriptors(action: Callable[[], T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -114,6 +115,13 @@ mappings = [RealFiles().map(f"{tmp_path}/{{number}}", {PAGE}) for number in rang
 assert all(mapping.size == {PAGE} for mapping in mappings)
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_files_that_are_forgotten_give_their_lock_back(tmp_path: Path) -> None:
+    path = f"{tmp_path}/замок"
+    RealFiles().lock(path)
+    gc.collect()  # who held it is in a circle with its locks
+    RealFiles().lock(path).release()
 
 
 # ── the power switch ──
