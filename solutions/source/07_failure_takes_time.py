@@ -507,7 +507,7 @@ Table(new, columns=["started_ms", "message_queue", "reconsume_times", "status"])
 
 # %%
 lab.run_for("5h")
-names = ["queue_offset", "store_timestamp", "msg_id", "offset_msg_id"]
+names = ["queue_offset", "store_timestamp", "physical_offset", "msg_id"]
 letters = lab.admin.query_dlq("billing")
 Table({name: getattr(letter, name) for name in names} for letter in letters)
 

@@ -1,0 +1,42 @@
+"""What a student does with a page of JupyterLab: opens a notebook and runs it, writes an answer, checks it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.browser.conftest import JupyterLab
+
+PATIENCE_MS = 120_000
+RED = "[data-mime-type='application/vnd.jupyter.stderr']"  # an error as well as what went to stderr
+
+
+def open_and_run_all(browser: Any, lab: JupyterLab, path: str) -> Any:
+    """The page of a notebook after Run All Cells."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(lab.url(path))
+    idle = page.get_by_text(re.compile(r"\| Idle"))
+    idle.wait_for()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for()
+    idle.wait_for()
+    return page
+
+
+def ran_to_its_end(page: Any, exercises: int) -> None:
+    """No cell said anything in red, and every check says that nothing was begun."""
+    assert page.locator(RED).count() == 0
+    assert page.get_by_text("not started").count() == exercises
+
+
+def write_and_check(page: Any, exercise_id: str, answer: str) -> Any:
+    """Replaces an answer cell's text, runs it and the check behind it; the check's cell."""
+    cell = page.locator(".jp-CodeCell", has_text=f"# exercise: {exercise_id}")
+    cell.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(f"# exercise: {exercise_id}\n{answer}")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("Shift+Enter")
+    return page.locator(".jp-CodeCell", has_text=f'check("{exercise_id}")')

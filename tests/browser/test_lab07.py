@@ -1,0 +1,49 @@
+"""Lab 07 as a student meets it: run to its end, answered wrongly, without end and then better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import JupyterLab
+from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
+
+pytestmark = pytest.mark.browser
+
+LAB = "labs/07-failure-takes-time.ipynb"
+LINES_SHOWN = "pre => Math.round(pre.getBoundingClientRect().height / parseFloat(getComputedStyle(pre).lineHeight))"
+
+
+def read_error(cell: Any, begins: str) -> list[str]:
+    """The lines of a cell's red box. JupyterLab breaks a line that does not fit anywhere: none may be broken."""
+    box = cell.locator(f"{RED} pre", has_text=begins)
+    box.wait_for()
+    lines = box.inner_text().splitlines()
+    assert lines[0].startswith(begins)
+    assert box.evaluate(LINES_SHOWN) == len(lines)
+    return lines  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
+def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
+    page = open_and_run_all(chromium, jupyterlab, LAB)
+    ran_to_its_end(page, exercises=6)
+
+    wrong = "def give_back(message, group, limit, level):\n    return 'SCHEDULE_TOPIC_XXXX', level, 1, {}"
+    told = read_error(write_and_check(page, "lab07.rewrite", wrong), "✗ lab07.rewrite: A message waits in queue level - 1")
+    assert any(line.split() == ["expected", "17"] for line in told) and told[-1] == '  hint("lab07.rewrite") helps.'
+
+    check = write_and_check(page, "lab07.stuck", "def pay(messages, context):\n    print('платёж')\n    while True: pass")
+    check.get_by_text("платёж").wait_for()
+    page.keyboard.press("Escape")
+    for _ in range(2):  # a listener that loops is left at the second interrupt
+        with page.expect_response(lambda response: response.url.partition("?")[0].endswith("/interrupt")):
+            page.keyboard.press("i")
+            page.keyboard.press("i")
+    assert read_error(check, "✗ lab07.stuck: stopped before it ended")[1].endswith("line 4 of pay: while True: pass")
+
+    right = "def pay(messages, context):\n    ask_bank(messages[0], context, 5000)\n    return CONSUME_SUCCESS"
+    check = write_and_check(page, "lab07.stuck", right)
+    check.get_by_text("2 of 2 public checks pass; hidden checks run at grading").wait_for()
+    page.close()
