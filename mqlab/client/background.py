@@ -4,13 +4,14 @@ Mirrors: the catch-all log lines of RocketMQ's scheduled tasks. Seen in the jour
 
     background(ports, client.heartbeat_all(), "heartbeat")       an mqlab error becomes a note, others are raised
     told(ports, "queue listener", call)                          a learner's callback: any error becomes a note
+    told_each(ports, "send hook", hooks, "send_message_before", context)
 
 Left out: nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mqlab.client.listener import learners_traceback
@@ -28,6 +29,12 @@ def background(ports: Ports, promise: Promise[Any], what: str) -> None:
         ports.note("background.failed", what=what, error=error.text)
 
     promise.then(None, failed)
+
+
+def told_each(ports: Ports, what: str, hooks: Iterable[Any], verb: str, context: object) -> None:
+    """Call ``hook.verb(context)`` of each hook, in order; what one raises keeps none of the others from being told."""
+    for hook in hooks:
+        told(ports, what, lambda hook=hook: getattr(hook, verb)(context))  # type: ignore[misc]
 
 
 def told(ports: Ports, what: str, call: Callable[[], object]) -> None:

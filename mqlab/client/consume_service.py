@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mqlab.client.background import told_each
 from mqlab.client.listener import ListenerCall, ListenerContext, learners_traceback
 from mqlab.client.pull_api import message_note
 from mqlab.ports import Deadline, Pool
@@ -101,8 +102,7 @@ class ListenerRunner:
         hook_context = None
         if self._consumer.consume_hooks:
             hook_context = ConsumeHookContext(self._consumer.group, messages, queue, now_ms)
-            for hook in self._consumer.consume_hooks:
-                hook.consume_message_before(hook_context)
+            self._tell_hooks("consume_message_before", hook_context)
         for message in messages:
             message.properties[property_names.CONSUME_START_TIME] = str(now_ms)
         told = {
@@ -132,8 +132,7 @@ class ListenerRunner:
             call.hook_context.return_type = call.hook_context.props["ConsumeContextType"] = kind
             call.hook_context.status = status
             call.hook_context.success = status != self._on_error
-            for hook in self._consumer.consume_hooks:
-                hook.consume_message_after(call.hook_context)
+            self._tell_hooks("consume_message_after", call.hook_context)
         return ListenerOutcome(status, took_ms)
 
     @flow
@@ -181,6 +180,9 @@ class ListenerRunner:
     def discarded(self, call: ListenerCallUnderWay) -> None:
         """The queue was dropped while the listener ran: what it said counts for nothing."""
         self._ports.note("result.discarded", **call.told)
+
+    def _tell_hooks(self, verb: str, context: ConsumeHookContext) -> None:
+        told_each(self._ports, "consume message hook", self._consumer.consume_hooks, verb, context)
 
     def _return_type(self, status: str, took_ms: int) -> str:
         if took_ms >= self._consumer.config.consume_timeout:

@@ -213,7 +213,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
             return []
         batch.assigned.consume_offset = batch.process_queue.remove_message(batch.messages)
         if self.consume_hooks:
-            tell_polled(self.consume_hooks, self.group, batch, clock.now_ms())
+            tell_polled(self.ports, self.consume_hooks, self.group, batch)
         batch.process_queue.last_consume_timestamp = clock.now_ms()
         note_polled(self.ports, self.group, batch.assigned.queue, batch.messages)
         self._retry_parked()

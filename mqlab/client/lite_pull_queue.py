@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
-from mqlab.client.background import background
+from mqlab.client.background import background, told_each
 from mqlab.client.broker_calls import PullAnswer, PullCall
 from mqlab.client.consume_service import RETURN_SUCCESS, ConsumeHook, ConsumeHookContext
 from mqlab.client.process_queue import ProcessQueue
 from mqlab.client.pull_api import note_pulled
 from mqlab.errors import BrokerError, MqlabError
-from mqlab.ports import Clock, next_on_grid
+from mqlab.ports import Clock, Ports, next_on_grid
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire import sys_flag
 from mqlab.wire.codes import ResponseCode
@@ -117,14 +117,12 @@ class PulledCache:
         return f"<PulledCache {len(self._batches)} batches, {self.message_count} messages>"
 
 
-def tell_polled(hooks: Sequence[ConsumeHook], group: str, batch: PolledBatch, now_ms: int) -> None:
+def tell_polled(ports: Ports, hooks: Sequence[ConsumeHook], group: str, batch: PolledBatch) -> None:
     """Tell hooks of a batch that a poll hands out: it counts as consumed, in no time."""
-    context = ConsumeHookContext(group, batch.messages, batch.assigned.queue, now_ms)
-    for hook in hooks:
-        hook.consume_message_before(context)
+    context = ConsumeHookContext(group, batch.messages, batch.assigned.queue, ports.clock.now_ms())
+    told_each(ports, "consume message hook", hooks, "consume_message_before", context)
     context.status, context.success, context.return_type = statuses.CONSUME_SUCCESS, True, RETURN_SUCCESS
-    for hook in hooks:
-        hook.consume_message_after(context)
+    told_each(ports, "consume message hook", hooks, "consume_message_after", context)
 
 
 class PullTask:

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from mqlab.client import statuses
 from mqlab.client.back_pressure import BackPressure
+from mqlab.client.background import told_each
 from mqlab.client.broker_calls import send_result_of
 from mqlab.client.fault_detector import FaultDetector
 from mqlab.client.fault_strategy import FaultStrategy, LatencyFaultStrategy, checked_strategy
@@ -252,8 +253,7 @@ class Sender:
         started_ms = clock.now_ms()
         request = request_for(outgoing, queue, self.group, self.config, started_ms)
         context = SendHookContext(self.group, outgoing.message, queue, address, started_ms, outgoing.is_batch)
-        for hook in self.hooks:
-            hook.send_message_before(context)
+        told_each(self.client.ports, "send message hook", self.hooks, "send_message_before", context)
         try:
             if mode == ONEWAY:
                 self.client.calls.send_oneway(address, request)
@@ -269,8 +269,7 @@ class Sender:
                 reachable=mode == ASYNC or self._is_reachable_after(context.error),
             )  # fmt: skip
         self._note(outgoing, queue, mode, context)
-        for hook in self.hooks:
-            hook.send_message_after(context)
+        told_each(self.client.ports, "send message hook", self.hooks, "send_message_after", context)
         if context.error is not None:
             raise context.error
         return context.send_result

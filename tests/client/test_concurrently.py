@@ -347,6 +347,33 @@ def test_shutdown_waits_for_running_listeners_when_asked(world: World) -> None:
     assert world.broker.offset_table.query("billing", "orders", 0) == 1
 
 
+def test_a_hook_that_raises_disturbs_nobody(world: World) -> None:
+    class Broken:
+        def consume_message_before(self, context: Any) -> None:
+            raise ValueError("крючок")  # and it has no consume_message_after
+
+    seen: list[str] = []
+
+    class Whole:
+        def consume_message_before(self, context: Any) -> None:
+            seen.append("before")
+
+        def consume_message_after(self, context: Any) -> None:
+            seen.append(context.status)
+
+    world.create_topic("orders", 1)
+    consumer = world.consumer(listener=Recorder(world), start=False)
+    for hook in (Broken(), Whole()):
+        consumer.register_consume_message_hook(hook)
+    consumer.start()
+    world.run_for(2_000)
+    send(world.producer(), "orders", "a")
+    world.run_for(100)
+    assert seen == ["before", "CONSUME_SUCCESS"]
+    raised, missing = world.notes("callback.failed")
+    assert "ValueError: крючок" in raised["error"] and "consume_message_after" in missing["error"]
+
+
 def test_hooks_see_each_call(world: World) -> None:
     seen: list[tuple[str, str, bool]] = []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mqlab.client.queue_selection import SelectByRandom, select_by_hash
@@ -270,6 +272,32 @@ def test_a_learners_own_strategy_takes_its_place() -> None:
     producer = ScriptedWorld().producer(mq_fault_strategy=mine)
     assert {producer.send(message()).message_queue.broker_name for _ in range(6)} == {"broker-b"}
     assert len(mine.told) == 6
+
+
+def test_hooks_see_each_attempt_and_one_that_raises_disturbs_nobody() -> None:
+    seen: list[str] = []
+
+    class Hook:
+        def send_message_before(self, context: Any) -> None:
+            seen.append(f"before {context.queue.broker_name}")
+
+        def send_message_after(self, context: Any) -> None:
+            seen.append("error" if context.error else context.send_result.send_status)
+
+    class Broken:
+        def send_message_before(self, context: Any) -> None:
+            raise ValueError("крючок")
+
+        send_message_after = send_message_before
+
+    scripted = ScriptedWorld(["broker-a"])
+    scripted.brokers["broker-a"].script = [1, 0]
+    producer = scripted.producer()
+    for hook in (Broken(), Hook()):
+        producer.register_send_message_hook(hook)  # type: ignore[arg-type]
+    assert producer.send(message()).send_status == "SEND_OK"
+    assert seen == ["before broker-a", "error", "before broker-a", "SEND_OK"]
+    assert len(scripted.sim.journal.changes("callback.failed")) == 4
 
 
 # what a frame says ------------------------------------------------------------
