@@ -31,10 +31,12 @@ def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     ran_to_its_end(page, exercises=6)
 
     wrong = "def give_back(message, group, limit, level):\n    return 'SCHEDULE_TOPIC_XXXX', level, 1, {}"
-    told = read_error(write_and_check(page, "lab07.rewrite", wrong), "✗ lab07.rewrite: A message waits in queue level - 1")
+    check = write_and_check(page, "lab07.rewrite", wrong)
+    told = read_error(check, "✗ lab07.rewrite: A message waits in queue level - 1")
     assert any(line.split() == ["expected", "17"] for line in told) and told[-1] == '  hint("lab07.rewrite") helps.'
 
-    check = write_and_check(page, "lab07.stuck", "def pay(messages, context):\n    print('платёж')\n    while True: pass")
+    endless = "def pay(messages, context):\n    print('платёж')\n    while True: pass"
+    check = write_and_check(page, "lab07.stuck", endless)
     check.get_by_text("платёж").wait_for()
     page.keyboard.press("Escape")
     for _ in range(2):  # a listener that loops is left at the second interrupt
