@@ -385,3 +385,29 @@ def test_3_8_offsets_of_queues_that_are_not_its_own_are_never_persisted() -> Non
     assert puller.send_message_back(message, 1) is True
     lab.run_for("3s")
     assert lab.broker().store.max_offset("%RETRY%audit", 0) == 1
+
+
+def test_3_8_a_scheduled_task_that_dies_goes_on_behind_its_last_commit() -> None:
+    lab = orders(40, queues=1)
+    seen: list[int] = []
+
+    def task(queue: MessageQueue, context: Any) -> None:
+        consumer = context.pull_consumer
+        result = consumer.pull(queue, "*", max(consumer.fetch_consume_offset(queue), 0), max_nums=10)
+        for message in result.msg_found_list:
+            context.sleep("300ms")
+            seen.append(message.queue_offset)
+        consumer.update_consume_offset(queue, result.next_begin_offset)
+        context.pull_next_delay_time_millis = 0 if result.msg_found_list else "1s"
+
+    service = lab.pull_consumer_schedule_service("audit")
+    service.register_pull_task_callback("orders", task)
+    service.start()
+    lab.run_until(lambda: len(seen) == 34)  # 20 are committed by the timer of the tenth second, or 30
+    committed = row(lab, "audit").consumer_offset
+    lab.kill(service)
+    lab.start(service)
+    lab.run_until(lambda: seen[-1] == 39)
+    assert committed in (20, 30) and seen == [*range(34), *range(committed, 40)]
+    lab.run_for("11s")
+    assert row(lab, "audit").consumer_offset == 40
