@@ -106,6 +106,20 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
         """Have ``listener(messages, context)`` called queue by queue, in order, one thread per queue at a time."""
         self._listener, self.is_orderly = listener, True
 
+    def fetch_subscribe_message_queues(self, topic: str) -> list[MessageQueue]:
+        """All readable queues of a subscribed topic. ClientError when its route is not known."""
+        self.must_run()
+        return self.client.call(lambda: self._fetch_queues(topic))
+
+    @flow
+    def _fetch_queues(self, topic: str) -> Flow[list[MessageQueue]]:
+        if topic not in self.rebalance.topic_subscribe_info:
+            yield self.client.update_route(topic)
+        queues = self.rebalance.topic_subscribe_info.get(topic)
+        if queues is None:
+            raise ClientError(f"The topic[{topic}] not exist", hint="is it subscribed, and does it exist?")
+        return list(queues)
+
     def set_message_queue_listener(self, listener: QueueListener) -> None:
         """Have ``listener(topic, all_queues, my_queues)`` called when the allocation of a topic changed."""
         self._queue_listener = listener
@@ -248,6 +262,14 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
             self.pull_threshold_size_for_queue = max(1, self.config.pull_threshold_size_for_topic // owned)
 
     # failed messages ---------------------------------------------------------------------------------------------
+
+    def send_message_back(self, message: MessageExt, delay_level: int = 0) -> bool:
+        """Have a message delivered again later although its listener will say success; True when it is stored.
+
+        ``delay_level``: 0 the broker decides, -1 straight to the dead letters, above 0 that level.
+        """
+        self.must_run()
+        return self.client.call(lambda: self.send_message_back_async(message, delay_level, message.message_queue))
 
     def send_message_back_async(self, message: MessageExt, delay_level: int, queue: MessageQueue) -> Promise[bool]:
         """Give a failed message to its broker to be delivered later; True when it is stored again."""

@@ -347,6 +347,29 @@ def test_shutdown_waits_for_running_listeners_when_asked(world: World) -> None:
     assert world.broker.offset_table.query("billing", "orders", 0) == 1
 
 
+def test_a_listener_may_send_a_message_back_itself(world: World) -> None:
+    world.create_topic("orders", 2)
+    seen: list[tuple[int, bool | None]] = []
+
+    def listener(messages: Any, context: Any) -> str:
+        (message,) = messages
+        back = consumer.send_message_back(message, 1) if message.reconsume_times == 0 else None
+        seen.append((message.reconsume_times, back))
+        return "CONSUME_SUCCESS"
+
+    consumer = world.consumer(listener=listener)
+    assert len(consumer.fetch_subscribe_message_queues("orders")) == 2
+    with pytest.raises(ClientError, match="not exist"):
+        consumer.fetch_subscribe_message_queues("payments")
+    world.run_for(30_000)
+    send(world.producer(), "orders", "ещё раз")
+    world.run_for(3_000)
+    assert seen == [(0, True), (1, None)]
+    consumer.shutdown()
+    with pytest.raises(ClientError, match="not OK"):
+        consumer.fetch_subscribe_message_queues("orders")
+
+
 def test_a_hook_that_raises_disturbs_nobody(world: World) -> None:
     class Broken:
         def consume_message_before(self, context: Any) -> None:
