@@ -5,14 +5,15 @@ Mirrors: the DLQ page of RocketMQ Dashboard. Lab 07 sends them again.
     %DLQ%billing  ──resend──▶  %RETRY%billing   a new message with the same unique id, tried from the start (0 retries)
 
 The dead letter itself stays where it is until its log file goes, so a message that died again has two: its unique id
-(or nothing, for all) means the newest of them, an offset id means that one copy. Dashboard hands a letter to one online
-member instead (consume_message_directly), which leaves no trace when it fails; the retry topic works offline, too.
+(or nothing, for all) means the newest of them, an offset id means that one copy. All messages of a batch show the
+batch's unique id: it means each of them. Dashboard hands a letter to one online member instead
+(consume_message_directly), which leaves no trace when it fails; the retry topic works offline, too.
 Left out: exporting to a spreadsheet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqlab.admin.answers import Rows
@@ -56,19 +57,19 @@ class DeadLetterVerbs(MessageVerbs, GroupVerbs):
     ) -> Rows[Resent]:
         """Give dead letters back to their group, each message once: one, some (a list) or all (nothing), oldest first.
 
-        A letter is a message of query_dlq, its offset id (that copy) or its unique id (the newest copy, when the
-        message died more than once). UsageError, with nothing sent, when one is not among the group's.
+        A letter is a message of query_dlq, its offset id (that copy) or its unique id (the newest copy of each message
+        of that id). UsageError, with nothing sent, when one is not among the group's.
         """
         dead = self.query_dlq(group)
-        newest = {message.msg_id: message for message in dead}
+        newest = list({_origin(letter): letter for letter in dead}.values())
         if letters is None:
-            chosen = {message.offset_msg_id for message in newest.values()}
+            chosen = newest
         else:
             wanted = [letters] if isinstance(letters, str | MessageExt) else letters
-            chosen = {_letter(each, group, dead, newest).offset_msg_id for each in wanted}
+            chosen = [letter for each in wanted for letter in _meant(each, group, dead, newest)]
+        ids = {letter.offset_msg_id for letter in chosen}
         return Rows(
-            [self._resend(group, message) for message in dead if message.offset_msg_id in chosen],
-            f"sent back to {group}",
+            [self._resend(group, letter) for letter in dead if letter.offset_msg_id in ids], f"sent back to {group}"
         )
 
     def _resend(self, group: str, message: MessageExt) -> Resent:
@@ -80,14 +81,20 @@ class DeadLetterVerbs(MessageVerbs, GroupVerbs):
         return Resent(message.msg_id, topic, result.send_status, result.offset_msg_id)
 
 
-def _letter(wanted: MessageExt | str, group: str, dead: Rows[MessageExt], newest: dict[str, MessageExt]) -> MessageExt:
-    """The one dead letter that is meant."""
+def _origin(letter: MessageExt) -> tuple[str, str, bytes]:
+    """What all letters of one message have in common."""
+    return letter.msg_id, letter.properties.get(p.ORIGIN_MESSAGE_ID, letter.offset_msg_id), letter.body
+
+
+def _meant(
+    wanted: MessageExt | str, group: str, dead: Sequence[MessageExt], newest: Sequence[MessageExt]
+) -> list[MessageExt]:
+    """The letters that an id or a message means."""
     letter_id = wanted if isinstance(wanted, str) else wanted.offset_msg_id
-    for message in dead:
-        if message.offset_msg_id == letter_id:
-            return message
-    if letter_id not in newest:
+    found = [letter for letter in dead if letter.offset_msg_id == letter_id]
+    found = found or [letter for letter in newest if letter.msg_id == letter_id]
+    if not found:
         raise UsageError(
             f"no dead letter of {group} has the id {letter_id!r}", hint=f"query_dlq({group!r}) shows {len(dead)}"
         )
-    return newest[letter_id]
+    return found

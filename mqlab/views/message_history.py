@@ -204,11 +204,13 @@ class GroupHistory:
             self._retries.setdefault(queue, {})[offset] = message
 
     def _sent(self, record: StepRecord, values: dict[str, Any]) -> None:
-        if values.get("send_status") == "SEND_OK":
-            message = self._by_place.get((values["message_queue"], values["queue_offset"]))
-            if message is not None:
-                message.acknowledged = True
-                message.add_step(record)
+        message = self._by_place.get((values["message_queue"], values["queue_offset"]))
+        if message is not None:
+            message.acknowledged = message.acknowledged or values["send_status"] == "SEND_OK"
+            message.add_step(record)
+        elif values["send_status"] is None:  # no answer: what it stored, if anything, is told by the id
+            for copy in self._by_id.get(values["msg_id"], [])[-1:]:
+                copy.add_step(record)
 
     # reading -------------------------------------------------------------------------------------------------------
 

@@ -254,6 +254,8 @@ def _change(record: StepRecord, kind: str, values: Mapping[str, Any]) -> Moment:
     known, raw = plain(values), plain(values)
     if kind == "listener.returned" and known.get("status") in ("RECONSUME_LATER", "SUSPEND_CURRENT_QUEUE_A_MOMENT"):
         look = "trouble"
+    if kind == "message.sent" and values.get("send_status") is None:
+        look, sentence = ("trouble", "not sent: {error}") if values.get("error") else ("other", "sent one way")
     carried = _carried(values)
     if len(carried) == 1:
         raw = plain(carried[0]) | raw

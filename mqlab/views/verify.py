@@ -5,7 +5,7 @@ Mirrors: the checkers of Jepsen and Maelstrom, with the words RocketMQ users hav
     LOST           confirmed past it (or past its last retry), given to a listener, never finished; or the log ended
                    before it after a power cut
     SKIPPED        confirmed past it, no listener ever got it though the group wants it
-    DUPLICATED     finished more than once
+    DUPLICATED     finished more than once, or stored more than once by its producer and each of those finished
     REDELIVERED    given to a listener again after a delivery that did not succeed
     OUT_OF_ORDER   first finished after a later message of its queue
     STUCK          in a listener, or waiting though members are online, for longer than allowed
@@ -158,6 +158,7 @@ def verify(
     messages = [message for message in history.messages if history.concerns(message)]
     judge = _Judge(history, milliseconds(stuck_after))
     found = [anomaly for message in messages for anomaly in judge.of(message)]
+    found += judge.stored_again(messages)
     found += judge.out_of_order(messages)
     dead = sum(message.dead is not None for message in messages)
     return Verdict(group, found, len(messages), dead, history.dropped, list(history.subscriptions))
@@ -232,6 +233,31 @@ class _Judge:
                 yield _anomaly(REDELIVERED, message, after.started, why)
                 return
 
+    def stored_again(self, messages: Sequence[MessageHistory]) -> Iterator[Anomaly]:
+        """A message that its producer sent again, not knowing that it was stored: two entries, one unique id.
+
+        The messages of a batch have one id, too: each is told from the others by its place in the batch.
+        """
+        entries: dict[tuple[str, str, int], list[MessageHistory]] = {}
+        before, number = None, 0
+        for message in messages:
+            number = number + 1 if before is message.stored else 0
+            before = message.stored
+            entries.setdefault((message.msg_id, message.place[0].topic, number), []).append(message)
+        for copies in entries.values():
+            done: dict[str, list[tuple[int, MessageHistory, StepRecord]]] = {}
+            for copy in copies if len(copies) > 1 else ():
+                for reader in self.history.readers(copy):
+                    ended = reader.good[0].ended if reader.good else None
+                    if ended is not None:
+                        done.setdefault(reader.client, []).append((ended.step, copy, ended))
+            for finished in done.values():
+                for _, copy, ended in sorted(finished, key=lambda each: each[0])[1:]:
+                    why = (
+                        f"its producer stored it {len(copies)} times, under one unique id; {len(finished)} are finished"
+                    )
+                    yield _anomaly(DUPLICATED, copy, ended, why, [step for each in copies for step in each.steps])
+
     def out_of_order(self, messages: Sequence[MessageHistory]) -> Iterator[Anomaly]:
         """A message that was first finished after a later one of its queue was."""
         queues: dict[tuple[MessageQueue, str], list[tuple[int, StepRecord, MessageHistory]]] = {}
@@ -270,8 +296,11 @@ class _Judge:
             yield _anomaly(STUCK, message, message.stored, f"waits for {in_ms} ms though members are online")
 
 
-def _anomaly(kind: str, message: MessageHistory, at: StepRecord, why: str) -> Anomaly:
-    led_to = tuple(record for record in message.steps if record.step <= at.step)
+def _anomaly(
+    kind: str, message: MessageHistory, at: StepRecord, why: str, steps: Iterable[StepRecord] | None = None
+) -> Anomaly:
+    before = {record.step: record for record in (message.steps if steps is None else steps) if record.step <= at.step}
+    led_to = tuple(before[step] for step in sorted(before))
     if at not in led_to:
         led_to = (*led_to, at)
     queue, offset = message.place
@@ -287,7 +316,7 @@ def _told(record: StepRecord) -> list[str]:
         where = f" {queue.topic} {queue.broker_name} {queue.queue_id}" if isinstance(queue, MessageQueue) else ""
         if not where and "topic" in values and "queue_id" in values:
             where = f" {values['topic']} {values['queue_id']}"
-        offset = f" {values['queue_offset']}" if "queue_offset" in values else ""
-        status = values.get("status") or values.get("send_status") or ""
+        offset = f" {values['queue_offset']}" if values.get("queue_offset") is not None else ""
+        status = values.get("status") or values.get("send_status") or values.get("error") or ""
         said.append(" ".join(f"{change.kind}{where}{offset} {status}".split()))
     return said or [record.kind]

@@ -218,6 +218,25 @@ def test_one_some_and_all_dead_letters_are_exactly_those() -> None:
     assert len(lab.run_for("5s").deliveries("billing")) == before
 
 
+def test_dead_letters_of_a_batch_are_as_many_as_its_messages() -> None:
+    lab = Lab(seed=1)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.push_consumer("billing", max_reconsume_times=0, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.subscribe("orders")
+    consumer.on_messages(lambda messages, _: RECONSUME_LATER)
+    consumer.start()
+    lab.producer("shop").send_batch([Message("orders", "订单".encode(), keys=f"order-{n}") for n in range(3)])
+    lab.run_for("5s")
+    admin = lab.admin
+    letters = admin.query_dlq("billing")
+    assert len(letters) == 3 and len({letter.msg_id for letter in letters}) == 1, "they show the batch's id"
+    for asked, count in ((letters[1], 1), (letters[0].msg_id, 3), (None, 3)):
+        assert len(admin.resend_dlq("billing", asked)) == count
+        lab.run_for("5s")
+    again = [letter.keys for letter in admin.query_dlq("billing")[3:]]
+    assert again == ["order-1", *(["order-0", "order-2", "order-1"] * 2)]
+
+
 def test_a_message_is_consumed_directly() -> None:
     lab, results = world()
     answer = lab.admin.consume_message_directly("billing", "10.0.0.5@billing-1", "orders", results[3].offset_msg_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_a_store_is_recovered_read_and_written_to_without_a_change_of_its_files(
         assert [message.body.decode().split(" x")[0] for message in found] == [f"{TEXT} {n}" for n in range(kept)]
         lab.kill("broker-a")
         with pytest.raises(UsageError, match="borrowed"):
-            lab.handles["broker-a"].files.power_cut()
+            cast(BorrowedFiles, lab.handles["broker-a"].files).power_cut()
     assert content(store) == before
 
 

@@ -321,6 +321,20 @@ def test_a_bounded_journal_is_judged_from_where_it_begins_and_says_so() -> None:
     assert alone.counts() == {"REDELIVERED": 1, "OUT_OF_ORDER": 1}
 
 
+def test_what_a_producer_stored_more_than_once_is_duplicated() -> None:
+    lab = one_queue(broker={"broker_role": "SYNC_MASTER", "in_sync_replicas": 2}, client={"enable_trace": False})
+    billing(lab)
+    lab.producer("shop", send_msg_timeout="9s", retry_another_broker_when_not_store_ok=True)
+    (order,) = orders(lab, 1)  # stored, no second copy in 3 s: sent again, stored again …
+    lab.run_for("30s")
+    verdict = lab.verify("billing")
+    assert [row.status for row in lab.deliveries("billing")] == [CONSUME_SUCCESS] * 3
+    assert verdict.counts() == {"DUPLICATED": 2} and told(lab, "DUPLICATED") == [order] * 2
+    assert verdict.first is not None and "stored it 3 times, under one unique id" in verdict.first.why
+    assert "FLUSH_SLAVE_TIMEOUT" in verdict.first.steps().text() and "None" not in verdict.first.steps().text()
+    assert "None" not in lab.timeline(order).text() and "not sent: " in lab.timeline(order).text()
+
+
 def test_a_program_that_polls_gets_some_again_when_it_dies_before_its_commit() -> None:
     lab = one_queue(client={"enable_trace": False})
     ids = orders(lab, 12)
