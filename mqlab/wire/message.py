@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.wire import property_names as p
+from mqlab.wire.command import java_text
 from mqlab.wire.compression import decompressed_body
 from mqlab.wire.host import Host
 from mqlab.wire.ids import offset_msg_id
@@ -52,7 +53,9 @@ class MessageQueue:
 
 
 class Message:
-    """What a producer sends. Raises UsageError for a body that is no bytes. Mirrors Message.
+    """What a producer sends. Raises UsageError for a body that is no bytes and properties that cannot travel.
+
+    Numbers and truth values of ``properties`` become text. Mirrors Message.
 
     >>> m = Message("orders", "заказ".encode(), tags="paid", keys=["order-1", "ev-2"], delay_time_level=3)
     >>> m.tags, m.keys, m.delay_time_level, m.properties
@@ -78,11 +81,11 @@ class Message:
         self.topic = topic
         self.body = bytes(body)
         self.flag = flag
-        self.properties: dict[str, str] = dict(properties or {})
+        self.properties: dict[str, str] = _sendable(properties) if properties else {}
         if tags:
             self.tags = tags
         if keys:
-            self.keys = keys if isinstance(keys, str) else p.KEY_SEPARATOR.join(keys)
+            self.keys = _joined(keys)
         if delay_time_level:
             self.delay_time_level = delay_time_level
         self.wait_store_msg_ok = wait_store_msg_ok
@@ -94,6 +97,8 @@ class Message:
 
     @tags.setter
     def tags(self, tags: str) -> None:
+        if not isinstance(tags, str):
+            raise UsageError(f"tags is a text, not {tags!r}", hint="a message has one tag")
         self.properties[p.TAGS] = tags
 
     @property
@@ -137,6 +142,31 @@ class Message:
         tags = f" tags={self.tags!r}" if self.tags else ""
         keys = f" keys={self.keys!r}" if self.keys else ""
         return f"<{type(self).__name__} {self.topic}{tags}{keys} body={len(self.body)} B>"
+
+
+def _sendable(properties: Mapping[str, object]) -> dict[str, str]:
+    """A program's own properties as text; a blank one, or one with a separator in it, would be lost on the way."""
+    texts = {}
+    for name, value in properties.items():
+        text = java_text(value) if isinstance(value, bool | int | float) else value
+        if not (isinstance(name, str) and name.strip() and isinstance(text, str) and text.strip()):
+            raise UsageError(
+                f"property {name!r}: {value!r} cannot be sent",
+                hint="the name or value of a property cannot be null or blank",
+            )
+        if p.NAME_VALUE_SEPARATOR in name or p.PROPERTY_SEPARATOR in name + text:
+            raise UsageError(f"property {name!r}: {value!r} holds a byte 1 or 2, which separate properties")
+        texts[name] = text
+    return texts
+
+
+def _joined(keys: str | Iterable[str]) -> str:
+    if isinstance(keys, str):
+        return keys
+    listed = list(keys) if isinstance(keys, Iterable) else [keys]
+    if not all(isinstance(key, str) for key in listed):
+        raise UsageError(f"keys are a text or several, not {keys!r}", hint='keys="order-1 ev-2", keys=["order-1"]')
+    return p.KEY_SEPARATOR.join(listed)
 
 
 class MessageExt(Message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -281,8 +282,11 @@ def test_the_safer_timer_is_exact_and_acks(world: World) -> None:
     assert len(world.notes("message.timed_out")) == 1
 
 
-def test_the_safer_timer_gives_up_when_broadcasting(world: World) -> None:
-    consumer = settled(world, Recorder(world, takes="10m"), message_timeout="30s", message_model="BROADCASTING")
+def test_the_safer_timer_gives_up_when_broadcasting(world: World, tmp_path: Path) -> None:
+    consumer = settled(
+        world, Recorder(world, takes="10m"), message_timeout="30s", message_model="BROADCASTING",
+        local_offset_store_dir=str(tmp_path),
+    )  # fmt: skip
     send(world.producer(), "orders", "зависло")
     world.run_for(30_100)
     assert world.requests(BACK) == []  # nobody reads %RETRY% of a broadcasting group

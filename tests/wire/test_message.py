@@ -44,13 +44,41 @@ def test_views_on_the_properties():
 
 @pytest.mark.parametrize(("text", "level"), [("", 0), ("x", 0), ("--5", 0), ("-1", -1), ("18", 18), ("1.5", 0)])
 def test_a_delay_level_that_is_no_number_is_none(text, level):
-    assert Message("t", b"", properties={"DELAY": text}).delay_time_level == level
+    sent = Message("t", b"")
+    sent.properties["DELAY"] = text
+    assert sent.delay_time_level == level
 
 
 def test_properties_given_are_not_changed():
     given_properties = {"TAGS": "a"}
     Message("t", b"", "b", properties=given_properties)
     assert given_properties == {"TAGS": "a"}
+
+
+def test_numbers_and_truth_values_travel_as_javas_text():
+    own = Message("t", b"", properties={"amount": 5, "price": 1.5, "vip": True, "город": "北京 🏙"}).properties
+    assert {name: own[name] for name in ("amount", "price", "vip", "город")} == {
+        "amount": "5", "price": "1.5", "vip": "true", "город": "北京 🏙",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [{"a": None}, {"a": ""}, {"a": "  "}, {"": "x"}, {5: "x"}, {None: "x"}, {"a": ["x"]}])
+def test_a_property_that_would_vanish_is_refused(wrong):
+    with pytest.raises(UsageError, match="cannot be sent"):
+        Message("t", b"", properties=wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"a\x01b": "x"}, {"a\x02": "x"}, {"a": "x\x02y"}])
+def test_separators_in_a_property_are_refused(wrong):
+    with pytest.raises(UsageError, match="separate properties"):
+        Message("t", b"", properties=wrong)
+
+
+@pytest.mark.parametrize(("wrong", "word"), [({"tags": 5}, "tags is a text"), ({"keys": 5}, "keys are a text"),
+                                             ({"keys": ["a", 7]}, "keys are a text")])  # fmt: skip
+def test_tags_and_keys_are_text(wrong, word):
+    with pytest.raises(UsageError, match=word):
+        Message("t", b"", **wrong)
 
 
 def test_a_body_is_bytes():
