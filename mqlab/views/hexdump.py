@@ -152,7 +152,7 @@ def field_value(name: str, value: Any) -> str:
     return shown_value(name, value)
 
 
-_TABLE_STYLES = {"value": "min-width:160px;max-width:260px;overflow-wrap:anywhere", "meaning": "min-width:180px"}
+_TABLE_STYLES = {"value": "min-width:120px;max-width:260px;overflow-wrap:anywhere", "meaning": "min-width:140px"}
 
 
 def _letter(byte: int) -> str:

@@ -302,9 +302,13 @@ lab = play(night, seed=7)
 show_queue(lab, "orders")
 
 # %%
-Table([*lab.progress("billing"), *lab.progress("audit")])
+names = ["topic", "client", "broker_offset", "consumer_offset", "lag"]
+Table([*lab.progress("billing"), *lab.progress("audit")], columns=names)
 
 # %% [markdown]
+# `broker_offset` is the number that the next message of the queue will get, `consumer_offset` the next one that the group
+# reads. Between them lie the messages that the group has not read: the **lag** (消费堆积).
+#
 # The rows of `%RETRY%billing` and `%RETRY%audit` are the groups' own **retry topics** (重试队列), where a message goes
 # when a listener fails. Lab 07 is about them; today nothing fails.
 #
@@ -392,10 +396,13 @@ check("lab00.find")
 # and one group. Each row is a dictionary; what the journal wrote down is under `"values"`.
 
 # %%
+from pprint import pprint
+
 rows = lab.timeline().table().to_dicts()
 for kind in ("message.stored", "listener.started", "offset.committed"):
     row = next(row for row in rows if row["kind"] == kind)
-    print({name: row[name] for name in ("now_ms", "node", "kind", "values")}, "\n")
+    names = ("now_ms", "node", "kind", "values")
+    pprint({name: row[name] for name in names}, sort_dicts=False)
 
 
 # %%

@@ -24,8 +24,8 @@
 # - A cell that begins with `# exercise:` is yours. Write the function, run the cell, then the `check(...)` under it. It
 #   says "not started", or which rule your answer breaks and where that shows first, or that it passes.
 # - `hint("lab00.find")` gives the first of three hints, and when run again the next.
-# - A run is a **story** with a seed: the same story and seed give the same world again, to the byte. So try things. Nothing
-#   that you do in one cell can spoil another.
+# - A run is a **story** with a seed: the same story and seed give the same world again, to the byte. So try things: whatever
+#   you do to a world, run the cell with its `play` again, and it is as it was.
 # - To begin again from nothing: *Kernel > Restart Kernel and Run All Cells*.
 #
 # Something does not work? Open a terminal (*File > New > Terminal*) and run `mqlab doctor`: it says what is there, what is

@@ -20,7 +20,7 @@
 # | **proxy** and gRPC clients | a stateless server between new clients and brokers, which speaks POP for them | clients talk to brokers in the remoting protocol |
 # | **request-reply** | a producer sends and waits for another program's answer, which travels as a message | codes 324 to 326 are not known; two topics do the same and show how |
 # | **recall** | a delayed message is taken back before its time | not known; it rests on the timer wheel |
-# | **back pressure**, automatic batches | a producer limits its own asynchronous sends, or collects small ones | off in RocketMQ by default; `send` sends at once |
+# | **automatic batches** | a producer collects small messages and sends them as one request | off in RocketMQ by default; `send` sends at once |
 # | **class filters** | Java code uploaded to a filter server | tags and SQL92; RocketMQ itself has abandoned it |
 
 # %% [markdown]
