@@ -98,6 +98,7 @@ class SendBack:
             "group": group,
             "topic": copy.topic,
             "msg_id": named.get(p.UNIQ_KEY),
+            "origin_msg_id": named.get(p.ORIGIN_MESSAGE_ID),
             "reconsume_times": copy.reconsume_times,
         }
         if dead:

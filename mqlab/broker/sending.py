@@ -249,8 +249,9 @@ class Sending:
         named[p.DELAY] = "-1"
         made = self._broker.topics.create_on_send_back(names.dlq_topic(group), DLQ_QUEUES)
         self._broker.ports.note(
-            "message.dead", group=group, topic=made.topic_name, msg_id=named.get(p.UNIQ_KEY), by="resend"
-        )
+            "message.dead", group=group, topic=made.topic_name, msg_id=named.get(p.UNIQ_KEY),
+            origin_msg_id=named.get(p.ORIGIN_MESSAGE_ID), by="resend",
+        )  # fmt: skip
         return made.topic_name
 
     # -- a batch

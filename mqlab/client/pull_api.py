@@ -122,8 +122,9 @@ def note_polled(ports: Ports, group: str, queue: MessageQueue, messages: Sequenc
 
 
 def message_note(message: MessageExt, queue: MessageQueue) -> dict[str, object]:
-    """What the journal keeps of one message that a consumer touched."""
-    return {
+    """What the journal keeps of one message that a consumer touched; of a retry also the original's offset id."""
+    origin = message.properties.get(property_names.ORIGIN_MESSAGE_ID)
+    noted: dict[str, object] = {
         "msg_id": message.msg_id,
         "offset_msg_id": message.offset_msg_id,
         "topic": message.topic,
@@ -133,3 +134,4 @@ def message_note(message: MessageExt, queue: MessageQueue) -> dict[str, object]:
         "physical_offset": message.physical_offset,
         "reconsume_times": message.reconsume_times,
     }
+    return noted if origin is None else {**noted, "origin_msg_id": origin}

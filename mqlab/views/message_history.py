@@ -118,6 +118,7 @@ class GroupHistory:
         self.last: StepRecord | None = None
         self._properties_of_id: dict[str, Mapping[str, str]] = {}  # delayed messages come to their topic without them
         self._by_id: dict[str, list[MessageHistory]] = {}
+        self._by_offset_id: dict[str, MessageHistory] = {}  # messages of a batch have one unique id
         self._by_place: dict[Place, MessageHistory] = {}
         self._waiting: dict[MessageQueue, dict[int, MessageHistory]] = {}  # not passed yet, by ascending offset
         self._retries: dict[MessageQueue, dict[int, MessageHistory]] = {}  # copies not passed yet
@@ -199,7 +200,12 @@ class GroupHistory:
         self._by_place[place] = waiting[offset] = message
 
     def _stored_for_retry(self, record: StepRecord, queue: MessageQueue, offset: int, msg_id: str) -> None:
-        for message in self._by_id.get(msg_id, [])[:1]:
+        copies = self._by_id.get(msg_id, [])
+        waiting = [
+            each for each in copies if each.sent_back and (not each.retry or each.retry.step < each.sent_back.step)
+        ]
+        waiting.sort(key=lambda each: each.sent_back.step if each.sent_back else 0)
+        for message in (waiting or copies)[:1]:  # of a batch: the one that waits longest
             message.retry, message.retry_passed = record, None
             self._retries.setdefault(queue, {})[offset] = message
 
@@ -227,15 +233,22 @@ class GroupHistory:
                 message.add_step(record)
 
     def _find(self, note: Mapping[str, Any]) -> MessageHistory | None:
-        """The message a note speaks of: by its place, for a retry by its id."""
+        """The message a note speaks of: by its place, for a retry by its first life's offset id, or by its id."""
         message = self._by_place.get((note["message_queue"], note["queue_offset"]))
         if message is None:
-            copies = self._by_id.get(note["msg_id"])
+            copies = self._copies(note)
             return copies[0] if copies else None
+        self._by_offset_id[note["offset_msg_id"]] = message
         if message.msg_id != note["msg_id"] and message.msg_id not in note["msg_id"]:
             message.msg_id = note["msg_id"]  # one of a batch: its id is known now
             self._by_id.setdefault(message.msg_id, []).append(message)
         return message
+
+    def _copies(self, values: Mapping[str, Any]) -> list[MessageHistory]:
+        """The message that a note is about, or all with its unique id when it cannot be told which of them."""
+        place = values.get("message_queue"), values.get("queue_offset")
+        found = self._by_place.get(place) or self._by_offset_id.get(values.get("origin_msg_id") or "")  # type: ignore[arg-type]
+        return [found] if found is not None else self._by_id.get(values.get("msg_id") or "", [])
 
     def _started(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] != self.group:
@@ -269,13 +282,13 @@ class GroupHistory:
 
     def _back(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] == self.group and "delay_level" in values and values.get("error") is None:
-            for message in self._by_id.get(values["msg_id"], []):
+            for message in self._copies(values):
                 message.sent_back = record
                 message.add_step(record)
 
     def _dead(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] == self.group:
-            for message in self._by_id.get(values["msg_id"], []):
+            for message in self._copies(values):
                 message.dead = record
                 message.add_step(record)
 

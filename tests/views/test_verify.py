@@ -297,6 +297,26 @@ def test_messages_of_a_batch_have_their_own_ids_and_tags(tags: str) -> None:
     assert len(lab.deliveries("billing", absences=False)) == (4 if tags == "paid" else 0)
 
 
+def test_one_of_a_batch_that_fails_is_the_one_that_is_redelivered_or_dead() -> None:
+    lab = one_queue(client={"enable_trace": False})
+
+    def listener(messages: Any, context: Any) -> str:
+        (message,) = messages
+        fails = message.keys == "order-3" or (message.keys == "order-1" and not message.reconsume_times)
+        return RECONSUME_LATER if fails else CONSUME_SUCCESS
+
+    billing(lab, listener, max_reconsume_times=1)
+    lab.producer("shop").send_batch([Message("orders", "订单".encode(), keys=f"order-{n}") for n in range(5)])
+    lab.run_for("40s")
+    verdict = lab.verify("billing")
+    assert verdict.messages == 5 and verdict.dead == 1
+    assert [(each.kind, each.queue_offset) for each in verdict.of("REDELIVERED")] == [
+        ("REDELIVERED", 1),
+        ("REDELIVERED", 3),
+    ]
+    assert "DUPLICATED" not in verdict.counts() and "LOST" not in verdict.counts()
+
+
 def test_a_bounded_journal_is_judged_from_where_it_begins_and_says_so() -> None:
     lab = one_queue(journal_limit=400)
     tries: list[str] = []
