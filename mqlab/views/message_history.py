@@ -114,7 +114,8 @@ class GroupHistory:
         self.dropped: int = getattr(journal, "dropped", 0)  # steps of the journal that are not there to be read
         self._finds_out_broadcasting = broadcasting is None
         self.members: dict[tuple[str, str], bool] = {}  # (broker, client) -> online
-        self.ended: dict[str, StepRecord] = {}  # node -> where its last life ended; absent when it lives
+        self.ends: list[StepRecord] = []  # where a node's life ended
+        self.ended: dict[str, StepRecord] = {}  # node -> where its last life ended; absent when none has
         self.last: StepRecord | None = None
         self._properties_of_id: dict[str, Mapping[str, str]] = {}  # delayed messages come to their topic without them
         self._by_id: dict[str, list[MessageHistory]] = {}
@@ -339,6 +340,7 @@ class GroupHistory:
 
     def _node_ended(self, record: StepRecord, values: dict[str, Any]) -> None:
         self.ended[record.node] = record
+        self.ends.append(record)
         for call in [call for call in self._open if call[0] == record.node]:
             for message, _ in self._open.pop(call):  # a new life counts its batches anew
                 message.add_step(record)

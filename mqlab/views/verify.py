@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -35,7 +35,7 @@ from mqlab.views.view import View, folded_text
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.runtime.journal import StepRecord
+    from mqlab.runtime.journal import Change, StepRecord
 
 LOST = "LOST"
 SKIPPED = "SKIPPED"
@@ -66,7 +66,7 @@ class Anomaly:
         rows = [
             {"step": record.step, "now_ms": record.now_ms, "node": record.node, "what": what}
             for record in self.led_to
-            for what in _told(record)
+            for what in _told(record, self)
         ]
         return Table(rows, columns=["step", "now_ms", "node", "what"], title=f"{self.kind} {self.msg_id}: {self.why}")
 
@@ -218,20 +218,23 @@ class _Judge:
 
     def _again(self, message: MessageHistory, deliveries: list[Delivery]) -> Iterator[Anomaly]:
         good = sorted((d for d in deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
+        steps = [*message.steps, *self._ends_after(deliveries)]
         if len(good) > 1 and good[1].ended is not None:
             by = " and ".join(dict.fromkeys(delivery.client for delivery in good))
-            how = (
-                f"taken {len(good)} times by a program that pulls"
-                if good[1].status == POLLED
-                else f"finished {len(good)} times"
-            )
-            yield _anomaly(DUPLICATED, message, good[1].ended, f"{how}, by {by}")
+            polled = good[1].status == POLLED
+            how = f"taken {len(good)} times by a program that pulls" if polled else f"finished {len(good)} times"
+            yield _anomaly(DUPLICATED, message, good[1].ended, f"{how}, by {by}", steps)
         for before, after in pairwise(deliveries):
             if not before.is_good:
                 how = before.status or "did not come back"
                 why = f"given again, {len(deliveries)} times in all: {before.client} {how}"
-                yield _anomaly(REDELIVERED, message, after.started, why)
+                yield _anomaly(REDELIVERED, message, after.started, why, steps)
                 return
+
+    def _ends_after(self, deliveries: list[Delivery]) -> list[StepRecord]:
+        """Where the lives ended that had got a message: what they had not committed was given to somebody again."""
+        began = {delivery.started.node: delivery.started.step for delivery in reversed(deliveries)}
+        return [end for end in self.history.ends if end.step > began.get(end.node, end.step)]
 
     def stored_again(self, messages: Sequence[MessageHistory]) -> Iterator[Anomaly]:
         """A message that its producer sent again, not knowing that it was stored: two entries, one unique id.
@@ -307,16 +310,36 @@ def _anomaly(
     return Anomaly(kind, message.msg_id, queue, offset, at.step, at.now_ms, at.node, why, led_to)
 
 
-def _told(record: StepRecord) -> list[str]:
-    """What a step changed, in a few words each."""
-    said = []
-    for change in record.changes:
-        values = change.values
-        queue = values.get("message_queue") or values.get("queue")
-        where = f" {queue.topic} {queue.broker_name} {queue.queue_id}" if isinstance(queue, MessageQueue) else ""
-        if not where and "topic" in values and "queue_id" in values:
-            where = f" {values['topic']} {values['queue_id']}"
-        offset = f" {values['queue_offset']}" if values.get("queue_offset") is not None else ""
-        status = values.get("status") or values.get("send_status") or values.get("error") or ""
-        said.append(" ".join(f"{change.kind}{where}{offset} {status}".split()))
+def _told(record: StepRecord, anomaly: Anomaly) -> list[str]:
+    """What a step changed that has to do with a message, in a few words each."""
+    said = [_words(change) for change in record.changes if _is_about(change.values, anomaly)]
     return said or [record.kind]
+
+
+def _is_about(values: Mapping[str, Any], anomaly: Anomaly) -> bool:
+    """False for what a step also did to other messages."""
+    notes = values.get("messages")
+    if not isinstance(notes, list):
+        return anomaly.msg_id in (values.get("msg_id") or anomaly.msg_id)
+    return any(
+        note["msg_id"] == anomaly.msg_id
+        and (note["message_queue"] != anomaly.message_queue or note["queue_offset"] == anomaly.queue_offset)
+        for note in notes
+    )
+
+
+def _words(change: Change) -> str:
+    values = change.values
+    queue = values.get("message_queue") or values.get("queue")
+    where = f" {queue.topic} {queue.broker_name} {queue.queue_id}" if isinstance(queue, MessageQueue) else ""
+    if not where and "topic" in values and "queue_id" in values:
+        where = f" {values['topic']} {values['queue_id']}"
+    if "next_offset" in values:
+        offset = f"{values['from_offset']} to {values['next_offset'] - 1}"
+    elif "commit_offset" in values:
+        offset = f"next is {values['commit_offset']}"
+    else:
+        offset = "" if values.get("queue_offset") is None else f"{values['queue_offset']}"
+        offset = f"next is {offset}" if offset and change.kind.startswith("offset.") else offset
+    status = values.get("status") or values.get("send_status") or values.get("error") or ""
+    return " ".join(f"{change.kind}{where} {offset} {status}".split())

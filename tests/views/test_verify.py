@@ -69,7 +69,25 @@ def test_redelivered_and_duplicated_when_killed_before_committing() -> None:
     assert [each.msg_id for each in verdict.of("DUPLICATED")] == ids
     first = verdict.first
     assert first is not None and first.kind == "DUPLICATED" and "finished 2 times, by billing-1" in first.why
-    assert [row.what.split()[0] for row in first.steps()].count("listener.started") == 2
+    told_steps = [row.what for row in first.steps()]
+    assert [step.split()[0] for step in told_steps].count("listener.started") == 2
+    assert "fault.killed" in told_steps, "why it was given again"
+    assert "message.pulled orders broker-a 0 0 to 4" in told_steps
+
+
+def test_what_led_to_an_anomaly_is_told_without_other_messages() -> None:
+    lab = one_queue()
+    one_thread = {"consume_thread_min": 1, "consume_thread_max": 1}
+    billing(lab, lambda _, context: (context.sleep("1s"), CONSUME_SUCCESS)[1], **one_thread)
+    orders(lab, 3)
+    lab.run_for("6s")
+    lab.kill("billing-1")
+    lab.start("billing-1")
+    lab.run_for("30s")
+    second = next(each for each in lab.verify("billing").of("DUPLICATED") if each.queue_offset == 1)
+    told_steps = [row.what for row in second.steps() if row.what.startswith(("listener", "fault"))]
+    once = ["listener.started orders broker-a 0", "listener.returned orders broker-a 0 CONSUME_SUCCESS"]
+    assert told_steps == [*once, "fault.killed", *once]
 
 
 def test_redelivered_after_a_failure_and_out_of_order_with_it() -> None:
