@@ -11,13 +11,12 @@ Left out: groups of POP consumers.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mqlab.admin.answers import Rows, Shown
-from mqlab.admin.topics import TopicVerbs
+from mqlab.admin.topics import TopicVerbs, with_settings
 from mqlab.errors import BrokerError
 from mqlab.wire import names
 from mqlab.wire.bodies import SubscriptionGroupConfig
@@ -112,7 +111,7 @@ class GroupVerbs(TopicVerbs):
                 if error.response_code != ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST:
                     raise
                 before = SubscriptionGroupConfig(group)
-            config = dataclasses.replace(before, **settings)
+            config = with_settings(before, settings)
             self.ask(address, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, config.to_json())
 
     def examine_subscription_group_config(self, group: str, broker: str | None = None) -> SubscriptionGroupConfig:

@@ -11,18 +11,22 @@ Left out: static topics and order configuration by queue.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from mqlab.admin.answers import Rows, Shown
 from mqlab.admin.asking import value_of
 from mqlab.admin.clusters import ClusterVerbs
-from mqlab.errors import BrokerError
+from mqlab.errors import BrokerError, UsageError
 from mqlab.wire import names
-from mqlab.wire.bodies import BrokerData, QueueData, TopicConfig
+from mqlab.wire.bodies import BrokerData, QueueData, SubscriptionGroupConfig, TopicConfig
 from mqlab.wire.body import queue_from_key
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.message import MessageQueue
+
+Config = TypeVar("Config", TopicConfig, SubscriptionGroupConfig)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class TopicVerbs(ClusterVerbs):
         """Change settings of a topic (read_queue_nums, write_queue_nums, perm, order) where it is; others stay."""
         named = [brokers] if isinstance(brokers, str) else brokers
         for broker in named or [name for name, _ in self.brokers_of(topic)]:
-            config = dataclasses.replace(self.examine_topic_config(topic, broker), **settings)  # type: ignore[arg-type]
+            config = with_settings(self.examine_topic_config(topic, broker), settings)
             self._put_topic(config, attributes, broker)
 
     def _put_topic(self, config: TopicConfig, attributes: str, brokers: Sequence[str] | str | None) -> None:
@@ -163,6 +167,17 @@ class TopicVerbs(ClusterVerbs):
             if where is not None:
                 found += [(MessageQueue(topic, data.broker_name, n), where) for n in range(data.read_queue_nums)]
         return found
+
+
+def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
+    """The config (a dataclass) with some fields replaced; UsageError names the nearest one there is."""
+    known = [field.name for field in dataclasses.fields(config)]
+    for name in settings:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise UsageError(f"{type(config).__name__} has no setting {name!r}", hint=hint)
+    return dataclasses.replace(config, **settings)
 
 
 def _kind(topic: str, own_topics: set[str]) -> str:

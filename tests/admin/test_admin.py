@@ -263,6 +263,15 @@ def test_topics_are_made_changed_and_deleted() -> None:
     assert "payments" not in [row.topic for row in admin.fetch_all_topic_list()]
 
 
+def test_settings_with_a_slip_are_named() -> None:
+    admin = world()[0].admin
+    with pytest.raises(UsageError, match="TopicConfig has no setting 'read_queue_num'") as told:
+        admin.update_topic("orders", read_queue_num=3)
+    assert told.value.hint == "did you mean read_queue_nums?"
+    with pytest.raises(UsageError, match="SubscriptionGroupConfig has no setting 'retry_max_time'"):
+        admin.create_and_update_subscription_group_config("billing", retry_max_time=3)
+
+
 def test_write_permission_moves_producers_away() -> None:
     lab, _ = world()
     admin = lab.admin

@@ -77,7 +77,7 @@ def test_redelivered_and_duplicated_when_killed_before_committing() -> None:
 
 def test_what_led_to_an_anomaly_is_told_without_other_messages() -> None:
     lab = one_queue()
-    one_thread = {"consume_thread_min": 1, "consume_thread_max": 1}
+    one_thread: dict[str, Any] = {"consume_thread_min": 1, "consume_thread_max": 1}
     billing(lab, lambda _, context: (context.sleep("1s"), CONSUME_SUCCESS)[1], **one_thread)
     orders(lab, 3)
     lab.run_for("6s")
