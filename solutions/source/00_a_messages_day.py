@@ -30,7 +30,7 @@
 #
 # Five words are enough to begin with. (All others are in the [glossary](glossary.ipynb), in English and Chinese.)
 #
-# | word | 中文 | what it is |
+# | word | Chinese,&nbsp;中&#8288;文 | what it is |
 # |---|---|---|
 # | **broker** | 消息服务器 | the machine that stores messages; ours is `broker-a` |
 # | **name server** | 名称服务 | the machine that knows which broker has which topic |

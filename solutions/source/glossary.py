@@ -11,7 +11,7 @@
 # %% [markdown]
 # ## The machines
 #
-# | term | Chinese (中文) | what it is | in RocketMQ | lab |
+# | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | broker | 消息服务器 | the server that stores messages, answers pulls and remembers how far each group has read | `BrokerController` | [00](00-a-messages-day.ipynb) |
 # | client | 客户端 | the part of a program that talks to name servers and brokers, one for all its producers and consumers | `MQClientInstance` | 02 |
@@ -29,7 +29,7 @@
 # %% [markdown]
 # ## Messages
 #
-# | term | Chinese (中文) | what it is | in RocketMQ | lab |
+# | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | batch | 批量消息 | several messages of one topic sent in one request and stored as one unit each | `MessageBatch` | 02 |
 # | body | 消息体 | the bytes of a message that the broker stores and never looks into | `Message.body` | [00](00-a-messages-day.ipynb) |
@@ -50,7 +50,7 @@
 # %% [markdown]
 # ## Files
 #
-# | term | Chinese (中文) | what it is | in RocketMQ | lab |
+# | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | abort file | 异常退出标记 | a small file that is there while a broker runs; found at a start, it says that the last stop was none | `abort` | [01](01-what-the-broker-writes.ipynb) |
 # | asynchronous flush | 异步刷盘 | `SUCCESS` is answered once the message is in the page cache; the disk has it later | `flushDiskType=ASYNC_FLUSH` | [01](01-what-the-broker-writes.ipynb) |
@@ -79,7 +79,7 @@
 # %% [markdown]
 # ## Reading
 #
-# | term | Chinese (中文) | what it is | in RocketMQ | lab |
+# | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | acknowledgement | 确认 | a listener's `CONSUME_SUCCESS`; it moves the group's offset and deletes nothing | `ConsumeConcurrentlyStatus` | [00](00-a-messages-day.ipynb) |
 # | allocation strategy | 分配策略 | the rule by which the members of a group share a topic's queues, each computing it alone | `AllocateMessageQueueStrategy` | 03 |
@@ -108,7 +108,7 @@
 # %% [markdown]
 # ## Choosing
 #
-# | term | Chinese (中文) | what it is | in RocketMQ | lab |
+# | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | message filtering | 消息过滤 | a consumer names the messages of a topic that it wants, by tag or by an expression | `ExpressionType` | 06 |
 # | SQL filter | SQL92过滤 | an expression over a message's properties that the broker evaluates before it answers a pull | `SqlFilter`, `enablePropertyFilter` | 06 |
@@ -118,7 +118,7 @@
 # %% [markdown]
 # ## Failing
 #
-# | term | Chinese (中文) | what it is | in RocketMQ | lab |
+# | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | consume timeout | 消费超时 | every 15 minutes a consumer gives back what its listener has held for longer than that; the listener runs on | `consumeTimeout` | [07](07-failure-takes-time.ipynb) |
 # | dead letter | 死信 | a message that failed as often as its group allows; it is kept in a topic that no consumer reads by itself | `%DLQ%` + group | [07](07-failure-takes-time.ipynb) |
@@ -134,7 +134,7 @@
 # %% [markdown]
 # ## Later
 #
-# | term | Chinese (中文) | what it is | in RocketMQ | lab |
+# | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | check-back | 事务回查 | the broker asks a producer's group what became of a half message | `CHECK_TRANSACTION_STATE` | 08 |
 # | delay level | 延迟级别 | one of 18 waiting times, from 1 s to 2 h; each has a queue of its own | `messageDelayLevel` | [07](07-failure-takes-time.ipynb) |
@@ -145,7 +145,7 @@
 # %% [markdown]
 # ## Asking in bulk
 #
-# | term | Chinese (中文) | what it is | in RocketMQ | lab |
+# | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | DataFrame | 数据框 | a table in Spark; a store directory read with format `rocketmq` is one, a row a message | | [10](10-spark-reads-the-broker.ipynb) |
 # | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often by one key | | [10](10-spark-reads-the-broker.ipynb) |
@@ -158,7 +158,7 @@
 # %% [markdown]
 # ## Running and looking
 #
-# | term | Chinese (中文) | what it is | in RocketMQ | lab |
+# | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | journal | 事件记录 | everything that happened in a run, step by step, with its cause; timelines and deliveries are read from it | | [00](00-a-messages-day.ipynb) |
 # | kill | 杀进程 | the process ends at once, and what it had written stays with the operating system (`kill -9`) | | [00](00-a-messages-day.ipynb) |
