@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.runtime.absences import absences as absences_of
 from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.kinds import CHANGE_KINDS, PERIODIC_KINDS, STEP_KINDS
-from mqlab.runtime.progress import progress_rows
+from mqlab.runtime.progress import QueueProgress, progress_rows
 
 if TYPE_CHECKING:
     from mqlab.runtime.lab import Lab
@@ -56,10 +56,21 @@ class WhatHappened:
         return Table(rows, columns=columns, title=f"deliveries of {group}", empty=self._no_rows(group))
 
     def progress(self: Lab, group: str) -> Table:  # type: ignore[misc]
-        """A row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp."""
+        """A row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp.
+
+        The title names brokers that are down and cannot be read from a slave either.
+        """
         from mqlab.views import Table
 
-        return Table(progress_rows(self, group), title=f"progress of {group}", empty=self._no_rows(group))
+        rows = progress_rows(self, group)
+        return Table(rows, title=f"progress of {group}{self._not_here(rows)}", empty=self._no_rows(group))
+
+    def _not_here(self: Lab, rows: list[QueueProgress]) -> str:  # type: ignore[misc]
+        """The brokers whose queues are missing, in brackets."""
+        there = [row.broker for row in rows]
+        down = [handle for handle in self.handles.values() if handle.role == "broker" and not handle.is_up]
+        missing = [handle.status for handle in down if handle.name not in there]
+        return f" (not here: {', '.join(missing)})" if missing else ""
 
     def _no_rows(self: Lab, group: str) -> str:  # type: ignore[misc]
         """What an empty table of a group says: nothing yet, or that there is no such group."""
@@ -117,7 +128,8 @@ class WhatHappened:
         """Where a group stands on each queue: smallest, committed, pulled and largest offset as a strip."""
         from mqlab.views.offset_strip import OffsetStrip
 
-        return OffsetStrip(progress_rows(self, group), title=f"offsets of {group}")
+        rows = progress_rows(self, group)
+        return OffsetStrip(rows, title=f"offsets of {group}{self._not_here(rows)}")
 
     def diagram(self: Lab) -> Diagram:  # type: ignore[misc]
         """The nodes and their open connections; a slave says whose it is, its replication link has a name."""

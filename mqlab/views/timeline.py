@@ -241,7 +241,10 @@ class Timeline(Picture):
 
     def _rest(self) -> list[str]:
         more = len(self.moments) - len(self._drawn)
-        return [f"… {more} more moments; .table() has all {len(self.moments)}"] if more else []
+        if not more:
+            return []
+        choice = "a message's id, first_step= or last_step= choose"
+        return [f"… {more} more moments; .table() has all {len(self.moments)}; {choice}"]
 
     def __repr__(self) -> str:
         lanes = ", ".join(self.lanes)

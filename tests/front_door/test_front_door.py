@@ -508,6 +508,16 @@ def test_an_exception_in_a_listener_is_in_the_delivery() -> None:
     assert "mqlab/client" not in row.error and "ValueError" in str(lab.deliveries("billing"))
 
 
+def test_what_cannot_be_seen_is_named() -> None:
+    lab = play(billing_story, seed=7, brokers=2)
+    assert "not here" not in str(lab.progress("billing"))
+    lab.kill("broker-b")
+    assert {row.broker for row in lab.progress("billing")} == {"broker-a"}
+    for shown in (lab.progress("billing"), lab.offset_strip("billing")):
+        assert "(not here: broker-b (killed))" in str(shown)
+    assert "(not here: broker-b (killed))" in lab.offset_strip("billing").html()
+
+
 def test_wrong_questions_are_told_so() -> None:
     lab = play(billing_story, seed=7)
     with pytest.raises(UsageError, match=r"no step or change is called 'mesage\.stored'"):
