@@ -26,6 +26,8 @@
 # - `hint("lab00.find")` gives the first of three hints, and when run again the next.
 # - A run is a **story** with a seed: the same story and seed give the same world again, to the byte. So try things: whatever
 #   you do to a world, run the cell with its `play` again, and it is as it was.
+# - A cell does not end? *Kernel > Interrupt Kernel* stops it, and a `check(...)` then names the line of yours that it was in.
+#   (A listener in a loop without end takes two interrupts.)
 # - To begin again from nothing: *Kernel > Restart Kernel and Run All Cells*.
 #
 # Something does not work? Open a terminal (*File > New > Terminal*) and run `mqlab doctor`: it says what is there, what is
