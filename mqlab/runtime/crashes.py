@@ -114,6 +114,8 @@ def every_crash(
     """
     if how not in HOW:
         raise UsageError(f"a node cannot crash by {how!r}", hint="how is one of " + ", ".join(HOW))
+    if settings.get("driver", "sim") != "sim":
+        raise UsageError("every_crash needs the simulated driver", hint="only there a run can be told again")
     crash = Crash(node, how, None if restart_after is None else milliseconds(restart_after))
     watch = LineWatch(node)
     calm = Lab(seed=seed, **settings)

@@ -99,10 +99,14 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         self.world.watchers.append(self.delivery_book.watch)
         self.files = RealFiles()
         self.handles: dict[str, NodeHandle] = {}
-        cluster.start_name_servers(self, servers, name_server or {})
-        cluster.start_brokers(self, names, broker or {}, memory)
-        if replicas:
-            cluster.start_slaves(self, names, replicas, {**(broker or {}), **(replica or {})}, memory)
+        try:
+            cluster.start_name_servers(self, servers, name_server or {})
+            cluster.start_brokers(self, names, broker or {}, memory)
+            if replicas:
+                cluster.start_slaves(self, names, replicas, {**(broker or {}), **(replica or {})}, memory)
+        except BaseException:
+            self._stop_threads()
+            raise
 
     def _own_directory(self, directory: str | Path | None) -> Path:
         if directory is not None:
@@ -259,6 +263,9 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
     def close(self) -> None:
         """Shut every living node down cleanly; a temporary directory goes with the Lab object."""
         clients.shutdown_all(self)
+        self._stop_threads()
+
+    def _stop_threads(self) -> None:
         if isinstance(self.world, ThreadWorld):
             self.world.stop()
 
@@ -306,13 +313,17 @@ def play(
     ``faults`` maps step numbers to functions of the Lab, each called just before its step. Other keywords are Lab's.
     An error that leaves the story carries the seed and the step as a note.
     """
+    if settings.get("driver", "sim") == "threads" and (until_step is not None or faults):
+        raise UsageError("until_step and faults need the simulated driver", hint='driver="sim" is the default')
     lab = Lab(seed=seed, **settings)
     kept = {name: value for name, value in settings.items() if name != "directory"}
     lab.telling = Telling(story, dict(faults) if faults else None, kept)
     if not isinstance(lab.world, SimWorld):
-        if until_step is not None or faults:
-            raise UsageError("until_step and faults need the simulated driver")
-        story(lab)
+        try:
+            story(lab)
+        except BaseException:
+            lab.close()
+            raise
         return lab
     teller = StoryTeller(lab.world, faults or {}, until_step)
     teller.check_steps()

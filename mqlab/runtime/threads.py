@@ -210,6 +210,7 @@ class ThreadWorld:
             node.alive = False
             self.workers[node.name].end()
             self.disarm(node)
+        self.disarm(self.outside)
         self.network.stop()
 
     def __repr__(self) -> str:

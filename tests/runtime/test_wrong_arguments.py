@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -125,6 +126,25 @@ def test_faults_of_a_story_are_looked_at_before_it_begins() -> None:
     assert play(story, until_step=0).journal.next_step == play(story, until_step=4).journal.next_step
     with pytest.raises(UsageError, match="never acts"):
         list(every_crash(story, node="billing-1"))
+
+
+def test_a_world_of_threads_that_cannot_be_leaves_none() -> None:
+    def fails(lab: Lab) -> None:
+        raise ValueError("не вышло")
+
+    before = set(threading.enumerate())
+    for wrong, words in (
+        (lambda: Lab(driver="threads", brokers=["a", "a"]), "exists already"),
+        (lambda: Lab(driver="threads", broker={"message_delay_level": "x"}), "message_delay_level"),
+        (lambda: play(fails, driver="threads", until_step=4), "need the simulated driver"),
+        (lambda: list(every_crash(fails, node="a", driver="threads")), "needs the simulated driver"),
+        (lambda: play(fails, driver="threads"), "не вышло"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            wrong()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive(), thread.name
 
 
 def test_a_listener_of_the_right_kind_only() -> None:
