@@ -31,13 +31,15 @@ class Faults:
 
     def kill(self: Lab, node: Node) -> None:  # type: ignore[misc]
         """End a process at once: its connections close and its listeners die where they wait."""
-        self._end(node, "killed", silent=False)
+        handle = self._end(node, "killed", silent=False)
+        self.world.workers[handle.name].leave()
 
     def power_off(self: Lab, node: Node, *, keep: Keep | None = None) -> None:  # type: ignore[misc]
         """Cut a machine's power: peers hear nothing, and what was not synced is lost, but for what ``keep`` keeps."""
         handle = self._end(node, "powered off", silent=True)
         if isinstance(handle.files, CrashFiles):
             handle.files.power_cut(keep)
+        self.world.workers[handle.name].leave()
 
     def start(self: Lab, node: Node) -> None:  # type: ignore[misc]
         """Start a node that is down: a new process on the same machine and files."""

@@ -206,14 +206,21 @@ class SimWorld:
             self._record.about = about
 
     def open_call(self, node: SimNode, kind: str = "call") -> StepRecord:
-        """Open a record for something the notebook does itself, between two steps."""
+        """Open a record for something the notebook does itself, between two steps; in a step (a listener that breaks
+        something) it belongs to that step.
+        """
+        if self._inside_step and self._record is not None:
+            return self._record
         self._record = self.journal.add(StepRecord(self.journal.next_step, self.now_ms, node.name, kind, NOTEBOOK))
         return self._record
 
     def step(self) -> StepRecord | None:
         """Let the next thing happen; None when nothing is left that could."""
         if self._inside_step:
-            raise UsageError("a node's handler tried to play the world; only a listener or the notebook may wait")
+            raise UsageError(
+                "the world cannot be played from inside one of its steps",
+                hint='a listener passes time with context.sleep("1s"); playing is the notebook\'s',
+            )
         journal, heap = self.journal, self._heap
         if self.before_step is not None:
             self.before_step(journal.next_step)

@@ -95,10 +95,18 @@ class SimWorkers:
         self._computing = 0
         self._core_queue.clear()
         running, self._running = self._running, []
+        caller = current_listener()
         for coroutine in running:
             for end in coroutine.dies_with:
                 end()
-            coroutine.carrier.throw(NodeDown(f"{self.node.name} is down"))
+            if coroutine is not caller:  # that one killed its own process: see leave
+                coroutine.carrier.throw(NodeDown(f"{self.node.name} is down"))
+
+    def leave(self) -> None:
+        """NodeDown in a call that has just ended its own process; nothing for anybody else."""
+        caller = current_listener()
+        if caller is not None and caller.workers is self:
+            caller.must_be_up()
 
     # inside ------------------------------------------------------------------------------------------------------
 

@@ -254,6 +254,9 @@ class _Loop:
             return None
 
 
+_of_this_thread = threading.local()  # workers: whose pool runs this thread's call
+
+
 class ThreadWorkers:
     """The Workers port in real time: real pools; ``call`` hands its work to the node's loop and blocks its thread."""
 
@@ -312,6 +315,11 @@ class ThreadWorkers:
             pool.shutdown()
         self._pools.clear()
 
+    def leave(self) -> None:
+        """NodeDown in a call that has just ended its own process; nothing for anybody else."""
+        if getattr(_of_this_thread, "workers", None) is self and not self.node.alive:
+            raise NodeDown(f"{self.node.name} is down")
+
 
 class ThreadPool:
     """A real thread pool of fixed size; results come back as steps of the node."""
@@ -342,6 +350,7 @@ class ThreadPool:
 
         def work() -> None:
             self.running += 1
+            _of_this_thread.workers = self.workers
             value, error = None, None
             try:
                 value = call()

@@ -353,6 +353,37 @@ def test_push_consumers(driver: str, more: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("driver", "more"), DRIVERS)
+def test_a_listener_may_end_another_process_and_its_own(driver: str, more: dict[str, Any]) -> None:
+    with Lab(seed=7, driver=driver, **more) as lab:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        victim = lab.producer("victim")
+        seen: list[str] = []
+
+        def listener(messages: Any, context: Any) -> str:
+            seen.append(messages[0].body.decode())
+            if seen == ["убей другого"]:
+                lab.kill(victim)
+            elif seen.count("убей себя") == 1:
+                lab.kill("billing-1")
+                seen.append("жив")
+            return CONSUME_SUCCESS
+
+        consumer = lab.push_consumer("billing", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+        consumer.subscribe("orders")
+        consumer.on_messages(listener)
+        consumer.start()
+        producer = lab.producer("shop", send_msg_timeout=600_000)
+        producer.send(Message("orders", "убей другого".encode()))
+        lab.run_until(lambda: [row.status for row in lab.deliveries("billing")] == [CONSUME_SUCCESS], limit="10m")
+        assert not victim.is_up
+        producer.send(Message("orders", "убей себя".encode()))
+        lab.run_until(lambda: not consumer.is_up, limit="10m")
+        lab.start(consumer)
+        lab.run_until(lambda: seen.count("убей себя") == 2, limit="10m")
+        assert "жив" not in seen
+
+
+@pytest.mark.parametrize(("driver", "more"), DRIVERS)
 def test_pull_consumers(driver: str, more: dict[str, Any]) -> None:
     with Lab(seed=7, driver=driver, **more) as lab:
         pull_and_poll(lab)

@@ -130,3 +130,44 @@ def test_ctrl_c_waits_for_the_end_of_a_call_the_second_one_does_not(presses: int
     send_and_play(lab, "заказ")  # the world goes on
     assert ended[-1] == "заказ"
     lab.kill("billing-1")
+
+
+def test_a_listener_that_plays_the_world_is_told_what_to_write_instead() -> None:
+    lab = Lab()
+    lab.create_topic("orders")
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+
+    def pay(messages: list[MessageExt], context: object) -> object:
+        lab.run_for("1s")
+        return CONSUME_SUCCESS
+
+    consumer.on_messages(pay)
+    consumer.start()
+    lab.run_for("3s")
+    lab.producer("shop").send(Message("orders", "订单".encode()))
+    lab.run_for("1s")
+    (row,) = lab.deliveries("billing")
+    assert row.status == "RECONSUME_LATER"
+    assert "inside one of its steps" in row.error and 'context.sleep("1s")' in row.error
+
+
+def test_what_a_listener_breaks_belongs_to_its_own_step() -> None:
+    lab = Lab()
+    lab.create_topic("orders")
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+
+    def pay(messages: list[MessageExt], context: object) -> object:
+        lab.slow("broker-a", "5ms")
+        return CONSUME_SUCCESS
+
+    consumer.on_messages(pay)
+    consumer.start()
+    lab.run_for("3s")
+    lab.producer("shop").send(Message("orders", "订单".encode()))
+    lab.run_for("1s")
+    ((slowed, _),) = lab.journal.changes("fault.slow")
+    ((started, _),) = lab.journal.changes("listener.started")
+    assert slowed is started and slowed.node == "billing-1"
+    assert [row.status for row in lab.deliveries("billing")] == [CONSUME_SUCCESS]
