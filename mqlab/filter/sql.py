@@ -77,9 +77,19 @@ class Expression:
 @lru_cache(maxsize=CACHED_EXPRESSIONS)
 def compile(text: str) -> Expression:
     """Parse an expression. Raises FilterError with the position of what is wrong."""
+    given: object = text
+    if not isinstance(given, str):
+        raise FilterError(f"{given!r} is no expression", hint='a text such as "amount > 10"')
     if len(text) > MAX_LENGTH:
         raise FilterError(f"an expression of {len(text)} characters is too long", hint=f"at most {MAX_LENGTH}")
     return Expression(text, _Parser(text).whole())
+
+
+def _text_of(properties: Properties, name: str) -> str | None:
+    found: object = properties.get(name)
+    if found is None or isinstance(found, str):
+        return found
+    raise FilterError(f"the property {name} is {found!r}, no text", hint=f"properties={{{name!r}: {str(found)!r}}}")
 
 
 def _truth(value: Value) -> bool | None:
@@ -208,7 +218,7 @@ class _Parser:
         token = self._expect("text", "integer", "float", "TRUE", "FALSE", "NULL", "name")
         if token.kind == "name":
             name = token.text
-            return Node(PROPERTY, lambda properties: properties.get(name))
+            return Node(PROPERTY, lambda properties: _text_of(properties, name))
         value: Value
         if token.kind == "text":
             value = token.text

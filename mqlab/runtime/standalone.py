@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from typing import Any
 
-from mqlab.errors import UsageError
 from mqlab.runtime.files import RealFiles
+from mqlab.runtime.settings import split_settings
 from mqlab.store.config import StoreConfig
 from mqlab.store.message_store import MessageStore
 from mqlab.wire.host import Host
@@ -80,14 +80,7 @@ def standalone_store(
     settings: Mapping[str, Any],
 ) -> MessageStore:  # fmt: skip
     """What MessageStore.open returns: loaded, started, driving itself."""
-    try:
-        config = StoreConfig(**{"utc_offset_ms": time.localtime().tm_gmtoff * 1000, **settings})
-    except TypeError:
-        unknown = sorted(set(settings) - set(StoreConfig.__dataclass_fields__))
-        raise UsageError(
-            f"the store has no setting {', '.join(unknown)}",
-            hint=f"it has: {', '.join(StoreConfig.__dataclass_fields__)}",
-        ) from None
+    (config,) = split_settings(settings, StoreConfig(utc_offset_ms=time.localtime().tm_gmtoff * 1000))
     clock = PolledClock()
     if memory is None:
         memory = int(physical_memory() * (config.access_message_in_memory_max_ratio / 100.0))

@@ -12,7 +12,7 @@ Left out: timer wheel, compaction, light and batch queues, DLedger, tiered store
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mqlab.errors import UsageError
 from mqlab.ports import Deadline
@@ -32,12 +32,10 @@ from mqlab.store.replica_waits import both_safe
 from mqlab.store.store_lookups import StoreLookups
 from mqlab.wire.host import Host
 from mqlab.wire.property_names import UNIQ_KEY
+from mqlab.wire.message import Message
 from mqlab.wire.record import Record
 from mqlab.wire.record_layout import MAX_PROPERTIES
 from mqlab.wire.sys_flag import INNER_BATCH, TRANSACTION_PREPARED
-
-if TYPE_CHECKING:
-    from mqlab.wire.message import Message
 
 DISPATCH_PERIOD_MS = 1
 CHECKED_TOPICS_LIMIT = 10_000
@@ -188,6 +186,10 @@ class MessageStore(StoreLookups):
     def _record_of(self, message: Message, queue_id: int | None) -> Record:
         from mqlab.wire import properties
 
+        if not isinstance(message, Message):
+            raise UsageError(f"{message!r} is no message", hint='store.put(Message("orders", b"...", tags="paid"))')
+        if queue_id is not None and (not isinstance(queue_id, int) or queue_id < 0):
+            raise UsageError(f"queue_id={queue_id!r} is no queue", hint="queues are numbered from 0")
         return Record(
             message.topic, message.body, queue_id or 0, message.flag, properties=properties.encode(message.properties),
             born_timestamp=self.clock.now_ms(), born_host=(self.store_host[0], 0), store_host=self.store_host,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -177,3 +178,12 @@ def test_any_words_in_any_order_give_an_answer_or_a_filter_error(text: str, prop
 @given(st.text(max_size=30))
 def test_any_text_gives_an_answer_or_a_filter_error(text: str) -> None:
     assert outcome(text, {"a": text}) in (True, False, None, REFUSED, NOT_EVALUATED)
+
+
+def test_what_is_no_text_is_told_so() -> None:
+    nothing: Any = None
+    with pytest.raises(FilterError, match="None is no expression"):
+        sql.compile(nothing)
+    numbers: Any = {"amount": 12}
+    with pytest.raises(FilterError, match="the property amount is 12, no text"):
+        sql.compile("amount > 10").evaluate(numbers)

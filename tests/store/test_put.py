@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from mqlab.errors import UsageError
 from mqlab.store import MessageStore, StoreConfig
 from mqlab.wire import record as record_format
+from mqlab.wire.message import Message
 from mqlab.wire.record import Record
 from mqlab.wire.sys_flag import INNER_BATCH, TRANSACTION_COMMIT, TRANSACTION_PREPARED, TRANSACTION_ROLLBACK
 
@@ -197,3 +199,25 @@ def test_settings_that_mean_nothing() -> None:
         with pytest.raises(UsageError):
             StoreConfig(**settings)  # type: ignore[arg-type]
     assert StoreConfig(mapped_file_size_consume_queue=1001).mapped_file_size_consume_queue == 1020
+
+
+def test_what_a_store_on_its_own_cannot_take(tmp_path: Path) -> None:
+    directory = str(tmp_path / "store")
+    for settings, words in (
+        ({"mapped_file_size": 1}, "no setting 'mapped_file_size'"),
+        ({"mapped_file_size_commit_log": "1MB"}, "is a whole number, not '1MB'"),
+        ({"message_index_enable": "false"}, "is True or False"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            MessageStore.open(directory, **settings)
+    assert not (tmp_path / "store").exists()
+    with MessageStore.open(directory, mapped_file_size_commit_log=65536, flush_interval_commit_log="1s") as store:
+        wrong: tuple[Any, ...] = ("text", None, b"bytes")
+        for message in wrong:
+            with pytest.raises(UsageError, match="is no message"):
+                store.put(message)
+        queue_ids: tuple[Any, ...] = (-1, "0")
+        for queue_id in queue_ids:
+            with pytest.raises(UsageError, match="is no queue"):
+                store.put(Message("orders", "заказ".encode()), queue_id=queue_id)
+        assert store.max_physical_offset == 0 and store.config.flush_interval_commit_log == 1_000
