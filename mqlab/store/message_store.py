@@ -31,8 +31,8 @@ from mqlab.store.put_result import (
 from mqlab.store.replica_waits import both_safe
 from mqlab.store.store_lookups import StoreLookups
 from mqlab.wire.host import Host
-from mqlab.wire.property_names import UNIQ_KEY
 from mqlab.wire.message import Message
+from mqlab.wire.property_names import UNIQ_KEY
 from mqlab.wire.record import Record
 from mqlab.wire.record_layout import MAX_PROPERTIES
 from mqlab.wire.sys_flag import INNER_BATCH, TRANSACTION_PREPARED
