@@ -8,7 +8,8 @@ Mirrors: DefaultMQProducer and DefaultMQProducerImpl. Every lab uses one, lab 02
     producer.send_oneway(message)                      does not learn what became of it
     producer.send_batch([m1, m2])                      one request
 
-Starting sends nothing: the first frame goes out with the first message.
+Starting sends nothing: the first frame goes out with the first message (unless ``topics`` names some to look up). Until
+then no broker knows of the producer; one of transactions that was started again is not asked what became of them.
 Left out: request-reply, recall, and the mqadmin calls Java hangs on its producer.
 """
 
@@ -26,7 +27,7 @@ from mqlab.client.sending import ASYNC, ONEWAY, SYNC, Sender, SendHook
 from mqlab.client.settings import ProducerConfig, make_config
 from mqlab.client.trace import ProducerTraceHook, TraceDispatcher
 from mqlab.durations import milliseconds
-from mqlab.errors import ClientError, UsageError
+from mqlab.errors import ClientError, MqlabError, UsageError
 from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.message import Message, MessageQueue, SendResult
@@ -69,12 +70,17 @@ class Producer:
 
     def start(self) -> None:
         """Begin to live: timers are armed, nothing is sent yet. ClientError when started before."""
+        self.client.call(self.start_async)
 
-        def begin() -> Promise[None]:
-            self.start_now()
-            return Promise.of(None)
-
-        self.client.call(begin)
+    @flow
+    def start_async(self) -> Flow[None]:
+        """The same, as a Promise. Routes of the setting ``topics`` are fetched, so that brokers are known at once."""
+        self.start_now()
+        for topic in self.config.topics:
+            try:
+                yield self.sender.find_publish_info(topic)
+            except MqlabError as error:  # a topic may come later
+                self.ports.note("route_poll.failed", error=error.text)
 
     def start_now(self) -> None:
         """The same, from a step of its own node."""

@@ -13,7 +13,7 @@ Left out: settings of parts that are left out (ACL, TLS, namespaces, POP, automa
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -80,8 +80,12 @@ class ClientConfig:
 
 @dataclass(frozen=True, slots=True)
 class ProducerConfig(ClientConfig):
-    """Settings of a producer. Mirrors DefaultMQProducer. ``mq_fault_strategy`` replaces the latency table."""
+    """Settings of a producer. Mirrors DefaultMQProducer. ``mq_fault_strategy`` replaces the latency table.
 
+    ``topics``: those whose routes are fetched by start().
+    """
+
+    topics: Sequence[str] = ()
     create_topic_key: str = "TBW102"
     default_topic_queue_nums: int = 4
     send_msg_timeout: int = _duration("3s")
@@ -107,6 +111,8 @@ class ProducerConfig(ClientConfig):
 
     def __post_init__(self) -> None:
         _one_of("compress_type", self.compress_type, COMPRESS_TYPES)
+        if isinstance(self.topics, str):
+            raise UsageError(f"topics is a list of names, not {self.topics!r}", hint=f'topics=["{self.topics}"]')
         _in_range(
             self,
             {

@@ -167,3 +167,28 @@ def test_a_local_transaction_may_send_and_wait(world: World) -> None:
     producer = paying(world, bank)
     producer.send_message_in_transaction(transfer())
     assert bank.executed == ["SEND_OK"]
+
+
+@pytest.mark.parametrize("topics", [(), ["transfer"]])
+def test_after_a_restart_it_is_asked_back_only_when_brokers_know_of_it(world: World, topics: list[str]) -> None:
+    world.create_topic("transfer", 1)
+    bank = Bank("UNKNOW")
+    first = paying(world, bank)
+    first.send_message_in_transaction(Message("transfer", "перевод".encode()), 5)
+    first.shutdown()
+    again = TransactionProducer(
+        world.ports("pay-2"), "pay", world.name_servers, bank, enable_trace=False, topics=topics
+    )  # fmt: skip
+    again.start()
+    world.run_for(90_000)
+    assert world.broker.store.max_offset("transfer", 0) == (1 if topics else 0)
+    assert again.sender.publish_topics() == list(topics)
+
+
+def test_topics_that_do_not_exist_yet_do_no_harm(world: World) -> None:
+    producer = world.producer(topics=["later"], create_topic_key="none")
+    assert world.notes("route_poll.failed")[0]["error"].startswith("No route info of this topic: later")
+    world.create_topic("later", 1)
+    assert producer.send(Message("later", "потом".encode())).send_status == "SEND_OK"
+    with pytest.raises(UsageError, match="topics is a list of names"):
+        world.producer("shop-2", topics="orders")
