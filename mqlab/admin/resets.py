@@ -177,8 +177,8 @@ class ResetVerbs(MessageVerbs, ConnectionVerbs):
 
 
 def _moved(row: QueueReset, target: int, is_cold: bool | None = None) -> QueueReset:
-    """The row with a target; what is stored no more is neither read again nor skipped."""
-    reached, goal = max(row.consumer_offset, row.min_offset), max(target, row.min_offset)
+    """The row with a target; what is stored no more, or not yet, is neither read again nor skipped."""
+    reached, goal = (min(max(each, row.min_offset), row.max_offset) for each in (row.consumer_offset, target))
     again, skipped = max(reached - goal, 0), max(goal - reached, 0)
     places = row.message_queue, row.min_offset, row.max_offset, row.consumer_offset
     return QueueReset(*places, target, again, skipped, row.is_cold if is_cold is None else is_cold)

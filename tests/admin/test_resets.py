@@ -78,6 +78,14 @@ def test_one_queue_to_its_start_and_out_of_range() -> None:
         lab.admin.reset_offset_of_queue("orders", "billing", "broker-a", 0, 99)
 
 
+def test_an_offset_beyond_the_end_reads_nothing_again() -> None:
+    lab, _ = consumed_lab(4, queues=1)
+    lab.kill("billing-1")
+    assert lab.admin.reset_offset_of_queue("orders", "billing", "broker-a", 0, 5) == 5, "largest + 1 is taken"
+    plan = lab.admin.skip_accumulated_message("orders", "billing", dry_run=True)
+    assert (plan.queues[0].consumer_offset, plan.queues[0].target_offset, plan.again, plan.skipped) == (5, 4, 0, 0)
+
+
 def test_what_cannot_be_reset() -> None:
     lab, _ = consumed_lab(2, broker={"auto_create_subscription_group": True})
     with pytest.raises(BrokerError, match="No topic route info"):
