@@ -19,6 +19,7 @@ from __future__ import annotations
 import bisect
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 from typing import Protocol, TypeVar
 
 from mqlab.errors import UsageError
@@ -144,6 +145,8 @@ class ByMachineRoom:
     name = "MACHINE_ROOM"
 
     def __init__(self, consumeridcs: Iterable[str]) -> None:
+        if isinstance(consumeridcs, str):
+            raise UsageError(f"consumeridcs is a list of rooms, not {consumeridcs!r}", hint=f"[{consumeridcs!r}]")
         self.consumeridcs = tuple(consumeridcs)
 
     def allocate(
@@ -244,4 +247,10 @@ def strategy(name: str, **options: object) -> AllocateStrategy:
     try:
         return _BY_NAME[name](**options)
     except TypeError as problem:
-        raise UsageError(f"strategy {name!r} cannot be made with {options}: {problem}") from problem
+        needed = ", ".join(f"{option}=..." for option in signature(_BY_NAME[name]).parameters)
+        raise UsageError(
+            f"strategy {name!r} cannot be made with {options}: {problem}",
+            hint=f'strategy("{name}", {needed}) gives an object to use in place of the name'
+            if needed
+            else "it has no options",
+        ) from problem

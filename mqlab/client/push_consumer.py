@@ -31,7 +31,7 @@ from mqlab.client.send_back import SendBack
 from mqlab.client.settings import CLUSTERING, PushConsumerConfig, changed, make_config
 from mqlab.client.subscriptions import subscription, tag_subscription
 from mqlab.client.trace import ConsumerTraceHook, TraceDispatcher
-from mqlab.errors import ClientError
+from mqlab.errors import ClientError, UsageError
 from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.bodies import SubscriptionData
@@ -150,6 +150,11 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
         self.must_be_new()
         if self._listener is None:
             raise ClientError("messageListener is null", hint="call on_messages(listener) before start()")
+        if self.is_orderly and self.config.message_timeout:
+            raise UsageError(
+                "message_timeout is for concurrent consumption: in order a stuck message cannot be passed over",
+                hint="leave it out, or use on_messages(listener)",
+            )
         if self.config.message_model == CLUSTERING:
             topic = retry_topic(self.group)
             self.rebalance.subscriptions[topic] = tag_subscription(topic, "*", self.ports.clock.now_ms())

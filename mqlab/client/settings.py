@@ -229,6 +229,7 @@ class LitePullConsumerConfig(ConsumerConfig):
     poll_timeout_millis: int = _duration("5s")
     broker_suspend_max_time_millis: int = _duration("20s")
     consumer_timeout_millis_when_suspend: int = _duration("30s")
+    consumer_pull_timeout_millis: int = _duration("10s")  # without effect, as in RocketMQ: every pull may be held
     topic_metadata_check_interval_millis: int = _duration("30s")
 
     def __post_init__(self) -> None:

@@ -197,8 +197,12 @@ def test_unknown_strategies_and_options_are_named() -> None:
         strategy("AVERAGE")
     with pytest.raises(UsageError, match="virtual_node_cnt"):
         strategy("CONSISTENT_HASH", virtual_node_cnt=-1)
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match=r"cannot be made(.|\n)*no options"):
         strategy("AVG", rooms=3)
+    with pytest.raises(UsageError, match=r'(.|\n)*strategy\("MACHINE_ROOM", consumeridcs=\.\.\.\)'):
+        strategy("MACHINE_ROOM")
+    with pytest.raises(UsageError, match="a list of rooms, not 'room1'"):
+        strategy("MACHINE_ROOM", consumeridcs="room1")
 
 
 def test_queues_sort_as_rocketmq_sorts_them() -> None:

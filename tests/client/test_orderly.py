@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.client.listener import ConsumeOrderlyContext
+from mqlab.errors import UsageError
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import Message, MessageQueue
 from tests.client.conftest import Recorder, World
@@ -254,6 +255,11 @@ def test_the_thread_lets_others_on_after_sixty_seconds(world: World) -> None:
     world.run_for(150_000)
     changes = [earlier[0] != later[0] for earlier, later in zip(listener.bodies, listener.bodies[1:], strict=False)]
     assert changes.index(True) + 1 == 9  # eight calls of 7 s are under a minute, the ninth goes over it
+
+
+def test_the_per_message_timer_is_refused(world: World) -> None:
+    with pytest.raises(UsageError, match="for concurrent consumption"):
+        world.consumer(listener=Recorder(world), orderly=True, message_timeout="2s")
 
 
 def test_broadcasting_needs_no_locks(world: World, tmp_path: Any) -> None:
