@@ -32,8 +32,13 @@ from mqlab.wire import names
 if TYPE_CHECKING:
     from mqlab.admin import Admin
     from mqlab.runtime.lab import Lab
+    from mqlab.wire.message import MessageExt
 
 END_MS = (1 << 63) - 1
+MORE_OF_A_MESSAGE = (
+    "physical_offset", "store_size", "sys_flag", "flag", "born_timestamp", "born_host", "store_host",
+    "prepared_transaction_offset", "properties",
+)  # fmt: skip
 
 TIMES = ("%Y-%m-%d#%H:%M:%S:%f", "%Y-%m-%d#%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 
@@ -113,6 +118,24 @@ def _track(admin: Admin, topic: str, msg_id: str) -> Rows[Any]:
     return admin.message_track_detail(found[0])
 
 
+@dataclass(frozen=True, slots=True)
+class WholeMessage(Shown):
+    """One message with its properties and hosts, a fact a line."""
+
+    message: MessageExt
+
+    def to_value(self) -> list[dict[str, Any]]:
+        """The columns that a table of messages has, and what else the message has."""
+        more = {name: getattr(self.message, name) for name in MORE_OF_A_MESSAGE}
+        hosts = {name: ":".join(map(str, more[name])) for name in ("born_host", "store_host")}
+        return [{**plain(self.message), **more, **hosts}]
+
+    def __str__(self) -> str:
+        from mqlab.views.message import MessageView
+
+        return MessageView(self.message).text()
+
+
 VERBS: dict[str, Verb] = {
     "clusterList": Verb("The brokers and what they take and give.", (), lambda admin: admin.cluster_list()),
     "brokerStatus": Verb(
@@ -141,7 +164,8 @@ VERBS: dict[str, Verb] = {
     ),
     "consumerProgress": Verb("How far groups have come.", ("any_group",), _progress, "-g billing"),
     "queryMsgById": Verb(
-        "The message an offset id names.", ("id",), lambda admin, msg_id: Rows([admin.view_message(msg_id)], msg_id),
+        "The message an offset id names, whole.", ("id",),
+        lambda admin, msg_id: WholeMessage(admin.view_message(msg_id)),
         "-i 0A00000200002A9F0000000000000000",
     ),
     "queryMsgByUniqueKey": Verb(
@@ -154,8 +178,8 @@ VERBS: dict[str, Verb] = {
         lambda admin, topic, key, **times: admin.query_message(topic, key, **times), "-t orders -k order-1",
     ),
     "queryMsgByOffset": Verb(
-        "The message at a queue offset.", ("topic", "broker", "queue", "offset"),
-        lambda admin, **place: Rows([admin.query_message_by_offset(**place)], "message"),
+        "The message at a queue offset, whole.", ("topic", "broker", "queue", "offset"),
+        lambda admin, **place: WholeMessage(admin.query_message_by_offset(**place)),
         "-t orders -b broker-a -q 0 -o 5",
     ),
     "printMsg": Verb(
@@ -230,7 +254,7 @@ def _command(name: str, verb: Verb) -> click.Command:
         with tempfile.TemporaryDirectory(prefix="mqlab-") as scratch, open_stores(directory, scratch) as lab:
             found = verb.answer(lab.admin, **asked)
             if as_one_json:
-                put_out(json_line(plain(found)))
+                put_out(json_line(found.to_value() if isinstance(found, Shown) else plain(found)))
             else:
                 shown = found if isinstance(found, Shown) else _settings_rows(name, found)
                 put_out(f"{shown}\n".encode("utf-8", "replace"))

@@ -115,6 +115,18 @@ def test_times_are_written_as_mqadmin_and_the_tables_write_them(kept: tuple[Path
     assert run("printMsg", directory, "-t", "orders", "--from", "soon").exit_code == 2
 
 
+def test_one_message_is_told_whole(kept: tuple[Path, list[Any]]) -> None:
+    directory, results = kept
+    place = results[3].message_queue
+    asked = ("-t", "orders", "-b", place.broker_name, "-q", place.queue_id, "-o", results[3].queue_offset)
+    (found,) = value("queryMsgByOffset", directory, *asked)
+    assert found == value("queryMsgById", directory, "-i", results[3].offset_msg_id)[0]
+    assert (found["properties"]["KEYS"], found["properties"]["UNIQ_KEY"]) == ("order-3", results[3].msg_id)
+    assert found["born_host"].startswith("10.0.0.") and found["store_size"] > 100
+    text = run("queryMsgByOffset", directory, *asked).stdout
+    assert "property UNIQ_KEY" in text and "заказ 订单 3 💳" in text and "store_host" in text
+
+
 def test_settings_are_a_line_each(kept: tuple[Path, list[Any]]) -> None:
     text = run("getConsumerConfig", kept[0], "-g", "billing").stdout
     assert "\ngroup_name " in text and max(map(len, text.splitlines())) < 80
