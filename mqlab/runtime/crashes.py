@@ -110,7 +110,7 @@ def every_crash(
     ``how``: "kill" (its files keep what was written), "power_off" (they keep what was synced, and peers hear
     nothing), "lose_disk" (of a broker: silence, and nothing is kept).
     ``lab.crash_point`` names the point; ``only`` chooses among the points. Keywords beyond these are Lab's.
-    UsageError when the node never acts.
+    UsageError when the node never acts. An error that leaves the story carries the crash point as a note.
     """
     if how not in HOW:
         raise UsageError(f"a node cannot crash by {how!r}", hint="how is one of " + ", ".join(HOW))
@@ -130,11 +130,15 @@ def every_crash(
     points += [CrashPoint("line", number, where) for number, where in enumerate(watch.lines)]
     for point in filter(only, points):
         lab = Lab(seed=seed, **settings)
-        if point.kind == "step":
-            _tell(story, lab, LineWatch(node), {point.number: crash})
-        else:
-            _tell(story, lab, LineWatch(node, point.number, crash.after_this_step(lab)), {})
         lab.crash_point = point
+        try:
+            if point.kind == "step":
+                _tell(story, lab, LineWatch(node), {point.number: crash})
+            else:
+                _tell(story, lab, LineWatch(node, point.number, crash.after_this_step(lab)), {})
+        except Exception as error:
+            error.add_note(f"in {getattr(story, '__name__', 'the story')}, seed={seed}: {node} ended by {how} {point}")
+            raise
         yield lab
 
 

@@ -104,3 +104,18 @@ def test_some_points_can_be_chosen() -> None:
     points = [lab.crash_point for lab in chosen]
     assert [(point.kind, point.number) for point in points] == [("line", 0), ("line", 1)]
     assert str(points[0]).startswith("before line 0 (listener line ")
+
+
+def test_an_error_of_the_story_names_the_crash_point() -> None:
+    def story(lab: Lab) -> None:
+        payments(lambda _: lambda messages, context: CONSUME_SUCCESS)(lab)
+        lab.kill("billing-1")  # it may be down already
+
+    def last(point: Any) -> bool:
+        return bool(point.number > 60 and point.kind == "step")
+
+    with pytest.raises(UsageError, match="is down already") as told:
+        for lab in every_crash(story, node="billing-1", restart_after=None, only=last, **QUIET):
+            assert lab.crash_point is not None
+    assert "billing-1 ended by kill before step " in told.value.__notes__[0]
+    assert told.value.__notes__[0].startswith("in story, seed=0")
