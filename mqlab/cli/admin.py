@@ -40,6 +40,7 @@ MORE_OF_A_MESSAGE = (
     "prepared_transaction_offset", "properties",
 )  # fmt: skip
 
+A_TIME = "ms since the epoch or UTC as 2026-01-31#23:59:59:999"
 TIMES = ("%Y-%m-%d#%H:%M:%S:%f", "%Y-%m-%d#%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 
 
@@ -75,9 +76,9 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "broker": click.option("-b", "--broker", default="broker-a", show_default=True, help="The broker's name."),
     "queue": click.option("-q", "--queue", "queue_id", type=int, required=True, help="The queue."),
     "offset": click.option("-o", "--offset", "queue_offset", type=int, required=True, help="The queue offset."),
-    "from": click.option("--from", "begin_ms", callback=_as_ms, default="0", help="Stored at this time or later."),
-    "to": click.option("--to", "end_ms", callback=_as_ms, default=str(END_MS), help="Stored at this time or earlier."),
-    "time": click.option("-s", "--timestamp", required=True, help="now, -1 for the end, or as for printMsg --from."),
+    "from": click.option("--from", "begin_ms", callback=_as_ms, default="0", help=f"Stored then or later: {A_TIME}."),
+    "to": click.option("--to", "end_ms", callback=_as_ms, default=str(END_MS), help=f"Then or earlier: {A_TIME}."),
+    "time": click.option("-s", "--timestamp", required=True, help=f"now, -1 for the end, or {A_TIME}."),
 }
 
 

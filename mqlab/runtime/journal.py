@@ -120,8 +120,12 @@ class Journal:
         return found
 
     def changes(self, kind: str) -> list[tuple[StepRecord, dict[str, Any]]]:
-        """Every change of one kind with the step it belongs to, in order."""
-        return [(record, change.values) for record in self._records for change in record.changes if change.kind == kind]
+        """Every change of one kind with the step it belongs to, in order; UsageError for a word that is no kind."""
+        every = ((record, change) for record in self._records for change in record.changes)
+        found = [(record, change.values) for record, change in every if change.kind == kind]
+        if not found:
+            check_kind(kind)
+        return found
 
     def digest(self) -> str:
         """SHA-256 over every step so far, hexadecimal: equal for equal seeds and stories, in any process."""

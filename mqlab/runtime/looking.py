@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mqlab.errors import UsageError
 from mqlab.runtime.absences import absences as absences_of
 from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.kinds import CHANGE_KINDS, PERIODIC_KINDS, STEP_KINDS
@@ -164,6 +165,8 @@ class WhatHappened:
         """What is not as it was in a snapshot: a row each with what, before, after (None: was not, is not there)."""
         from mqlab.views import Table
 
+        if not isinstance(before, dict):
+            raise UsageError(f"{before!r} is no snapshot", hint="before = lab.snapshot(), then lab.changes(before)")
         now = self.snapshot()
         rows = [
             {"what": what, "before": before.get(what), "after": now.get(what)}

@@ -100,6 +100,8 @@ def test_faults_traffic_and_conditions() -> None:
         (lambda: lab.traffic(consumer, rates=[("0s", 5)], message=lambda i: Message("t", b"x")), "not a producer"),
         (lambda: lab.traffic(producer, rates=[("0s", -5)], message=lambda i: Message("t", b"x")), "is no rate"),
         (lambda: lab.run_until(cast(Any, 5)), "is no condition"),
+        (lambda: lab.journal.changes("message.storde"), "message.stored"),
+        (lambda: lab.changes(cast(Any, None)), "is no snapshot"),
         (lambda: lab.database("../outside"), "cannot be the name of a file"),
         (lambda: Message("orders", b"x", delay_time_level=cast(Any, "3")), "a delay level is a whole number"),
         (lambda: consumer.subscribe("orders", 5), "is no expression"),
