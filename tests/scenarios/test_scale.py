@@ -31,10 +31,10 @@ def calls_of(run: Callable[[], Any]) -> int:
 def group_of(members: int) -> Lab:
     """A settled group with a queue for each member; the broker tells nobody that others came (n² frames)."""
     lab = Lab(broker={"notify_consumer_ids_changed_enable": False}, client={"enable_trace": False}, journal_limit=1_000)
-    lab.create_topic("заказы", read_queue_nums=members, write_queue_nums=members)
+    lab.create_topic("orders", read_queue_nums=members, write_queue_nums=members)
     for number in range(members):
         consumer = lab.push_consumer("billing", name=f"billing-{number + 1}")
-        consumer.subscribe("заказы")
+        consumer.subscribe("orders")
         consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
         consumer.start()
     lab.run_for("60s")
@@ -56,7 +56,7 @@ def one_round(lab: Lab, members: int) -> dict[str, dict[str, Any]]:
 
 
 def everyone_has_one_queue(said: dict[str, dict[str, Any]], members: int) -> bool:
-    owned = [queue for values in said.values() for queue in values["queues"] if queue.topic == "заказы"]
+    owned = [queue for values in said.values() for queue in values["queues"] if queue.topic == "orders"]
     return all(values["balanced"] for values in said.values()) and sorted(queue.queue_id for queue in owned) == list(
         range(members)
     )

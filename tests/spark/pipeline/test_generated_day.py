@@ -101,6 +101,12 @@ write_report({str(directory / "out")!r}, {str(directory / "report.html")!r})
     return seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / GIBIBYTE
 
 
+def test_a_million_messages_end_in_a_report(tmp_path: Path) -> None:
+    """The day that the next test makes ten times as large: every message of it is in the tables, in little memory."""
+    _, most_gib = measured(SMALL, tmp_path)
+    assert most_gib < 6
+
+
 @pytest.mark.long
 def test_ten_million_messages_take_ten_times_as_long_as_one_million(tmp_path: Path) -> None:
     """From nothing to the report on two cores; time grows no faster than the messages, within a quarter."""
