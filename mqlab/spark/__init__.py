@@ -12,7 +12,8 @@ Mirrors: rocketmq-spark's source by name; it asks brokers for messages, this one
 Left out: pyspark is imported when a session is asked for, not by this package.
 """
 
+from mqlab.spark.plans import plan_of
 from mqlab.spark.rows import rows_of
 from mqlab.spark.session import register, session
 
-__all__ = ["register", "rows_of", "session"]
+__all__ = ["plan_of", "register", "rows_of", "session"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import logging
 import os
 import shutil
 import sys
@@ -43,6 +44,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+QUERY_LOGGERS = "DataFrameQueryContextLogger", "SQLQueryContextLogger"
 REMOTE_SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # the rest belongs to the server
 LOCAL_SETTINGS = {  # a master on this machine: nothing needs to reach it from elsewhere
     "spark.driver.bindAddress": "127.0.0.1",
@@ -69,6 +71,7 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
     """
     from pyspark.sql import SparkSession
 
+    _print_no_errors_that_are_raised()
     chosen = master or os.environ.get("MQLAB_SPARK_MASTER") or DEFAULT_MASTER
     if chosen.startswith(REMOTE):
         return _remote_session(chosen, as_text(settings))
@@ -170,6 +173,14 @@ def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, An
         "spark.ui.enabled": "true" if ui else "false",
         **as_text(more),
     }
+
+
+def _print_no_errors_that_are_raised() -> None:
+    """PySpark raises an error and writes it as well, with the stack of the JVM in it: a screen full in a notebook."""
+    from pyspark.logger import PySparkLogger
+
+    for name in QUERY_LOGGERS:
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dis
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from mqlab.teach.said import Said
 
 MAX_VALUE_CHARACTERS = 200
 PACKAGE = Path(__file__).resolve().parents[1]
+LIBRARIES = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 DOES_NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE", "CACHE"}
 
 
@@ -138,9 +140,15 @@ def _wrong(asked: Exercise, case: Case, finding: Finding, number: int, count: in
 
 
 def _raised(asked: Exercise, case: Case, error: Exception) -> Said:
-    """Where the learner's own code raised: its last line that is not ours."""
-    facts = [("raised", f"{type(error).__name__}: {error}"), *_place(error), ("case", case.name)]
+    """Where the learner's own code raised: its last line that is neither ours nor a library's."""
+    facts = [("raised", f"{type(error).__name__}: {_words(error)}"), *_place(error), ("case", case.name)]
     return Said("bad", f"{asked.id}: your code raised an exception", facts, note=f'hint("{asked.id}") helps.')
+
+
+def _words(error: Exception) -> str:
+    """What it says. An AnalysisException of Spark puts a plan of many lines behind its words: these will do."""
+    text = str(error)
+    return text.partition(";\n")[0] if hasattr(error, "getSqlState") else text
 
 
 def _stopped(asked: Exercise, case: Case, stop: BaseException) -> Said:
@@ -150,15 +158,15 @@ def _stopped(asked: Exercise, case: Case, stop: BaseException) -> Said:
 
 def _place(error: BaseException) -> list[tuple[str, str]]:
     """The learner's line that was the last one, where there is one."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not is_ours(frame.filename)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_theirs(frame.filename)]
     if not frames:
         return []
     return [("at", f"line {frames[-1].lineno} of {frames[-1].name}: {frames[-1].line or ''}".rstrip(": "))]
 
 
-def is_ours(filename: str) -> bool:
-    """True for a file of this package: what a learner did not write."""
-    return Path(filename).is_relative_to(PACKAGE)
+def is_theirs(filename: str) -> bool:
+    """True for a file that a learner may have written: not one of this package or of an installed library."""
+    return not any(Path(filename).is_relative_to(folder) for folder in (PACKAGE, *LIBRARIES))
 
 
 def _shown(value: object) -> str:

@@ -1,9 +1,11 @@
-"""Store directories that a real RocketMQ broker wrote, unpacked for a lab to look into and to break.
+"""Store directories that come with the labs, unpacked for a lab to look into and to break.
 
-Mirrors: nothing in RocketMQ; the bytes are RocketMQ's own. Lab 01; where they come from: datasets/README.md.
+Mirrors: nothing in RocketMQ; the bytes of the real stores are RocketMQ's own. Labs 01 and 10; where they come from:
+datasets/README.md.
 
     datasets/real-stores.tar.xz ──(check sum)──▶ a temporary directory of your own     real_store("clean")   closed
                                                                                        real_store("killed")  kill -9
+    datasets/small-day.tar.xz ───(check sum)──▶  a day of an order platform            small_day()           two brokers
 
 Left out: fetching anything; the archive comes with the labs.
 """
@@ -18,6 +20,7 @@ from pathlib import Path
 from mqlab.errors import CorruptionError, UsageError
 
 ARCHIVE, SUMS = "real-stores.tar.xz", "SHA256SUMS"
+DAY_ARCHIVE, DAY = "small-day.tar.xz", "small-day"
 REAL_STORES = ("clean", "killed")
 _unpacked: list[tempfile.TemporaryDirectory[str]] = []  # each goes with this process
 
@@ -30,9 +33,21 @@ def real_store(name: str, folder: str | Path | None = None) -> Path:
     """
     if name not in REAL_STORES:
         raise UsageError(f"there is no real store {name!r}", hint=f"there are: {', '.join(REAL_STORES)}")
-    archive = (Path(folder) if folder is not None else _datasets()) / ARCHIVE
+    return _unpack(ARCHIVE, name, folder)
+
+
+def small_day(folder: str | Path | None = None) -> Path:
+    """A fresh copy of the folder with the stores of the two brokers of a written day, 3,000 messages, seed 7.
+
+    ``folder`` and errors as for real_store.
+    """
+    return _unpack(DAY_ARCHIVE, DAY, folder)
+
+
+def _unpack(archive_name: str, name: str, folder: str | Path | None) -> Path:
+    archive = (Path(folder) if folder is not None else _datasets()) / archive_name
     _must_be_whole(archive)
-    _unpacked.append(tempfile.TemporaryDirectory(prefix="mqlab-real-"))
+    _unpacked.append(tempfile.TemporaryDirectory(prefix="mqlab-dataset-"))
     target = Path(_unpacked[-1].name)
     with tarfile.open(archive) as packed:
         members = [member for member in packed if member.name.split("/")[0] == name]

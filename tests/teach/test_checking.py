@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -98,6 +99,33 @@ def test_an_exception_in_the_answer_is_told_with_its_line() -> None:
     with pytest.raises(CheckFailed, match="your code raised an exception") as failed:
         check("labxx.double", {"double": answer})
     assert "KeyError: '订单'" in str(failed.value) and "of answer: return {}" in str(failed.value)
+
+
+def test_an_exception_of_a_library_is_told_with_the_line_that_called_it() -> None:
+    def answer(x: int) -> int:
+        return int(json.loads("{订单")) + x
+
+    with pytest.raises(CheckFailed) as failed:
+        check("labxx.double", {"double": answer})
+    assert "JSONDecodeError" in str(failed.value) and 'of answer: return int(json.loads("{订单"))' in str(failed.value)
+
+
+def test_of_sparks_words_the_plan_behind_them_is_left_out() -> None:
+    class AnalysisException(Exception):
+        """Looks like PySpark's."""
+
+        def getSqlState(self) -> str:
+            return "42703"
+
+    words = "[UNRESOLVED] `тема` cannot be resolved;\n'Aggregate ['тема]\n+- RelationV2[topic#1]\n"
+
+    def answer(x: int) -> int:
+        raise AnalysisException(words)
+
+    with pytest.raises(CheckFailed) as failed:
+        check("labxx.double", {"double": answer})
+    told = str(failed.value)
+    assert "AnalysisException: [UNRESOLVED] `тема` cannot be resolved\n" in told and "RelationV2" not in told
 
 
 def test_a_check_that_was_stopped_names_the_line() -> None:

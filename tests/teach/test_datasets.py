@@ -11,7 +11,7 @@ import pytest
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.store import StoreInspector
 from mqlab.teach import datasets
-from mqlab.teach.datasets import real_store
+from mqlab.teach.datasets import real_store, small_day
 
 DATASETS = Path(__file__).resolve().parents[2] / "datasets"
 
@@ -22,6 +22,14 @@ def test_a_store_is_as_its_readme_says(name: str, messages: int, crashed: bool) 
     assert len(list(inspector.messages())) == messages
     assert inspector.is_open is crashed and inspector.problems() == []
     assert f"{inspector.max_physical_offset:,} bytes | {messages}" in (DATASETS / "README.md").read_text("utf-8")
+
+
+def test_the_small_day_is_as_its_readme_says() -> None:
+    brokers = [StoreInspector(folder) for folder in sorted(small_day().iterdir()) if folder.is_dir()]
+    assert [Path(broker.directory).name for broker in brokers] == ["broker-a", "broker-b"]
+    assert sum(len(list(broker.messages())) for broker in brokers) == 3_000
+    assert [broker.problems() for broker in brokers] == [[], []]
+    assert "one day of an order platform, 3,000 messages" in (DATASETS / "README.md").read_text("utf-8")
 
 
 def test_each_copy_is_ones_own() -> None:
@@ -46,6 +54,10 @@ def test_a_damaged_archive_is_refused(damage: Callable[[Path], None], tmp_path: 
     damage(folder / datasets.ARCHIVE)
     with pytest.raises(CorruptionError, match="not the archive that was published"):
         real_store("clean", folder)
+    assert small_day(folder).is_dir()
+    damage(folder / datasets.DAY_ARCHIVE)
+    with pytest.raises(CorruptionError, match=r"not the archive that was published in small-day"):
+        small_day(folder)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

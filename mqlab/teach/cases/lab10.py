@@ -65,13 +65,13 @@ PREDICTIONS = (
     Prediction(
         "lab10.read_again",
         "`messages` has been counted once. Now `messages.where(\"topic = 'stock'\").count()` is asked for. What of the "
-        "log does Spark read?",
-        "A DataFrame is a recipe, not its result: each action reads all of the log again, and a filter looks at rows "
-        "that were decoded already. Only options tell the source what not to read; only Parquet (or cache) keeps it.",
+        "log does Spark decode?",
+        "A DataFrame is a recipe, not its result: each action goes through the log again, and a filter looks at rows "
+        "that were decoded already. Only options tell the source what not to decode; only Parquet (or cache) keeps it.",
         (
-            ("nothing", "nothing: it was read by the first count"),
+            ("nothing", "nothing: that was done for the first count"),
             ("stock", "the messages of stock"),
-            ("all", "all of it, once more"),
+            ("all", "all messages, once more"),
         ),
     ),
     Prediction(
@@ -84,10 +84,14 @@ PREDICTIONS = (
     Prediction(
         "lab10.even",
         "A customer always gets the same queue of 8, by the hash of its number. With thousands of customers, how "
-        "full is the fullest queue, compared with the mean?",
-        "Customers are spread evenly, messages are not: a few customers send a large part of them (Zipf's law), and "
+        "full is the fullest queue of orders, compared with the mean?",
+        "Customers are spread evenly, messages are not: a few customers cause a large part of them (Zipf's law), and "
         "each of these makes its queue a hot one. More queues would not help: a customer cannot be in two.",
-        (("even", "within 10 % of it"), ("more", "clearly fuller"), ("twice", "always exactly twice as full")),
+        (
+            ("even", "within 10 % of it: a hash spreads evenly"),
+            ("more", "clearly fuller, less than twice as full"),
+            ("twice", "twice as full, or more"),
+        ),
     ),
 )
 
@@ -168,8 +172,8 @@ EXERCISES = (
         (
             "Which key gives parts that are even, and keeps an order together? Not the queue, and not the customer: "
             "look at the fullest of each.",
-            'The order is the key that begins with O: functions.regexp_extract("keys", "O[0-9]+", 0). functions.hash '
-            "of it spreads orders over all numbers.",
+            'The order is the key that begins with O: key_of("O"), or functions.regexp_extract("keys", "O[0-9]+", 0). '
+            "functions.hash of it spreads orders over all numbers.",
             "functions.pmod(functions.hash(order), functions.lit(parts)) is never negative. No rand(), no "
             "monotonically_increasing_id(): the same question must have the same answer.",
         ),

@@ -73,7 +73,10 @@ def _odd_records(broker: str) -> list[Record]:
     records += [_record("letters", number % 2, None, None, "письмо") for number in range(6)]
     for number in range(4):
         origin = f"{broker}-{number % 2}".encode().hex().upper().ljust(32, "0")
-        waits = {"ORIGIN_MESSAGE_ID": origin, "RETRY_TOPIC": "orders", "REAL_TOPIC": "%RETRY%billing"}
+        waits = {
+            "ORIGIN_MESSAGE_ID": origin, "UNIQ_KEY": origin[::-1], "RETRY_TOPIC": "orders",
+            "REAL_TOPIC": "%RETRY%billing",
+        }  # fmt: skip
         records.append(_record("SCHEDULE_TOPIC_XXXX", 2, "paid", "O1 C7", "ждёт", **waits))
         records.append(_record("%RETRY%billing", 0, "paid", "O1 C7", "ещё раз", **waits))
     records.append(_record("%DLQ%billing", 0, "paid", "O1 C7", "всё", ORIGIN_MESSAGE_ID="0" * 32, RETRY_TOPIC="orders"))

@@ -20,8 +20,6 @@ from mqlab.teach.exercises import Answers, Finding
 
 Explain = Callable[[Row, Row | None], str]  # the right row and the one found  ->  the rule that is broken
 
-TYPES_RULE = "Counts are whole numbers and names are text"
-
 
 def compare(name: str, found: Any, expected: Sequence[Row], by: Sequence[str], explain: Explain) -> Finding | None:
     """The first row, in the order of its ``by`` columns, that is missing, wrong, there twice or too many."""
@@ -85,6 +83,7 @@ def judge_fullest(answers: Answers, directory: str) -> Finding | None:
 
 KEYS_RULE = "KEYS holds several keys with blanks between them, in any order: a customer is a key that begins with C"
 COPIES_RULE = "A copy in a retry topic, or one that waits, is not another event: count the topic orders only"
+NO_CUSTOMER_RULE = "A customer is a key that begins with C: a message without one is nobody's"
 MOST_RULE = "The customers with the most messages of the topic orders, of equal ones the first by name"
 
 
@@ -94,14 +93,13 @@ def judge_busiest(answers: Answers, directory: str, most: int) -> Finding | None
     everywhere = right.customers(directory, topics="")
 
     def explain(row: Row, mine: Row | None) -> str:
-        wrong = [row] if mine is None else [mine]
-        listed = [r for r in found if isinstance(r, dict) and "customer" in r] + wrong
-        if any(not str(r["customer"]).startswith("C") or " " in str(r["customer"]) for r in listed):
-            return KEYS_RULE
-        if any(
-            r.get("messages") == everywhere[r["customer"]] > right.customers(directory)[r["customer"]] for r in listed
-        ):
+        if (mine or row)["messages"] == everywhere[row["customer"]] > right.customers(directory)[row["customer"]]:
             return COPIES_RULE
+        names = [str(given["customer"]) for given in found]
+        if any(name and (" " in name or not name.startswith("C")) for name in names):
+            return KEYS_RULE
+        if not all(name.startswith("C") for name in names):
+            return NO_CUSTOMER_RULE
         return MOST_RULE if mine is None else KEYS_RULE
 
     return compare("busiest", found, right.busiest(directory, most), ("customer",), explain)
@@ -111,6 +109,7 @@ def judge_busiest(answers: Answers, directory: str, most: int) -> Finding | None
 
 MISSED_RULE = "A queue without a match costs as much as any other: it is there, with matched 0"
 LOOKED_RULE = "The broker looks at every entry of a queue to find those that match: looked_at is all of them"
+ZERO_RULE = "A queue without a match is there, with matched 0: sum() over nothing is NULL, not 0"
 NULL_RULE = "A message without tags is looked at, too; count of a column leaves NULL out"
 WHOLE_RULE = "A tag is compared as a whole: unpaid is not paid"
 BROKER_RULE = "Every broker has a queue 0 of its own: a row for each broker_name and queue_id"
@@ -123,6 +122,8 @@ def judge_cost(answers: Answers, directory: str, topic: str, tags: list[str]) ->
     def explain(row: Row, mine: Row | None) -> str:
         if mine is None:
             return MISSED_RULE if row["matched"] == 0 else BROKER_RULE
+        if mine["matched"] is None:
+            return ZERO_RULE
         if mine["matched"] != row["matched"]:
             return WHOLE_RULE if mine["looked_at"] == row["looked_at"] else BROKER_RULE
         if mine["looked_at"] == row["matched"]:
@@ -136,6 +137,7 @@ def judge_cost(answers: Answers, directory: str, topic: str, tags: list[str]) ->
 
 WAITING_RULE = "A copy in SCHEDULE_TOPIC_XXXX only waits: it comes to the retry topic later, and would be counted twice"
 DEAD_RULE = "%DLQ% holds those that will not come again: they are no group of their own and no retry"
+GROUP_RULE = "group_name is what stands behind %RETRY% in the topic's name"
 ORIGIN_RULE = (
     "Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number; keys may belong to many messages"
 )
@@ -151,8 +153,12 @@ def judge_failures(answers: Answers, directory: str) -> Finding | None:
     )
 
     def explain(row: Row, mine: Row | None) -> str:
-        if mine is None or mine["copies"] == row["copies"]:
-            return ORIGIN_RULE if mine else DEAD_RULE
+        if mine is None:
+            if any(str(given["group_name"]).startswith(right.RETRY) for given in found):
+                return GROUP_RULE
+            return WAITING_RULE if row["group_name"] == "SCHEDULE_TOPIC_XXXX" else DEAD_RULE
+        if mine["copies"] == row["copies"]:
+            return ORIGIN_RULE
         late = mine["copies"] in (row["copies"] + waiting[row["group_name"]], waiting[row["group_name"]])
         return WAITING_RULE if late else DEAD_RULE
 
@@ -179,7 +185,7 @@ def judge_parts(answers: Answers, directory: str, parts: int) -> Finding | None:
     }
     if first.keys() != orders.keys() or len(first) != sum(len(places) for places in first.values()):
         place = min(first.keys() ^ orders.keys(), default=min(orders))
-        return Finding(ALL_RULE, f"the message at {place}", 1 if place in orders else 0, len(first.get(place, ())))
+        return Finding(ALL_RULE, _message_at(place), 1 if place in orders else 0, len(first.get(place, ())))
     part_of = {place: numbers[0] for place, numbers in first.items()}
     return _of_whole_orders(part_of, orders, parts) or _even(part_of, parts) or _unmoved(first, again)
 
@@ -195,15 +201,19 @@ def _parts(found: Any) -> dict[tuple[str, int], list[Any]] | Finding:
     return placed
 
 
+def _message_at(place: tuple[str, int]) -> str:
+    return f"the message at physical_offset {place[1]} of {place[0]}"
+
+
 def _of_whole_orders(part_of: dict[tuple[str, int], Any], orders: dict[Any, Row], parts: int) -> Finding | None:
     part_of_order: dict[str, Any] = {}
     for place in sorted(part_of):
         part = part_of[place]
         if not isinstance(part, int) or not 0 <= part < parts:
-            return Finding(RANGE_RULE, f"the message at {place}", f"0 to {parts - 1}", part)
+            return Finding(RANGE_RULE, _message_at(place), f"0 to {parts - 1}", part)
         order = next((key for key in (orders[place]["keys"] or "").split() if key.startswith("O")), None)
         if order is not None and part_of_order.setdefault(order, part) != part:
-            return Finding(ORDER_RULE, f"order {order}, the message at {place}", part_of_order[order], part)
+            return Finding(ORDER_RULE, f"order {order}, {_message_at(place)}", part_of_order[order], part)
     return None
 
 
@@ -219,4 +229,4 @@ def _unmoved(first: Any, again: Any) -> Finding | None:
     if not moved:
         return None
     second = None if isinstance(again, Finding) else again.get(moved[0])
-    return Finding(SAME_RULE, f"the message at {moved[0]}", first[moved[0]], second)
+    return Finding(SAME_RULE, _message_at(moved[0]), first[moved[0]], second)

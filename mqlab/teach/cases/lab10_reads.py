@@ -24,6 +24,7 @@ CHOICES = (
     ("topic", "total_size"), ("msg_id", "born_timestamp", "reconsume_times"),
 )  # fmt: skip
 
+TEXT_RULE = "An option is one text: the names or numbers of a list are joined by commas"
 OPTIONS_RULE = "The options are those of the source rocketmq"
 DECODED_RULE = "columns names what the query uses, and nothing else: a column that only selects need not be decoded"
 TIME_RULE = "startTime and endTime are store times in ms: from startTime on, and before endTime"
@@ -62,6 +63,9 @@ def judge_options(answers: Answers, directory: str, questions: list[Wanted]) -> 
         where = f"read_options{asked}"
         if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
             return Finding("read_options returns a dictionary of options", where, {"topic": one.topic}, found)
+        listed = [name for name, value in found.items() if isinstance(value, list | tuple | set)]
+        if listed:
+            return Finding(TEXT_RULE, f"{where}: option {listed[0]}", "a text", found[listed[0]])
         finding = _finding(one, {name: str(value) for name, value in found.items()}, where, directory)
         if finding:
             return finding
@@ -74,7 +78,7 @@ def _finding(one: Wanted, found: dict[str, str], where: str, directory: str) -> 
     try:
         options = parse({"path": directory, **found})
     except MqlabError as error:
-        return Finding(OPTIONS_RULE, where, "options that the source takes", str(error))
+        return Finding(OPTIONS_RULE, where, error.hint or "options that the source takes", error.text)
     if sorted(options.columns) != sorted(one.columns):
         shown = found.get("columns", "no option columns: all are decoded")
         return Finding(DECODED_RULE, where, ",".join(one.columns), shown)

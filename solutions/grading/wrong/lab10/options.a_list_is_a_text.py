@@ -1,6 +1,6 @@
 # exercise: lab10.options
 # belief: a list of Python is an option
-# says: The options are those of the source rocketmq
+# says: An option is one text
 def read_options(topic, queues, begin_ms, end_ms, columns):
     return {
         "topic": topic,
