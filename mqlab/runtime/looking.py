@@ -115,7 +115,7 @@ class WhatHappened:
         dropped = self.journal.dropped
         title = f"from step {dropped} on: what was before was dropped" if dropped > first_step else ""
         told = moments(self.journal, message, first_step, last_step)
-        if message is not None and not told:
+        if message is not None and all(moment.kind in ("fault", "mended") for moment in told):
             title = f"no message {message!r} in these steps"
         return Timeline(told, title=title)
 

@@ -114,6 +114,7 @@ class GroupHistory:
         self.dropped: int = getattr(journal, "dropped", 0)  # steps of the journal that are not there to be read
         self._finds_out_broadcasting = broadcasting is None
         self.members: dict[tuple[str, str], bool] = {}  # (broker, client) -> online
+        self.stored_before = 0  # deliveries of messages that the journal does not see stored
         self.ends: list[StepRecord] = []  # where a node's life ended
         self.ended: dict[str, StepRecord] = {}  # node -> where its last life ended; absent when none has
         self.last: StepRecord | None = None
@@ -262,6 +263,8 @@ class GroupHistory:
                 message.deliveries.append(delivery)
                 message.add_step(record)
                 opened.append((message, delivery))
+            else:
+                self.stored_before += 1
         self._open[record.node, values["batch"]] = opened
 
     def _returned(self, record: StepRecord, values: dict[str, Any]) -> None:
@@ -280,6 +283,8 @@ class GroupHistory:
                 polled = Delivery(values["client"], record, values["queue"], record, POLLED)
                 message.deliveries.append(polled)
                 message.add_step(record)
+            else:
+                self.stored_before += 1
 
     def _back(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] == self.group and "delay_level" in values and values.get("error") is None:

@@ -76,11 +76,12 @@ class Verdict(View):
 
     def __init__(
         self, group: str, anomalies: Sequence[Anomaly], messages: int, dead: int, dropped: int = 0,
-        topics: Sequence[str] = (),
+        topics: Sequence[str] = (), stored_before: int = 0,
     ) -> None:  # fmt: skip
         self.group = group
         self.topics = tuple(topics)
         self.dropped = dropped
+        self.stored_before = stored_before
         self.anomalies = sorted(anomalies, key=lambda each: (each.step, KINDS.index(each.kind), each.msg_id))
         self.messages = messages
         self.dead = dead
@@ -118,6 +119,8 @@ class Verdict(View):
         whole = f"{self.group}: {self.messages} messages{dead}: {counted}"
         if self.dropped:
             whole += f" (the first {self.dropped} steps were dropped; messages stored in them are not judged)"
+        elif self.stored_before:
+            whole += f" (not judged: {self.stored_before} deliveries of messages stored before the journal begins)"
         return whole
 
     def text(self) -> str:
@@ -161,7 +164,8 @@ def verify(
     found += judge.stored_again(messages)
     found += judge.out_of_order(messages)
     dead = sum(message.dead is not None for message in messages)
-    return Verdict(group, found, len(messages), dead, history.dropped, list(history.subscriptions))
+    topics = list(history.subscriptions)
+    return Verdict(group, found, len(messages), dead, history.dropped, topics, history.stored_before)
 
 
 class _Judge:

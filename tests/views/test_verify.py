@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -434,6 +435,23 @@ def test_a_program_that_pulls_by_hand_and_skips_some() -> None:
     assert told(lab, "STUCK") == ids[7:], "its program is online and does not ask for them"
     puller.pull(queue, "*", 0, max_nums=32)
     assert told(lab, "DUPLICATED") == [*ids[2:4], ids[6]] and told(lab, "SKIPPED") == told(lab, "STUCK") == []
+
+
+def test_what_was_stored_before_the_journal_is_counted_and_not_judged(tmp_path: Path) -> None:
+    with Lab(seed=3, directory=tmp_path / "run") as lab:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        old = orders(lab, 4)
+        lab.run_for("1s")
+    again = Lab(stores={"broker-a": tmp_path / "run" / "broker-a"})
+    billing(again, consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    new = orders(again, 2)
+    again.run_for("10s")
+    verdict = again.verify("billing")
+    assert [row.msg_id for row in again.deliveries("billing")] == old + new
+    assert verdict.messages == 2 and verdict.is_clean
+    assert "not judged: 4 deliveries of messages stored before the journal begins" in str(verdict)
+    again.kill("billing-1")
+    assert "no message 'nope' in these steps" in str(again.timeline("nope"))
 
 
 def test_text_html_and_wrong_questions() -> None:
