@@ -137,3 +137,13 @@ class NodeLost(MqlabError):
 
 class NodeDown(BaseException):
     """Raised inside a listener whose node was killed. Not an Exception, so that ``except Exception`` lets it pass."""
+
+
+def words_of(error: BaseException) -> str:
+    """What an exception says; PySpark puts the plan of a query behind its words, many lines that are left out.
+
+    >>> words_of(KeyError("订单"))
+    "'订单'"
+    """
+    text = str(error)
+    return text.partition(";\n")[0] if hasattr(error, "getSqlState") else text

@@ -139,7 +139,8 @@ class Codec:
 
     def _encode_error(self, error: BaseException, depth: int) -> Any:
         arguments = []
-        for argument in error.args:
+        is_sparks = hasattr(error, "getSqlState")  # one of PySpark has words and no arguments
+        for argument in (errors.words_of(error),) if is_sparks else error.args:
             try:
                 arguments.append(self.encode(argument, depth))
             except NotPlain:

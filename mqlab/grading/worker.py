@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 
 import greenlet
 
-from mqlab.errors import NodeDown
+from mqlab.errors import NodeDown, words_of
 from mqlab.grading import limits
 from mqlab.grading.values import Codec, Malformed, NotPlain, describe, dump_line, load_line
 from mqlab.grading.world_object import WorldObject, make_world_object
@@ -231,7 +231,10 @@ def _learners_lines(error: BaseException) -> str:
     """The traceback, cut to the lines of answers."""
     try:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith("<answer ")]
-        text = "".join(traceback.format_list(frames[-8:]) + traceback.format_exception_only(error))
+        says = traceback.format_exception_only(error)
+        if hasattr(error, "getSqlState"):
+            says = [f"{type(error).__name__}: {words_of(error)}\n"]
+        text = "".join(traceback.format_list(frames[-8:]) + says)
         return text[-TRACE_CHARACTERS:]
     except BaseException:
         return describe(error)

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from mqlab.errors import MqlabError
+from mqlab.errors import MqlabError, words_of
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, exercise
 from mqlab.teach.said import Said
 
@@ -141,14 +141,8 @@ def _wrong(asked: Exercise, case: Case, finding: Finding, number: int, count: in
 
 def _raised(asked: Exercise, case: Case, error: Exception) -> Said:
     """Where the learner's own code raised: its last line that is neither ours nor a library's."""
-    facts = [("raised", f"{type(error).__name__}: {_words(error)}"), *_place(error), ("case", case.name)]
+    facts = [("raised", f"{type(error).__name__}: {words_of(error)}"), *_place(error), ("case", case.name)]
     return Said("bad", f"{asked.id}: your code raised an exception", facts, note=f'hint("{asked.id}") helps.')
-
-
-def _words(error: Exception) -> str:
-    """What it says. An AnalysisException of Spark puts a plan of many lines behind its words: these will do."""
-    text = str(error)
-    return text.partition(";\n")[0] if hasattr(error, "getSqlState") else text
 
 
 def _stopped(asked: Exercise, case: Case, stop: BaseException) -> Said:

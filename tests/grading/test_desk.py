@@ -60,6 +60,20 @@ def test_what_an_answer_raises_is_raised_here_with_its_own_lines(desk: Desk) -> 
         names["own"]()
 
 
+def test_an_exception_that_holds_an_object_is_told_in_words_and_without_sparks_plan(desk: Desk) -> None:
+    source = (
+        "class AnalysisException(Exception):\n"
+        "    def getSqlState(self):\n        return '42703'\n"
+        "    def __str__(self):\n        return self.args[0]\n"
+        "def ask(x):\n    raise AnalysisException('no column `тема`;\\n+- RelationV2[topic#1]', object())\n"
+    )
+    with pytest.raises(AnswerError) as error:
+        desk.load("lab.a", source, ["ask"])["ask"](1)
+    assert str(error.value).endswith("AnalysisException: no column `тема`")
+    trace = error.value.answer_trace  # type: ignore[attr-defined]
+    assert trace.splitlines()[-1] == "AnalysisException: no column `тема`"
+
+
 def test_a_cell_that_raises_says_so(desk: Desk) -> None:
     with pytest.raises(SyntaxError):
         desk.load("lab.a", "def broken(:\n", ["broken"])

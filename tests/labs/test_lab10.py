@@ -154,6 +154,8 @@ def test_the_rule_is_about_the_row_that_is_shown() -> None:
     waiting = [*right.failures(odd_day()), {"group_name": "SCHEDULE_TOPIC_XXXX", "messages": 4, "copies": 8}]
     assert explained(judges.judge_failures, "failures", waiting) == judges.WAITING_RULE
 
+    some_copies = [{**row, "messages": row["messages"] + 1} for row in right.busiest(odd_day(), 3)]
+    assert explained(judges.judge_busiest, "busiest", some_copies, 3) == judges.COPIES_RULE
     everywhere = right.customers(odd_day(), topics="").most_common(3)
     with_copies = [{"customer": customer, "messages": messages} for customer, messages in everywhere]
     nobody = [*with_copies[:2], {"customer": "", "messages": 99}]

@@ -64,7 +64,7 @@ def _case(case: CaseResult, said: str, opened: bool) -> Markup:
         Markup("<dt>{}</dt><dd><code>{}</code></dd>").format(name, value) for name, value in facts if value
     )
     details = Markup("<dl>{}</dl>").format(told) if told else Markup("")
-    details += Markup("<pre>{}</pre>").format(case.trace) if case.trace else Markup("")
+    details += Markup("<pre class='trace'>{}</pre>").format(case.trace) if case.trace else Markup("")
     if details and not opened:
         details = Markup("<details><summary>what was wrong</summary>{}</details>").format(details)
     rule = Markup(": {}").format(case.rule) if case.rule and case.rule != said else Markup("")

@@ -22,6 +22,7 @@ table { border-collapse: collapse; } th, td { border: 1px solid var(--edge); pad
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 th { white-space: nowrap; } .heat { padding: 0 .4rem; white-space: nowrap; }
 pre { background: var(--soft); padding: .6rem; overflow-x: auto; } code { font-size: .92em; }
+pre.trace { white-space: pre-wrap; }
 .good { color: var(--good); } .bad { color: var(--bad); } .grey { color: var(--grey); }
 .wide { overflow-x: auto; } .wide.grid { max-height: 85vh; overflow: auto; }
 body:has(.grid) { max-width: none; margin: 2rem; }
