@@ -78,7 +78,7 @@ predict("lab10.copies", 48)
 # source is called `rocketmq`, and its `path` is a store directory: this Lab's, or that of a real broker. (Message trace
 # is off: with it, clients would send a diary of their own to the broker, and this page counts letters and orders.)
 #
-# A row is a message. These are its columns, each with what it means; you will need ten of them. (A unit, 消息单元, is a
+# A row is a message. These are its columns, each with what it means; this lab needs half of them. (A unit is a
 # message as it stands in the log, with all numbers around its body.)
 
 # %%
@@ -88,8 +88,12 @@ lab = play(work, seed=7, client={"enable_trace": False})
 spark = session()
 messages = spark.read.format("rocketmq").load(str(lab.store().directory))
 Table(
-    {"column": c.name, "type": c.dataType.simpleString(), "meaning": c.metadata["comment"]}
-    for c in messages.schema
+    {
+        "column": column.name,
+        "type": column.dataType.simpleString(),
+        "meaning": column.metadata["comment"],
+    }
+    for column in messages.schema
 )
 
 # %%
@@ -557,8 +561,8 @@ parquet = spark.read.parquet(target)
 f"{parquet.count():,} rows, {day.asked.messages:,} messages"
 
 # %% [markdown]
-# One question, six ways: messages and bytes of each queue. All but the first use the same decoder, which turns files
-# into Arrow columns without a loop in Python; the first is the loop.
+# One question, six ways: messages and bytes of each queue. The first is a loop in Python over the log. All others but
+# Parquet use one decoder, which turns the log into Arrow columns without such a loop.
 
 # %%
 import duckdb
@@ -628,7 +632,9 @@ ways = {
 # %%
 answers = {way: sorted(map(tuple, run())) for way, run in ways.items()}
 loop = answers["a loop in Python, pandas"]
-Table({"way": way, "rows": len(rows), "same": rows == loop} for way, rows in answers.items())
+Table(
+    {"way": way, "rows": len(rows), "same": rows == loop} for way, rows in answers.items()
+)
 
 # %% [markdown]
 # Now that each has run once, Spark has warmed up and the files are in memory, how long does it take?

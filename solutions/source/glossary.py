@@ -154,6 +154,8 @@
 # | selectivity | 选择性 | the share of messages that a filter lets pass | | [10](10-spark-reads-the-broker.ipynb) |
 # | shuffle | 洗牌 | rows move between tasks, so that all rows of one key meet | | [10](10-spark-reads-the-broker.ipynb) |
 # | skew | 数据倾斜 | one task has most of the rows, and all others wait for it | | [10](10-spark-reads-the-broker.ipynb) |
+# | stage | 阶段 | the tasks between two shuffles; the next stage begins when the last of them has ended | | [10](10-spark-reads-the-broker.ipynb) |
+# | task | 任务 | one piece of a question's work: a piece of the data, read by one core | | [10](10-spark-reads-the-broker.ipynb) |
 
 # %% [markdown]
 # ## Running and looking
