@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mqlab.errors import StoreError
-from mqlab.runtime.files import RealFiles, RealMapping
+from mqlab.runtime.files import LAB_DISK_USED, RealFiles, RealMapping
 
 PAGE = 4096
 
@@ -100,13 +100,12 @@ class CrashMapping(RealMapping):
 class CrashFiles(RealFiles):
     """The Files port with ``power_cut``. One object per machine: kill and start of its node keep it.
 
-    ``disk_used``: set it (0..1) to fill the disk for retention. ``refuse_sync``: an OSError that every sync raises.
+    ``disk_used``: set it (0..1) to fill its disk, which is not the host's. ``refuse_sync``: an OSError that every sync raises.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(disk_used=LAB_DISK_USED)
         self.life = 0
-        self.disk_used: float | None = None
         self.refuse_sync: OSError | None = None
         self._contents: dict[str, _Content] = {}
         self._names: dict[str, list[_NameChange]] = {}
@@ -164,9 +163,6 @@ class CrashFiles(RealFiles):
         for change in self._names.pop(_key(path), []):
             if change.saved:
                 self._forget(change.saved)
-
-    def used_ratio(self, path: str) -> float:
-        return self.disk_used if self.disk_used is not None else super().used_ratio(path)
 
     def process_ended(self) -> None:
         """The process is dead: what it wrote stays, its locks go, and its mappings take no more writes."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.runtime.crash_files import CrashFiles, Keep
+from mqlab.runtime.files import LAB_DISK_USED
 from mqlab.runtime.handles import BROKERS, NodeHandle
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Faults:
         files = handle.files
         assert isinstance(files, CrashFiles)
         self._fault(self.world.nodes[handle.name], "disk_full", used=used)
-        files.disk_used = used or None
+        files.disk_used = used or LAB_DISK_USED
         if handle.is_up:
             handle.node.store.retention.arm()
 

@@ -27,6 +27,8 @@ from mqlab.errors import CorruptionError, StoreError
 
 T = TypeVar("T")
 
+LAB_DISK_USED = 0.25  # of the disk of a Lab's machine: how full the host is must not change what a story tells
+
 _ZEROS = bytes(1 << 20)
 _held_locks: dict[str, int] = {}  # real path -> file descriptor, for the whole process
 
@@ -73,9 +75,13 @@ class RealMapping:
 
 
 class RealFiles:
-    """The Files port on the operating system. Paths are text; a missing file raises FileNotFoundError."""
+    """The Files port on the operating system. Paths are text; a missing file raises FileNotFoundError.
 
-    def __init__(self) -> None:
+    ``disk_used``: how full its disk is said to be (0..1); None asks the file system.
+    """
+
+    def __init__(self, *, disk_used: float | None = None) -> None:
+        self.disk_used = disk_used
         self._locks: list[_Lock] = []
 
     def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
@@ -157,6 +163,8 @@ class RealFiles:
 
     def used_ratio(self, path: str) -> float:
         """Used part of the file system, whole percent rounded up, as a fraction (getDiskPartitionSpaceUsedPercent)."""
+        if self.disk_used is not None:
+            return self.disk_used
         usage = shutil.disk_usage(path)
         entire = usage.used + usage.free
         return -(-usage.used * 100 // entire) / 100 if entire else 0.0

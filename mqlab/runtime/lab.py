@@ -26,7 +26,7 @@ from mqlab.runtime import clients, cluster
 from mqlab.runtime.crash_files import CrashFiles
 from mqlab.runtime.deliveries import DeliveryBook
 from mqlab.runtime.faults import Faults
-from mqlab.runtime.files import RealFiles
+from mqlab.runtime.files import LAB_DISK_USED, RealFiles
 from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.journal import Journal, StepRecord
 from mqlab.runtime.kinds import check_kind
@@ -122,8 +122,8 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         return cluster.bring_stores(stores, self.directory, cluster.copy_writable)
 
     def machine_files(self) -> RealFiles:
-        """The files of a new broker's machine."""
-        return CrashFiles() if isinstance(self.world, SimWorld) else RealFiles()
+        """The files of a new broker's machine. Its disk is a quarter full, whatever the host's is."""
+        return CrashFiles() if isinstance(self.world, SimWorld) else RealFiles(disk_used=LAB_DISK_USED)
 
     # nodes -----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.promises import Promise
 from mqlab.remoting.endpoint import Channel, Remoting, Reply
 from mqlab.runtime.crash_files import CrashFiles
-from mqlab.runtime.files import RealFiles
+from mqlab.runtime.files import LAB_DISK_USED, RealFiles
 from mqlab.runtime.sim import DEFAULT_START_MS, SimWorld
 from mqlab.store.config import StoreConfig
 from mqlab.wire import properties
@@ -117,7 +117,7 @@ class World:
         self.name_server.start()
         self.settings = settings
         self.store_config = store
-        self.files = files or RealFiles()
+        self.files = files or RealFiles(disk_used=LAB_DISK_USED)
         self.broker = self.make_broker("broker-a")
         self.broker.start()
         self.run_for(20)

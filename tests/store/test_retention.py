@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mqlab.runtime.files import LAB_DISK_USED
 from mqlab.wire.record import Record
 
 NewRecord = Callable[..., Record]
@@ -145,7 +146,7 @@ def test_a_queue_of_deleted_messages_survives_until_it_is_asked_to_go(world: Any
     world.store.retention.clean()
     assert (world.store.min_offset("old", 0), world.store.max_offset("old", 0)) == (3, 3)
     world.store.shutdown()
-    world.files.disk_used = None
+    world.files.disk_used = LAB_DISK_USED
     store = world.start()
     assert (store.min_offset("old", 0), store.max_offset("old", 0)) == (3, 3)  # its numbering goes on
     assert store.put(new_record(1, topic="old")).queue_offset == 3

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
-from mqlab import Message
+from mqlab import Lab, Message
 from mqlab.errors import MqlabError, UsageError
+from mqlab.runtime.files import RealFiles
 from tests.scenarios.stories import quiet_lab
 
 
@@ -23,6 +26,22 @@ def test_a_full_disk_takes_no_messages_until_there_is_room_again() -> None:
     lab.run_for("30s")
     assert producer.send(Message("orders", "💳".encode())).send_status == "SEND_OK"
     assert [values["used"] for _, values in lab.journal.changes("fault.disk_full")] == [0.95, 0]
+
+
+@pytest.mark.parametrize("driver", ["sim", "threads"])
+def test_how_full_the_disk_of_the_host_is_does_not_change_a_story(monkeypatch: pytest.MonkeyPatch, driver: str) -> None:
+    nearly_full = shutil.disk_usage("/")._replace(total=1000, used=970, free=30)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: nearly_full)
+    assert RealFiles().used_ratio("/") == 0.97
+    with Lab(seed=54, driver=driver, broker={"mapped_file_size_commit_log": 8192}) as lab:
+        producer = lab.producer("shop", retry_times_when_send_failed=0)
+        for _ in range(10):
+            producer.send(Message("orders", bytes(2000)))
+        store = lab.broker().store
+        assert len(store.commit_log.queue.mapped_files) > 2
+        store.retention.clean()
+        assert store.min_physical_offset == 0
+        assert producer.send(Message("orders", b"x")).send_status == "SEND_OK"
 
 
 def test_a_hanging_disk_makes_sync_sends_time_out_although_the_message_is_stored() -> None:
