@@ -100,7 +100,8 @@ class CrashMapping(RealMapping):
 class CrashFiles(RealFiles):
     """The Files port with ``power_cut``. One object per machine: kill and start of its node keep it.
 
-    ``disk_used``: set it (0..1) to fill its disk, which is not the host's. ``refuse_sync``: an OSError that every sync raises.
+    ``disk_used``: set it (0..1) to fill its disk, which is not the host's.
+    ``refuse_sync``: an OSError that every sync raises.
     """
 
     def __init__(self) -> None:
