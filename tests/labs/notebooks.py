@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,11 @@ def nbval(path: Path, *options: str, environment: dict[str, str] | None = None) 
         "--nbval-current-env", "--nbval-cell-timeout", "300", *options, str(path),
     ]  # fmt: skip
     for _ in range(2):
-        done = subprocess.run(command, capture_output=True, text=True, cwd=path.parent, check=False, env=environment)
+        with tempfile.TemporaryDirectory() as scratch:  # nbval kills its kernel: what that left goes with this
+            done = subprocess.run(
+                command, capture_output=True, text=True, cwd=path.parent, check=False,
+                env={**(environment or os.environ), "TMPDIR": scratch},
+            )  # fmt: skip
         if "Kernel died before replying" not in done.stdout:  # its ports were taken between choosing and binding them
             break
     assert done.returncode == 0, done.stdout + done.stderr
