@@ -139,8 +139,12 @@ class Codec:
 
     def _encode_error(self, error: BaseException, depth: int) -> Any:
         arguments = []
-        is_sparks = hasattr(error, "getSqlState")  # one of PySpark has words and no arguments
-        for argument in (errors.words_of(error),) if is_sparks else error.args:
+        given = error.args
+        if hasattr(error, "getSqlState"):  # one of PySpark has words and no arguments
+            given = (errors.words_of(error),)
+        elif isinstance(error, OSError) and error.filename is not None:
+            given = (error.errno, error.strerror, error.filename)
+        for argument in given:
             try:
                 arguments.append(self.encode(argument, depth))
             except NotPlain:
@@ -298,10 +302,11 @@ def _make_error(module: str, name: str, arguments: list[Any], attributes: dict[s
     if not (isinstance(found, type) and issubclass(found, Exception)):
         return AnswerError(name.rpartition(".")[2], " ".join(map(str, arguments)))
     try:
+        if home is builtins:  # some keep their words apart from ``args``
+            return found(*arguments)
         error = found.__new__(found, *arguments)
         error.args = tuple(arguments)
-        if home is errors:
-            vars(error).update(attributes)
+        vars(error).update(attributes)
         return error
     except Exception:  # UnicodeDecodeError and its like want arguments of their own kind
         return AnswerError(name, " ".join(map(str, arguments)))

@@ -12,7 +12,10 @@ Left out: hidden cases and points (grading has them; they are not in this packag
 """
 
 from mqlab.teach.checking import CheckFailed, check
+from mqlab.teach.failed_cells import watch_cells
 from mqlab.teach.hints import hint
 from mqlab.teach.predictions import predict, reveal
 
 __all__ = ["CheckFailed", "check", "hint", "predict", "reveal"]
+
+watch_cells()

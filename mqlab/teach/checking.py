@@ -3,6 +3,7 @@
 Mirrors: nothing in RocketMQ. Every lab's exercises end with it.
 
     nothing defined, or the starter untouched     -> "not started", returned
+    the cell that defines it failed               -> CheckFailed, raised: its error and line
     a case finds something                        -> CheckFailed, raised: the rule, and the first wrong thing
     all public cases pass                         -> their number, the note, and that hidden checks run at grading
 
@@ -22,6 +23,7 @@ from typing import Any
 
 from mqlab.errors import MqlabError, words_of
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, exercise
+from mqlab.teach.failed_cells import failure_of
 from mqlab.teach.said import Said
 
 MAX_VALUE_CHARACTERS = 200
@@ -65,7 +67,10 @@ def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:
     """
     asked = exercise(exercise_id)
     names = sys._getframe(1).f_globals if answers is None else answers
+    failed_cell = failure_of(asked.defines) if answers is None else None
     try:
+        if failed_cell is not None:
+            raise CheckFailed(_not_defined(asked, *failed_cell))
         said = _checked(asked, names)
     except CheckFailed as failed:
         _tell(asked, failed.said)
@@ -143,6 +148,16 @@ def _raised(asked: Exercise, case: Case, error: Exception) -> Said:
     """Where the learner's own code raised: its last line that is neither ours nor a library's."""
     facts = [("raised", f"{type(error).__name__}: {words_of(error)}"), *_place(error), ("case", case.name)]
     return Said("bad", f"{asked.id}: your code raised an exception", facts, note=f'hint("{asked.id}") helps.')
+
+
+def _not_defined(asked: Exercise, name: str, error: BaseException) -> Said:
+    """The answer's cell failed before it came to the answer; an older one must not be judged in its place."""
+    words, place = words_of(error), _place(error)
+    if isinstance(error, SyntaxError):
+        words, place = error.msg, [("at", f"line {error.lineno}: {(error.text or '').strip()}".rstrip(": "))]
+    facts = [("raised", f"{type(error).__name__}: {words}"), *place]
+    note = "Mend that cell, run it, and check again."
+    return Said("bad", f"{asked.id}: the cell that defines {name} failed: nothing new to check", facts, note=note)
 
 
 def _stopped(asked: Exercise, case: Case, stop: BaseException) -> Said:

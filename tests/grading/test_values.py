@@ -120,6 +120,16 @@ def test_errors_keep_their_class_when_it_is_known() -> None:
     assert isinstance(across(UsageError("u")), UsageError)
 
 
+def test_errors_of_python_say_the_same_words() -> None:
+    for source in ("return (", "x = 1\n  y = 2", "def f(:"):
+        with pytest.raises(SyntaxError) as raised:
+            compile(source, "<answer>", "exec")
+        assert str(across(raised.value)) == str(raised.value)
+        assert across(raised.value).lineno == raised.value.lineno
+    for error in (OSError(2, "No such file", "заказ"), StopIteration(7), KeyError("订单"), ZeroDivisionError()):
+        assert (type(across(error)), str(across(error))) == (type(error), str(error))
+
+
 def test_errors_of_other_classes_arrive_as_answer_errors() -> None:
     class Own(Exception):
         pass

@@ -1,0 +1,73 @@
+"""Which names a notebook's cells failed to define: a check says why, and does not judge what was there before.
+
+Mirrors: nothing in RocketMQ. Every lab's exercises are guarded by it.
+
+    cell "def read_unit(log, start): return ("    SyntaxError; read_unit stays what it was: nothing, or an older answer
+    check("lab01.unit")                           "the cell of read_unit failed", the error and its line
+
+Left out: cells that were edited and not run (the kernel does not see them).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+DEFINED = re.compile(
+    r"^(?:[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+|(?=\w+[ \t]*(?::[^=\n]*)?=[^=]))(\w+)", re.MULTILINE
+)
+
+
+def names_in(source: str) -> list[str]:
+    """The names that a cell is to define, also one that is no Python yet.
+
+    >>> names_in("K = 2\\ndef twice(x):\\n    return (K * x")
+    ['K', 'twice']
+    """
+    return DEFINED.findall(source)
+
+
+class FailedCells:
+    """Watches the cells of one notebook. ``errors`` maps a name to what kept it from being defined."""
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self.errors: dict[str, BaseException] = {}
+        self._names = names
+        self._before: dict[str, Any] = {}
+
+    def before(self, info: Any) -> None:
+        """IPython's pre_run_cell."""
+        self._before = {name: self._names.get(name) for name in names_in(info.raw_cell)}
+
+    def after(self, result: Any) -> None:
+        """IPython's post_run_cell."""
+        error = result.error_before_exec or result.error_in_exec
+        for name, value in self._before.items():
+            if error is not None and self._names.get(name) is value:
+                self.errors[name] = error
+            else:
+                self.errors.pop(name, None)
+        self._before = {}
+
+
+_watched: FailedCells | None = None
+
+
+def watch_cells() -> None:
+    """Begin to watch, where this process is a notebook's kernel; once."""
+    global _watched
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None or _watched is not None:
+        return
+    _watched = FailedCells(shell.user_ns)
+    shell.events.register("pre_run_cell", _watched.before)
+    shell.events.register("post_run_cell", _watched.after)
+
+
+def failure_of(names: Iterable[str]) -> tuple[str, BaseException] | None:
+    """The first of the names that its last cell failed to define, and the error; None when there is none."""
+    failures = _watched.errors if _watched is not None else {}
+    return next(((name, failures[name]) for name in names if name in failures), None)
