@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.errors import MqlabError, UsageError
 from mqlab.spark import shared_classes
 from mqlab.spark.java import Java, cache_directory, find_java
+from mqlab.spark.kernel_end import end_with_the_kernel
 from mqlab.spark.shipping import ship
 
 if TYPE_CHECKING:
@@ -237,6 +238,7 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
             tail = "\n".join(log.read_text("utf-8", "replace").strip().splitlines()[-5:])
             raise SparkFailed(f"the JVM did not start:\n{tail}", hint=f"all of its words are in {log}") from error
     SparkContext._ensure_initialized(gateway=gateway)
+    end_with_the_kernel(gateway.proc)
 
 
 def log_file() -> Path:
