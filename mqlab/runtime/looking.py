@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import UsageError
 from mqlab.runtime.absences import absences as absences_of
+from mqlab.runtime.collector import collecting_rarely
 from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.kinds import CHANGE_KINDS, PERIODIC_KINDS, STEP_KINDS
 from mqlab.runtime.progress import QueueProgress, progress_rows
@@ -42,6 +43,7 @@ Snapshot = dict[str, Any]
 class WhatHappened:
     """The verbs of a Lab that show."""
 
+    @collecting_rarely()
     def deliveries(self: Lab, group: str, *, absences: bool = True) -> Table:  # type: ignore[misc]
         """A row per delivery to a listener of a group, in the order they began; then the messages nobody got.
 

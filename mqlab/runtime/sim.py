@@ -40,6 +40,10 @@ DEFAULT_START_MS = 1_767_225_600_000  # 2026-01-01 00:00:00 UTC
 Action = Callable[[], None]
 
 
+def _nothing() -> None:
+    """What an event does that has happened or never will."""
+
+
 class Event:
     """An armed step of one node. ``periodic`` when it only keeps the world ticking (see PERIODIC_KINDS)."""
 
@@ -58,6 +62,7 @@ class Event:
         """Make this never happen; harmless when it already has."""
         if self.pending:
             self.pending = False
+            self.action = _nothing  # it may stand in the heap for long; what it was to do need not
             if not self.periodic:
                 self.node.world.count_busy(-1)
 
@@ -228,6 +233,7 @@ class SimWorld:
             due_ms, _, event = heappop(heap)
             if not event.pending:
                 continue
+            action = event.action
             event.cancel()  # from here on it has happened
             if due_ms > self.now_ms:
                 self.now_ms = due_ms
@@ -235,7 +241,7 @@ class SimWorld:
             journal.add(record)
             self._record, self._inside_step, self.step_is_periodic = record, True, event.periodic
             try:
-                event.action()
+                action()
             finally:
                 self._record, self._inside_step, self.step_is_periodic = None, False, False
             while self.between_steps:

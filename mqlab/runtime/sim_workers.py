@@ -156,8 +156,9 @@ class Carrier(greenlet.greenlet):  # type: ignore[misc]  # greenlet has no types
         self.coroutine: ListenerCoroutine | None = None
 
     def _calls(self) -> None:
-        while self.coroutine is not None:
-            self.coroutine.body()
+        while (coroutine := self.coroutine) is not None:
+            coroutine.body()
+            del coroutine.body, coroutine  # the body knows its coroutine: this is where that ends
             self.coroutine = None
             _of_this_thread.waiting.append(self)
             self.parent.switch()

@@ -28,6 +28,7 @@ from markupsafe import Markup
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
+from mqlab.runtime.collector import collecting_rarely
 from mqlab.runtime.wishes import Wish, is_wanted
 from mqlab.views.message_history import POLLED, Delivery, GroupHistory, MessageHistory, Reader
 from mqlab.views.table import Table
@@ -144,6 +145,7 @@ class Verdict(View):
         return f"<Verdict {self._headline()}>"
 
 
+@collecting_rarely()
 def verify(
     journal: Iterable[StepRecord],
     group: str,
