@@ -5,7 +5,8 @@ Mirrors: nothing in RocketMQ. mqlab.grading.gradebook starts one a submission: p
     order.json  {course lab submission student seed sandbox hidden seconds record}
       └▶ read_notebook ─▶ transplant ─▶ rebuilt notebook + job in a scratch folder ─▶ nbval ─▶ record.json
 
-A watchdog writes the record "timeout" when everything together takes too long.
+A watchdog writes the record "timeout" when everything together takes too long. When the process that ordered it is
+gone, killed perhaps, this one ends without a record: a resumed run grades the submission again.
 Left out: the other submissions.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -225,6 +227,17 @@ def watchdog(order: Order, record_file: Path) -> threading.Timer:
     return timer
 
 
+def end_with_the_orderer() -> None:
+    """Ends this process and all that it started when nobody holds the other end of its standard input any more."""
+
+    def listen() -> None:
+        while os.read(0, 1):
+            pass
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+
+    threading.Thread(target=listen, daemon=True).start()
+
+
 def write_record(record: Record, path: Path) -> None:
     """Write a record whole or not at all."""
     draft = path.with_suffix(".draft")
@@ -244,6 +257,7 @@ def main(arguments: list[str]) -> None:
     """Grade the submission of one order file."""
     order, record_file = read_order(Path(arguments[0]))
     watchdog(order, record_file)
+    end_with_the_orderer()
     write_record(grade(order), record_file)
 
 

@@ -129,11 +129,13 @@ class Grader:
         with tempfile.TemporaryDirectory(prefix="mqlab-order-") as folder:
             file = Path(folder) / "order.json"
             file.write_text(json.dumps({**asdict(order), "record": str(record)}), "utf-8")
+            theirs, ours = os.pipe()  # nothing is said through it: its end says that this process is gone
             process = subprocess.Popen(
                 [sys.executable, "-m", "mqlab.grading.execute", str(file)],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                 start_new_session=True,
             )  # fmt: skip
+            os.close(theirs)
             self._running.add(process)
             try:
                 _, words = process.communicate(timeout=order.seconds + 2 * GRACE_SECONDS)
@@ -141,6 +143,7 @@ class Grader:
                 return TIMEOUT, "everything together took too long"
             finally:
                 self._running.discard(process)
+                os.close(ours)
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()

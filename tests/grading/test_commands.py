@@ -10,6 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import psutil
 import pytest
 from click.testing import CliRunner, Result
 
@@ -112,10 +113,14 @@ def test_a_run_that_was_killed_is_taken_up_again(
     seen = ""
     while "1/4" not in seen:
         seen += process.stderr.read(1)
+    started = psutil.Process(process.pid).children(recursive=True)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     process.stderr.close()
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "records").glob("*.json")}
+    _, left = psutil.wait_procs(started, timeout=30)
+    assert left == []
+    assert set((tmp_path / "out" / "records").glob("*.json")) == set(kept)  # nothing writes into the run that follows
     assert 1 <= len(kept) < 4
     result = mqlab(*words, "--resume", "-j", 2)
     assert result.exit_code == 0
