@@ -12,6 +12,7 @@ from __future__ import annotations
 from wcwidth import wcswidth, wcwidth
 
 ELLIPSIS = "…"
+MAX_MARKS = 8  # characters a column, accents and joiners included: a body of megabytes is not measured again and again
 
 
 def printable(text: str) -> str:
@@ -41,7 +42,7 @@ def cut(text: str, columns: int) -> str:
     """
     if width(text) <= columns:
         return text
-    kept = text
+    kept = text[: MAX_MARKS * columns]
     while kept and width(kept) > columns - 1:
         kept = kept[:-1]
     return kept + ELLIPSIS
