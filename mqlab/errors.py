@@ -139,6 +139,11 @@ class NodeDown(BaseException):
     """Raised inside a listener whose node was killed. Not an Exception, so that ``except Exception`` lets it pass."""
 
 
+def is_of_spark(error: BaseException) -> bool:
+    """Whether PySpark raised it; pyspark is not imported to find out."""
+    return hasattr(error, "getSqlState")
+
+
 def words_of(error: BaseException) -> str:
     """What an exception says; PySpark puts the plan of a query behind its words, many lines that are left out.
 
@@ -146,4 +151,4 @@ def words_of(error: BaseException) -> str:
     "'订单'"
     """
     text = str(error)
-    return text.partition(";\n")[0] if hasattr(error, "getSqlState") else text
+    return text.partition(";\n")[0] if is_of_spark(error) else text

@@ -126,16 +126,19 @@ class Grader:
         """Run mqlab.grading.execute on an order; what went wrong when it leaves no record."""
         if self._stopped:
             raise Stopped
-        with tempfile.TemporaryDirectory(prefix="mqlab-order-") as folder:
+        reading, writing = os.pipe()  # nothing is said through it: its end says that this process is gone
+        with (
+            os.fdopen(reading, "rb") as theirs,
+            os.fdopen(writing, "wb"),
+            tempfile.TemporaryDirectory(prefix="mqlab-order-") as folder,
+        ):
             file = Path(folder) / "order.json"
             file.write_text(json.dumps({**asdict(order), "record": str(record)}), "utf-8")
-            theirs, ours = os.pipe()  # nothing is said through it: its end says that this process is gone
             process = subprocess.Popen(
                 [sys.executable, "-m", "mqlab.grading.execute", str(file)],
                 stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                 start_new_session=True,
             )  # fmt: skip
-            os.close(theirs)
             self._running.add(process)
             try:
                 _, words = process.communicate(timeout=order.seconds + 2 * GRACE_SECONDS)
@@ -143,7 +146,6 @@ class Grader:
                 return TIMEOUT, "everything together took too long"
             finally:
                 self._running.discard(process)
-                os.close(ours)
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()

@@ -140,7 +140,7 @@ class Codec:
     def _encode_error(self, error: BaseException, depth: int) -> Any:
         arguments = []
         given = error.args
-        if hasattr(error, "getSqlState"):  # one of PySpark has words and no arguments
+        if errors.is_of_spark(error):  # one of PySpark has words and no arguments
             given = (errors.words_of(error),)
         elif isinstance(error, OSError) and error.filename is not None:
             given = (error.errno, error.strerror, error.filename)

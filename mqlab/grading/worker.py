@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 
 import greenlet
 
-from mqlab.errors import NodeDown, words_of
+from mqlab.errors import NodeDown, is_of_spark, words_of
 from mqlab.grading import limits
 from mqlab.grading.values import Codec, Malformed, NotPlain, describe, dump_line, load_line
 from mqlab.grading.world_object import WorldObject, make_world_object
@@ -232,7 +232,7 @@ def _learners_lines(error: BaseException) -> str:
     try:
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith("<answer ")]
         says = traceback.format_exception_only(error)
-        if hasattr(error, "getSqlState"):
+        if is_of_spark(error):
             says = [f"{type(error).__name__}: {words_of(error)}\n"]
         text = "".join(traceback.format_list(frames[-8:]) + says)
         return text[-TRACE_CHARACTERS:]

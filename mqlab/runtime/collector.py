@@ -2,7 +2,7 @@
 
 Mirrors: nothing in RocketMQ. No lab opens it.
 
-    every 700 new objects ─▶ every 50,000      a sixth of a long run's time; cycles are still found
+    every 700 new objects ─▶ every 50,000      a fifth of a long run's time; cycles are still found
 
 Almost everything made then is kept (records, changes, rows), so most looks are in vain.
 Left out: switching the collector off.

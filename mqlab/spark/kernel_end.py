@@ -13,16 +13,16 @@ Left out: kernels that are killed (nbval's are).
 from __future__ import annotations
 
 import subprocess
-import sys
 from typing import Any
+
+from mqlab.notebook import running_shell
 
 SECONDS_TO_END = 2.0  # Jupyter gives a kernel 2.5 before its first signal
 
 
 def end_with_the_kernel(jvm: subprocess.Popen[bytes]) -> None:
-    """End this process when the notebook's kernel that it belongs to is told to end. Elsewhere nothing changes."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
+    """End the JVM when the notebook's kernel that started it is told to end. Elsewhere nothing changes."""
+    shell = running_shell()
     if shell is None or not hasattr(shell, "kernel"):
         return
 
@@ -34,5 +34,6 @@ def end_with_the_kernel(jvm: subprocess.Popen[bytes]) -> None:
             jvm.wait(SECONDS_TO_END)
         except subprocess.TimeoutExpired:
             jvm.kill()
+            jvm.wait()
 
     shell.observe(end, names="exit_now")

@@ -4,7 +4,7 @@ Mirrors: nothing in RocketMQ. Every lab uses these four.
 
     predict("lab00.after_ack", "stays")      locks an answer before the run
     reveal("lab00.after_ack", "stays")       shows the answer and what the run did, side by side
-    check("lab00.find")                      not started │ wrong: which rule, first bad thing │ passes
+    check("lab00.find")                      not started │ its cell failed │ wrong: which rule, first bad thing │ passes
     hint("lab00.find")                       the next of three
 
 Questions, cases, hints and notes are data: mqlab.teach.cases has a module a lab.

@@ -152,10 +152,12 @@ def _raised(asked: Exercise, case: Case, error: Exception) -> Said:
 
 def _not_defined(asked: Exercise, name: str, error: BaseException) -> Said:
     """The answer's cell failed before it came to the answer; an older one must not be judged in its place."""
-    words, place = words_of(error), _place(error)
+    raised, place = f"{type(error).__name__}: {words_of(error)}", _place(error)
     if isinstance(error, SyntaxError):
-        words, place = error.msg, [("at", f"line {error.lineno}: {(error.text or '').strip()}".rstrip(": "))]
-    facts = [("raised", f"{type(error).__name__}: {words}"), *place]
+        kind = type(error).__name__.replace("_IncompleteInputError", "SyntaxError")  # Python 3.13's
+        words = error.msg.replace("incomplete input", "incomplete input: a bracket or a quote is open")
+        raised, place = f"{kind}: {words}", [("at", f"line {error.lineno}: {(error.text or '').strip()}".rstrip(": "))]
+    facts = [("raised", raised), *place]
     note = "Mend that cell, run it, and check again."
     return Said("bad", f"{asked.id}: the cell that defines {name} failed: nothing new to check", facts, note=note)
 

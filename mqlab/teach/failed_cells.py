@@ -3,7 +3,7 @@
 Mirrors: nothing in RocketMQ. Every lab's exercises are guarded by it.
 
     cell "def read_unit(log, start): return ("    SyntaxError; read_unit stays what it was: nothing, or an older answer
-    check("lab01.unit")                           "the cell of read_unit failed", the error and its line
+    check("lab01.unit")                           "the cell that defines read_unit failed", the error and its line
 
 Left out: cells that were edited and not run (the kernel does not see them).
 """
@@ -11,9 +11,10 @@ Left out: cells that were edited and not run (the kernel does not see them).
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from mqlab.notebook import running_shell
 
 DEFINED = re.compile(
     r"^(?:[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+|(?=\w+[ \t]*(?::[^=\n]*)?=[^=]))(\w+)", re.MULTILINE
@@ -58,8 +59,7 @@ _watched: FailedCells | None = None
 def watch_cells() -> None:
     """Begin to watch, where this process is a notebook's kernel; once."""
     global _watched
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
+    shell = running_shell()
     if shell is None or _watched is not None:
         return
     _watched = FailedCells(shell.user_ns)

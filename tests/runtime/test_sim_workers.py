@@ -6,6 +6,8 @@ import gc
 import signal
 import threading
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,16 +16,18 @@ from mqlab.errors import NodeDown
 from mqlab.runtime import sim_workers
 
 
-def consuming_lab(consumed: list[str]) -> Lab:
+def lab_with(listener: Callable[[list[MessageExt], Any], Any]) -> Lab:
     lab = Lab()
     lab.create_topic("orders")
     consumer = lab.push_consumer("billing")
     consumer.subscribe("orders")
-    consumer.on_messages(
-        lambda messages, context: [consumed.append(m.body.decode()) for m in messages] and CONSUME_SUCCESS
-    )
+    consumer.on_messages(listener)
     consumer.start()
     return lab
+
+
+def consuming_lab(consumed: list[str]) -> Lab:
+    return lab_with(lambda messages, context: [consumed.append(m.body.decode()) for m in messages] and CONSUME_SUCCESS)
 
 
 def send_and_play(lab: Lab, text: str) -> None:
@@ -64,10 +68,6 @@ def test_a_world_may_be_played_by_one_thread_after_the_other() -> None:
 
 def test_a_call_cut_short_leaves_its_greenlet_fit_for_the_next() -> None:
     ended: list[str] = []
-    lab = Lab()
-    lab.create_topic("orders")
-    consumer = lab.push_consumer("billing")
-    consumer.subscribe("orders")
 
     def listener(messages: object, context: object) -> str:
         try:
@@ -78,8 +78,7 @@ def test_a_call_cut_short_leaves_its_greenlet_fit_for_the_next() -> None:
         ended.append("done")
         return CONSUME_SUCCESS
 
-    consumer.on_messages(listener)
-    consumer.start()
+    lab = lab_with(listener)
     send_and_play(lab, "one")
     lab.kill("billing-1")
     assert ended == ["cut short"]
@@ -90,16 +89,10 @@ def test_a_call_cut_short_leaves_its_greenlet_fit_for_the_next() -> None:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_what_ends_a_program_ends_the_play_and_its_greenlet(error: type[BaseException]) -> None:
-    lab = Lab()
-    lab.create_topic("orders")
-    consumer = lab.push_consumer("billing")
-    consumer.subscribe("orders")
-
     def listener(messages: object, context: object) -> str:
         raise error
 
-    consumer.on_messages(listener)
-    consumer.start()
+    lab = lab_with(listener)
     before = len(sim_workers._of_this_thread.waiting)
     with pytest.raises(error):
         send_and_play(lab, "one")
@@ -109,10 +102,6 @@ def test_what_ends_a_program_ends_the_play_and_its_greenlet(error: type[BaseExce
 @pytest.mark.parametrize("presses", [1, 2])
 def test_ctrl_c_waits_for_the_end_of_a_call_the_second_one_does_not(presses: int) -> None:
     ended: list[str] = []
-    lab = Lab()
-    lab.create_topic("orders")
-    consumer = lab.push_consumer("billing")
-    consumer.subscribe("orders")
 
     def pay(messages: list[MessageExt], context: object) -> object:
         if not ended:
@@ -122,8 +111,7 @@ def test_ctrl_c_waits_for_the_end_of_a_call_the_second_one_does_not(presses: int
         ended.append(messages[0].body.decode())
         return CONSUME_SUCCESS
 
-    consumer.on_messages(pay)
-    consumer.start()
+    lab = lab_with(pay)
     with pytest.raises(KeyboardInterrupt):
         send_and_play(lab, "订单")
     assert ended == (["begun", "订单"] if presses == 1 else ["begun"])
@@ -133,17 +121,11 @@ def test_ctrl_c_waits_for_the_end_of_a_call_the_second_one_does_not(presses: int
 
 
 def test_a_listener_that_plays_the_world_is_told_what_to_write_instead() -> None:
-    lab = Lab()
-    lab.create_topic("orders")
-    consumer = lab.push_consumer("billing")
-    consumer.subscribe("orders")
-
     def pay(messages: list[MessageExt], context: object) -> object:
         lab.run_for("1s")
         return CONSUME_SUCCESS
 
-    consumer.on_messages(pay)
-    consumer.start()
+    lab = lab_with(pay)
     lab.run_for("3s")
     lab.producer("shop").send(Message("orders", "订单".encode()))
     lab.run_for("1s")
@@ -153,17 +135,11 @@ def test_a_listener_that_plays_the_world_is_told_what_to_write_instead() -> None
 
 
 def test_what_a_listener_breaks_belongs_to_its_own_step() -> None:
-    lab = Lab()
-    lab.create_topic("orders")
-    consumer = lab.push_consumer("billing")
-    consumer.subscribe("orders")
-
     def pay(messages: list[MessageExt], context: object) -> object:
         lab.slow("broker-a", "5ms")
         return CONSUME_SUCCESS
 
-    consumer.on_messages(pay)
-    consumer.start()
+    lab = lab_with(pay)
     lab.run_for("3s")
     lab.producer("shop").send(Message("orders", "订单".encode()))
     lab.run_for("1s")

@@ -11,7 +11,7 @@ from tests.tidy.sources import Import, Module, assert_none, imports, modules, pa
 # Bottom up. In a floor marked APART the rooms never import each other.
 TOGETHER, APART = False, True
 FLOORS = [
-    (TOGETHER, {"errors", "promises", "ports", "durations"}),
+    (TOGETHER, {"errors", "promises", "ports", "durations", "notebook"}),
     (TOGETHER, {"wire", "filter"}),
     (APART, {"store", "remoting"}),
     (APART, {"broker", "client", "nameserver"}),
@@ -44,7 +44,7 @@ LATE = {
 }
 
 # arrow and spark read stores through the record format alone, so that a Spark worker starts fast
-STORE_READERS = {"errors", "durations", "wire", "store", "arrow", "spark"}
+STORE_READERS = {"errors", "durations", "notebook", "wire", "store", "arrow", "spark"}
 
 
 def climbs(module: Module, found: Import) -> str | None:
