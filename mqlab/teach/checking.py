@@ -155,7 +155,7 @@ def _not_defined(asked: Exercise, name: str, error: BaseException) -> Said:
     raised, place = f"{type(error).__name__}: {words_of(error)}", _place(error)
     if isinstance(error, SyntaxError):
         kind = type(error).__name__.replace("_IncompleteInputError", "SyntaxError")  # Python 3.13's
-        words = error.msg.replace("incomplete input", "incomplete input: a bracket or a quote is open")
+        words = error.msg.replace("incomplete input", "incomplete input: a bracket or quote is open, or a body missing")
         raised, place = f"{kind}: {words}", [("at", f"line {error.lineno}: {(error.text or '').strip()}".rstrip(": "))]
     facts = [("raised", raised), *place]
     note = "Mend that cell, run it, and check again."
