@@ -19,11 +19,12 @@ Left out: offsets of the first format (4.x wrote the same).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.client.offset_store import NOT_FOUND, OffsetMemory
-from mqlab.errors import CorruptionError
+from mqlab.errors import CorruptionError, UsageError
 from mqlab.promises import Promise
 from mqlab.store.config_files import ConfigFile
 from mqlab.wire import java_json
@@ -41,7 +42,7 @@ class LocalOffsetStore(OffsetMemory):
 
     def __init__(self, client: MQClient, group: str, directory: str) -> None:
         super().__init__(client, group)
-        self.path = f"{directory}/{client.client_id}/{group}/offsets.json"
+        self.path = f"{directory}/{folder_name(client.client_id)}/{folder_name(group)}/offsets.json"
         self._file = ConfigFile(client.ports.files, self.path)
 
     def load(self) -> None:
@@ -79,6 +80,19 @@ class LocalOffsetStore(OffsetMemory):
 
     def _read_file(self) -> dict[MessageQueue, int]:
         return self._file.load_as(parse_offsets) or {}
+
+
+def folder_name(name: str) -> str:
+    """The name, when it names one folder below the one it is put into; UsageError when it leads elsewhere.
+
+    A client id holds the instance name and the unit name, which are settings: RocketMQ follows them wherever they lead.
+    """
+    if name in ("", ".", "..") or re.search(r"[/\\\x00-\x1f]", name):
+        raise UsageError(
+            f"{name!r} cannot name the folder of a broadcasting consumer's offsets",
+            hint="instance_name and unit_name without '/', '\\\\' and control characters",
+        )
+    return name
 
 
 def offsets_text(offsets: dict[MessageQueue, int]) -> str:

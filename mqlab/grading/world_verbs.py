@@ -4,11 +4,12 @@ Mirrors: nothing in RocketMQ. Labs 00 and 02 to 09 have answers that use it; a n
 
     role                        verbs                                 readable          writable
     ConsumeConcurrentlyContext  sleep compute                         message_queue     ack_index delay_level_..
-    Lab                         producer push_consumer run_for kill   now_ms seed
+    Lab                         producer push_consumer run_for kill   now_ms
     PushConsumer                subscribe on_messages start ..        message_queues    ..
 
-Names of clients, groups, topics and databases become names of files, so they are held to the letters RocketMQ allows,
-and settings that name a folder are refused.
+Names of clients, groups, topics and databases become names of files, so they are held to the letters RocketMQ allows.
+The settings that an answer may give to a client are a list; those that name a folder or another topic are not on it. A
+Lab's seed cannot be read: a hidden case is made from it.
 Left out: looking into a Lab from outside its front door (journal, world, brokers' tables).
 """
 
@@ -24,6 +25,44 @@ from mqlab.grading.database_guard import guarded
 
 Verb = Callable[..., Any]
 NAME = re.compile(r"[%A-Za-z0-9_-]{1,127}")
+NAMES = ("name", "instance_name", "unit_name")
+"""Settings that become parts of paths and addresses, beside the first argument."""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+CLIENT = _names(
+    """name instance_name unit_name unit_mode poll_name_server_interval heartbeat_broker_interval
+    persist_consumer_offset_interval pull_time_delay_mills_when_exception mq_client_api_timeout enable_trace"""
+)
+PRODUCER = CLIENT | _names(
+    """topics create_topic_key default_topic_queue_nums send_msg_timeout send_msg_max_timeout_per_request
+    retry_times_when_send_failed retry_times_when_send_async_failed retry_another_broker_when_not_store_ok
+    retry_response_codes max_message_size compress_msg_body_over_howmuch compress_type compress_level
+    send_latency_fault_enable latency_max not_available_duration start_detector_enable detect_interval detect_timeout
+    mq_fault_strategy enable_backpressure_for_async_mode back_pressure_for_async_send_num
+    back_pressure_for_async_send_size"""
+)
+CONSUMER = CLIENT | _names(
+    "message_model consume_from_where consume_timestamp allocate_message_queue_strategy process_queue"
+)
+PUSH_CONSUMER = CONSUMER | _names(
+    """cores consume_thread_min consume_thread_max consume_concurrently_max_span pull_threshold_for_queue
+    pull_threshold_size_for_queue pull_threshold_for_topic pull_threshold_size_for_topic pull_interval pull_batch_size
+    pull_batch_size_in_bytes consume_message_batch_max_size post_subscription_when_pull max_reconsume_times
+    suspend_current_queue_time_millis consume_timeout await_termination_millis_when_shutdown message_timeout"""
+)
+PULL_CONSUMER = CONSUMER | _names(
+    """broker_suspend_max_time_millis consumer_timeout_millis_when_suspend consumer_pull_timeout_millis
+    max_reconsume_times"""
+)
+LITE_PULL_CONSUMER = CONSUMER | _names(
+    """pull_batch_size pull_thread_nums pull_threshold_for_all pull_threshold_for_queue pull_threshold_size_for_queue
+    consume_max_span auto_commit auto_commit_interval_millis poll_timeout_millis broker_suspend_max_time_millis
+    consumer_timeout_millis_when_suspend consumer_pull_timeout_millis topic_metadata_check_interval_millis"""
+)
 
 
 def _as_it_is(value: Any) -> Any:
@@ -48,26 +87,25 @@ def _calls(*names: str) -> dict[str, Verb]:
     return {name: verb(name) for name in names}
 
 
-def _makes(*names: str) -> dict[str, Verb]:
-    """Verbs whose first argument and ``name=`` are names, and whose settings name no folder."""
+def _makes(**settings_of: frozenset[str]) -> dict[str, Verb]:
+    """Verbs whose first argument and names are held to NAME, each with the settings that an answer may give."""
 
-    def verb(wanted: str) -> Verb:
+    def verb(wanted: str, allowed: frozenset[str]) -> Verb:
         def make(target: Any, first: str, *args: Any, **settings: Any) -> Any:
-            for name in (first, settings.get("name")):
+            for setting in settings:
+                if setting not in allowed:
+                    raise UsageError(
+                        f"an answer cannot give {wanted} the setting {setting}",
+                        hint=f"it may give {', '.join(sorted(allowed)) or 'none'}",
+                    )
+            for name in (first, *(settings.get(each) for each in NAMES)):
                 if name is not None and not (isinstance(name, str) and NAME.fullmatch(name)):
                     raise UsageError(f"{name!r} is no name", hint="letters, digits, %, _ and - only")
-            for setting in settings:
-                if setting.endswith(("dir", "directory", "path")):
-                    raise UsageError(f"an answer cannot choose a folder: {setting}")
             return getattr(target, wanted)(first, *args, **settings)
 
         return make
 
-    return {name: verb(name) for name in names}
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+    return {name: verb(name, allowed) for name, allowed in settings_of.items()}
 
 
 def _leave(target: Any, failed: str | None) -> Any:
@@ -96,14 +134,16 @@ ROLES = {
         Role(
             "Lab",
             _makes(
-                "producer", "push_consumer", "pull_consumer", "lite_pull_consumer", "transaction_producer",
-                "create_topic", "database", "resource",
+                producer=PRODUCER, transaction_producer=PRODUCER, push_consumer=PUSH_CONSUMER,
+                pull_consumer=PULL_CONSUMER, lite_pull_consumer=LITE_PULL_CONSUMER,
+                create_topic=_names("read_queue_nums write_queue_nums perm brokers"), database=_names(""),
+                resource=_names("slots"),
             )
             | _calls(
                 "run_for", "run_until", "run_until_quiet", "at", "traffic", "kill", "power_off", "start", "partition",
                 "heal", "slow", "drop", "skew_clock", "deliveries", "progress", "upcoming",
             ),
-            _names("now_ms seed admin"),
+            _names("now_ms admin"),
         ),
         Role(
             "Producer",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab.client.local_offset_store import offsets_text, parse_offsets
-from mqlab.errors import CorruptionError
+from mqlab.errors import CorruptionError, UsageError
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import MessageQueue
 from tests.client.conftest import Recorder, World, send
@@ -61,6 +61,18 @@ def test_the_file_is_written_every_five_seconds_and_read_at_the_next_start(world
     world.run_for(10_000)
     assert second.bodies == ["c"]
     assert (path_of_next.parent / "offsets.json.bak").exists()
+
+
+@pytest.mark.parametrize("setting", ["instance_name", "unit_name"])
+@pytest.mark.parametrize("name", ["../../outside", "a/b", "a\\b", "a\0b"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(
+    world: World, tmp_path: Path, setting: str, name: str
+) -> None:
+    world.create_topic("orders", 1)
+    with pytest.raises(UsageError, match="cannot name the folder"):
+        broadcasting(world, Recorder(world), tmp_path / "offsets", **{setting: name})
+    world.run_for(12_000)
+    assert not list(tmp_path.rglob("offsets*"))
 
 
 QUEUES = {MessageQueue("tags", "broker-a", 1): 15, MessageQueue("tags", "broker-a", 0): 15}

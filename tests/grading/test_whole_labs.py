@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message, MessageQueue, play
+from mqlab.client.settings import LitePullConsumerConfig, ProducerConfig, PullConsumerConfig, PushConsumerConfig
 from mqlab.errors import UsageError
 from mqlab.grading.desk import AnswerStopped, Desk
 from mqlab.grading.values import NotPlain
+from mqlab.grading.world_verbs import LITE_PULL_CONSUMER, PRODUCER, PULL_CONSUMER, PUSH_CONSUMER
 from mqlab.runtime.crashes import every_crash
 
 LISTENER = """
@@ -150,7 +153,11 @@ def test_a_story_plays_a_lab_it_cannot_reach_into(desk: Desk) -> None:
         ("lab.now_ms = 3", "cannot use Lab.__setattr__"),
         ("lab.producer('../evil')", "is no name"),
         ("lab.push_consumer('g', name='a/../../b')", "is no name"),
-        ("lab.push_consumer('g', local_offset_store_dir='/tmp')", "cannot choose a folder"),
+        ("lab.push_consumer('g', local_offset_store_dir='/tmp')", "the setting local_offset_store_dir"),
+        ("lab.push_consumer('g', message_model='BROADCASTING', instance_name='../../x')", "is no name"),
+        ("lab.push_consumer('g', unit_name='a/../b')", "is no name"),
+        ("lab.producer('p', trace_topic='other')", "the setting trace_topic"),
+        ("lab.seed", "cannot use Lab.seed"),
         ("lab.database('../x')", "is no name"),
         ("lab.create_topic('a/b')", "is no name"),
         ("lab.producer('p').ports", "cannot use Producer.ports"),
@@ -165,6 +172,19 @@ def test_what_a_story_may_not_do_is_refused(desk: Desk, line: str, words: str) -
     said: list[str] = []
     play(lambda lab: said.append(story(lab)), seed=1)
     assert said[0] is not None and words in said[0]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "config"),
+    [
+        (PRODUCER, ProducerConfig), (PUSH_CONSUMER, PushConsumerConfig), (PULL_CONSUMER, PullConsumerConfig),
+        (LITE_PULL_CONSUMER, LitePullConsumerConfig),
+    ],
+)  # fmt: skip
+def test_the_settings_an_answer_may_give_exist_and_name_no_folder(allowed: frozenset[str], config: type) -> None:
+    settings = {field.name for field in dataclasses.fields(config)}
+    assert allowed - settings <= {"name", "cores"}
+    assert settings - allowed <= {"local_offset_store_dir", "trace_topic"}
 
 
 def test_a_strategy_object_allocates(desk: Desk) -> None:
