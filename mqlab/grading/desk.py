@@ -184,7 +184,11 @@ class Desk:
     def _stop(self, piece: Loaded, gone: Gone) -> AnswerStopped:
         self.close()
         kind = {TooSlow: "timeout", Garbled: "garbled"}.get(type(gone), "died")
-        what = f"it gave no answer within {piece.limits.seconds:g} s" if isinstance(gone, TooSlow) else str(gone)
+        what = {
+            "timeout": f"it gave no answer within {piece.limits.seconds:g} s",
+            "garbled": "it wrote something else than an answer",  # which line is read first is a race
+            "died": str(gone),
+        }[kind]
         piece.stopped = AnswerStopped(kind, f"{piece.exercise}: {what}")
         self.incidents.append({"exercise": piece.exercise, "kind": kind, "text": what})
         return piece.stopped

@@ -14,6 +14,7 @@ Left out: points (mqlab.grading.verdict).
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,8 @@ from mqlab.teach.exercises import Case, Exercise, Finding
 MAX_TEXT = 600
 UNUSABLE = "your answer gave something the check cannot use"
 OWN_FAILURE = "the case itself failed before it asked the answer"
+ADDRESS = re.compile(r"(?<= at )0x[0-9a-f]{9,16}\b")
+"""Where an object was in memory: another place in every run."""
 
 
 def judge(
@@ -98,8 +101,8 @@ def shown(value: object) -> str:
 
 
 def short(text: str, limit: int = MAX_TEXT) -> str:
-    """A text that any file can hold, cut in its middle to a length that a page can bear."""
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    """A text that any file can hold, the same in every run, cut in its middle to a length that a page can bear."""
+    text = ADDRESS.sub("0x…", text.encode("utf-8", "backslashreplace").decode("utf-8"))
     if len(text) <= limit:
         return text
     half = limit // 2

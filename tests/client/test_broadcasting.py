@@ -65,9 +65,7 @@ def test_the_file_is_written_every_five_seconds_and_read_at_the_next_start(world
 
 @pytest.mark.parametrize("setting", ["instance_name", "unit_name"])
 @pytest.mark.parametrize("name", ["../../outside", "a/b", "a\\b", "a\0b"])
-def test_a_name_that_leads_out_of_the_folder_is_refused(
-    world: World, tmp_path: Path, setting: str, name: str
-) -> None:
+def test_a_name_that_leads_out_of_the_folder_is_refused(world: World, tmp_path: Path, setting: str, name: str) -> None:
     world.create_topic("orders", 1)
     with pytest.raises(UsageError, match="cannot name the folder"):
         broadcasting(world, Recorder(world), tmp_path / "offsets", **{setting: name})

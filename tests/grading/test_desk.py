@@ -139,6 +139,18 @@ def test_death_and_forgery_end_one_exercise_only(desk: Desk, body: str, kind: st
     assert good(3) == 3
 
 
+@pytest.mark.parametrize("line", [b"SECRET SECRET\n", b'{"op": "SECRET"}\n', b"[]\n" * 3, b"\xff\n"])
+def test_what_broke_the_protocol_is_not_quoted_and_always_the_same(desk: Desk, line: bytes) -> None:
+    source = (
+        "import os\ndef bad():\n    for number in range(3, 30):\n"
+        f"        try:\n            os.write(number, {line!r})\n        except OSError:\n            pass\n"
+    )
+    bad = desk.load("lab.bad", source, ["bad"])["bad"]
+    with pytest.raises(AnswerStopped) as stopped:
+        bad()
+    assert str(stopped.value) == "lab.bad: it wrote something else than an answer"
+
+
 def test_objects_are_lost_with_their_process(desk: Desk) -> None:
     source = "class Box:\n    def put(self):\n        return 1\n"
     box = desk.load("lab.box", source, ["Box"])["Box"]()

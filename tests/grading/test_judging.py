@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mqlab.grading.desk import Desk
 from mqlab.grading.gradebook import Grader, Plan, open_gradebook, record_path
-from mqlab.grading.judging import judge, shown
+from mqlab.grading.judging import judge, short, shown
 from mqlab.grading.lab_files import open_lab
 from mqlab.grading.reports import write_reports
 from mqlab.grading.sandbox import Sandbox
@@ -82,3 +82,9 @@ def test_a_value_that_cannot_be_shown_has_a_text() -> None:
     for _ in range(100_000):
         deep = [deep]
     assert shown(deep) == "a list that cannot be shown" and shown("订单🙂") == "'订单🙂'"
+
+
+def test_where_an_object_was_in_memory_is_not_told() -> None:
+    texts = {short(f"TypeError: <__main__.Box object at 0x7f{number:010x}>") for number in (1, 2)}
+    assert texts == {"TypeError: <__main__.Box object at 0x…>"}
+    assert short("magic code at 0xdaa320a7") == "magic code at 0xdaa320a7"

@@ -11,12 +11,15 @@ from xml.etree import ElementTree
 import pytest
 
 from mqlab.errors import UsageError
-from mqlab.grading.reports import REDACTIONS, feedback, gradescope, write_reports
+from mqlab.grading.judging import UNUSABLE
+from mqlab.grading.reports import REDACTIONS, feedback, gradescope, junit, write_reports
 from mqlab.grading.verdict import (
     FAILED,
     GRADED,
     HIDDEN,
+    KERNEL_DIED,
     MISSING,
+    NOT_JUDGED,
     NOT_STARTED,
     PASSED,
     PUBLIC,
@@ -131,6 +134,46 @@ def test_hidden_cases_are_told_as_far_as_was_asked(show: str) -> None:
         assert ("Entry n stands at byte 20 * n" in text) == (show in ("message", "full"))
     assert ("SECRET" in texts[0]) == (show == "full")
     assert "SECRET" not in texts[1]
+
+
+def hidden_words(state: str, rule: str, cause: str = "") -> Record:
+    """One whose hidden case holds words that an answer wrote."""
+    public = CaseResult("a clean store", PUBLIC, PASSED)
+    case = CaseResult("a killed store", HIDDEN, state, rule, trace="SECRET line", cause=cause)
+    result, reason = settle([public], [case])
+    exercise = ExerciseResult("lab01.queue", "Look up", 4, result, reason, (public, case), "def queue(): ...", cause)
+    status = {"died": KERNEL_DIED, "garbled": TAMPERED}.get(cause, GRADED)
+    return Record("anna", "lab01", status, reason if status != GRADED else "", exercises=(exercise,))
+
+
+@pytest.mark.parametrize(
+    ("state", "rule", "cause", "told"),
+    [
+        (RAISED, "your code raised ValueError: SECRET 41", "", "your code raised an exception"),
+        (RAISED, f"{UNUSABLE} (NotPlain: SECRET)", "", UNUSABLE),
+        (STOPPED, "lab01.queue: its process ended with exit code SECRET", "died", "its process ended"),
+        (STOPPED, "not JSON: SECRET", "garbled", "something else than an answer"),
+        (NOT_JUDGED, "the case itself failed (SECRET)", "", "failed before it asked"),
+    ],
+)
+@pytest.mark.parametrize("show", REDACTIONS)
+def test_no_word_of_an_answer_is_told_of_a_hidden_case_below_full(
+    show: str, state: str, rule: str, cause: str, told: str
+) -> None:
+    one = hidden_words(state, rule, cause)
+    texts = [feedback.page(one, show), gradescope.results(one, show), junit.junit_xml([one], show)]
+    for text in texts:
+        assert ("SECRET" in text) == (show == "full")
+        assert (told in text) or show != "message"
+
+
+def test_a_hidden_cell_without_verdict_tells_nothing_of_its_error() -> None:
+    public = CaseResult("a clean store", PUBLIC, PASSED)
+    reason = "its hidden cell gave no verdict: ValueError: SECRET"
+    exercise = ExerciseResult("lab01.queue", "Look up", 4, NOT_JUDGED, reason, (public,))
+    one = Record("anna", "lab01", GRADED, f"lab01.queue was not judged: {reason}", exercises=(exercise,))
+    for show in ("none", "name", "message"):
+        assert "SECRET" not in feedback.page(one, show) + gradescope.results(one, show)
 
 
 def test_an_unknown_redaction_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from mqlab.grading.reports.page import frame, mark, table
-from mqlab.grading.reports.redaction import told_cases, told_reason
+from mqlab.grading.reports.redaction import told_cases, told_reason, told_status
 from mqlab.grading.verdict import FAILED, GRADED, HIDDEN, PASSED, PUBLIC, CaseResult, ExerciseResult, Record
 
 
@@ -23,7 +23,9 @@ def page(record: Record, show_hidden: str) -> str:
     points = Markup("<p><b>{} of {} points</b></p>").format(record.scored, record.points)
     status = Markup("")
     if record.status != GRADED:
-        status = Markup("<p>Status: <b>{}</b>. {}</p>").format(record.status.replace("_", " "), record.reason)
+        status = Markup("<p>Status: <b>{}</b>. {}</p>").format(
+            record.status.replace("_", " "), told_status(record, show_hidden)
+        )
     rows = [(mark(e.state == PASSED), e.id, e.title, f"{e.scored} of {e.points}", e.state) for e in record.exercises]
     overview = table(["", "exercise", "title", "points", "state"], rows, numbers=[3])
     parts = [_exercise(exercise, show_hidden) for exercise in record.exercises]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 
-from mqlab.grading.reports.redaction import told_cases, told_reason
+from mqlab.grading.reports.redaction import told_cases, told_reason, told_status
 from mqlab.grading.verdict import HIDDEN, PASSED, ExerciseResult, Record
 
 
@@ -21,7 +21,7 @@ def results(record: Record, show_hidden: str) -> str:
     content = {
         "score": record.scored,
         "max_score": record.points,
-        "output": f"{words}\n{record.reason}".strip(),
+        "output": f"{words}\n{told_status(record, show_hidden)}".strip(),
         "output_format": "text",
         "visibility": "visible",
         "tests": [

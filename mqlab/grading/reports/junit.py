@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from mqlab.grading.reports.redaction import told_cases, told_reason
+from mqlab.grading.reports.redaction import told_cases, told_reason, told_status
 from mqlab.grading.verdict import FAILED, NOT_JUDGED, PASSED, STOPPED, ExerciseResult, Record
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -34,7 +34,7 @@ def junit_xml(records: Sequence[Record], show_hidden: str) -> str:
             failures=str(states.count(FAILED)), errors=str(states.count(STOPPED) + states.count(NOT_JUDGED)),
             skipped=str(sum(state not in (PASSED, FAILED, STOPPED, NOT_JUDGED) for state in states)),
         )  # fmt: skip
-        _properties(suite, student=record.student, status=record.status, reason=record.reason,
+        _properties(suite, student=record.student, status=record.status, reason=told_status(record, show_hidden),
                     score=str(record.scored), max=str(record.points))  # fmt: skip
         for exercise in record.exercises:
             _test(suite, record, exercise, show_hidden)

@@ -4,11 +4,12 @@ Mirrors: nothing in RocketMQ. Used by every report that a student may see.
 
     none      "2 of 4 hidden cases pass"
     name      + which
-    message   + the rule that was broken
-    full      + the first wrong thing, expected and found
+    message   + the rule that was broken, in the case's own words
+    full      + the first wrong thing, expected, found, and what the answer itself wrote
 
-Public cases are always told in full.
-Left out: the learner's own traceback of a hidden case below "full": it would show the inputs.
+Public cases are always told in full. Below "full" no text that comes from an answer is told of a hidden case: an
+exception's text, an exit code or a broken line could hold what the answer was asked.
+Left out: judging which text is harmless.
 """
 
 from __future__ import annotations
@@ -16,9 +17,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mqlab.grading.verdict import HIDDEN, CaseResult, ExerciseResult
+from mqlab.grading.judging import OWN_FAILURE, UNUSABLE
+from mqlab.grading.verdict import (
+    FAILED,
+    HIDDEN,
+    NOT_JUDGED,
+    PASSED,
+    PUBLIC,
+    RAISED,
+    STOPPED,
+    CaseResult,
+    ExerciseResult,
+    Record,
+    settle,
+)
 
-UNNAMED = "hidden case"
+RAISED_RULE = "your code raised an exception"
+STOPPED_RULES = {
+    "timeout": "it took too long and was stopped",
+    "died": "its process ended",
+    "garbled": "it wrote something else than an answer",
+    "lost": "its process was gone",
+}
 
 
 def told_cases(exercise: ExerciseResult, show_hidden: str) -> list[CaseResult]:
@@ -31,15 +51,41 @@ def _told(exercise: ExerciseResult, show_hidden: str) -> Iterator[CaseResult]:
         if case.kind != HIDDEN or show_hidden == "full":
             yield case
         elif show_hidden == "message":
-            yield replace(case, first_wrong="", expected="", found="", trace="")
+            yield replace(case, rule=_own_rule(case), first_wrong="", expected="", found="", trace="")
         elif show_hidden == "name":
             yield replace(case, rule="", first_wrong="", expected="", found="", trace="")
 
 
+def _own_rule(case: CaseResult) -> str:
+    """What the case says of itself, without a word of the answer's."""
+    if case.state == STOPPED:
+        return STOPPED_RULES.get(case.cause, "it was stopped")
+    if case.state == NOT_JUDGED:
+        return OWN_FAILURE
+    if case.state == RAISED:
+        return UNUSABLE if case.rule.startswith(UNUSABLE) else RAISED_RULE
+    return case.rule
+
+
 def told_reason(exercise: ExerciseResult, show_hidden: str) -> str:
     """Why an exercise has no points, without telling more of a hidden case than is allowed."""
-    public_wrong = [case for case in exercise.cases if case.kind != HIDDEN and not case.passed]
-    if not exercise.cases or public_wrong or show_hidden in ("message", "full"):
+    if not exercise.cases or show_hidden == "full":
         return exercise.reason
+    public = [case for case in exercise.cases if case.kind == PUBLIC]
+    if not all(case.passed for case in public):
+        return settle(public, [])[1]
     passed, count = exercise.count(HIDDEN)
-    return "" if passed == count else f"{count - passed} of {count} hidden cases fail"
+    if passed == count:
+        return "" if exercise.state in (PASSED, FAILED) else "its hidden cases gave no verdict"
+    if show_hidden == "message":
+        return settle([], [case for case in told_cases(exercise, show_hidden) if case.kind == HIDDEN])[1]
+    return f"{count - passed} of {count} hidden cases fail"
+
+
+def told_status(record: Record, show_hidden: str) -> str:
+    """Why a record has its status; what it quotes of an exercise is told as ``told_reason`` tells it."""
+    reason = record.reason
+    for exercise in record.exercises:
+        if exercise.reason and exercise.reason in reason:
+            reason = reason.replace(exercise.reason, told_reason(exercise, show_hidden) or exercise.state)
+    return reason
