@@ -303,6 +303,7 @@ class Broker:
         for saver in self._savers:
             saver.load()
         self.store.load()
+        self.schedule.correct_offsets()
         self.store.on_arrival = self._arrived
         self.store.start()
         self.is_running = True

@@ -54,6 +54,11 @@ class DelayOffsetTable(Mapping[int, int]):
             self._offsets[level] = queue_offset
             self._on_changed()
 
+    def correct(self, level: int, queue_offset: int) -> None:
+        """Set a level to an offset that its queue has; the data version does not count that."""
+        self._offsets[level] = queue_offset
+        self._on_changed()
+
     def to_value(self) -> dict[str, Any]:
         """What the file and request 45 hold."""
         return {"dataVersion": self.data_version.to_value(), "offsetTable": dict(self._offsets)}
@@ -67,10 +72,10 @@ class DelayOffsetTable(Mapping[int, int]):
         return java_json.pretty(self.to_value())
 
     def decode(self, text: str) -> None:
-        """Take over a file's offsets. Raises CorruptionError."""
+        """Take over a file's offsets; levels that it does not name stay. Raises CorruptionError."""
         try:
             value = java_json.loads(text)
-            self._offsets = {int(level): int(offset) for level, offset in value["offsetTable"].items()}
+            self._offsets = self._offsets | {int(level): int(at) for level, at in value["offsetTable"].items()}
             version = value.get("dataVersion")
             self.data_version = DataVersion.from_value(version) if version else self.data_version
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -79,9 +84,10 @@ class DelayOffsetTable(Mapping[int, int]):
             ) from error
 
     def take_over(self, text: str) -> bool:
-        """A slave's table becomes its master's (the answer to request 45); False when it is that already.
+        """A slave's table takes its master's offsets (the answer to request 45); False when it has them already.
 
-        Raises CorruptionError. Mirrors SlaveSynchronize.syncDelayOffset.
+        They may be ahead of the slave's own queues, which follow later: the next start corrects what still is.
+        Raises CorruptionError. Mirrors SlaveSynchronize.syncDelayOffset and loadWhenSyncDelayOffset.
         """
         before = self._offsets
         self.decode(text)
@@ -127,6 +133,20 @@ class Schedule:
         self._note = note
         self._first_run_ms: int | None = None
         self._deadlines: dict[int, Deadline] = {}
+
+    def correct_offsets(self) -> None:
+        """Bring the levels' offsets back into their queues; to be called when the store is loaded.
+
+        An offset ahead of its queue would pass over the messages still to come. Mirrors correctDelayOffset.
+        """
+        for level in range(1, len(self._delays_ms) + 1):
+            before = self._offsets.get(level)
+            if before is None:
+                continue
+            queue_offset = self._first_readable(level - 1, before)
+            if queue_offset != before:
+                self._offsets.correct(level, queue_offset)
+                self._note("schedule.offset_corrected", level=level, before=before, queue_offset=queue_offset)
 
     def start(self) -> None:
         """Look at every level's queue for the first time after 1 s."""

@@ -120,6 +120,7 @@ CHANGE_KINDS: dict[str, str] = {
     "message.sent": "a producer got its answer",
     "message.sent_back": "a failed message was stored again for its group",
     "message.delivered_late": "a delayed message came to its real topic",
+    "schedule.offset_corrected": "a delay level's offset was outside its queue when the broker started",
     "message.dead": "a message went to a dead letter queue",
     "message.expired": "a message was held too long by its listener and was sent back",
     "message.timed_out": "the per-message timer sent a stuck message back",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,47 @@ def test_a_lost_delay_offset_file_delivers_again(world: World, client: BareClien
     world.restart_broker(clean=False)
     world.run_for(2_000)
     assert [one.body for one in world.messages("orders")] == [b"once", b"once"]
+
+
+def with_delay_offsets(world: World, text: str) -> None:
+    """Start the broker again with another delayOffset.json."""
+    world.broker.shutdown()
+    Path(world.directory, "broker-a", "config", "delayOffset.json").write_text(text)
+    world.restart_broker(clean=False)
+
+
+def test_a_delay_offset_ahead_of_its_queue_is_corrected_when_the_broker_starts(world: World, client: BareClient) -> None:
+    with_delay_offsets(world, '{"offsetTable":{1:3,2:0,7:-5}}')
+    assert json.loads(client.ask(45).body or b"")["offsetTable"] == {"1": 0, "2": 0, "7": 0}
+    for body in (b"a", b"b", b"c"):
+        client.put("orders", body, DELAY="1")
+    world.run_for(2_000)
+    assert [one.body for one in world.messages("orders")] == [b"a", b"b", b"c"]
+    assert [one["level"] for one in world.changes("schedule.offset_corrected")] == [1, 7]
+
+
+def test_a_corrected_delay_offset_does_not_deliver_again_what_the_queue_holds(world: World, client: BareClient) -> None:
+    client.put("orders", b"once", DELAY="1")
+    world.run_for(1_500)
+    with_delay_offsets(world, '{"offsetTable":{1:9}}')
+    assert dict(world.broker.delay_offset_table) == {1: 1}
+    client.put("orders", b"next", DELAY="1")
+    world.run_for(1_500)
+    assert [one.body for one in world.messages("orders")] == [b"once", b"next"]
+
+
+def test_a_slave_that_is_ahead_of_its_queues_delivers_everything_once_it_is_the_master(tmp_path: Path) -> None:
+    slave = dataclasses.replace(SMALL_STORE, broker_role="SLAVE", ha_master_address="10.0.0.9:10912")
+    world = World(tmp_path, store=slave, broker_id=1)
+    table = world.broker.delay_offset_table
+    assert table.take_over('{"offsetTable":{1:3,4:2}}') and not table.take_over('{"offsetTable":{1:3}}')
+    assert dict(table) == {1: 3, 4: 2}  # the log may still be on its way: nothing is corrected yet
+    world.store_config, world.settings = SMALL_STORE, {}
+    world.restart_broker()
+    assert dict(world.broker.delay_offset_table) == {1: 0, 4: 0}
+    world.client().put("orders", b"a", DELAY="1")
+    world.run_for(2_000)
+    assert [one.body for one in world.messages("orders")] == [b"a"]
 
 
 def test_a_level_made_shorter_delivers_what_waits_too_long(tmp_path: Path) -> None:
