@@ -9,7 +9,9 @@ transactions.
     rolled back                    half n, op names n
     given up after 15 checks       half n … n', a copy in TRANS_CHECK_MAX_TIME_TOPIC
 
-    op topic: one message names many half messages, "12,13,", tag d; written 3 s after the first, or above 4096 bytes
+    op topic: one message names many half messages, "12,13,", tag d
+              written by a thread that wakes every 3 s, if 3 s have passed since the last op message (for the first one:
+              since the first end); above 4096 bytes at once
 
 Left out: escaping to another broker (acting master).
 """
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING
 from mqlab.broker.putting import encode_as_java
 from mqlab.broker.sending import STORED_CODES, refusal
 from mqlab.broker.transaction_metrics import TransactionMetrics
-from mqlab.ports import Deadline
+from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole
 from mqlab.store import put_result
@@ -48,6 +50,7 @@ class Transactions:
         self.metrics = metrics
         self._done: list[int] = []  # half offsets that no op message names yet
         self._last_write_ms: int | None = None
+        self._woke_ms: int | None = None  # when the writing thread woke out of turn; its next wakes count from there
         self._flush: Deadline | None = None
 
     # -- prepare
@@ -112,7 +115,7 @@ class Transactions:
         named = half.property_map
         if not truth(request, "fromTransactionCheck") and named.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS):
             age_ms = self._broker.now_ms() - half.born_timestamp
-            if age_ms > immunity_ms(named, self._broker.config.transaction_time_out):
+            if age_ms > latest_end_ms(named, self._broker.config.transaction_time_out):
                 raise Refused(ResponseCode.ILLEGAL_OPERATION, "too late: the broker asks for the state now")
         if named.get(p.PGROUP) != text(request, "producerGroup"):
             raise Refused(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
@@ -152,13 +155,19 @@ class Transactions:
         return sum(len(str(offset)) + 1 for offset in self._done)
 
     def _arm_flush(self) -> None:
-        """Write 3 s after the last op message (the first time: after the first done one), or now when much waits."""
+        """Write at the first wake with 3 s passed since the last op message, or now when much waits.
+
+        The first time, the 3 s count from the first half message that is done. Mirrors TransactionalOpBatchService.
+        """
         now_ms = self._broker.now_ms()
+        interval_ms = self._broker.config.transaction_op_batch_interval
         if self._last_write_ms is None:
             self._last_write_ms = now_ms
-        due_ms = max(now_ms, self._last_write_ms + self._broker.config.transaction_op_batch_interval)
         if self._waiting_bytes() > self._broker.config.transaction_op_msg_max_size:
-            due_ms = now_ms
+            due_ms = self._woke_ms = now_ms
+        else:
+            origin_ms = self._broker.started_ms if self._woke_ms is None else self._woke_ms
+            due_ms = next_on_grid(max(now_ms, self._last_write_ms + interval_ms), interval_ms, origin_ms)
         if self._flush is not None:
             if self._flush.due_ms <= due_ms:
                 return
@@ -212,10 +221,25 @@ class Transactions:
 
 
 def immunity_ms(named: dict[str, str], default_ms: int) -> int:
-    """For how long after its birth a half message is not checked. Mirrors TransactionalMessageUtil.getImmunityTime.
+    """For how long after its birth a half message is not checked, whatever the time-out.
+
+    Mirrors TransactionalMessageServiceImpl.getImmunityTime.
 
     >>> immunity_ms({"CHECK_IMMUNITY_TIME_IN_SECONDS": "10"}, 6000), immunity_ms({}, 6000)
     (10000, 6000)
     """
     seconds = named.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS, "")
     return int(seconds) * 1000 if seconds.isascii() and seconds.isdigit() else default_ms
+
+
+def latest_end_ms(named: dict[str, str], timeout_ms: int) -> int:
+    """Until which age a producer may end a half message with its own immunity unasked: never below the time-out.
+
+    Mirrors TransactionalMessageUtil.getImmunityTime (the check counts by another one, ``immunity_ms``).
+
+    >>> latest_end_ms({"CHECK_IMMUNITY_TIME_IN_SECONDS": "10"}, 6000)
+    10000
+    >>> latest_end_ms({"CHECK_IMMUNITY_TIME_IN_SECONDS": "1"}, 6000)
+    6000
+    """
+    return max(immunity_ms(named, timeout_ms), timeout_ms)

@@ -75,7 +75,7 @@ def test_a_commit_makes_the_message_real(world: World, client: BareClient) -> No
     assert message.sys_flag & 0xC == COMMIT and message.queue_id == 2
     assert message.prepared_transaction_offset == half["commitLogOffset"]
     assert message.property_map == halves(world)[0].property_map
-    world.run_for(3_000)
+    world.run_for(6_000)
     (op,) = ops(world)
     assert op.body == b"0," and op.properties == b"WAIT\x01true\x02TAGS\x01d\x02"
     assert op.born_host == op.store_host
@@ -84,7 +84,7 @@ def test_a_commit_makes_the_message_real(world: World, client: BareClient) -> No
 def test_a_rollback_leaves_nothing_but_an_op_message(world: World, client: BareClient) -> None:
     half = prepare(client)
     assert end(client, half, ROLLBACK).code == ResponseCode.SUCCESS
-    world.run_for(3_100)
+    world.run_for(6_000)
     assert real(world) == [] and [op.body for op in ops(world)] == [b"0,"]
 
 
@@ -103,14 +103,43 @@ def test_an_end_that_does_not_fit_its_half(world: World, client: BareClient, wro
     assert real(world) == []
 
 
-def test_op_messages_name_what_was_done_in_three_seconds_together(world: World, client: BareClient) -> None:
+def op_times(world: World) -> list[int]:
+    """When each op message was stored, ms since the broker started."""
+    return [op.store_timestamp - world.broker.started_ms for op in ops(world)]
+
+
+def test_op_messages_name_what_was_done_until_the_writer_wakes(world: World, client: BareClient) -> None:
     for number in range(5):
         end(client, prepare(client, UNIQ_KEY=f"U{number}"), COMMIT if number % 2 else ROLLBACK)
-    world.run_for(3_100)
+    world.run_for(5_800)
+    assert ops(world) == []  # at 3 s, 3 s had not passed since the first end
+    world.run_for(200)
     assert [op.body for op in ops(world)] == [b"0,1,2,3,4,"]
     end(client, prepare(client), COMMIT)
-    world.run_for(3_100)
+    world.run_for(6_000)
     assert [op.body for op in ops(world)] == [b"0,1,2,3,4,", b"5,"]
+    assert op_times(world) == [6_000, 9_000]
+
+
+def test_after_idle_time_the_op_message_waits_for_the_writers_next_wake_only(world: World, client: BareClient) -> None:
+    end(client, prepare(client), COMMIT)
+    world.run_for(20_000 - (world.sim.now_ms - world.broker.started_ms))
+    end(client, prepare(client), COMMIT)
+    world.run_for(4_000)
+    assert op_times(world) == [6_000, 21_000]
+
+
+def test_a_writer_woken_because_much_waits_counts_its_wakes_from_there(tmp_path: Path) -> None:
+    world = World(tmp_path, transaction_op_msg_max_size=5)
+    client = world.client()
+    for _ in range(3):
+        end(client, prepare(client), ROLLBACK)
+    world.run_for(10)
+    woken = op_times(world)[0]
+    end(client, prepare(client), ROLLBACK)
+    world.run_for(3_100)
+    assert [op.body for op in ops(world)] == [b"0,1,2,", b"3,"] and 0 < woken < 1_000
+    assert op_times(world) == [woken, woken + 3_000]
 
 
 def test_many_done_halves_are_named_before_their_time(tmp_path: Path) -> None:
@@ -144,6 +173,14 @@ def test_a_late_end_is_refused_when_the_message_brought_its_own_immunity(world: 
     world.run_for(6_000)
     assert end(client, half, COMMIT).code == ResponseCode.ILLEGAL_OPERATION
     assert end(client, half, COMMIT, fromTransactionCheck=True).code == ResponseCode.SUCCESS
+
+
+def test_an_immunity_below_the_time_out_does_not_make_an_end_late(world: World, client: BareClient) -> None:
+    half, late = (prepare(client, CHECK_IMMUNITY_TIME_IN_SECONDS="1") for _ in range(2))
+    world.run_for(5_000)
+    assert end(client, half, COMMIT).code == ResponseCode.SUCCESS
+    world.run_for(1_000)
+    assert end(client, late, COMMIT).code == ResponseCode.ILLEGAL_OPERATION
 
 
 # -- check-back
