@@ -83,13 +83,18 @@ class Putter:
         problem = _topic_problem(record.topic)
         if problem is not None:
             return PutResult.refused(MESSAGE_ILLEGAL, problem)
-        kind = sys_flag.transaction_type(record.sys_flag)
-        if kind in (sys_flag.TRANSACTION_NOT_TYPE, sys_flag.TRANSACTION_COMMIT):
+        if _may_wait(record):
             if delay_level > 0:
                 record = parked_for_delay(record, delay_level, self._max_delay_level)
             elif b"TIMER_DEL" in record.properties and _asks_for_timer(record.property_map):
                 return PutResult.refused(WHEEL_TIMER_NOT_ENABLE, "the timer wheel is off: use delay levels")
         return self._counted(self._store.put(record))
+
+    def place_of(self, record: Record, delay_level: int) -> tuple[str, int]:
+        """The topic and queue in which ``put`` stores a message."""
+        if delay_level > 0 and _may_wait(record):
+            return names.SCHEDULE_TOPIC, min(delay_level, self._max_delay_level) - 1
+        return record.topic, record.queue_id
 
     def put_batch(self, records: list[Record]) -> PutResult:
         """Store the messages of one batch together."""
@@ -111,6 +116,12 @@ class Putter:
         else:
             self._stats.failed += 1
         return result
+
+
+def _may_wait(record: Record) -> bool:
+    """False for half messages that say so in their flag: RocketMQ delays plain and committed messages only."""
+    kind = sys_flag.transaction_type(record.sys_flag)
+    return kind in (sys_flag.TRANSACTION_NOT_TYPE, sys_flag.TRANSACTION_COMMIT)
 
 
 def _topic_problem(topic: str) -> str | None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from mqlab.broker import topics
 from mqlab.broker.putting import encode_as_java
 from mqlab.broker.sending import DLQ_QUEUES, V3_4_9
-from mqlab.broker.stats import SNDBCK2DLQ_TIMES, SNDBCK_PUT_NUMS
+from mqlab.broker.stats import SNDBCK2DLQ_TIMES
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
 from mqlab.store import put_result
@@ -79,7 +79,7 @@ class SendBack:
         result = broker.putter.put(copy, delay_level=level)
         if result.status != put_result.PUT_OK:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{result.status}: {result.reason}")
-        self._count(group_name, copy, level, dead)
+        self._count(group_name, copy, level, dead, result.size)
         result.wait_store_msg_ok = True  # whatever the copy's WAIT says: the consumer lets go of the original now
         broker.putter.when_safe(result).then(lambda status: reply(_answer(request, status)))
         return None
@@ -89,11 +89,11 @@ class SendBack:
         asked = whole_or(request, "maxReconsumeTimes", None)
         return asked if request.version >= V3_4_9 and asked is not None else group.retry_max_times
 
-    def _count(self, group: str, copy: Record, level: int, dead: bool) -> None:
+    def _count(self, group: str, copy: Record, level: int, dead: bool, size: int) -> None:
         broker = self._broker
         named = copy.property_map
         first_topic = named.get(p.RETRY_TOPIC, copy.topic)
-        broker.stats.add(SNDBCK_PUT_NUMS, f"{first_topic}@{group}", 1)
+        broker.stats.sent_back(group, first_topic, *broker.putter.place_of(copy, level), size)
         noted = {
             "group": group,
             "topic": copy.topic,

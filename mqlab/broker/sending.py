@@ -220,12 +220,13 @@ class Sending:
             remark = f"the broker[{self._broker.ip}] sending transaction message is forbidden"
             raise Refused(ResponseCode.NO_PERMISSION, remark)
         if is_half:
-            result = self._broker.transactions.prepare(record, delay_level=level)
+            result, place = self._broker.transactions.prepare(record, delay_level=level)
         else:
             result = self._broker.putter.put(record, delay_level=level)
+            place = self._broker.putter.place_of(record, level)
         if header.topic.startswith(names.RETRY_PREFIX):
             result.wait_store_msg_ok = True  # a failed message sent again by its consumer: see send_back
-        self._answer_when_safe(result, record.topic, queue_id, named[p.UNIQ_KEY], request, reply)
+        self._answer_when_safe(result, place, queue_id, named[p.UNIQ_KEY], request, reply)
 
     def _named_properties(self, header: SendHeader) -> dict[str, str]:
         """The client's properties with region and trace switch, in the order Java's two passes leave them in."""
@@ -296,14 +297,14 @@ class Sending:
             for item in items
         ]
         result = self._broker.putter.put_batch(records)
-        self._answer_when_safe(result, header.topic, queue_id, named.get(p.UNIQ_KEY), request, reply)
+        self._answer_when_safe(result, (header.topic, queue_id), queue_id, named.get(p.UNIQ_KEY), request, reply)
 
     # -- the answer
 
     def _answer_when_safe(
         self,
         result: PutResult,
-        topic: str,
+        place: tuple[str, int],
         queue_id: int,
         unique_key: str | None,
         request: RemotingCommand,
@@ -311,11 +312,11 @@ class Sending:
     ) -> None:
         if result.status not in STORED_CODES:
             raise Refused(*refusal(result))
-        self._broker.stats.put(topic, queue_id, result.message_count, result.size)
+        self._broker.stats.put(*place, result.message_count, result.size)
 
         def durable(status: str) -> None:
             took_ms = self._broker.now_ms() - result.store_timestamp
-            self._broker.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{topic}", took_ms)
+            self._broker.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{place[0]}", took_ms)
             code = STORED_CODES.get(status, ResponseCode.SYSTEM_ERROR)
             answer = request.reply(
                 code,

@@ -19,6 +19,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mqlab.wire import names
+
 TOPIC_PUT_NUMS = "TOPIC_PUT_NUMS"
 TOPIC_PUT_SIZE = "TOPIC_PUT_SIZE"
 QUEUE_PUT_NUMS = "QUEUE_PUT_NUMS"
@@ -35,6 +37,22 @@ BROKER_PUT_NUMS = "BROKER_PUT_NUMS"
 BROKER_GET_NUMS = "BROKER_GET_NUMS"
 BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC = "BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC"
 BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC = "BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC"
+
+PARTS_OF_KEYS: dict[str, tuple[str, ...]] = {
+    TOPIC_PUT_NUMS: ("topic",),
+    TOPIC_PUT_SIZE: ("topic",),
+    QUEUE_PUT_NUMS: ("topic", "queue"),
+    QUEUE_PUT_SIZE: ("topic", "queue"),
+    QUEUE_GET_NUMS: ("topic", "queue", "group"),
+    QUEUE_GET_SIZE: ("topic", "queue", "group"),
+    GROUP_GET_NUMS: ("topic", "group"),
+    GROUP_GET_SIZE: ("topic", "group"),
+    GROUP_GET_LATENCY: ("queue", "topic", "group"),
+    TOPIC_PUT_LATENCY: ("queue", "topic"),
+    SNDBCK_PUT_NUMS: ("topic", "group"),
+    SNDBCK2DLQ_TIMES: ("topic", "group"),
+}
+"""What the parts of a counter's key are, joined by "@"; the counters of the whole broker have the cluster as key."""
 
 DAY_MS = 86_400_000
 WINDOWS = (("statsMinute", 10_000, 7), ("statsHour", 600_000, 7), ("statsDay", 3_600_000, 25))
@@ -165,7 +183,10 @@ class BrokerStats:
         return item
 
     def put(self, topic: str, queue_id: int, messages: int, size: int) -> None:
-        """A send that was stored: ``messages`` messages of ``size`` bytes in all."""
+        """``messages`` messages of ``size`` bytes in all were stored in this queue.
+
+        A delayed or half message counts for the topic it waits in when it is sent, for its own when it gets there.
+        """
         counted = self._of_puts.get((topic, queue_id))
         if counted is None:
             counted = self._of_puts[topic, queue_id] = self._put_items(topic, queue_id)
@@ -201,8 +222,21 @@ class BrokerStats:
 
     def delivered_late(self, queue_key: str, messages: int, size: int) -> None:
         """The schedule service took a message from its queue; ``queue_key`` is ``topic@queue@group``."""
+        topic, _, group = queue_key.split("@")
         self.add(QUEUE_GET_NUMS, queue_key, messages)
         self.add(QUEUE_GET_SIZE, queue_key, size)
+        self.add(GROUP_GET_NUMS, f"{topic}@{group}", messages)
+        self.add(GROUP_GET_SIZE, f"{topic}@{group}", size)
+
+    def sent_back(self, group: str, first_topic: str, topic: str, queue_id: int, size: int) -> None:
+        """A failed message that its consumer gave back was stored; the broker's own counters wait for its delivery."""
+        self.add(SNDBCK_PUT_NUMS, f"{first_topic}@{group}", 1)
+        if topic == names.SCHEDULE_TOPIC:
+            self.add(TOPIC_PUT_NUMS, topic, 1)
+            self.add(TOPIC_PUT_SIZE, topic, size)
+            if self._detail:
+                self.add(QUEUE_PUT_NUMS, f"{topic}@{queue_id}", 1)
+                self.add(QUEUE_PUT_SIZE, f"{topic}@{queue_id}", size)
 
     def total(self, name: str, key: str) -> int:
         """Everything counted under a name and key since the broker started."""
@@ -223,9 +257,16 @@ class BrokerStats:
         return {window: item.snapshot(now_ms, window) for window, _, _ in WINDOWS}
 
     def remove_topic(self, topic: str) -> None:
-        """Forget the counters of a topic that is deleted."""
+        """Forget the counters of a topic that is deleted. Mirrors onTopicDeleted."""
+        self._remove("topic", topic)
+
+    def remove_group(self, group: str) -> None:
+        """Forget the counters of a group that is deleted. Mirrors onGroupDeleted."""
+        self._remove("group", group)
+
+    def _remove(self, part: str, value: str) -> None:
         for name, key in list(self._items):
-            if topic in key.split("@"):
+            if (part, value) in zip(PARTS_OF_KEYS.get(name, ()), key.split("@"), strict=False):
                 del self._items[name, key]
         self._of_puts.clear()
 

@@ -145,6 +145,7 @@ class TopicAdmin:
         self._broker.groups.delete(group)
         if truth(request, "cleanOffset"):
             self._broker.offset_table.remove_group(group)
+        self._broker.stats.remove_group(group)
         return request.reply()
 
 

@@ -158,6 +158,7 @@ class TransactionCheck:
                     break
                 at = new_offset = found.next_begin_offset
                 continue
+            self._count_get(names.HALF_TOPIC, found)
             half = record.decode(found.units[0])
             verdict = self._verdict(half, started_ms, ops, done)
             if verdict == "stop":
@@ -213,6 +214,7 @@ class TransactionCheck:
         if fresh is None:
             return False
         broker = self._broker
+        broker.stats.put(names.HALF_TOPIC, HALF_QUEUE, 1, fresh.total_size)
         group = named.get(p.PGROUP, "")
         channel = broker.producers.available_channel(group)
         broker.ports.note(
@@ -256,7 +258,7 @@ class TransactionCheck:
         if result.status != put_result.PUT_OK:
             return None
         again.queue_offset, again.physical_offset = result.queue_offset, result.physical_offset
-        again.store_timestamp = result.store_timestamp
+        again.store_timestamp, again.total_size = result.store_timestamp, result.size
         return again
 
     def _give_up(self, half: Record) -> None:
@@ -277,12 +279,18 @@ class TransactionCheck:
     def _read_ops(self, done: DoneHalves, op_offset: int) -> tuple[list[Record], int]:
         """Read the next op messages into ``done``; they and where the following ones begin."""
         found: GetResult = self._broker.store.get(names.OP_HALF_TOPIC, HALF_QUEUE, op_offset, OP_PULL_NUMS)
+        self._count_get(names.OP_HALF_TOPIC, found)
         ops = [record.decode(unit) for unit in found.units]
         for op in ops:
             done.read(op)
         if not ops and found.status not in NOTHING_NEW:
             self._keep(names.OP_HALF_TOPIC, op_offset, found.next_begin_offset)  # what stood there was deleted
         return ops, found.next_begin_offset
+
+    def _count_get(self, topic: str, found: GetResult) -> None:
+        if found.units:
+            size = sum(len(unit) for unit in found.units)
+            self._broker.stats.got(names.TRANSACTION_GROUP, topic, len(found.units), size)
 
     def _keep(self, topic: str, before: int, now: int) -> None:
         if now != before:

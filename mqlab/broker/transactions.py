@@ -55,8 +55,11 @@ class Transactions:
 
     # -- prepare
 
-    def prepare(self, record: Record, *, delay_level: int = 0) -> PutResult:
-        """Store a message as a half message. Mirrors parseHalfMessageInner."""
+    def prepare(self, record: Record, *, delay_level: int = 0) -> tuple[PutResult, tuple[str, int]]:
+        """Store a message as a half message; the result, and the topic and queue it is in.
+
+        Mirrors parseHalfMessageInner.
+        """
         named = dict(record.property_map)
         if named.get(p.UNIQ_KEY):
             named[p.TRANSACTION_ID] = named[p.UNIQ_KEY]
@@ -79,7 +82,7 @@ class Transactions:
                 half_offset=result.queue_offset,
                 physical_offset=result.physical_offset,
             )
-        return result
+        return result, self._broker.putter.place_of(half, delay_level)
 
     # -- end
 
@@ -193,6 +196,7 @@ class Transactions:
         result = self._broker.putter.put(self._op_record(content, now_ms))
         if result.status != put_result.PUT_OK:
             return False
+        self._broker.stats.put(names.OP_HALF_TOPIC, HALF_QUEUE, 1, result.size)
         self._broker.ports.note("transaction.op_written", half_offsets=content, queue_offset=result.queue_offset)
         del self._done[:taken]
         return True

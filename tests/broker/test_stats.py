@@ -4,8 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.broker.stats import DAY_MS, GROUP_GET_NUMS, TOPIC_PUT_NUMS, BrokerStats, DayCount, StatsItem
+from mqlab.broker.stats import (
+    BROKER_PUT_NUMS,
+    BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC,
+    DAY_MS,
+    GROUP_GET_LATENCY,
+    GROUP_GET_NUMS,
+    GROUP_GET_SIZE,
+    QUEUE_GET_NUMS,
+    QUEUE_GET_SIZE,
+    QUEUE_PUT_NUMS,
+    SNDBCK_PUT_NUMS,
+    TOPIC_PUT_LATENCY,
+    TOPIC_PUT_NUMS,
+    TOPIC_PUT_SIZE,
+    BrokerStats,
+    DayCount,
+    StatsItem,
+)
 from mqlab.broker.store_stats import Sampled, StoreStats
+from mqlab.wire.bodies import SubscriptionData
+from mqlab.wire.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC
+from tests.broker.world import BareClient, World
 
 S = 1_000
 
@@ -61,6 +81,97 @@ def test_the_brokers_counters_by_name_and_key() -> None:
     assert stats.snapshots(TOPIC_PUT_NUMS, "never") is None and stats.minute_tps(TOPIC_PUT_NUMS, "never") == 0.0
     stats.remove_topic("订单")
     assert stats.snapshots(TOPIC_PUT_NUMS, "订单") is None
+
+
+def counted_on_two_topics() -> BrokerStats:
+    """Topic orders and topic goods, each read, sent back and delayed by groups orders and billing."""
+    stats = BrokerStats(lambda: 0, "orders", is_system=lambda topic: False)
+    for topic in ("orders", "goods"):
+        stats.put(topic, 0, 1, 100)
+        stats.add(TOPIC_PUT_LATENCY, f"0@{topic}", 1)
+        for group in ("orders", "billing"):
+            stats.got(group, topic, 1, 100)
+            stats.add(GROUP_GET_LATENCY, f"0@{topic}@{group}", 1)
+            stats.delivered_late(f"{topic}@0@{group}", 1, 100)
+            stats.sent_back(group, topic, "SCHEDULE_TOPIC_XXXX", 2, 100)
+    return stats
+
+
+OF_GROUPS = ((GROUP_GET_NUMS, "{t}@{g}"), (GROUP_GET_SIZE, "{t}@{g}"), (GROUP_GET_LATENCY, "0@{t}@{g}"),
+             (QUEUE_GET_NUMS, "{t}@0@{g}"), (QUEUE_GET_SIZE, "{t}@0@{g}"), (SNDBCK_PUT_NUMS, "{t}@{g}"))  # fmt: skip
+OF_TOPICS = ((TOPIC_PUT_NUMS, "{t}"), (TOPIC_PUT_SIZE, "{t}"), (QUEUE_PUT_NUMS, "{t}@0"), (TOPIC_PUT_LATENCY, "0@{t}"))
+
+
+def test_a_deleted_topic_leaves_a_group_of_the_same_name_its_counters_on_other_topics() -> None:
+    stats = counted_on_two_topics()
+    stats.remove_topic("orders")
+    for name, key in OF_GROUPS:
+        assert [stats.total(name, key.format(t="orders", g=group)) for group in ("orders", "billing")] == [0, 0], name
+        assert all(stats.total(name, key.format(t="goods", g=group)) for group in ("orders", "billing")), name
+    for name, key in OF_TOPICS:
+        assert (stats.total(name, key.format(t="orders")), stats.total(name, key.format(t="goods")) > 0) == (0, True)
+    assert stats.total(BROKER_PUT_NUMS, "orders") == 2  # of the cluster with that name
+
+
+def test_a_deleted_groups_counters_go_with_it() -> None:
+    stats = counted_on_two_topics()
+    stats.remove_group("orders")
+    for name, key in OF_GROUPS:
+        for topic in ("orders", "goods"):
+            assert stats.total(name, key.format(t=topic, g="orders")) == 0, name
+            assert stats.total(name, key.format(t=topic, g="billing")) > 0, name
+    assert all(stats.total(name, key.format(t="orders")) for name, key in OF_TOPICS)
+
+
+def puts(world: World, *topics: str) -> list[int]:
+    """Messages counted on each topic, then on the broker, then without its own topics, then of the day."""
+    stats, cluster = world.broker.stats, world.broker.config.broker_cluster_name
+    of_broker = [stats.total(name, cluster) for name in (BROKER_PUT_NUMS, BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC)]
+    return [*(stats.total(TOPIC_PUT_NUMS, topic) for topic in topics), *of_broker, stats.puts_of_day.now]
+
+
+def test_a_delayed_message_counts_where_it_waits_and_then_where_it_arrives(world: World, client: BareClient) -> None:
+    client.put("orders", DELAY="1")
+    assert puts(world, "orders", SCHEDULE_TOPIC) == [0, 1, 1, 0, 0]
+    world.run_for(1_500)
+    assert puts(world, "orders", SCHEDULE_TOPIC) == [1, 1, 2, 1, 1]
+    assert world.broker.stats.total(QUEUE_PUT_NUMS, f"{SCHEDULE_TOPIC}@0") == 1
+    assert world.broker.stats.total(GROUP_GET_NUMS, f"{SCHEDULE_TOPIC}@SCHEDULE_CONSUMER") == 1
+    assert world.broker.stats.total(TOPIC_PUT_LATENCY, f"0@{SCHEDULE_TOPIC}") == 0
+    assert world.broker.stats.snapshots(TOPIC_PUT_LATENCY, "0@orders") is None
+
+
+def test_a_transaction_counts_as_half_op_and_real_message(world: World, client: BareClient) -> None:
+    halves = [client.put("payments", TRAN_MSG="true", PGROUP="pay", UNIQ_KEY=key) for key in ("A", "B")]
+    assert puts(world, "payments", HALF_TOPIC) == [0, 2, 2, 0, 0]
+    offset = int(halves[0].ext_fields["msgId"][16:], 16)
+    ends = {"producerGroup": "pay", "tranStateTableOffset": 0, "commitLogOffset": offset, "commitOrRollback": 8}
+    assert client.ask(37, **ends, fromTransactionCheck=False, msgId="A", topic="payments").code == 0
+    assert puts(world, "payments", HALF_TOPIC, OP_HALF_TOPIC) == [1, 2, 0, 3, 1, 1]
+    world.run_for(32_000)  # the op message is written; a check reads all three and stores the open half again
+    assert puts(world, "payments", HALF_TOPIC, OP_HALF_TOPIC) == [1, 3, 1, 5, 1, 1]
+    assert world.broker.stats.total(GROUP_GET_NUMS, f"{OP_HALF_TOPIC}@CID_RMQ_SYS_TRANS") == 1
+    assert world.broker.stats.total(GROUP_GET_NUMS, f"{HALF_TOPIC}@CID_RMQ_SYS_TRANS") >= 1
+
+
+def test_a_message_given_back_counts_in_the_schedule_topic_and_for_the_broker_when_it_comes_again(
+    world: World, client: BareClient
+) -> None:
+    client.put("orders")
+    client.heartbeat("billing", SubscriptionData("orders"))
+    before = puts(world)
+    assert client.ask(36, offset=0, group="billing", delayLevel=1, maxReconsumeTimes=16).code == 0
+    assert puts(world, SCHEDULE_TOPIC) == [1, *before]
+    assert world.broker.stats.total(QUEUE_PUT_NUMS, f"{SCHEDULE_TOPIC}@0") == 1
+    assert world.broker.stats.total(SNDBCK_PUT_NUMS, "orders@billing") == 1
+    world.run_for(1_500)
+    assert puts(world, "%RETRY%billing") == [1, *(count + 1 for count in before)]
+
+
+def test_a_group_deleted_by_request_takes_its_counters_along(world: World, client: BareClient) -> None:
+    world.broker.stats.got("billing", "orders", 1, 100)
+    client.ask(207, groupName="billing")
+    assert client.ask(315, statsName=GROUP_GET_NUMS, statsKey="orders@billing").code == 1
 
 
 def test_rates_of_windows_that_are_not_full_are_left_out() -> None:
