@@ -33,6 +33,7 @@ class BrokerConfig:
     auto_create_subscription_group: bool = True
     cluster_topic_enable: bool = True
     broker_topic_enable: bool = True
+    enable_mixed_message_type: bool = False  # may a topic be made with message.type=MIXED?
     trace_topic_enable: bool = False
     msg_trace_topic_name: str = "RMQ_SYS_TRACE_TOPIC"
     revive_queue_num: int = 8

@@ -11,9 +11,11 @@ Left out: POP's retry policies (written to the file with their default, as Rocke
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from mqlab.broker.topic_attributes import KNOWN_OF_GROUPS, altered_attributes
 from mqlab.errors import CorruptionError
 from mqlab.wire import java_json, names
 from mqlab.wire.bodies import DataVersion, SubscriptionGroupConfig
@@ -54,9 +56,20 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         return self._groups[group]
 
     def update(self, config: SubscriptionGroupConfig) -> None:
-        """Create or replace a group. Mirrors updateSubscriptionGroupConfig."""
-        kind = "group.updated" if config.group_name in self._groups else "group.created"
-        self._groups[config.group_name] = config
+        """Create or replace a group; its ``attributes`` are changes, ``{"+name": value, "-name": ""}``.
+
+        Raises UsageError for attributes that groups do not have. Mirrors updateSubscriptionGroupConfig.
+        """
+        known = self._groups.get(config.group_name)
+        kind = "group.created" if known is None else "group.updated"
+        attributes = altered_attributes(
+            {} if known is None else known.attributes,
+            config.attributes,
+            create=known is None,
+            known=KNOWN_OF_GROUPS,
+            of="group",
+        )
+        self._groups[config.group_name] = dataclasses.replace(config, attributes=attributes)
         self._note(kind, group=config.group_name, by="admin")
         self._advance()
 

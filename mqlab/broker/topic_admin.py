@@ -11,9 +11,10 @@ Left out: paging of 21 and 201, static topics, POP's retry topics.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mqlab.broker.topic_attributes import parse_attributes
+from mqlab.broker.topic_attributes import altered_attributes, parse_attributes
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, body, text, truth, whole, whole_or
@@ -54,25 +55,39 @@ class TopicAdmin:
         listed = _loaded(request).get("topicConfigList") or []
         configs = [TopicConfig.from_value(value) for value in listed]
         for config in configs:
-            self._check_topic(config)
+            self._check_topic(config, config.attributes)
         for config in configs:
-            self._broker.topics.update(config)
+            self._put_topic(config, config.attributes)
         return request.reply()
 
     def _update_topic(self, config: TopicConfig, attributes: str) -> None:
-        self._check_topic(config)
-        known = self._broker.topics.get(config.topic_name)
         try:
             changes = parse_attributes(attributes)
-            if known is None or changes or known != config:
-                self._broker.topics.update(config, changes)
         except UsageError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+        self._check_topic(config, changes)
+        known = self._broker.topics.get(config.topic_name)
+        if known is None or changes or known != config:
+            self._put_topic(config, changes)
 
-    def _check_topic(self, config: TopicConfig) -> None:
+    def _put_topic(self, config: TopicConfig, changes: Mapping[str, str]) -> None:
+        try:
+            self._broker.topics.update(config, changes)
+        except UsageError as error:  # one list changed the same topic twice
+            raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+
+    def _check_topic(self, config: TopicConfig, changes: Mapping[str, str]) -> None:
+        """Refuse a topic that may not be, or a change of its attributes that cannot be made."""
         problem = self._broker.topics.problem_of(config)
         if problem is not None:
             raise Refused(ResponseCode.INVALID_PARAMETER, problem)
+        if changes.get("+message.type") == "MIXED" and not self._broker.config.enable_mixed_message_type:
+            raise Refused(ResponseCode.INVALID_PARAMETER, "MIXED message type is not supported.")
+        known = self._broker.topics.get(config.topic_name)
+        try:
+            altered_attributes({} if known is None else known.attributes, changes, create=known is None)
+        except UsageError as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
 
     def delete_topic_in_broker(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """DELETE_TOPIC_IN_BROKER; a topic that is not there is fine."""
@@ -123,7 +138,10 @@ class TopicAdmin:
         problem = names.group_problem(group.group_name)
         if problem is not None:
             raise Refused(ResponseCode.INVALID_PARAMETER, problem)
-        self._broker.groups.update(group)
+        try:
+            self._broker.groups.update(group)
+        except UsageError as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
 
     def get_all_subscriptiongroup_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""

@@ -1,6 +1,6 @@
-"""The attributes of a topic and how a request changes them.
+"""The attributes of a topic or a group and how a request changes them.
 
-Mirrors: AttributeParser, AttributeUtil and TopicAttributes; used by mqadmin's updateTopic -a.
+Mirrors: AttributeParser, AttributeUtil, TopicAttributes, SubscriptionGroupAttributes; used by mqadmin's updateTopic -a.
 
     request text                     changes                                 topic afterwards
     "+message.type=FIFO"             {"+message.type": "FIFO"}               {"message.type": "FIFO"}
@@ -20,6 +20,8 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "cleanup.policy": ("DELETE", "COMPACTION"),
     "message.type": ("UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"),
 }
+KNOWN_OF_GROUPS: Mapping[str, tuple[str, ...]] = {}
+"""RocketMQ 5.3 has no attribute of groups: every one asked for is refused."""
 FIXED_AFTER_CREATION = ("queue.type", "cleanup.policy")
 
 
@@ -41,27 +43,42 @@ def parse_attributes(text: str) -> dict[str, str]:
     return changes
 
 
-def altered_attributes(current: Mapping[str, str], changes: Mapping[str, str], *, create: bool) -> dict[str, str]:
-    """A topic's attributes after the changes. Mirrors AttributeUtil.alterCurrentAttributes.
+def altered_attributes(
+    current: Mapping[str, str],
+    changes: Mapping[str, str],
+    *,
+    create: bool,
+    known: Mapping[str, tuple[str, ...]] = KNOWN,
+    of: str = "topic",
+) -> dict[str, str]:
+    """The attributes of a topic (or what ``of`` says) after the changes; ``known``: the names and values that exist.
+
+    Raises UsageError for a change that cannot be made. Mirrors AttributeUtil.alterCurrentAttributes.
 
     >>> altered_attributes({}, {"+message.type": "FIFO"}, create=True)
     {'message.type': 'FIFO'}
     """
     altered = dict(current)
+    changed: list[str] = []
     for change, value in changes.items():
         name = change[1:]
-        if name not in KNOWN:
-            raise UsageError(f"unknown topic attribute {name!r}", hint=f"known: {', '.join(KNOWN)}")
+        if change[:1] not in ("+", "-"):
+            raise UsageError(f"attribute {change!r} is not a change", hint="write +name to set, -name to remove")
+        if name in changed:
+            raise UsageError(f"attribute {name!r} is changed twice in one request", hint="set it or remove it")
+        changed.append(name)
+        if name not in known:
+            raise UsageError(f"unknown {of} attribute {name!r}", hint=f"known: {', '.join(known) or 'none'}")
         if not create and name in FIXED_AFTER_CREATION:
-            raise UsageError(f"topic attribute {name!r} cannot change after the topic was made")
+            raise UsageError(f"{of} attribute {name!r} cannot change after the {of} was made")
         if change.startswith("+"):
-            if value not in KNOWN[name]:
-                raise UsageError(f"topic attribute {name} cannot be {value!r}", hint=f"one of {', '.join(KNOWN[name])}")
+            if value not in known[name]:
+                raise UsageError(f"{of} attribute {name} cannot be {value!r}", hint=f"one of {', '.join(known[name])}")
             altered[name] = value
         elif create:
-            raise UsageError(f"a new topic has no attribute {name!r} to remove")
+            raise UsageError(f"a new {of} has no attribute {name!r} to remove")
         elif name not in altered:
-            raise UsageError(f"the topic has no attribute {name!r} to remove")
+            raise UsageError(f"the {of} has no attribute {name!r} to remove")
         else:
             del altered[name]
     return altered

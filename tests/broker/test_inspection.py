@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,6 +90,8 @@ def test_the_same_topic_again_changes_nothing(world: World, client: BareClient) 
         ({"readQueueNums": "many"}, ResponseCode.INVALID_PARAMETER),
         ({"attributes": "nonsense"}, ResponseCode.SYSTEM_ERROR),
         ({"attributes": "+unknown=1"}, ResponseCode.SYSTEM_ERROR),
+        ({"attributes": "+message.type=MIXED"}, ResponseCode.INVALID_PARAMETER),
+        ({"attributes": "+message.type=FIFO,-message.type"}, ResponseCode.SYSTEM_ERROR),
     ],
 )
 def test_topics_that_cannot_be(world: World, client: BareClient, more: dict[str, Any], code: int) -> None:
@@ -103,6 +106,48 @@ def test_several_topics_at_once_or_none(world: World, client: BareClient) -> Non
     assert client.ask(18, listed).code == ResponseCode.INVALID_PARAMETER and "one" not in world.broker.topics
     assert client.ask(18, json.dumps({"topicConfigList": [good]}).encode()).code == ResponseCode.SUCCESS
     assert "one" in world.broker.topics
+
+
+def topic_list(*topics: TopicConfig) -> bytes:
+    return json.dumps({"topicConfigList": [topic.to_value() for topic in topics]}).encode()
+
+
+def test_topics_of_a_list_get_their_attributes(world: World, client: BareClient) -> None:
+    fifo = TopicConfig("fifo", 1, 1, attributes={"+message.type": "FIFO"})
+    assert client.ask(18, topic_list(fifo, TopicConfig("plain", 1, 1))).code == ResponseCode.SUCCESS
+    assert body(client.ask(351, topic="fifo"))["attributes"] == {"message.type": "FIFO"}
+    removed = TopicConfig("fifo", 1, 1, attributes={"-message.type": ""})
+    assert client.ask(18, topic_list(removed)).code == ResponseCode.SUCCESS
+    assert world.broker.topics["fifo"].attributes == {}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "code"),
+    [
+        ({"+unknown": "1"}, ResponseCode.SYSTEM_ERROR),
+        ({"message.type": "FIFO"}, ResponseCode.SYSTEM_ERROR),
+        ({"+message.type": "MIXED"}, ResponseCode.INVALID_PARAMETER),
+    ],
+)
+def test_a_list_with_one_change_of_attributes_that_cannot_be_makes_no_topic(
+    world: World, client: BareClient, attributes: dict[str, str], code: int
+) -> None:
+    answer = client.ask(18, topic_list(TopicConfig("good", 1, 1), TopicConfig("bad", 1, 1, attributes=attributes)))
+    assert answer.code == code and "good" not in world.broker.topics
+
+
+def test_topics_of_mixed_messages_need_a_setting(tmp_path: Path) -> None:
+    world = World(tmp_path, enable_mixed_message_type=True)
+    assert world.client().ask(17, **{**TOPIC, "attributes": "+message.type=MIXED"}).code == ResponseCode.SUCCESS
+    assert world.broker.topics["orders"].attributes == {"message.type": "MIXED"}
+
+
+@pytest.mark.parametrize("code", [200, 225])
+def test_a_group_has_no_attribute_that_could_be_set(world: World, client: BareClient, code: int) -> None:
+    group = SubscriptionGroupConfig("billing", attributes={"+test": "true"}).to_value()
+    answer = client.ask(code, json.dumps(group if code == 200 else {"groupConfigList": [group]}).encode())
+    assert answer.code == ResponseCode.SYSTEM_ERROR and "unknown group attribute 'test'" in (answer.remark or "")
+    assert "billing" not in world.broker.groups
 
 
 def test_a_deleted_topic_is_gone_with_its_queues_and_offsets(world: World, busy: BareClient) -> None:
@@ -232,7 +277,7 @@ def test_the_brokers_numbers(world: World, busy: BareClient) -> None:
     world.run_for(11_000)
     table = body(busy.ask(28))["table"]
     assert all(isinstance(value, str) for value in table.values())
-    assert (table["msgPutTotalTodayNow"], table["msgGetTotalTodayNow"]) == ("7", "4")
+    assert (table["msgPutTotalTodayNow"], table["msgGetTotalTodayNow"]) == ("6", "4")
     assert table["scheduleMessageOffset_1"] == "1,1" and table["dispatchBehindBytes"] == "0"
     assert table["brokerVersionDesc"] == "V5_3_3"
     assert float(table["putTps"].split()[0]) > 0 and table["putTps"].endswith("  ")  # 60 s and 600 s: not yet

@@ -199,7 +199,7 @@ def with_delay_offsets(world: World, text: str) -> None:
     world.restart_broker(clean=False)
 
 
-def test_a_delay_offset_ahead_of_its_queue_is_corrected_when_the_broker_starts(world: World, client: BareClient) -> None:
+def test_a_delay_offset_outside_its_queue_is_corrected_at_the_start(world: World, client: BareClient) -> None:
     with_delay_offsets(world, '{"offsetTable":{1:3,2:0,7:-5}}')
     assert json.loads(client.ask(45).body or b"")["offsetTable"] == {"1": 0, "2": 0, "7": 0}
     for body in (b"a", b"b", b"c"):
@@ -209,7 +209,7 @@ def test_a_delay_offset_ahead_of_its_queue_is_corrected_when_the_broker_starts(w
     assert [one["level"] for one in world.changes("schedule.offset_corrected")] == [1, 7]
 
 
-def test_a_corrected_delay_offset_does_not_deliver_again_what_the_queue_holds(world: World, client: BareClient) -> None:
+def test_a_corrected_delay_offset_delivers_nothing_again(world: World, client: BareClient) -> None:
     client.put("orders", b"once", DELAY="1")
     world.run_for(1_500)
     with_delay_offsets(world, '{"offsetTable":{1:9}}')

@@ -117,11 +117,20 @@ def test_text_that_is_no_change_of_attributes(text: str) -> None:
         ({}, {"-message.type": ""}, True),
         ({}, {"-message.type": ""}, False),
         ({"queue.type": "SimpleCQ"}, {"+queue.type": "BatchCQ"}, False),
+        ({"message.type": "FIFO"}, {"+message.type": "DELAY", "-message.type": ""}, False),
+        ({}, {"message.type": "FIFO"}, True),
     ],
 )
 def test_changes_that_a_topic_cannot_take(current: dict[str, str], changes: dict[str, str], create: bool) -> None:
     with pytest.raises(UsageError):
         altered_attributes(current, changes, create=create)
+
+
+def test_attributes_of_groups_change_by_the_same_rules() -> None:
+    known = {"test": ("true", "false")}
+    altered = altered_attributes({}, {"+test": "true"}, create=True, known=known, of="group")
+    assert altered == {"test": "true"}
+    assert altered_attributes(altered, {"-test": ""}, create=False, known=known, of="group") == {}
 
 
 def test_the_file_comes_back_as_it_was() -> None:
