@@ -256,6 +256,7 @@ class Broker:
         return {
             code.INVOKE_BROKER_TO_RESET_OFFSET: resets.invoke_broker_to_reset_offset,
             code.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: resets.invoke_broker_to_get_consumer_status,
+            code.QUERY_CORRECTION_OFFSET: OffsetQueries(self).query_correction_offset,
             code.CLONE_GROUP_OFFSET: resets.clone_group_offset,
             code.UPDATE_AND_CREATE_TOPIC: topics.update_and_create_topic,
             code.UPDATE_AND_CREATE_TOPIC_LIST: topics.update_and_create_topic_list,

@@ -78,6 +78,7 @@ class BrokerConfig:
     transaction_metric_flush_interval: int = 10_000
 
     enable_detail_stat: bool = True
+    config_black_list: str = "configBlackList;brokerConfigPath"  # settings that request 25 may not change
 
     def __post_init__(self) -> None:
         for name in ("broker_cluster_name", "broker_name"):

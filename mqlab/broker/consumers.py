@@ -132,10 +132,14 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
         return joined or topics_changed
 
     def unregister(self, name: str, channel: Channel, *, notify: bool = True) -> None:
-        """A client says that it leaves the group. Mirrors unregisterConsumer."""
+        """A client says that it leaves the group; the members hear of it even if it was none of them.
+
+        Mirrors unregisterConsumer.
+        """
         group = self._groups.get(name)
-        if group is None or not self._left(group, channel, "unregistered"):
+        if group is None:
             return
+        self._left(group, channel, "unregistered")
         if notify and not group.is_broadcasting:
             self._on_members_changed(group)
 

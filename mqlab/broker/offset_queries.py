@@ -1,12 +1,13 @@
 """Questions about offsets: how far a group is, where a queue begins and ends, which message stood where at a time.
 
-Mirrors: ConsumerManageProcessor (14, 15), AdminBrokerProcessor (29 30 31 32 43 45); lab on offsets.
+Mirrors: ConsumerManageProcessor (14, 15), AdminBrokerProcessor (29 30 31 32 43 45 308); lab on offsets.
 
     14 QUERY_CONSUMER_OFFSET     stored offset; none: 0 if message 0 is still there and in memory, else 22
     15 UPDATE_CONSUMER_OFFSET    26 no group · 17 no topic · 29 no number · a waiting reset: ignored, answered 0
     30 / 31 / 29                 max, min, first offset at or after a time; 0 for an unknown topic
     32                           store time of the queue's first message, -1 without one
     43 / 45                      all consumer offsets, all delay offsets, as in their files
+    308                          per queue the smallest offset of a topic's groups, 2^63-1 where a group is behind it
 
 Left out: static topics.
 """
@@ -19,10 +20,12 @@ from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
+from mqlab.wire.java_json import to_json
 
 if TYPE_CHECKING:
     from mqlab.broker.broker import Broker
 
+LONG_MAX = (1 << 63) - 1
 RESET_REMARK = "Offset has been previously reset"
 
 
@@ -101,3 +104,20 @@ class OffsetQueries:
     def get_all_delay_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ALL_DELAY_OFFSET."""
         return request.reply(body=self._broker.delay_offset_table.to_json())
+
+    def query_correction_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """QUERY_CORRECTION_OFFSET: where the slowest group of a topic is, compared with one group.
+
+        Offsets before a queue's beginning do not count, nor do the groups in ``filterGroups`` (comma-separated).
+        """
+        topic, compared = text(request, "topic"), text(request, "compareGroup")
+        left_out = (request.ext_fields.get("filterGroups") or "").split(",")
+        table, smallest = self._broker.offset_table, dict[int, int]()
+        for group in table.groups_of(topic):
+            for queue_id, queue_offset in (table.queues_of(group, topic) or {}).items():
+                if group not in left_out and queue_offset >= self._broker.store.min_offset(topic, queue_id):
+                    smallest[queue_id] = min(smallest.get(queue_id, LONG_MAX), queue_offset)
+        for queue_id, queue_offset in (table.queues_of(compared, topic) or {}).items():
+            if smallest.get(queue_id, -1) > queue_offset:
+                smallest[queue_id] = LONG_MAX
+        return request.reply(body=to_json({"correctionOffsets": smallest}))

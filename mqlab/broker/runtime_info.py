@@ -12,11 +12,12 @@ Left out: thread pool queues (there are none; shown as 0), what only the machine
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, body, text
+from mqlab.remoting.settings import camel, changes_to, lines_of, parsed_lines, refuse_black_listed, typed
 from mqlab.wire import names
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
@@ -32,6 +33,8 @@ READ_LIVE = (
     "max_transfer_count_on_message_in_disk", "in_sync_replicas", "slave_timeout",
 )  # fmt: skip
 """Settings of the store that count from the next get or put on."""
+NEVER_UPDATED = ("brokerConfigPath", "rocketmqHome", "configBlackList")
+"""Settings that no request changes, whatever configBlackList says."""
 POOLS = ("send", "pull", "litePull", "query", "ack")
 
 
@@ -99,57 +102,20 @@ class RuntimeInfo:
 
     def get_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_BROKER_CONFIG."""
-        lines = [f"brokerIP1={self._broker.ip}"]
-        for settings in (self._broker.config, self._broker.store.config):
-            for field in dataclasses.fields(settings):
-                lines.append(f"{_camel(field.name)}={_as_text(getattr(settings, field.name))}")
+        settings = lines_of(self._broker.config) + lines_of(self._broker.store.config)
+        lines = [f"brokerIP1={self._broker.ip}", *settings]
         version = to_json(self._broker.topics.data_version.to_value()).decode("utf-8")
         return request.reply(body="\n".join(sorted(lines)).encode("utf-8"), version=version)
 
     def update_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """UPDATE_BROKER_CONFIG: all the named settings, or none when one is wrong."""
-        changes: dict[str, Any] = {}
-        of_store: dict[str, int] = {}
-        known = {_camel(field.name): field.name for field in dataclasses.fields(self._broker.config)}
-        live = {_camel(name): name for name in READ_LIVE}
-        for line in body(request).decode("utf-8", "replace").splitlines():
-            name, equals, value = line.partition("=")
-            if equals and name.strip() in live:
-                of_store[live[name.strip()]] = int(_typed(name, value.strip(), 0))
-                continue
-            if not equals or name.strip() not in known:
-                raise Refused(ResponseCode.SYSTEM_ERROR, f"no setting of a running broker: {line.strip()!r}")
-            field = known[name.strip()]
-            changes[field] = _typed(name, value.strip(), getattr(self._broker.config, field))
+        """UPDATE_BROKER_CONFIG: all the named settings, or none when one is wrong; 16 for those of the black list."""
+        values = parsed_lines(body(request))
+        refuse_black_listed(values, NEVER_UPDATED, self._broker.config.config_black_list)
+        of_store = {name: int(typed(name, values.pop(camel(name)), 0)) for name in READ_LIVE if camel(name) in values}
+        changes = changes_to(self._broker.config, values)
         try:
             self._broker.update_config(dataclasses.replace(self._broker.config, **changes))
             self._broker.update_store_config(**of_store)
         except UsageError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
         return request.reply()
-
-
-def _camel(name: str) -> str:
-    """A setting's name in Java's spelling.
-
-    >>> _camel("transaction_check_max"), _camel("file_reserved_time")
-    ('transactionCheckMax', 'fileReservedTime')
-    """
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def _as_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _typed(name: str, value: str, current: object) -> Any:
-    if isinstance(current, bool):
-        if value.lower() not in ("true", "false"):
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"{name} is true or false, not {value!r}")
-        return value.lower() == "true"
-    if isinstance(current, int):
-        if not value.removeprefix("-").isdecimal():
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"{name} is a whole number, not {value!r}")
-        return int(value)
-    return value

@@ -26,6 +26,9 @@ class NameServerConfig:
     delete_topic_with_broker_registration: bool = False
     need_wait_for_service: bool = False
     wait_seconds_for_service: int = 45  # s
+    enable_all_topic_list: bool = True  # answer 206, every topic
+    enable_topic_list: bool = True  # answer 224 and 311 to 313, some topics
+    config_black_list: str = "configBlackList;configStorePath;kvConfigPath"  # settings that 318 may not change
     kv_config_path: str = ""  # a file that keeps the key-value configuration; empty: memory only
 
     def __post_init__(self) -> None:

@@ -17,12 +17,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from mqlab.errors import UsageError
 from mqlab.nameserver.config import NameServerConfig
 from mqlab.nameserver.kv_config import ORDER_TOPIC_CONFIG, KvConfig
 from mqlab.nameserver.routes import Registration, RouteTable
 from mqlab.ports import Deadline, Ports, next_on_grid
 from mqlab.remoting.endpoint import Channel, Remoting, Reply
 from mqlab.remoting.requests import Answer, Refused, answering, body, text, whole, whole_or
+from mqlab.remoting.settings import changes_to, lines_of, parsed_lines, refuse_black_listed
 from mqlab.store.config_files import ConfigFile
 from mqlab.wire import bodies
 from mqlab.wire.bodies import ClusterInfo, DataVersion, RegisterBrokerBody, TopicRouteData
@@ -31,9 +33,12 @@ from mqlab.wire.command import RemotingCommand
 from mqlab.wire.java_hash import crc32
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mqlab.remoting.endpoint import Handler
+
+NEVER_UPDATED = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
+"""Settings that no request changes, whatever configBlackList says."""
 
 
 class NameServer:
@@ -68,6 +73,9 @@ class NameServer:
             code.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: self.get_all_topic_list_from_nameserver,
             code.GET_TOPICS_BY_CLUSTER: self.get_topics_by_cluster,
             code.GET_SYSTEM_TOPIC_LIST_FROM_NS: self.get_system_topic_list_from_ns,
+            code.GET_UNIT_TOPIC_LIST: self.get_unit_topic_list,
+            code.GET_HAS_UNIT_SUB_TOPIC_LIST: self.get_has_unit_sub_topic_list,
+            code.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST: self.get_has_unit_sub_ununit_topic_list,
             code.REGISTER_TOPIC_IN_NAMESRV: self.register_topic_in_namesrv,
             code.DELETE_TOPIC_IN_NAMESRV: self.delete_topic_in_namesrv,
             code.WIPE_WRITE_PERM_OF_BROKER: self.wipe_write_perm_of_broker,
@@ -77,6 +85,7 @@ class NameServer:
             code.DELETE_KV_CONFIG: self.delete_kv_config,
             code.GET_KVLIST_BY_NAMESPACE: self.get_kvlist_by_namespace,
             code.GET_NAMESRV_CONFIG: self.get_namesrv_config,
+            code.UPDATE_NAMESRV_CONFIG: self.update_namesrv_config,
         }
         return {int(number): answering(handle) for number, handle in table.items()}
 
@@ -192,11 +201,28 @@ class NameServer:
 
     def get_all_topic_list_from_nameserver(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ALL_TOPIC_LIST_FROM_NAMESERVER."""
-        return request.reply(body=bodies.topic_list_to_json(self.routes.topics))
+        return self._topic_list(request, self.routes.topics, enabled=self.config.enable_all_topic_list)
 
     def get_topics_by_cluster(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_TOPICS_BY_CLUSTER."""
-        return request.reply(body=bodies.topic_list_to_json(self.routes.topics_of_cluster(text(request, "cluster"))))
+        return self._topic_list(request, self.routes.topics_of_cluster(text(request, "cluster")))
+
+    def get_unit_topic_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_UNIT_TOPIC_LIST."""
+        return self._topic_list(request, self.routes.topics_flagged(unit=True))
+
+    def get_has_unit_sub_topic_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_HAS_UNIT_SUB_TOPIC_LIST."""
+        return self._topic_list(request, self.routes.topics_flagged(unit_sub=True))
+
+    def get_has_unit_sub_ununit_topic_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST."""
+        return self._topic_list(request, self.routes.topics_flagged(unit=False, unit_sub=True))
+
+    def _topic_list(self, request: RemotingCommand, topics: Iterable[str], enabled: bool | None = None) -> Answer:
+        if not (self.config.enable_topic_list if enabled is None else enabled):
+            raise Refused(ResponseCode.SYSTEM_ERROR, "disable")
+        return request.reply(body=bodies.topic_list_to_json(topics))
 
     def get_system_topic_list_from_ns(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_SYSTEM_TOPIC_LIST_FROM_NS: names of clusters and brokers, which are topics too; one broker's address."""
@@ -252,13 +278,19 @@ class NameServer:
 
     def get_namesrv_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_NAMESRV_CONFIG: every setting, name=value a line."""
-        lines = []
-        for field in dataclasses.fields(self.config):
-            first, *rest = field.name.split("_")
-            value = getattr(self.config, field.name)
-            shown = str(value).lower() if isinstance(value, bool) else str(value)
-            lines.append(f"{first}{''.join(word.capitalize() for word in rest)}={shown}")
-        return request.reply(body="\n".join(sorted(lines)).encode("utf-8"))
+        return request.reply(body="\n".join(sorted(lines_of(self.config))).encode("utf-8"))
+
+    def update_namesrv_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """UPDATE_NAMESRV_CONFIG: all the named settings, or none when one is wrong; 16 for those of the black list."""
+        values = parsed_lines(request.body or b"")
+        refuse_black_listed(values, NEVER_UPDATED, self.config.config_black_list)
+        try:
+            self.config = dataclasses.replace(self.config, **changes_to(self.config, values))
+        except UsageError as error:
+            raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+        self.routes.default_timeout_ms = self.config.default_broker_channel_expired_time
+        self.routes.delete_topics = self.config.delete_topic_with_broker_registration
+        return request.reply()
 
     def __repr__(self) -> str:
         return f"<NameServer {self.address}: {self.routes!r}>"

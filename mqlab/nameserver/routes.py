@@ -24,6 +24,7 @@ from mqlab.wire.bodies import BrokerData, DataVersion, QueueData, TopicConfig, T
 
 MASTER_ID = 0
 PERM_READ, PERM_WRITE = 4, 2
+UNIT_FLAG, UNIT_SUB_FLAG = 1, 2  # TopicSysFlag
 
 Address = tuple[str, str]  # cluster, "ip:port"
 
@@ -79,8 +80,8 @@ class RouteTable:
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self._now_ms = now_ms
-        self._default_timeout_ms = default_timeout_ms
-        self._delete_topics = delete_topics
+        self.default_timeout_ms = default_timeout_ms
+        self.delete_topics = delete_topics
         self._note = note
         self.topics: dict[str, dict[str, QueueData]] = {}
         self.brokers: dict[str, BrokerData] = {}
@@ -111,7 +112,7 @@ class RouteTable:
         if r.broker_id == MASTER_ID or r.broker_id == min(addresses):
             self._take_topics(r, is_first)
         self.live[r.cluster, r.address] = LiveBroker(
-            self._now_ms(), r.timeout_ms or self._default_timeout_ms, r.data_version, r.channel, r.ha_server_address
+            self._now_ms(), r.timeout_ms or self.default_timeout_ms, r.data_version, r.channel, r.ha_server_address
         )
         if is_first:
             self._note(
@@ -133,7 +134,7 @@ class RouteTable:
     def _take_topics(self, r: Registration, is_first: bool) -> None:
         before = self.live.get((r.cluster, r.address))
         is_new = is_first or before is None or before.data_version != r.data_version
-        if self._delete_topics:
+        if self.delete_topics:
             for topic in [name for name, queues in self.topics.items() if r.broker_name in queues]:
                 if topic not in r.topics:
                     self._drop_queues(topic, r.broker_name)
@@ -245,6 +246,18 @@ class RouteTable:
         """Topics that some broker of the cluster serves."""
         names = self.clusters.get(cluster, [])
         return [topic for topic, queues in self.topics.items() if any(name in queues for name in names)]
+
+    def topics_flagged(self, *, unit: bool | None = None, unit_sub: bool | None = None) -> list[str]:
+        """Topics by two bits of their system flag: those of a unit, and those that a unit's consumers subscribe to.
+
+        The first broker that serves a topic decides. Mirrors getUnitTopics and its like.
+        """
+        flags = {topic: next(iter(queues.values())).topic_sys_flag for topic, queues in self.topics.items() if queues}
+        return [
+            topic
+            for topic, flag in flags.items()
+            if unit in (None, bool(flag & UNIT_FLAG)) and unit_sub in (None, bool(flag & UNIT_SUB_FLAG))
+        ]
 
     def data_version(self, cluster: str, address: str) -> DataVersion | None:
         """The topic version a broker registered last."""

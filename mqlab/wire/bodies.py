@@ -234,7 +234,7 @@ def consumer_ids_from_json(data: bytes) -> list[str]:
 
 
 def topic_list_to_json(topics: Iterable[str], broker_addr: str | None = None) -> bytes:
-    """Answer to 206, 224 and 304. Mirrors TopicList."""
+    """Answer to 206, 224, 304 and 311 to 313. Mirrors TopicList."""
     value: dict[str, Any] = {} if broker_addr is None else {"brokerAddr": broker_addr}
     return java_json.to_json({**value, "topicList": list(topics)})
 

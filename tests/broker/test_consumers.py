@@ -86,6 +86,17 @@ def test_leaving_and_closing_tell_the_others_and_remove_an_empty_group() -> None
     assert group.gone == ["billing"] and "billing" not in group.table
 
 
+def test_the_leaving_of_somebody_who_was_not_there_is_told_too() -> None:
+    group, one, stranger = Group(), FakeChannel(), FakeChannel()
+    group.heartbeat(one, "one", sub("orders"))
+    group.told.clear()
+    group.table.unregister("billing", stranger)  # type: ignore[arg-type]
+    assert group.told == [["one"]]
+    group.table.unregister("billing", stranger, notify=False)  # type: ignore[arg-type]
+    group.table.unregister("unknown", stranger)  # type: ignore[arg-type]
+    assert group.told == [["one"]] and list(group.table) == ["billing"]
+
+
 def test_two_connections_with_one_client_id_are_two_members() -> None:
     group = Group()
     group.heartbeat(FakeChannel(), "same", sub("orders"))

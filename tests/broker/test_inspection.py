@@ -317,6 +317,15 @@ def test_settings_that_cannot_be(world: World, client: BareClient, text: bytes) 
     assert client.ask(25, text).code == ResponseCode.SYSTEM_ERROR and world.broker.config == before
 
 
+@pytest.mark.parametrize("name", ["brokerConfigPath", "rocketmqHome", "configBlackList", "regionId"])
+def test_settings_on_the_black_list_are_not_changed_by_request(tmp_path: Path, name: str) -> None:
+    world = World(tmp_path, config_black_list="configBlackList;regionId")
+    before = world.broker.config
+    answer = world.client().ask(25, f"transactionCheckMax=3\n{name}=x".encode())
+    assert (answer.code, answer.remark) == (ResponseCode.NO_PERMISSION, "Can not update config in black list.")
+    assert world.broker.config == before
+
+
 # -- questions passed on to a member
 
 

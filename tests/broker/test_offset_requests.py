@@ -241,3 +241,31 @@ def test_offsets_of_one_group_for_another(world: World, stored: BareClient) -> N
     assert query(stored, consumerGroup="copy") == 7
     stored.ask(314, srcGroup="billing", destGroup="other", topic="", offline=True)
     assert query(stored, consumerGroup="other") == 7
+
+
+# -- 308
+
+
+def corrected(client: BareClient, **more: str) -> dict[str, int]:
+    answer = client.ask(308, topic="orders", compareGroup="billing", **more)
+    value = java_json.loads((answer.body or b"").decode())
+    assert list(value) == ["correctionOffsets"]
+    offsets: dict[str, int] = value["correctionOffsets"]
+    return offsets
+
+
+def test_the_slowest_group_of_each_queue_and_where_a_group_is_behind_it(world: World, stored: BareClient) -> None:
+    table = world.broker.offset_table
+    for group, offsets in {"billing": (5, 3), "audit": (4, 7), "slow": (1, 2)}.items():
+        for queue_id, queue_offset in enumerate(offsets):
+            table.commit(group, "orders", queue_id, queue_offset)
+    table.commit("audit", "orders", 2, 6)
+    assert corrected(stored) == {"0": 1, "1": 2, "2": 6}
+    assert corrected(stored, filterGroups="slow") == {"0": 4, "1": 3, "2": 6}
+    assert corrected(stored, filterGroups="slow,billing") == {"0": 4, "1": (1 << 63) - 1, "2": 6}
+    assert table.query("slow", "orders", 0) == 1  # groups left out of the answer keep their offsets
+
+
+def test_correction_offsets_need_a_topic_and_a_group(stored: BareClient) -> None:
+    assert corrected(stored) == {}
+    assert stored.ask(308, topic="orders").code == ResponseCode.INVALID_PARAMETER

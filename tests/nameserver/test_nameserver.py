@@ -213,5 +213,63 @@ def test_its_settings(client: BareClient) -> None:
     assert "listenPort=9876" in lines and "orderMessageEnable=false" in lines
 
 
+def test_its_settings_change_by_request(world: World, client: BareClient) -> None:
+    changed = b"orderMessageEnable=true\ndeleteTopicWithBrokerRegistration=true\ndefaultBrokerChannelExpiredTime=90000"
+    assert ask(client, 318, changed).code == ResponseCode.SUCCESS
+    lines = (ask(client, 319).body or b"").decode().splitlines()
+    assert set(changed.decode().splitlines()) <= set(lines)
+    assert world.name_server.config.order_message_enable
+    ask(client, 100, namespace="ORDER_TOPIC_CONFIG", key="TBW102", value="broker-a:8")
+    assert TopicRouteData.from_json(ask(client, 105, topic="TBW102").body or b"").order_topic_conf == "broker-a:8"
+    client.put("orders")
+    world.run_for(5)
+    client.ask(215, topic="orders")
+    world.run_for(30_000)  # the broker's next whole registration
+    assert ask(client, 105, topic="orders").code == ResponseCode.TOPIC_NOT_EXIST
+    heard_ms = max(live.last_update_ms for live in world.name_server.routes.live.values())
+    assert world.name_server.routes.next_expiry_ms() == heard_ms + 90_001
+    assert ask(client, 318).code == ResponseCode.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("unknown=1", ResponseCode.SYSTEM_ERROR),
+        ("orderMessageEnable", ResponseCode.SYSTEM_ERROR),
+        ("orderMessageEnable=perhaps", ResponseCode.SYSTEM_ERROR),
+        ("scanNotActiveBrokerInterval=0", ResponseCode.SYSTEM_ERROR),
+        ("orderMessageEnable=true\nkvConfigPath=elsewhere", ResponseCode.NO_PERMISSION),
+        ("rocketmqHome=elsewhere", ResponseCode.NO_PERMISSION),
+        ("configBlackList=", ResponseCode.NO_PERMISSION),
+        ("configStorePath=elsewhere", ResponseCode.NO_PERMISSION),
+    ],
+)
+def test_settings_that_it_does_not_take(world: World, client: BareClient, text: str, code: int) -> None:
+    before = world.name_server.config
+    assert ask(client, 318, text.encode()).code == code and world.name_server.config == before
+
+
+def test_topics_of_units_are_listed(client: BareClient) -> None:
+    for topic, flag in (("plain", 0), ("unit", 1), ("subscribed", 2), ("both", 3)):
+        client.ask(17, topic=topic, readQueueNums=1, writeQueueNums=1, perm=6, topicSysFlag=flag, order=False)
+    client.world.run_for(5)
+    listed = {code: json.loads(ask(client, code).body or b"")["topicList"] for code in (311, 312, 313)}
+    assert listed == {311: ["unit", "both"], 312: ["subscribed", "both"], 313: ["subscribed"]}
+
+
+@pytest.mark.parametrize(
+    ("setting", "codes"), [("enableAllTopicList", (206,)), ("enableTopicList", (224, 311, 312, 313))]
+)
+def test_lists_of_topics_can_be_switched_off(client: BareClient, setting: str, codes: tuple[int, ...]) -> None:
+    fields = {"cluster": "DefaultCluster"}
+    assert all(ask(client, code, **fields).code == ResponseCode.SUCCESS for code in codes)
+    ask(client, 318, f"{setting}=false".encode())
+    for code in codes:
+        answer = ask(client, code, **fields)
+        assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "disable")
+    others = {206, 224, 304, 311, 312, 313} - set(codes)
+    assert all(ask(client, code, **fields).code == ResponseCode.SUCCESS for code in others)
+
+
 def test_codes_of_a_broker_are_not_its_own(client: BareClient) -> None:
     assert ask(client, 310).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED

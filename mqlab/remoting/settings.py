@@ -1,0 +1,78 @@
+"""Settings of a running node as a request shows and changes them: one ``name=value`` per line, in Java's spelling.
+
+Mirrors: Configuration and the black lists of AdminBrokerProcessor and DefaultRequestProcessor; codes 25 26 318 319.
+
+    field of the configuration class   transaction_check_max = 15   auto_create_topic_enable = True
+    line of a body                     transactionCheckMax=15       autoCreateTopicEnable=true
+
+Left out: comments and escapes of Java's property files, and the file to which RocketMQ writes changed settings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from typing import Any
+
+from mqlab.remoting.requests import Refused
+from mqlab.wire.codes import ResponseCode
+
+
+def camel(name: str) -> str:
+    """A setting's name in Java's spelling.
+
+    >>> camel("transaction_check_max"), camel("file_reserved_time")
+    ('transactionCheckMax', 'fileReservedTime')
+    """
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def lines_of(settings: Any) -> list[str]:
+    """Every field of a configuration as a line."""
+    return [
+        f"{camel(field.name)}={_as_text(getattr(settings, field.name))}" for field in dataclasses.fields(settings)
+    ]
+
+
+def parsed_lines(content: bytes) -> dict[str, str]:
+    """The names and values that a body asks for. Raises Refused for a line that is neither."""
+    values = {}
+    for line in content.decode("utf-8", "replace").splitlines():
+        name, equals, value = line.partition("=")
+        if not equals:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"not name=value: {line.strip()!r}")
+        values[name.strip()] = value.strip()
+    return values
+
+
+def refuse_black_listed(names: Collection[str], fixed: Collection[str], black_list: str) -> None:
+    """Raise Refused, 16, when a name is ``fixed`` or in the list that a setting gives, separated by ``;``."""
+    if any(name in fixed or name in black_list.split(";") for name in names):
+        raise Refused(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
+
+
+def typed(name: str, value: str, current: object) -> Any:
+    """The value as the kind of the one in use. Raises Refused when it is of another kind."""
+    if isinstance(current, bool):
+        if value.lower() not in ("true", "false"):
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"{name} is true or false, not {value!r}")
+        return value.lower() == "true"
+    if isinstance(current, int):
+        if not value.removeprefix("-").isdecimal():
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"{name} is a whole number, not {value!r}")
+        return int(value)
+    return value
+
+
+def changes_to(settings: Any, values: dict[str, str]) -> dict[str, Any]:
+    """What the values change in a configuration, by field. Raises Refused for names and values it cannot have."""
+    fields = {camel(field.name): field.name for field in dataclasses.fields(settings)}
+    for name in values:
+        if name not in fields:
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"no setting of a running node: {name!r}")
+    return {fields[name]: typed(name, value, getattr(settings, fields[name])) for name, value in values.items()}
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
