@@ -1,0 +1,54 @@
+"""The small day of datasets/ through the Spark pipeline to its page, as lines: facts, numbers, curves."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.dataset
+
+from mqlab.spark import pipeline
+from mqlab.spark.report import write_report
+from mqlab.teach.datasets import small_day
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NUMBER = re.compile(r"-?\d[\d.,:]*")
+DRAWN = {"d", "points", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"}
+
+
+class Numbers(HTMLParser):
+    """The numbers of a page: those of its texts and those that its charts are drawn with."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self._in_style = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._in_style = tag == "style"
+        self.lines += [f"{tag} {name} {value}" for name, value in attrs if name in DRAWN]
+
+    handle_startendtag = handle_starttag
+
+    def handle_data(self, data: str) -> None:
+        if not self._in_style:
+            self.lines += NUMBER.findall(data)
+
+
+def lines_of_report(spark: SparkSession, folder: Path) -> list[str]:
+    """Every row of every fact table in a fixed order, then the numbers of the page."""
+    pipeline.run(small_day(), folder / "out", spark=spark)
+    lines = []
+    for facts in sorted((folder / "out" / "facts").iterdir()):
+        table = pyarrow.dataset.dataset(facts).to_table()
+        lines.append(f"{facts.name} {table.column_names}")
+        lines += sorted(json.dumps(row, default=str, ensure_ascii=False) for row in table.to_pylist())
+    write_report(folder / "out", folder / "report.html")
+    lines += Numbers((folder / "report.html").read_text("utf-8")).lines
+    return [line.replace(str(folder), "FOLDER") for line in lines]
