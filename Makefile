@@ -4,6 +4,7 @@
 #   make env    set up only; a second call is fast              make interop  the tests against a real RocketMQ
 #   make labs   build the notebooks from their sources          make bench    measure
 #   make clean  remove what was made                            make lock     renew requirements.lock (needs uv)
+#   make measure  print how long files and functions are, circles of imports, calls per message
 # More for pytest:  make test ARGS="tests/store -x"
 
 VENV := .venv
@@ -12,7 +13,7 @@ PYTHON ?=
 PORT ?=
 ARGS ?=
 
-.PHONY: env lab test check long interop labs bench clean lock
+.PHONY: env lab test check measure long interop labs bench clean lock
 
 env:
 	@sh .ci/setup $(VENV) $(PYTHON)
@@ -26,6 +27,9 @@ test: env
 check: env
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+
+measure: env
+	@$(BIN)/python -m tests.tidy.measures $(ARGS)
 
 long: env
 	@$(BIN)/python -m pytest -m long $(ARGS)

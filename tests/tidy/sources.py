@@ -54,9 +54,14 @@ def parse(name: str, path: Path, text: str) -> Module:
 
 @functools.cache
 def modules() -> tuple[Module, ...]:
+    return modules_of(PACKAGE)
+
+
+def modules_of(package: Path) -> tuple[Module, ...]:
+    """Every file of a package, parsed; of this one, see ``modules``."""
     found = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found.append(parse(name, path, path.read_text("utf-8")))
     return tuple(found)

@@ -1,0 +1,197 @@
+"""The measures of the package's structure: `make measure` prints them, tests hold some of them.
+
+    files and functions   how long they are
+    circles               groups of files that import each other, imports for types included
+    comments              lines of functions that are comments
+    calls, files          from producer.send to the committed offset: function calls per message, files and lines met
+    repeats               runs of lines that are in two files
+
+Runs on any tree that has a package mqlab: ``python -m tests.tidy.measures [ROOT]``.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.tidy.sources import PACKAGE, ROOT, Module, imports, modules, modules_of
+
+SAME_LINES = 6
+
+
+def import_graph(every: Iterable[Module]) -> dict[str, set[str]]:
+    """Module -> the modules it names in an import, wherever in the file, for types too."""
+    every = list(every)
+    names = {module.name for module in every}
+    graph: dict[str, set[str]] = {}
+    for module in every:
+        graph[module.name] = set()
+        submodules = [
+            f"{node.module}.{alias.name}"
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level
+            for alias in node.names
+        ]
+        packages = {name.rpartition(".")[0] for name in submodules if name in names}
+        targets = [imported.target for imported in imports(module) if imported.target not in packages]
+        for target in [*targets, *(name for name in submodules if name in names)]:
+            while target and target not in names:
+                target = target.rpartition(".")[0]
+            if target and target != module.name and target != "mqlab":
+                graph[module.name].add(target)
+    return graph
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected groups of more than one file, largest first (Tarjan's algorithm, without recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    on_path: set[str] = set()
+    path: list[str] = []
+    groups: list[list[str]] = []
+    for start in sorted(graph):
+        if start in index:
+            continue
+        index[start] = low[start] = len(index)
+        path.append(start)
+        on_path.add(start)
+        work = [(start, iter(sorted(graph[start])))]
+        while work:
+            node, targets = work[-1]
+            for target in targets:
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    path.append(target)
+                    on_path.add(target)
+                    work.append((target, iter(sorted(graph[target]))))
+                    break
+                if target in on_path:
+                    low[node] = min(low[node], index[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    group = []
+                    while not group or group[-1] != node:
+                        group.append(path.pop())
+                        on_path.discard(group[-1])
+                    if len(group) > 1:
+                        groups.append(sorted(group))
+    return sorted(groups, key=lambda group: (-len(group), group))
+
+
+def function_lines(module: Module) -> Iterator[tuple[str, int]]:
+    """Name and number of lines of each function."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def comment_share(every: Iterable[Module]) -> float:
+    """Which part of the lines of all functions, docstrings left out, has a comment (directives do not count)."""
+    lines = comments = 0
+    for module in every:
+        inside: set[int] = set()
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[0]
+                is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+                body = node.body[1:] if is_docstring else node.body
+                if body:
+                    inside.update(range(body[0].lineno, (node.end_lineno or node.lineno) + 1))
+        lines += len(inside)
+        for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
+            if token.type == tokenize.COMMENT and token.start[0] in inside:
+                comments += not re.match(r"#\s*(type: ignore|noqa|fmt:|pragma)", token.string)
+    return comments / max(lines, 1)
+
+
+def repeats(every: Iterable[Module]) -> Counter[tuple[str, str]]:
+    """Pairs of files -> how many runs of six lines stand in both, comments, blank lines and imports left out."""
+    places: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for module in every:
+        lines = [line.strip() for line in module.text.splitlines()]
+        lines = [line for line in lines if len(line) > 3 and not line.startswith(("#", "import ", "from ", '"""'))]
+        for start in range(len(lines) - SAME_LINES + 1):
+            places[tuple(lines[start : start + SAME_LINES])].add(module.name)
+    pairs: Counter[tuple[str, str]] = Counter()
+    for files in places.values():
+        ordered = sorted(files)
+        pairs.update((one, other) for at, one in enumerate(ordered) for other in ordered[at + 1 :])
+    return pairs
+
+
+def one_message(package: Path = PACKAGE) -> dict[str, int]:
+    """Calls per message, and the package's files and functions met, from producer.send to the committed offset."""
+    import cProfile
+
+    from mqlab import CONSUME_SUCCESS, Lab, Message
+
+    count = 200
+    lab = Lab(client={"enable_trace": False}, journal_limit=1_000)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders")
+    consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
+    consumer.start()
+    producer = lab.producer("shop")
+    lab.run_for("40s")
+    profiler = cProfile.Profile()
+
+    def send_and_commit() -> None:
+        for number in range(count):
+            producer.send(Message("orders", b"x" * 100, tags="paid", keys=f"order-{number}"))
+        lab.run_for("6s")
+
+    profiler.runcall(send_and_commit)
+    lab.close()
+    entries: list[Any] = profiler.getstats()
+    own = [e for e in entries if not isinstance(e.code, str) and str(package) in e.code.co_filename]
+    return {
+        "calls per message": sum(entry.callcount for entry in entries) // count,
+        "files met by a message": len({entry.code.co_filename for entry in own}),
+        "files met, without the drivers": len({e.code.co_filename for e in own if "/runtime/" not in e.code.co_filename}),
+        "functions met": len(own),
+    }
+
+
+def folder_sizes(package: Path) -> Counter[str]:
+    """Folder -> its Python files, ``__init__`` left out."""
+    files = (path for path in package.rglob("*.py") if path.name != "__init__.py")
+    return Counter(str(path.parent.relative_to(package)) for path in files)
+
+
+def measured(root: Path) -> dict[str, Any]:
+    """All measures of a tree, by name."""
+    every = modules() if root == ROOT else modules_of(root / "mqlab")
+    lengths = sorted(module.text.count("\n") for module in every)
+    functions = sorted(lines for module in every for _, lines in function_lines(module))
+    return {
+        "files": len(every),
+        "lines": sum(lengths),
+        "longest file": lengths[-1],
+        "longest function": functions[-1],
+        "function, 99th percentile": functions[len(functions) * 99 // 100],
+        "circles of imports (files in each)": [len(group) for group in circles(import_graph(every))],
+        "type: ignore[misc]": sum(module.text.count("type: ignore[misc]") for module in every),
+        "comments in functions": f"{comment_share(every):.1%}",
+        "pairs of files that share runs of six lines": len(repeats(every)),
+        "largest folders": ", ".join(f"{name} {count}" for name, count in folder_sizes(root / "mqlab").most_common(5)),
+    }
+
+
+if __name__ == "__main__":
+    tree = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT
+    rows = measured(tree)
+    if tree == ROOT:
+        rows |= one_message()
+    for name, value in rows.items():
+        print(f"{name:44} {value}")
