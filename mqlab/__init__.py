@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         UNKNOW,
         UNKNOWN,
     )
-    from mqlab.runtime.crashes import every_crash
-    from mqlab.runtime.lab import Lab, play
+    from mqlab.lab.crashes import every_crash
+    from mqlab.lab.lab import Lab, play
     from mqlab.wire.message import Message, MessageExt, MessageQueue
 
 __all__ = [
@@ -44,12 +44,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Lab": "runtime.lab",
+    "Lab": "lab.lab",
     "Message": "wire.message",
     "MessageExt": "wire.message",
     "MessageQueue": "wire.message",
-    "every_crash": "runtime.crashes",
-    "play": "runtime.lab",
+    "every_crash": "lab.crashes",
+    "play": "lab.lab",
 }
 
 

@@ -31,7 +31,7 @@ from mqlab.wire import names
 
 if TYPE_CHECKING:
     from mqlab.admin import Admin
-    from mqlab.runtime.lab import Lab
+    from mqlab.lab.lab import Lab
     from mqlab.wire.message import MessageExt
 
 END_MS = (1 << 63) - 1
@@ -230,7 +230,7 @@ def stores_of(directory: Path) -> dict[str, Path]:
 
 def open_stores(directory: Path, scratch: str) -> Lab:
     """A Lab on the stores as they are, with a topic for every queue of a store that was written without a broker."""
-    from mqlab.runtime.borrowed_stores import BorrowingLab
+    from mqlab.lab.borrowed_stores import BorrowingLab
 
     lab = BorrowingLab(stores=stores_of(directory), directory=scratch)
     for handle in [handle for handle in lab.handles.values() if handle.role == "broker"]:

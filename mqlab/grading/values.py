@@ -33,7 +33,7 @@ from mqlab.wire.message import Message, MessageExt
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 60
 SAFE_INT_BITS = 63
-DATA_ROOMS = ("mqlab.wire.", "mqlab.store.", "mqlab.client.", "mqlab.filter.", "mqlab.admin", "mqlab.runtime.")
+DATA_ROOMS = tuple(f"mqlab.{room}." for room in ("wire", "store", "client", "filter", "admin", "runtime", "lab"))
 """Modules whose dataclasses may cross: values only, nothing that acts when it is made."""
 
 MESSAGE_FIELDS = {

@@ -1,6 +1,12 @@
-"""Where nodes run: the simulated world and the real one, the journal, faults, and the Lab that a notebook holds.
+"""Where nodes run: a simulated world and one of real threads, links and sockets, files and the journal of every step.
 
-Mirrors: what a cluster on machines is to RocketMQ; every lab starts here with Lab() or play().
-The only home of real time, threads, sockets and real files.
-Left out: anything that knows what a message is, but for the Lab's convenience methods.
+Mirrors: what machines, a JVM and a network are to RocketMQ. The only home of real time, threads, sockets and files.
+
+    sim, threads           two worlds: one heap and virtual time, or a loop thread for each node
+    links, sockets         frames between nodes, in memory or through TCP
+    files, crash_files     directories: the real one, and one that knows what was written and not yet synced
+    sim_workers            the threads that run listeners
+    journal, kinds         one record per step
+
+Left out: anything that knows what a message is; that begins in mqlab.lab.
 """

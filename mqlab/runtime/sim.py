@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mqlab.errors import LimitReached, UsageError
 from mqlab.ports import Files, Ports
@@ -30,8 +30,7 @@ from mqlab.runtime.links import Links
 from mqlab.runtime.sim_workers import SimWorkers
 
 if TYPE_CHECKING:
-    from mqlab.runtime.crashes import LineWatch
-    from mqlab.runtime.story import StoryTeller
+    from mqlab.runtime.line_watch import LineWatch
     from mqlab.runtime.threads import ThreadWorld
 
 # signal.signal itself: what stands before it makes enums of both handlers, which costs as much as a frame
@@ -99,6 +98,14 @@ class SimNode:
         return f"<{self.name} {self.ip} {'up' if self.alive else 'down'}, life {self.incarnation}>"
 
 
+class Storyteller(Protocol):
+    """What tells a story over a world and may stand in the middle of it; mqlab.lab.story has the one there is."""
+
+    def is_paused(self) -> bool: ...
+
+    def step(self) -> StepRecord | None: ...
+
+
 def ip_of(index: int) -> str:
     """The address of the n-th node of a world, counted from 0.
 
@@ -127,7 +134,7 @@ class SimWorld:
         self.watchers: list[Callable[[StepRecord, Change], None]] = []
         self.before_step: Callable[[int], None] | None = None  # faults and until_step hook in here
         self.between_steps: list[Action] = []  # what the notebook wants done after the step under way
-        self.storyteller: StoryTeller | None = None
+        self.storyteller: Storyteller | None = None
         self.line_watch: LineWatch | None = None
         self.busy = 0  # armed events that are not periodic
         self.step_is_periodic = False  # the step under way only keeps the world ticking: so does what it sends

@@ -62,7 +62,7 @@ class MessageStore(StoreLookups):
         ``settings`` are StoreConfig's; sizes of existing files win over them. ``dispatch=False``: only ``dispatch()``
         dispatches. Raises StoreError when the directory is in use or its files do not belong together.
         """
-        from mqlab.runtime.standalone import standalone_store
+        from mqlab.store.standalone import standalone_store
 
         return standalone_store(cls, str(directory), memory, dispatch, store_host, settings)
 

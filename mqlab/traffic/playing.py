@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER
-from mqlab.runtime.lab import Lab
-from mqlab.runtime.lab import play as play_story
+from mqlab.lab.lab import Lab
+from mqlab.lab.lab import play as play_story
 from mqlab.store.inspector import StoreInspector
 from mqlab.traffic.day import DAY_MS
 from mqlab.traffic.incidents import Incident, incidents_of

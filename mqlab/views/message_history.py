@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import CorruptionError
-from mqlab.runtime.wishes import Wish, told_broadcasting, told_wishes
+from mqlab.views.group_subscriptions import Wish, told_broadcasting, told_wishes
 from mqlab.wire import batch, names, properties, property_names
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import MessageQueue

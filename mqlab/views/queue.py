@@ -13,14 +13,11 @@ Left out: queues of more than sixteen entries (the newest are drawn, the table h
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from mqlab.views.picture import INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
 from mqlab.views.table import Table, as_row
 from mqlab.views.text_width import cut, pad
-
-if TYPE_CHECKING:
-    from mqlab.runtime.lab import Lab
 
 DRAWN_ENTRIES = 16
 LABEL_COLUMNS = 12
@@ -126,7 +123,15 @@ class QueueView(Picture):
         return f"<QueueView {self.alt}>"
 
 
-def show_queue(lab: Lab, topic: str, queue_id: int = 0, broker: str = "broker-a") -> QueueView:
+class HasBrokers(Protocol):
+    """What is asked of a Lab here: the files of a broker, and the broker itself."""
+
+    def store(self, broker: str = ...) -> Any: ...
+
+    def broker(self, name: str = ...) -> Any: ...
+
+
+def show_queue(lab: HasBrokers, topic: str, queue_id: int = 0, broker: str = "broker-a") -> QueueView:
     """One queue of a running broker: the entries from its files, the groups from its offset table."""
     store, offsets = lab.store(broker), lab.broker(broker).offset_table
     entries = []

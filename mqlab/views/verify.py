@@ -29,7 +29,7 @@ from markupsafe import Markup
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.runtime.collector import collecting_rarely
-from mqlab.runtime.wishes import Wish, is_wanted
+from mqlab.views.group_subscriptions import Wish, is_wanted
 from mqlab.views.message_history import POLLED, Delivery, GroupHistory, MessageHistory, Reader
 from mqlab.views.table import Table
 from mqlab.views.view import View, folded_text

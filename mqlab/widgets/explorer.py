@@ -22,8 +22,8 @@ from mqlab.views.view import View
 from mqlab.widgets.stepper import Stepper
 
 if TYPE_CHECKING:
-    from mqlab.runtime.lab import Lab
-    from mqlab.runtime.story import Story
+    from mqlab.lab.lab import Lab
+    from mqlab.lab.story import Story
 
 Show = Callable[["Lab"], Sequence[View]]
 NEWEST_MOMENTS = 12

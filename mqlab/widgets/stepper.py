@@ -13,14 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import UsageError
-from mqlab.runtime.lab import play
+from mqlab.lab.lab import play
 from mqlab.views.moments import moments
 from mqlab.views.table import Table
 from mqlab.views.timeline import Moment, Timeline, after
 
 if TYPE_CHECKING:
-    from mqlab.runtime.lab import Lab
-    from mqlab.runtime.story import Story
+    from mqlab.lab.lab import Lab
+    from mqlab.lab.story import Story
 
 
 class Stepper:

@@ -16,7 +16,7 @@ from mqlab.errors import UsageError
 from mqlab.grading.desk import AnswerStopped, Desk
 from mqlab.grading.values import NotPlain
 from mqlab.grading.world_verbs import LITE_PULL_CONSUMER, PRODUCER, PULL_CONSUMER, PUSH_CONSUMER
-from mqlab.runtime.crashes import every_crash
+from mqlab.lab.crashes import every_crash
 
 LISTENER = """
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER

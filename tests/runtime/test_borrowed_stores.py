@@ -9,7 +9,7 @@ import pytest
 
 from mqlab import Message
 from mqlab.errors import UsageError
-from mqlab.runtime.borrowed_stores import BorrowedFiles, BorrowingLab
+from mqlab.lab.borrowed_stores import BorrowedFiles, BorrowingLab
 from mqlab.store import MessageStore
 
 TEXT = "заказ 订单 💳"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mqlab.errors import UsageError
+from mqlab.lab.story import StoryTeller
 from mqlab.ports import Ports
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.sim import SimWorld
-from mqlab.runtime.story import StoryTeller
 
 
 def tell(until_step: int | None = None, faults: Any = None) -> tuple[SimWorld, list[str], StoryTeller]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mqlab import Lab, every_crash, play
-from mqlab.runtime.crashes import CrashPoint
+from mqlab.lab.crashes import CrashPoint
 from tests.scenarios.crash_stories import SAFE, STORIES, TOPIC, broken_promises
 
 ALL = [(story, node) for story in STORIES for node in ("broker-a", "billing-1")]

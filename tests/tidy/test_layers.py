@@ -1,4 +1,4 @@
-"""Imports run one way. What is loaded late, from above, is listed one by one with its reason."""
+"""Imports run one way, downwards; the code of nodes imports no driver; each exception is listed with its reason."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import pytest
 
 from tests.tidy.sources import Import, Module, assert_none, imports, modules, parse
 
-# Bottom up. In a floor marked APART the rooms never import each other.
+# Bottom up. Rooms of one floor never import each other, except those of the ground floor and of the bytes' floor.
 TOGETHER, APART = False, True
 FLOORS = [
     (TOGETHER, {"errors", "promises", "ports", "durations", "notebook"}),
     (TOGETHER, {"wire", "filter"}),
+    (APART, {"runtime"}),
+    (APART, {"views"}),
+    (APART, {"inspector"}),
     (APART, {"store", "remoting"}),
     (APART, {"broker", "client", "nameserver"}),
-    (TOGETHER, {"runtime", "admin"}),
-    (APART, {"views", "arrow"}),
+    (APART, {"admin", "arrow"}),
+    (APART, {"lab"}),
     (APART, {"traffic", "spark"}),
     (APART, {"teach", "widgets"}),
     (APART, {"grading"}),
@@ -24,26 +27,20 @@ FLOORS = [
 ]
 FLOOR = {room: height for height, (_, rooms) in enumerate(FLOORS) for room in rooms}
 
-# (module, what it loads from above, only when called): why
-LATE = {
-    ("mqlab.store.inspector", "mqlab.runtime.read_only_files"): "StoreInspector(directory) opens real files by itself",
-    ("mqlab.store.inspector", "mqlab.views.hexdump"): "StoreInspector.hexdump(physical_offset)",
-    ("mqlab.store.inspector", "mqlab.views.table"): "StoreInspector.tree()",
-    ("mqlab.store.message_listing", "mqlab.views.table"): "StoreInspector.messages() at the end of a cell",
-    ("mqlab.store.queue_reader", "mqlab.views.hexdump"): "StoreInspector.queue(topic, id).hexdump(offset)",
-    ("mqlab.store.queue_reader", "mqlab.views.table"): "StoreInspector.queue(topic, id).table()",
-    ("mqlab.store.index_reader", "mqlab.views.hexdump"): "StoreInspector.index.hexdump(name, entry)",
-    ("mqlab.store.message_store", "mqlab.runtime.standalone"): "MessageStore.open() brings real files and a clock",
-    ("mqlab.admin.answers", "mqlab.views"): "an answer of lab.admin is shown as a Table",
-    ("mqlab.runtime.looking", "mqlab.views"): "deliveries, progress and the like are shown as a Table",
-    ("mqlab.runtime.looking", "mqlab.views.moments"): "lab.timeline() and lab.space_time()",
-    ("mqlab.runtime.looking", "mqlab.views.timeline"): "lab.timeline()",
-    ("mqlab.runtime.looking", "mqlab.views.offset_strip"): "lab.offset_strip(group)",
-    ("mqlab.runtime.looking", "mqlab.views.diagram"): "lab.diagram()",
-    ("mqlab.runtime.looking", "mqlab.views.verify"): "lab.verify(group)",
+# The code of nodes meets the outside through its ports alone: it imports neither drivers nor pictures.
+NODES = {"wire", "filter", "remoting", "store", "broker", "client", "nameserver"}
+DRIVERS = {"runtime", "views"}
+# (module, what it imports all the same): why
+DOORS = {
+    ("mqlab.store.standalone", "mqlab.runtime"): "MessageStore.open(): a store that no broker drives has real files",
+    ("mqlab.store.inspector", "mqlab.runtime"): "StoreInspector(directory) opens real files by itself",
+    ("mqlab.store.inspector", "mqlab.views"): "what a StoreInspector shows",
+    ("mqlab.store.message_listing", "mqlab.views"): "StoreInspector.messages() at the end of a cell",
+    ("mqlab.store.queue_reader", "mqlab.views"): "StoreInspector.queue(topic, id)",
+    ("mqlab.store.index_reader", "mqlab.views"): "StoreInspector.index",
 }
 
-# arrow and spark read stores through the record format alone, so that a Spark worker starts fast
+# arrow and spark read stores through the reading half alone, so that a Spark worker starts fast
 STORE_READERS = {"errors", "durations", "notebook", "wire", "store", "arrow", "spark"}
 
 
@@ -63,21 +60,14 @@ def climbs(module: Module, found: Import) -> str | None:
         return f"{found.target} is above {module.room}"
     if FLOOR[target] == FLOOR[module.room] and FLOORS[FLOOR[target]][0] is APART:
         return f"{found.target} is beside {module.room}"
+    if module.room in NODES and target in DRIVERS and (module.name, f"mqlab.{target}") not in DOORS:
+        return f"{module.room} is code of nodes, {found.target} a driver: it comes through a port (or list it in DOORS)"
     return None
 
 
 def objections(module: Module) -> list[str]:
-    found = []
-    for imported in imports(module):
-        why = climbs(module, imported)
-        if why and not (imported.lazy and listed(module.name, imported.target)):
-            late = " (inside a function: list it in LATE)" if imported.lazy else ""
-            found.append(f"{module.at(imported.line)}: {why}{late}")
-    return found
-
-
-def listed(module: str, target: str) -> bool:
-    return (module, target) in LATE
+    reasons = ((imported.line, climbs(module, imported)) for imported in imports(module))
+    return [f"{module.at(line)}: {why}" for line, why in reasons if why]
 
 
 def test_every_room_stands_on_a_floor() -> None:
@@ -88,9 +78,9 @@ def test_imports_run_one_way() -> None:
     assert_none(line for module in modules() for line in objections(module))
 
 
-def test_what_is_listed_as_late_is_still_there() -> None:
-    there = {(module.name, found.target) for module in modules() for found in imports(module) if found.lazy}
-    assert not set(LATE) - there
+def test_every_listed_door_is_still_used() -> None:
+    used = {(module.name, ".".join(i.target.split(".")[:2])) for module in modules() for i in imports(module)}
+    assert not set(DOORS) - used
 
 
 @pytest.mark.parametrize(
@@ -103,7 +93,9 @@ def test_what_is_listed_as_late_is_still_there() -> None:
         ("mqlab.broker.a", "from ..client import producer", True),
         ("mqlab.broker.a", "def f():\n    import mqlab.views.table", True),
         ("mqlab.broker.a", "if TYPE_CHECKING:\n    from mqlab.views.table import Table", True),
-        ("mqlab.spark.a", "from mqlab.runtime.lab import Lab", True),
+        ("mqlab.runtime.a", "from mqlab.broker.broker import Broker", True),
+        ("mqlab.lab.a", "from mqlab.views.table import Table", False),
+        ("mqlab.spark.a", "from mqlab.lab.lab import Lab", True),
         ("mqlab.wire.a", "import mqlab.unheard_of", True),
         ("mqlab.broker.a", "from mqlab.store.message_store import MessageStore", False),
         ("mqlab.filter.a", "from mqlab.wire import record", False),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
-from mqlab.runtime.lab import Lab, play
+from mqlab.lab.lab import Lab, play
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest, Prediction
 from mqlab.wire import record
 from mqlab.wire.message import Message

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mqlab.runtime.lab import Lab, play
+from mqlab.lab.lab import Lab, play
 from mqlab.store.index_file import IndexTable
 from mqlab.wire import properties, record
 from mqlab.wire.java_hash import index_key_hash

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.errors import LimitReached
-from mqlab.runtime.lab import Lab
-from mqlab.runtime.shared import Database
+from mqlab.lab.lab import Lab
+from mqlab.lab.shared import Database
 from mqlab.teach.cases.lab00 import one_queue
 from mqlab.teach.cases.lab07_days import BODIES, GROUP, start_billing, told
 from mqlab.teach.exercises import Answers

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER, SUSPEND_CURRENT_QUEUE_A_MOMENT
-from mqlab.runtime.lab import Lab, play
+from mqlab.lab.lab import Lab, play
 from mqlab.teach.cases.lab00 import one_queue, reader
 from mqlab.teach.exercises import Answers
 from mqlab.wire import names

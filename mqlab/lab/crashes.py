@@ -12,21 +12,15 @@ Left out: two crashes in one run (nest it in a story of your own).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any
-
-import greenlet
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
-from mqlab.runtime.lab import Lab
-from mqlab.runtime.sim_workers import ListenerCoroutine
-from mqlab.runtime.story import Story, StoryTeller
+from mqlab.lab.lab import Lab
+from mqlab.lab.story import Story, StoryTeller
+from mqlab.runtime.line_watch import LineWatch
 
 
 def _with_its_disk(lab: Lab, node: str) -> None:
@@ -35,7 +29,6 @@ def _with_its_disk(lab: Lab, node: str) -> None:
 
 
 HOW: dict[str, Callable[[Lab, str], None]] = {"kill": Lab.kill, "power_off": Lab.power_off, "lose_disk": _with_its_disk}
-_PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,57 +41,6 @@ class CrashPoint:
 
     def __str__(self) -> str:
         return f"before {self.kind} {self.number} ({self.where})"
-
-
-class LineWatch:
-    """Counts the lines of the learner's own files that one node's listeners run, and acts before one of them.
-
-    Lines are counted in the files that define the listeners (a notebook cell is a file).
-    """
-
-    def __init__(self, node: str, before_line: int | None = None, act: Callable[[], None] = lambda: None) -> None:
-        self.node = node
-        self.lines: list[str] = []
-        self._before_line = before_line
-        self._act = act
-
-    @contextmanager
-    def watching(self, coroutine: ListenerCoroutine) -> Iterator[None]:
-        """Trace what a coroutine runs from here to its next wait."""
-        if coroutine.workers.node.name != self.node:
-            yield
-            return
-        before = sys.gettrace()
-        sys.settrace(self._called)
-        try:
-            yield
-        finally:
-            sys.settrace(before)
-
-    def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self._line if _is_learners(frame.f_code) else None
-
-    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
-            self.reached(f"{frame.f_code.co_name} line {frame.f_lineno}")
-        return self._line
-
-    def reached(self, where: str) -> None:
-        """A listener is about to run this line: count it, and if it is the one, act. NodeDown when that was a kill."""
-        number = len(self.lines)
-        self.lines.append(where)
-        if number == self._before_line:
-            self._act()
-            coroutine = greenlet.getcurrent()
-            assert coroutine.parent is not None
-            coroutine.parent.switch()  # the world kills the node; NodeDown is raised here
-
-
-def _is_learners(code: CodeType) -> bool:
-    name = code.co_filename
-    if name.startswith((_PACKAGE, sys.base_prefix, "<frozen", "<string>")):  # <string>: methods that dataclasses make
-        return False
-    return "site-packages" not in name
 
 
 def every_crash(

@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mqlab.errors import UsageError
-from mqlab.runtime import cluster
+from mqlab.lab import cluster
+from mqlab.lab.lab import Lab
 from mqlab.runtime.crash_files import CrashFiles, CrashMapping, Keep, Unsynced
 from mqlab.runtime.files import RealMapping, with_descriptors
-from mqlab.runtime.lab import Lab
 
 _BLOCK = 1 << 20
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
+from mqlab.lab.handles import BROKERS, NodeHandle
 from mqlab.runtime.crash_files import CrashFiles, Keep
 from mqlab.runtime.files import LAB_DISK_USED
-from mqlab.runtime.handles import BROKERS, NodeHandle
 
 if TYPE_CHECKING:
-    from mqlab.runtime.lab import Lab
+    from mqlab.lab.lab import Lab
     from mqlab.runtime.sim import SimNode
 
 Node = NodeHandle | str

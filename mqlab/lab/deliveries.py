@@ -3,7 +3,7 @@
 Mirrors: what RocketMQ's message trace tells of a consumer, without its gaps. Lab 00 reads it first.
 
     msg_id  topic  message_queue  queue_offset  client  started_ms  ended_ms  status  reconsume_times
-    and the absences: FILTERED_BY_CLIENT  RESULT_DISCARDED; mqlab.runtime.absences has FILTERED_BY_BROKER  NOT_PULLED
+    and the absences: FILTERED_BY_CLIENT  RESULT_DISCARDED; mqlab.lab.absences has FILTERED_BY_BROKER  NOT_PULLED
 
 A program that pulls by hand has no listener: what it took is POLLED, and nobody knows what it did with that.
 Left out: deliveries of other worlds (a store opened with ``stores=`` starts with none).
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.runtime.journal import Change, StepRecord
-from mqlab.runtime.wishes import Wish, told_broadcasting, told_wishes
+from mqlab.views.group_subscriptions import Wish, told_broadcasting, told_wishes
 from mqlab.wire.message import MessageQueue
 
 RUNNING = "RUNNING"

@@ -21,8 +21,8 @@ import greenlet
 from mqlab.errors import UsageError
 
 if TYPE_CHECKING:
+    from mqlab.lab.lab import Lab
     from mqlab.runtime.journal import StepRecord
-    from mqlab.runtime.lab import Lab
     from mqlab.runtime.sim import SimWorld
 
 Story = Callable[["Lab"], Any]

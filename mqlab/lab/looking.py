@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import UsageError
-from mqlab.runtime.absences import absences as absences_of
+from mqlab.lab.absences import absences as absences_of
+from mqlab.lab.handles import BROKERS, NodeHandle
+from mqlab.lab.progress import QueueProgress, progress_rows
 from mqlab.runtime.collector import collecting_rarely
-from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.kinds import CHANGE_KINDS, PERIODIC_KINDS, STEP_KINDS
-from mqlab.runtime.progress import QueueProgress, progress_rows
 
 if TYPE_CHECKING:
-    from mqlab.runtime.lab import Lab
+    from mqlab.lab.lab import Lab
     from mqlab.views import Table
     from mqlab.views.diagram import Diagram
     from mqlab.views.offset_strip import OffsetStrip

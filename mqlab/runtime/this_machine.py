@@ -1,25 +1,18 @@
-"""A store that drives itself: real files, the wall clock, and timers that go off when the store is used.
+"""What a store that no broker drives takes from this machine: the wall clock, its time zone, the size of its memory.
 
-Mirrors: what a broker process does around DefaultMessageStore. Lab 01 opens a directory with it.
+Mirrors: System.currentTimeMillis and StoreUtil. Lab 01 opens a directory with it.
 
-    put ──▶ append ──▶ (SYNC_FLUSH: flush) ──▶ dispatch ──▶ timers that are due by now
+    PolledClock    call_at ──▶ a heap of deadlines ◀── run_due(now_ms) runs those that are due, in order
 
-Left out: threads. Between two calls nothing happens; what is still unsynced is synced by the next call or by close.
+Left out: threads. Between two calls of run_due nothing happens.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any
-
-from mqlab.runtime.files import RealFiles
-from mqlab.runtime.settings import split_settings
-from mqlab.store.config import StoreConfig
-from mqlab.store.message_store import MessageStore
-from mqlab.wire.host import Host
 
 
 class DueCall:
@@ -75,20 +68,6 @@ def physical_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def standalone_store(
-    made: type[MessageStore], directory: str, memory: int | None, dispatch: bool, store_host: Host,
-    settings: Mapping[str, Any],
-) -> MessageStore:  # fmt: skip
-    """What MessageStore.open returns: loaded, started, driving itself."""
-    (config,) = split_settings(settings, StoreConfig(utc_offset_ms=time.localtime().tm_gmtoff * 1000))
-    clock = PolledClock()
-    if memory is None:
-        memory = int(physical_memory() * (config.access_message_in_memory_max_ratio / 100.0))
-    store = made(
-        directory, files=RealFiles(), clock=clock, config=config, store_host=store_host, memory_bytes=memory,
-        auto_dispatch=False, process_id=os.getpid(),
-    )  # fmt: skip
-    store.load()
-    store.start()
-    store.drive_by(clock.run_due, dispatch=dispatch)
-    return store
+def utc_offset_ms() -> int:
+    """How far this machine's local time is ahead of UTC."""
+    return time.localtime().tm_gmtoff * 1000

@@ -23,14 +23,14 @@ from mqlab.client import (
     TransactionProducer,
 )
 from mqlab.errors import ClientError, UsageError
+from mqlab.lab.cluster import name_server_addresses
+from mqlab.lab.handles import NodeHandle
 from mqlab.ports import Ports
-from mqlab.runtime.cluster import name_server_addresses
 from mqlab.runtime.files import RealFiles
-from mqlab.runtime.handles import NodeHandle
 
 if TYPE_CHECKING:
     from mqlab.admin import Admin
-    from mqlab.runtime.lab import Lab
+    from mqlab.lab.lab import Lab
 
 CLIENT_ROLES = ("producer", "consumer", "tool")
 ADMIN = "admin"

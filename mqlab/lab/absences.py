@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mqlab.runtime.cluster import readable_brokers
-from mqlab.runtime.deliveries import Delivery
+from mqlab.lab.cluster import readable_brokers
+from mqlab.lab.deliveries import Delivery
 from mqlab.wire import names, property_names
 from mqlab.wire.message import MessageExt, MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.runtime.lab import Lab
+    from mqlab.lab.lab import Lab
 
 FILTERED_BY_BROKER = "FILTERED_BY_BROKER"
 NOT_PULLED = "NOT_PULLED"

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any
 from mqlab.broker import Broker, BrokerConfig
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
+from mqlab.lab.handles import BROKERS, NodeHandle
 from mqlab.nameserver import NameServer, NameServerConfig
 from mqlab.ports import Ports
 from mqlab.runtime.files import RealFiles
-from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.settings import split_settings
 from mqlab.store import StoreConfig
 from mqlab.wire.bodies import TopicConfig
 
 if TYPE_CHECKING:
-    from mqlab.runtime.lab import Lab
+    from mqlab.lab.lab import Lab
 
 NAME_SERVER_PORT = 9876
 BROKER_PORT = 10911

@@ -20,7 +20,7 @@ from mqlab.errors import UsageError
 from mqlab.wire.message import Message
 
 if TYPE_CHECKING:
-    from mqlab.runtime.lab import Lab
+    from mqlab.lab.lab import Lab
 
 
 class Traffic:

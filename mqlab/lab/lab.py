@@ -22,23 +22,23 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
-from mqlab.runtime import clients, cluster
+from mqlab.lab import clients, cluster
+from mqlab.lab.deliveries import DeliveryBook
+from mqlab.lab.faults import Faults
+from mqlab.lab.handles import BROKERS, NodeHandle
+from mqlab.lab.looking import WhatHappened
+from mqlab.lab.shared import Database, Resource
+from mqlab.lab.story import Story, StoryTeller
+from mqlab.lab.traffic_verbs import TrafficVerbs
 from mqlab.runtime.crash_files import CrashFiles
-from mqlab.runtime.deliveries import DeliveryBook
-from mqlab.runtime.faults import Faults
 from mqlab.runtime.files import LAB_DISK_USED, RealFiles
-from mqlab.runtime.handles import BROKERS, NodeHandle
 from mqlab.runtime.journal import Journal, StepRecord
 from mqlab.runtime.kinds import check_kind
-from mqlab.runtime.looking import WhatHappened
-from mqlab.runtime.shared import Database, Resource
 from mqlab.runtime.sim import DEFAULT_START_MS, SimWorld
-from mqlab.runtime.story import Story, StoryTeller
 from mqlab.runtime.threads import ThreadWorld
-from mqlab.runtime.traffic_verbs import TrafficVerbs
 
 if TYPE_CHECKING:
-    from mqlab.runtime.crashes import CrashPoint
+    from mqlab.lab.crashes import CrashPoint
     from mqlab.store import StoreInspector
 
 Duration = str | int

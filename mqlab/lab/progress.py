@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mqlab.runtime.cluster import readable_brokers
-from mqlab.runtime.handles import NodeHandle
+from mqlab.lab.cluster import readable_brokers
+from mqlab.lab.handles import NodeHandle
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.runtime.lab import Lab
+    from mqlab.lab.lab import Lab
 
 
 @dataclass(frozen=True, slots=True)

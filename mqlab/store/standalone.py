@@ -1,0 +1,40 @@
+"""A store that drives itself: real files, the wall clock, and timers that go off when the store is used.
+
+Mirrors: what a broker process does around DefaultMessageStore. Lab 01 opens a directory with it.
+
+    put ──▶ append ──▶ (SYNC_FLUSH: flush) ──▶ dispatch ──▶ timers that are due by now
+
+Left out: threads. Between two calls nothing happens; what is still unsynced is synced by the next call or by close.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from mqlab.runtime.files import RealFiles
+from mqlab.runtime.settings import split_settings
+from mqlab.runtime.this_machine import PolledClock, physical_memory, utc_offset_ms
+from mqlab.store.config import StoreConfig
+from mqlab.store.message_store import MessageStore
+from mqlab.wire.host import Host
+
+
+def standalone_store(
+    made: type[MessageStore], directory: str, memory: int | None, dispatch: bool, store_host: Host,
+    settings: Mapping[str, Any],
+) -> MessageStore:  # fmt: skip
+    """What MessageStore.open returns: loaded, started, driving itself."""
+    (config,) = split_settings(settings, StoreConfig(utc_offset_ms=utc_offset_ms()))
+    clock = PolledClock()
+    if memory is None:
+        memory = int(physical_memory() * (config.access_message_in_memory_max_ratio / 100.0))
+    store = made(
+        directory, files=RealFiles(), clock=clock, config=config, store_host=store_host, memory_bytes=memory,
+        auto_dispatch=False, process_id=os.getpid(),
+    )  # fmt: skip
+    store.load()
+    store.start()
+    store.drive_by(clock.run_due, dispatch=dispatch)
+    return store
