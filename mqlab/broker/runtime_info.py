@@ -6,7 +6,7 @@ Mirrors: AdminBrokerProcessor (25 26 28 315), BrokerStats; what mqadmin's cluste
     315   one counter over three windows       {"statsMinute": {"sum", "tps", "avgpt"}, "statsHour": …, "statsDay": …}
     26    every setting, name=value a line     25 changes those it names, while the broker runs
 
-Left out: thread pool queues (there are none; shown as 0), what only the machine knows (disk capacity).
+Left out: thread pool queues (there are none: shown as empty, with RocketMQ's capacities), the transient store pool.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ READ_LIVE = (
 """Settings of the store that count from the next get or put on."""
 NEVER_UPDATED = ("brokerConfigPath", "rocketmqHome", "configBlackList")
 """Settings that no request changes, whatever configBlackList says."""
-POOLS = ("send", "pull", "litePull", "query", "ack")
+CAPACITY_OF_POOLS = {"send": 10_000, "pull": 100_000, "litePull": 100_000, "query": 20_000, "ack": 100_000}
+END_TRANSACTION_CAPACITY = 100_000
+NO_TRANSIENT_POOL = (1 << 31) - 1  # what RocketMQ shows when that pool is off
 
 
 class RuntimeInfo:
@@ -51,6 +53,8 @@ class RuntimeInfo:
     def _table(self) -> dict[str, object]:
         broker = self._broker
         store = broker.store
+        disk_used = broker.ports.files.used_ratio(store.directory)
+        disk_bytes, disk_free = broker.ports.files.disk_space(store.directory)
         put = broker.stats.puts_of_day.look(broker.now_ms())
         got = broker.stats.gets_of_day.look(broker.now_ms())
         earliest = store.message_at(store.min_physical_offset)
@@ -59,7 +63,7 @@ class RuntimeInfo:
             "brokerVersion": "479",
             "brokerVersionDesc": VERSION_TEXT,
             "bootTimestamp": broker.started_ms,
-            "runtime": f"[ {(broker.now_ms() - broker.started_ms) // 1000} seconds ]",
+            "runtime": _since(broker.now_ms() - broker.started_ms),
             **broker.store_stats.table(),
             "msgPutTotalYesterdayMorning": put.yesterday,
             "msgPutTotalTodayMorning": put.today,
@@ -70,8 +74,13 @@ class RuntimeInfo:
             "commitLogMinOffset": store.min_physical_offset,
             "commitLogMaxOffset": store.max_physical_offset,
             "dispatchBehindBytes": store.dispatch_behind_bytes,
-            "remainHowManyDataToFlush": f"{store.max_physical_offset - store.flushed_offset} B",
-            "commitLogDiskRatio": broker.ports.files.used_ratio(store.directory),
+            "remainHowManyDataToFlush": human_bytes(store.max_physical_offset - store.flushed_offset),
+            "remainTransientStoreBufferNumbs": NO_TRANSIENT_POOL,
+            "commitLogDirCapacity": f"Total : {human_bytes(disk_bytes)}, Free : {human_bytes(disk_free)}.",
+            "commitLogDiskRatio": disk_used,
+            "commitLogDiskRatio_commitlog": disk_used,
+            "consumeQueueDiskRatio": disk_used,
+            "dispatchMaxBuffer": 0,
             "earliestMessageTimeStamp": -1 if earliest is None else earliest.store_timestamp,
             "startAcceptSendRequestTimeStamp": broker.config.start_accept_send_request_time_stamp,
             "pageCacheLockTimeMills": 0,
@@ -83,9 +92,12 @@ class RuntimeInfo:
         }
         if broker.is_slave:  # puts nothing itself: what it dispatched counts
             table["putMessageTimesTotal"] = max(broker.replication.messages_dispatched, 1)
-        for pool in POOLS:
+        for pool, capacity in CAPACITY_OF_POOLS.items():
             table[f"{pool}ThreadPoolQueueSize"] = 0
+            table[f"{pool}ThreadPoolQueueCapacity"] = capacity
             table[f"{pool}ThreadPoolQueueHeadWaitTimeMills"] = 0
+        table["EndTransactionQueueSize"] = 0
+        table["EndTransactionThreadPoolQueueCapacity"] = END_TRANSACTION_CAPACITY
         for level, reached in broker.delay_offset_table.items():
             table[f"scheduleMessageOffset_{level}"] = f"{reached},{store.max_offset(names.SCHEDULE_TOPIC, level - 1)}"
         return table
@@ -119,3 +131,27 @@ class RuntimeInfo:
         except UsageError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
         return request.reply()
+
+
+def human_bytes(count: int) -> str:
+    """Bytes as RocketMQ shows them. Mirrors MixAll.humanReadableByteCount.
+
+    >>> human_bytes(1023), human_bytes(1536), human_bytes(252 << 30)
+    ('1023 B', '1.5 KiB', '252.0 GiB')
+    """
+    if count < 1024:
+        return f"{count} B"
+    power = (count.bit_length() - 1) // 10
+    return f"{count / 1024**power:.1f} {'KMGTPE'[power - 1]}iB"
+
+
+def _since(ms: int) -> str:
+    """A running time as RocketMQ shows it.
+
+    >>> _since(90_061_000)
+    '[ 1 days, 1 hours, 1 minutes, 1 seconds ]'
+    """
+    minutes, seconds = divmod(ms // 1_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"[ {days:,} days, {hours} hours, {minutes} minutes, {seconds} seconds ]"

@@ -273,7 +273,7 @@ class Sending:
         limit = self._broker.store.config.max_message_size
         if len(request.body) > limit:
             remark = f"a batch of {len(request.body)} bytes, at most {limit} are allowed"
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, remark)
+            raise Refused(ResponseCode.SYSTEM_ERROR, remark)  # not 13: RocketMQ's encoder throws, the client retries
         try:
             items = batch.decode(request.body)
         except CorruptionError as error:

@@ -27,6 +27,7 @@ from mqlab.errors import CorruptionError, StoreError
 
 T = TypeVar("T")
 
+LAB_DISK_BYTES = 100 << 30
 LAB_DISK_USED = 0.25  # of the disk of a Lab's machine: how full the host is must not change what a story tells
 
 _ZEROS = bytes(1 << 20)
@@ -168,6 +169,13 @@ class RealFiles:
         usage = shutil.disk_usage(path)
         entire = usage.used + usage.free
         return -(-usage.used * 100 // entire) / 100 if entire else 0.0
+
+    def disk_space(self, path: str) -> tuple[int, int]:
+        """Bytes of the file system in all, and free ones; with ``disk_used``, those of a disk of 100 GiB."""
+        if self.disk_used is not None:
+            return LAB_DISK_BYTES, LAB_DISK_BYTES - round(LAB_DISK_BYTES * self.disk_used)
+        usage = shutil.disk_usage(path)
+        return usage.total, usage.free
 
     def lock(self, path: str) -> _Lock:
         """Lock byte 0 of a file against other processes and against this one; StoreError when it is taken."""

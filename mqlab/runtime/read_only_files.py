@@ -84,6 +84,10 @@ class ReadOnlyFiles:
         usage = shutil.disk_usage(path)
         return usage.used / usage.total
 
+    def disk_space(self, path: str) -> tuple[int, int]:
+        usage = shutil.disk_usage(path)
+        return usage.total, usage.free
+
     def write(self, path: str, data: bytes, *, sync: bool = False) -> None:
         _refuse(path)
 

@@ -284,6 +284,35 @@ def test_the_brokers_numbers(world: World, busy: BareClient) -> None:
     assert (table["getTotalTps"].split()[1:], table["putMessageTimesTotal"]) == (["0.0", "0.0"], "7")
 
 
+KEYS_OF_THE_REAL_BROKER = """
+EndTransactionQueueSize EndTransactionThreadPoolQueueCapacity ackThreadPoolQueueCapacity
+ackThreadPoolQueueHeadWaitTimeMills ackThreadPoolQueueSize bootTimestamp brokerActive brokerVersion brokerVersionDesc
+commitLogDirCapacity commitLogDiskRatio commitLogDiskRatio_commitlog commitLogMaxOffset commitLogMinOffset
+consumeQueueDiskRatio dispatchBehindBytes dispatchMaxBuffer earliestMessageTimeStamp getFoundTps getMessageEntireTimeMax
+getMissTps getTotalTps getTransferredTps litePullThreadPoolQueueCapacity litePullThreadPoolQueueHeadWaitTimeMills
+litePullThreadPoolQueueSize msgGetTotalTodayMorning msgGetTotalTodayNow msgGetTotalYesterdayMorning
+msgPutTotalTodayMorning msgPutTotalTodayNow msgPutTotalYesterdayMorning pageCacheLockTimeMills
+pullThreadPoolQueueCapacity pullThreadPoolQueueHeadWaitTimeMills pullThreadPoolQueueSize putLatency99 putLatency999
+putMessageAverageSize putMessageDistributeTime putMessageEntireTimeMax putMessageFailedTimes putMessageSizeTotal
+putMessageTimesTotal putTps queryThreadPoolQueueCapacity queryThreadPoolQueueHeadWaitTimeMills queryThreadPoolQueueSize
+remainHowManyDataToFlush remainTransientStoreBufferNumbs runtime sendThreadPoolQueueCapacity
+sendThreadPoolQueueHeadWaitTimeMills sendThreadPoolQueueSize startAcceptSendRequestTimeStamp timerCongestNum
+timerDequeueTps timerEnqueueTps timerOffsetBehind timerReadBehind
+"""  # mqadmin brokerStatus of a 5.3.3 broker without messages; the path in commitLogDiskRatio_… cut
+
+
+def test_the_brokers_numbers_have_the_names_that_a_real_broker_gives_them(world: World, client: BareClient) -> None:
+    world.run_for(64_000)
+    table = body(client.ask(28))["table"]
+    assert sorted(table) == sorted(KEYS_OF_THE_REAL_BROKER.split())
+    assert table["runtime"] == "[ 0 days, 0 hours, 1 minutes, 4 seconds ]"
+    assert table["commitLogDirCapacity"] == "Total : 100.0 GiB, Free : 75.0 GiB."
+    assert table["commitLogDiskRatio"] == table["consumeQueueDiskRatio"] == "0.25"
+    assert (table["remainHowManyDataToFlush"], table["remainTransientStoreBufferNumbs"]) == ("0 B", "2147483647")
+    capacities = [table[f"{pool}ThreadPoolQueueCapacity"] for pool in ("send", "pull", "query", "EndTransaction")]
+    assert capacities == ["10000", "100000", "20000", "100000"]
+
+
 def test_one_counter(world: World, busy: BareClient) -> None:
     world.run_for(10_000)
     shown = body(busy.ask(315, statsName="TOPIC_PUT_NUMS", statsKey="orders"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,15 @@ def test_a_batch_becomes_consecutive_units(world: World, client: BareClient, clo
     assert [(one.queue_offset, one.body, one.flag) for one in stored] == [(0, b"b0", 7), (1, b"b1", 7), (2, b"b2", 7)]
     assert all(one.property_map["UNIQ_KEY"] == "WHOLE" and one.property_map["TAGS"] == "t" for one in stored)
     assert stored[0].properties.startswith(b"KEYS\x01b0\x02TAGS\x01t\x02")
+
+
+def test_a_batch_that_is_too_large_is_an_error_that_clients_retry(tmp_path: Path) -> None:
+    store = dataclasses.replace(SMALL_STORE, max_message_size=150)
+    client = World(tmp_path, store=store).client()
+    large = client.put("batch", batch_body(b"x" * 40, b"y" * 40), code=320)
+    assert (large.code, "at most 150 are allowed" in (large.remark or "")) == (ResponseCode.SYSTEM_ERROR, True)
+    assert client.put("batch", batch_body(b"x" * 40), code=320).code == ResponseCode.SUCCESS
+    assert client.put("single", b"x" * 151).code == ResponseCode.MESSAGE_ILLEGAL
 
 
 def test_batches_that_are_illegal(client: BareClient) -> None:

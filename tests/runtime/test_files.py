@@ -80,6 +80,8 @@ def test_directories_names_and_times(files: RealFiles, tmp_path: Path) -> None:
     files.remove_tree(f"{tmp_path}/a")
     assert not files.exists(f"{tmp_path}/a")
     assert 0 <= files.used_ratio(str(tmp_path)) <= 1
+    total, free = files.disk_space(str(tmp_path))
+    assert 0 <= free <= total
 
 
 def test_a_lock_is_held_against_this_process_and_others(files: RealFiles, tmp_path: Path) -> None:
@@ -250,3 +252,5 @@ def test_a_disk_that_refuses(machine: CrashFiles, tmp_path: Path, attempt: Calla
 def test_a_disk_as_full_as_a_lab_wants(machine: CrashFiles, tmp_path: Path) -> None:
     machine.disk_used = 0.93
     assert machine.used_ratio(str(tmp_path)) == 0.93
+    total, free = machine.disk_space(str(tmp_path))
+    assert total == 100 << 30 and 1 - free / total == pytest.approx(0.93)

@@ -14,7 +14,7 @@ from mqlab.errors import BrokerError, ClientError, RemotingError
 from mqlab.wire.ids import parse_offset_msg_id
 from tests.scenarios.stories import BODY, Seen, changes, frames, member, quiet_lab, send, to_queue
 
-SEND, END_TRANSACTION, CHECK = 310, 37, 39
+SEND, SEND_BATCH, END_TRANSACTION, CHECK = 310, 320, 37, 39
 
 
 def two_brokers(**settings: Any) -> tuple[Lab, Any]:
@@ -151,6 +151,14 @@ def test_async_retries_transport_errors_elsewhere_and_tells_refusals_at_once() -
     with pytest.raises(BrokerError) as refused:
         limited.producer("shop").send_async(big).result()
     assert refused.value.response_code == 13 and len(frames(limited, SEND)) == 1
+
+
+def test_a_batch_that_is_too_large_for_the_broker_is_tried_again() -> None:
+    lab = quiet_lab(broker={"max_message_size": 1_000})
+    lab.create_topic("orders")
+    with pytest.raises(ClientError, match="at most 1000 are allowed"):
+        lab.producer("shop").send([Message("orders", b"x" * 600), Message("orders", b"y" * 600)])
+    assert len(frames(lab, SEND_BATCH)) == 3
 
 
 def test_a_selector_gets_one_attempt_in_sync_and_three_on_its_broker_in_async() -> None:
