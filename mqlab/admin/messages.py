@@ -75,7 +75,7 @@ class MessageVerbs(TopicVerbs):
     ) -> Rows[MessageExt]:
         """All messages of a topic with a key (or unique id), stored between two times, in order of storing."""
         self.route(topic)
-        found = [each for each in self._indexed(topic, key, begin_ms, end_ms) if _has_key(each, key)]
+        found = [each for each in self._indexed(topic, key, begin_ms, end_ms) if _has_key(each, topic, key)]
         return Rows(found, f"key {key} in {topic}")
 
     def query_message_by_time(self, topic: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS) -> Rows[MessageExt]:
@@ -133,7 +133,7 @@ class MessageVerbs(TopicVerbs):
             unitMode=False,
             batch=False,
         )
-        return send_result_of(answer, queue, kept[property_names.UNIQ_KEY])
+        return send_result_of(answer, queue, queue.topic, kept[property_names.UNIQ_KEY])
 
     # parts -----------------------------------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class MessageVerbs(TopicVerbs):
             for queue, at in self.queues_of(topic):
                 if at == address:
                     within = self._of_queue(queue, at, max(begin_of_second, begin_ms), end_ms)
-                    found.update({each.physical_offset: each for each in within if _has_key(each, key)})
+                    found.update({each.physical_offset: each for each in within if _has_key(each, topic, key)})
             end_ms = begin_of_second - 1
             if end_ms < begin_ms:
                 return list(found.values())
@@ -229,7 +229,10 @@ def _place_of_id(offset_msg_id: str) -> tuple[tuple[str, int], int]:
         ) from error
 
 
-def _has_key(message: MessageExt, key: str) -> bool:
+def _has_key(message: MessageExt, topic: str, key: str) -> bool:
+    """True for a right hit: the index compares hashes, and those of "AaTopic#k" and "BBTopic#k" are equal."""
+    if message.topic != topic:
+        return False
     return key == message.msg_id or key in (message.keys or "").split(property_names.KEY_SEPARATOR)
 
 

@@ -323,15 +323,19 @@ def _update_offset(group: str, queue: MessageQueue, commit_offset: int) -> Remot
     )
 
 
-def send_result_of(answer: RemotingCommand, queue: MessageQueue, msg_id: str) -> SendResult:
-    """The SendResult of a stored message; ``msg_id`` is the unique key (keys, joined by a comma, for a batch)."""
+def send_result_of(answer: RemotingCommand, queue: MessageQueue, topic: str, msg_id: str) -> SendResult:
+    """The SendResult of a message stored at a queue's broker.
+
+    ``msg_id`` is the unique key; for a batch, its keys joined by commas.
+    """
     fields = answer.ext_fields
     return SendResult(
         send_status=SEND_STATUS_OF_CODE[answer.code],
         msg_id=msg_id,
         offset_msg_id=fields.get("msgId", ""),
-        message_queue=MessageQueue(queue.topic, queue.broker_name, int(fields["queueId"])),
+        message_queue=MessageQueue(topic, queue.broker_name, int(fields["queueId"])),
         queue_offset=int(fields["queueOffset"]),
         transaction_id=fields.get("transactionId"),
         region_id=fields.get(property_names.MSG_REGION) or "DefaultRegion",
+        trace_on=fields.get(property_names.TRACE_ON) != "false",
     )

@@ -103,7 +103,9 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         """Read exactly these queues. UsageError for none."""
         wanted = list(dict.fromkeys([queues] if isinstance(queues, MessageQueue) else queues))
         if not wanted:
-            raise UsageError("assign needs at least one queue", hint="fetch_message_queues(topic) lists them")
+            raise UsageError(
+                "assign needs at least one queue", hint="fetch_message_queues(topic) lists them, once it is started"
+            )
         self._use(ASSIGN)
         self.on_node(lambda: self._set_assigned([queue for queue in self.assigned if queue not in wanted], wanted))
 
@@ -125,7 +127,8 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         return sorted(self.assigned)
 
     def fetch_message_queues(self, topic: str) -> list[MessageQueue]:
-        """All readable queues of a topic."""
+        """All readable queues of a topic. ClientError when it is not running, and for an unknown topic."""
+        self.must_run()
         return self.client.call(lambda: self._fetch(topic))
 
     @flow
@@ -316,7 +319,8 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         return Promise.of(0)  # the task finds the place itself, when it pulls
 
     def offset_for_timestamp(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The first queue offset stored at or after a time, to seek to."""
+        """The first queue offset stored at or after a time, to seek to. ClientError when it is not running."""
+        self.must_run()
         return self.client.call(lambda: search_offset(self.client, queue, timestamp_ms))
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
@@ -336,6 +340,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         if queue not in self.assigned:
             maybe = ", may be rebalancing" if self.mode == SUBSCRIBE else ""
             raise ClientError(f"The message queue is not in assigned list{maybe}, message queue: {queue}")
+        self.must_run()
         least = yield min_offset(self.client, queue)
         most = yield max_offset(self.client, queue)
         offset = chosen(least, most)

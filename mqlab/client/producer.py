@@ -52,7 +52,6 @@ class Producer:
         self._trace: TraceDispatcher | None = None
         if self.config.enable_trace:
             self._trace = TraceDispatcher(self.client, f"{group}-PRODUCE", self.config.trace_topic)
-            self.sender.hooks.append(ProducerTraceHook(self._trace))
 
     def make_sender(self) -> Sender:
         """The part that sends."""
@@ -88,6 +87,7 @@ class Producer:
             raise ClientError(f"The producer service state not OK, maybe started once, {self.state}")
         self.client.register_producer(self.sender)
         if self._trace is not None:
+            self.sender.hooks.append(ProducerTraceHook(self._trace))  # sees what the hooks before it changed
             self._trace.start()
         self.client.start()
         if self.sender.detector is not None:
@@ -113,7 +113,7 @@ class Producer:
         yield self.client.shutdown()
 
     def register_send_message_hook(self, hook: SendHook) -> None:
-        """Have an object told before and after each attempt to send."""
+        """Call an object before and after each send; before it, the object may change the message. See SendHook."""
         self.sender.hooks.append(hook)
 
     # sending -----------------------------------------------------------------------------------------------------

@@ -134,8 +134,9 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
 
     def _configure(self, settings: dict[str, Any]) -> None:
         self.use_config(changed(self.config, settings, "push consumer"))
-        self.pull_threshold_for_queue = self.config.pull_threshold_for_queue
-        self.pull_threshold_size_for_queue = self.config.pull_threshold_size_for_queue
+        for limit in ("pull_threshold_for_queue", "pull_threshold_size_for_queue"):
+            if limit in settings:  # else it stays as the last rebalance scaled it
+                setattr(self, limit, getattr(self.config, limit))
         self.pull_loop.retry_parked()
 
     # life --------------------------------------------------------------------------------------------------------

@@ -107,6 +107,8 @@ def _push_properties(push: PushConsumer) -> dict[str, str]:
     return {
         "PROP_CONSUMEORDERLY": _java(push.is_orderly),
         "PROP_THREADPOOL_CORE_SIZE": str(push.config.consume_thread_min),
+        "pullThresholdForQueue": str(push.pull_threshold_for_queue),  # these two as the last rebalance scaled them
+        "pullThresholdSizeForQueue": str(push.pull_threshold_size_for_queue),
     }
 
 

@@ -4,7 +4,8 @@ Mirrors: Validators, DefaultMQProducerImpl.sendKernelImpl, SendMessageRequestHea
 
     check      topic legal and not the system's, body 1 byte .. 4 MiB
     UNIQ_KEY   given once: a second try, and a second send of the same object, keep it
-    body       compressed when it pays
+    body       compressed if it is long
+    hooks      may change the message until the request is built
     310        a group  b topic  c TBW102  d queues  e queue  f sysFlag  g born  h flag  i properties  j..n
     320        the same with m=true; the body holds the messages of a batch
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mqlab.client.compression import compressed_if_smaller
+from mqlab.client.compression import compressed_if_long
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import ClientError
 from mqlab.wire import batch, command, names, properties, property_names, sys_flag
@@ -126,20 +127,24 @@ def in_java_order(held: Mapping[str, str]) -> dict[str, str]:
     return {name: held[name] for name in hash_map_order(held)}
 
 
-def request_for(
-    outgoing: Outgoing, queue: MessageQueue, group: str, config: ProducerConfig, now_ms: int
-) -> RemotingCommand:
-    """The 310 (or 320) that carries the message to a queue."""
-    message = outgoing.message
-    held = message.properties
-    flag = 0
-    body = message.body
+def body_and_flag(outgoing: Outgoing, config: ProducerConfig) -> tuple[bytes, int]:
+    """The body as it is sent, and the sysFlag that says how; batches are never compressed."""
+    body, flag = outgoing.message.body, 0
     if not outgoing.is_batch:
-        body, flag = compressed_if_smaller(
+        body, flag = compressed_if_long(
             body, config.compress_msg_body_over_howmuch, config.compress_type, config.compress_level
         )
-    if held.get(property_names.TRAN_MSG, "").lower() == "true":
+    if outgoing.message.properties.get(property_names.TRAN_MSG, "").lower() == "true":
         flag |= sys_flag.TRANSACTION_PREPARED
+    return body, flag
+
+
+def request_for(
+    outgoing: Outgoing, flag: int, queue: MessageQueue, group: str, config: ProducerConfig, now_ms: int
+) -> RemotingCommand:
+    """The 310 (or 320) that carries the message as it is now to a queue; ``flag``: see ``body_and_flag``."""
+    message = outgoing.message
+    held = message.properties
     reconsume_times, max_reconsume_times = 0, None
     if outgoing.is_retry_topic:
         reconsume_times = int(held.get(property_names.RECONSUME_TIME, "0"))
@@ -147,7 +152,7 @@ def request_for(
         max_reconsume_times = None if most is None else int(most)
     return command.request(
         RequestCode.SEND_BATCH_MESSAGE if outgoing.is_batch else RequestCode.SEND_MESSAGE_V2,
-        body,
+        message.body,
         a=group,
         b=message.topic,
         c=config.create_topic_key,

@@ -27,19 +27,24 @@ from mqlab.client.fault_detector import FaultDetector
 from mqlab.client.fault_strategy import FaultStrategy, LatencyFaultStrategy, checked_strategy
 from mqlab.client.mq_client import MQClient
 from mqlab.client.queue_selection import PublishInfo, QueueSelector, select_queue, selector_of
-from mqlab.client.send_request import Outgoing, batched, request_for, single
+from mqlab.client.send_request import Outgoing, batched, body_and_flag, request_for, single
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import BrokerError, ClientError, MqlabError, RemotingError
 from mqlab.promises import Flow, flow
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.message import Message, MessageQueue, SendResult
+from mqlab.wire.property_names import UNIQ_KEY
 
 SYNC, ASYNC, ONEWAY = "SYNC", "ASYNC", "ONEWAY"
 
 
 @dataclass(slots=True)
 class SendHookContext:
-    """What hooks around a send see. Mirrors SendMessageContext."""
+    """What hooks around a send see. Mirrors SendMessageContext.
+
+    ``message``: the program's own object. What a hook changes in it before the send is what is sent, and stays changed,
+    except for its body: that is the body as it travels (compressed if it is long), and the program's comes back.
+    """
 
     producer_group: str
     message: Message
@@ -53,11 +58,24 @@ class SendHookContext:
 
 
 class SendHook(Protocol):
-    """Called before and after each attempt to send. Mirrors SendMessageHook."""
+    """Called before and after a send: each attempt of a synchronous one, all attempts of an asynchronous one together.
+
+    Mirrors SendMessageHook.
+    """
 
     def send_message_before(self, context: SendHookContext) -> None: ...
 
     def send_message_after(self, context: SendHookContext) -> None: ...
+
+
+@dataclass(slots=True)
+class PreparedSend:
+    """A request and what the hooks were told about it. ``topic`` and ``msg_id`` are those that the hooks left."""
+
+    request: RemotingCommand
+    context: SendHookContext
+    topic: str
+    msg_id: str
 
 
 class Sender:
@@ -226,20 +244,31 @@ class Sender:
         self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, began_ms: int, info: PublishInfo | None
     ) -> Flow[SendResult]:
         """``info`` None: every attempt goes to the queue's own broker."""
+        clock = self.client.ports.clock
         tries_left = self.config.retry_times_when_send_async_failed
+        address: str = yield self.client.find_master(queue)
+        prepared = self._prepare(outgoing, queue, address)
+        context = prepared.context
+        left_ms = timeout_ms - (clock.now_ms() - began_ms)
         while True:
-            left_ms = timeout_ms - (self.client.ports.clock.now_ms() - began_ms)
-            try:
-                result: SendResult = yield self.attempt(outgoing, queue, max(left_ms, 0), ASYNC)
-                return result
-            except RemotingError as error:
-                left_ms = timeout_ms - (self.client.ports.clock.now_ms() - began_ms)
-                if tries_left == 0 or left_ms <= 0 or error.code == "too_much_request":
-                    raise
+            yield self._exchange(prepared, queue, address, max(left_ms, 0), ASYNC)
+            error = context.error
+            left_ms = timeout_ms - (clock.now_ms() - began_ms)
+            retry_helps = isinstance(error, RemotingError) and error.code != "too_much_request"
+            if not retry_helps or tries_left == 0 or left_ms <= 0:
+                break
             tries_left -= 1
             if info is not None:
                 other = self.select_queue(info, queue.broker_name, is_retry=False)
                 queue = MessageQueue(queue.topic, other.broker_name, queue.queue_id)
+            try:
+                address = yield self.client.find_master(queue)
+            except MqlabError as failure:
+                context.error = failure
+                break
+        result = self._finish(context)
+        assert result is not None  # only a one-way send has none
+        return result
 
     # one attempt -------------------------------------------------------------------------------------------------
 
@@ -248,18 +277,40 @@ class Sender:
         self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, mode: str, *, judged: bool = True
     ) -> Flow[SendResult | None]:
         """One request to one broker; None for one-way. Tells the hooks and (``judged``) the latency table about it."""
-        clock = self.client.ports.clock
         address: str = yield self.client.find_master(queue)
+        prepared = self._prepare(outgoing, queue, address)
+        yield self._exchange(prepared, queue, address, timeout_ms, mode, judged=judged)
+        return self._finish(prepared.context)
+
+    def _prepare(self, outgoing: Outgoing, queue: MessageQueue, address: str) -> PreparedSend:
+        """Call the hooks, then build the request from the message as they left it."""
+        message, now_ms = outgoing.message, self.client.ports.clock.now_ms()
+        context = SendHookContext(self.group, message, queue, address, now_ms, outgoing.is_batch)
+        whole_body = message.body
+        message.body, flag = body_and_flag(outgoing, self.config)
+        try:
+            told_each(self.client.ports, "send message hook", self.hooks, "send_message_before", context)
+            request = request_for(outgoing, flag, queue, self.group, self.config, now_ms)
+        finally:
+            message.body = whole_body
+        msg_id = outgoing.msg_id if outgoing.is_batch else message.properties.get(UNIQ_KEY, outgoing.msg_id)
+        return PreparedSend(request, context, message.topic, msg_id)
+
+    @flow
+    def _exchange(
+        self, prepared: PreparedSend, queue: MessageQueue, address: str, timeout_ms: int, mode: str, *,
+        judged: bool = True,
+    ) -> Flow[None]:  # fmt: skip
+        """Send a prepared request to one broker; its context then has the result or the error."""
+        clock, context = self.client.ports.clock, prepared.context
+        context.error = None
         started_ms = clock.now_ms()
-        request = request_for(outgoing, queue, self.group, self.config, started_ms)
-        context = SendHookContext(self.group, outgoing.message, queue, address, started_ms, outgoing.is_batch)
-        told_each(self.client.ports, "send message hook", self.hooks, "send_message_before", context)
         try:
             if mode == ONEWAY:
-                self.client.calls.send_oneway(address, request)
+                self.client.calls.send_oneway(address, prepared.request)
             else:
-                answer: RemotingCommand = yield self.client.calls.send(address, request, timeout_ms)
-                context.send_result = send_result_of(answer, queue, outgoing.msg_id)
+                answer: RemotingCommand = yield self.client.calls.send(address, prepared.request, timeout_ms)
+                context.send_result = send_result_of(answer, queue, prepared.topic, prepared.msg_id)
         except MqlabError as error:
             context.error = error
         if judged and self.faults is not None:
@@ -268,7 +319,10 @@ class Sender:
                 queue.broker_name, now_ms - started_ms, now_ms, isolation=context.error is not None,
                 reachable=mode == ASYNC or self._is_reachable_after(context.error),
             )  # fmt: skip
-        self._note(outgoing, queue, mode, context)
+        self._note(prepared, queue, mode)
+
+    def _finish(self, context: SendHookContext) -> SendResult | None:
+        """Tell the hooks how the send ended; its result, or its error raised."""
         told_each(self.client.ports, "send message hook", self.hooks, "send_message_after", context)
         if context.error is not None:
             raise context.error
@@ -278,11 +332,12 @@ class Sender:
         """Error answers of a broker make it unreachable; transport errors only when somebody looks for it again."""
         return not isinstance(error, BrokerError) and (error is None or self.detector is None)
 
-    def _note(self, outgoing: Outgoing, queue: MessageQueue, mode: str, context: SendHookContext) -> None:
+    def _note(self, prepared: PreparedSend, queue: MessageQueue, mode: str) -> None:
+        context = prepared.context
         result = context.send_result
         self.client.ports.note(
-            "message.sent", client=self.client.ports.node, group=self.group, mode=mode, msg_id=outgoing.msg_id,
-            topic=queue.topic, message_queue=result.message_queue if result else queue,
+            "message.sent", client=self.client.ports.node, group=self.group, mode=mode, msg_id=prepared.msg_id,
+            topic=prepared.topic, message_queue=result.message_queue if result else queue,
             queue_offset=result.queue_offset if result else None,
             offset_msg_id=result.offset_msg_id if result else None,
             send_status=result.send_status if result else None,

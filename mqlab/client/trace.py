@@ -125,6 +125,17 @@ class TraceDispatcher:
         return f"<TraceDispatcher to {self.topic}: {len(self._entries)} waiting>"
 
 
+@dataclass(frozen=True, slots=True)
+class _PubBean:
+    """What a Pub entry says of a message, as it was when it was sent. Mirrors TraceBean."""
+
+    topic: str
+    tags: str | None
+    keys: str | None
+    body_length: int
+    message_type: int
+
+
 class ProducerTraceHook:
     """Mirrors SendMessageTraceHookImpl and EndTransactionTraceHookImpl."""
 
@@ -132,21 +143,26 @@ class ProducerTraceHook:
         self._dispatcher = dispatcher
 
     def send_message_before(self, context: SendHookContext) -> None:
-        """Nothing: the entry is written when the answer is there."""
+        """Keep what the entry will say about the message; its body has the length with which it travels."""
+        message = context.message
+        if not message.topic.startswith(self._dispatcher.topic):
+            context.props["trace"] = _PubBean(
+                message.topic, message.tags, message.keys, len(message.body), _message_type(message)
+            )
 
     def send_message_after(self, context: SendHookContext) -> None:
-        """One Pub entry per stored message; a failed or one-way send leaves none."""
+        """One Pub entry per stored message; none for a failed or one-way send, or if the broker has trace off."""
         result = context.send_result
-        if result is None or context.message.topic.startswith(self._dispatcher.topic):
+        bean: _PubBean | None = context.props.get("trace")
+        if result is None or bean is None or not result.trace_on:
             return
-        message = context.message
         cost_ms = self._dispatcher._client.ports.clock.now_ms() - context.started_ms
         fields = (
-            "Pub", context.started_ms, result.region_id, context.producer_group, message.topic, result.msg_id,
-            message.tags, message.keys, context.broker_address, len(message.body), cost_ms, _message_type(message),
+            "Pub", context.started_ms, result.region_id, context.producer_group, bean.topic, result.msg_id,
+            bean.tags, bean.keys, context.broker_address, bean.body_length, cost_ms, bean.message_type,
             result.offset_msg_id, result.send_status == statuses.SEND_OK,
         )  # fmt: skip
-        told = [(result.msg_id, message.keys)]
+        told = [(result.msg_id, bean.keys)]
         self._dispatcher.append(_entry(fields), told)
 
     def end_transaction(

@@ -130,7 +130,7 @@ class TransactionProducer(Producer):
         return TransactionSendResult(
             send_status=result.send_status, msg_id=result.msg_id, offset_msg_id=result.offset_msg_id,
             message_queue=result.message_queue, queue_offset=result.queue_offset, transaction_id=result.transaction_id,
-            region_id=result.region_id, local_transaction_state=state,
+            region_id=result.region_id, trace_on=result.trace_on, local_transaction_state=state,
         )  # fmt: skip
 
     @flow

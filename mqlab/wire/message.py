@@ -252,6 +252,7 @@ class SendResult:
     """What a producer gets back. Mirrors SendResult.
 
     ``send_status`` SEND_OK, or stored with a warning: FLUSH_DISK_TIMEOUT, FLUSH_SLAVE_TIMEOUT, SLAVE_NOT_AVAILABLE.
+    ``trace_on``: False if the broker's setting traceOn is off; the send then leaves no entry in the message trace.
     """
 
     send_status: str
@@ -261,3 +262,4 @@ class SendResult:
     queue_offset: int
     transaction_id: str | None = None
     region_id: str = "DefaultRegion"
+    trace_on: bool = True

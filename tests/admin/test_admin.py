@@ -111,6 +111,19 @@ def test_a_message_is_found_by_each_of_its_names(told: tuple[Lab, list[Any]]) ->
         admin.query_message_by_offset("orders", "broker-a", 0, 4711)
 
 
+@pytest.mark.parametrize("messages", [3, 70])  # one page of the index, and more than one
+def test_a_key_does_not_find_the_message_of_a_topic_whose_hash_is_the_same(messages: int) -> None:
+    lab = Lab(seed=1)
+    producer = lab.producer("shop")
+    for topic in ("AaTopic", "BBTopic"):  # "AaTopic#BB" and "BBTopic#BB" have one hash in the index
+        lab.create_topic(topic, read_queue_nums=1, write_queue_nums=1)
+        for number in range(messages):
+            producer.send(Message(topic, f"{topic} {number}".encode(), keys="BB"))
+    for topic in ("AaTopic", "BBTopic"):
+        expected = [f"{topic} {number}" for number in range(messages)]
+        assert [each.body.decode() for each in lab.admin.query_message(topic, "BB")] == expected
+
+
 def test_a_key_on_more_messages_than_a_page_of_the_index_finds_them_all() -> None:
     lab = Lab(seed=2)
     lab.create_topic("orders")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from random import Random
 from typing import Any
 
 import pytest
@@ -300,6 +302,76 @@ def test_hooks_see_each_attempt_and_one_that_raises_disturbs_nobody() -> None:
     assert len(scripted.sim.journal.changes("callback.failed")) == 4
 
 
+class Changing:
+    """A hook that adds a property, sets a tag, lengthens the body, and keeps what it saw."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int]] = []
+
+    def send_message_before(self, context: Any) -> None:
+        context.message.tags = "changed"
+        context.message.properties["hook"] = context.message.properties.get("hook", "") + "x"
+        self.seen.append(("before", len(context.message.body)))
+        context.message.body += b"!"
+
+    def send_message_after(self, context: Any) -> None:
+        self.seen.append(("error" if context.error else context.send_result.send_status, len(context.message.body)))
+
+
+def test_a_hook_changes_what_is_sent() -> None:
+    world = ScriptedWorld(["broker-a"])
+    producer = world.producer()
+    producer.register_send_message_hook(Changing())
+    program = message(b"body", tags="paid")
+    producer.send(program)
+    (request,) = world.brokers["broker-a"].of(SEND)
+    stored = properties.decode(request.ext_fields["i"])
+    assert (stored["TAGS"], stored["hook"], request.body) == ("changed", "x", b"body!")
+    assert (program.tags, program.properties["hook"], program.body) == ("changed", "x", b"body")
+
+
+def test_a_hook_can_send_to_another_topic_under_another_id() -> None:
+    class Redirect:
+        def send_message_before(self, context: Any) -> None:
+            context.message.topic = "audited"
+            context.message.properties["UNIQ_KEY"] = "A" * 32
+
+        def send_message_after(self, context: Any) -> None: ...
+
+    world = ScriptedWorld(["broker-a"])
+    producer = world.producer()
+    producer.register_send_message_hook(Redirect())
+    result = producer.send(message())
+    (request,) = world.brokers["broker-a"].of(SEND)
+    assert request.ext_fields["b"] == "audited"
+    assert (result.message_queue.topic, result.msg_id) == ("audited", "A" * 32)
+
+
+def test_hooks_see_the_body_as_it_travels_and_the_program_gets_its_own_back() -> None:
+    world = ScriptedWorld(["broker-a"])
+    producer, hook = world.producer(), Changing()
+    producer.register_send_message_hook(hook)
+    program = message(b"y" * 5000)
+    producer.send(program)
+    (request,) = world.brokers["broker-a"].of(SEND)
+    assert hook.seen[0] == ("before", len(request.body or b"") - 1) and len(request.body or b"") < 100
+    assert program.body == b"y" * 5000
+
+
+def test_an_asynchronous_send_tells_its_hooks_once_however_often_it_tries() -> None:
+    world = ScriptedWorld()
+    producer, hook = world.producer(), Changing()
+    producer.register_send_message_hook(hook)
+    for broker in world.brokers.values():
+        broker.on[SEND] = lambda request, broker=broker: broker.channels[producer.ports.ip].close()
+    with pytest.raises(RemotingError):
+        producer.send_async(message(b"body")).result()
+    requests = [request for broker in world.brokers.values() for request in broker.of(SEND)]
+    assert [properties.decode(request.ext_fields["i"])["hook"] for request in requests] == ["x"] * 3
+    assert len({request.ext_fields["g"] for request in requests}) == 1  # born once
+    assert hook.seen == [("before", 4), ("error", 4)]
+
+
 # what a frame says ------------------------------------------------------------
 
 
@@ -351,6 +423,15 @@ def test_what_is_not_compressed() -> None:
     assert (small.ext_fields["f"], len(small.body or b"")) == ("0", 4095)
     assert (large.ext_fields["f"], len(large.body or b"") < 4096) == (str(0x301), True)
     assert world.brokers["broker-a"].of(RequestCode.SEND_BATCH_MESSAGE)[0].ext_fields["f"] == "0"
+
+
+def test_a_long_body_that_compression_does_not_shrink_is_sent_compressed() -> None:
+    world = ScriptedWorld(["broker-a"])
+    body = Random(7).randbytes(5000)
+    world.producer().send(message(body))
+    (request,) = world.brokers["broker-a"].of(SEND)
+    assert (request.ext_fields["f"], len(request.body or b"") > 5000) == (str(0x301), True)
+    assert zlib.decompress(request.body or b"") == body
 
 
 # batches ------------------------------------------------------------

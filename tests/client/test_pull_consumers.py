@@ -212,6 +212,26 @@ def test_assign_starts_at_once_subscribe_after_a_second(world: World) -> None:
     assert 1_000 <= world.now_ms - began_ms < 1_100
 
 
+def test_queues_and_offsets_are_asked_for_only_while_it_runs(world: World) -> None:
+    fill(world, 5)
+    mine = lite(world)
+    mine.assign([queue()])
+    asks = (
+        lambda: mine.fetch_message_queues("orders"),
+        lambda: mine.offset_for_timestamp(queue(), 0),
+        lambda: mine.seek_to_begin(queue()),
+    )
+    for ask in asks:
+        with pytest.raises(ClientError, match="created"):
+            ask()
+    mine.start()
+    assert mine.fetch_message_queues("orders") == [queue(0), queue(1)]
+    mine.shutdown()
+    for ask in asks:
+        with pytest.raises(ClientError, match="shut down"):
+            ask()
+
+
 def test_members_share_queues_and_a_listener_is_told(world: World) -> None:
     fill(world, 5)
     told: list[tuple[int, int]] = []

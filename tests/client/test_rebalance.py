@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.client.rebalance_timer import RebalanceTimer
+from mqlab.client.running_info import running_info
 from mqlab.client.statistics import CONSUME_OK_TPS, CONSUME_RT
 from mqlab.errors import UsageError
 from mqlab.promises import Promise
@@ -227,6 +228,19 @@ def test_limits_per_topic_are_divided_by_all_owned_queues(world: World) -> None:
     world.run_for(30_000)
     assert len(consumer.message_queues) == 5  # the retry queue counts
     assert (consumer.pull_threshold_for_queue, consumer.pull_threshold_size_for_queue) == (200, 1)
+    told = running_info(consumer, consumer, {})["properties"]
+    assert (told["pullThresholdForQueue"], told["pullThresholdSizeForQueue"]) == ("200", "1")
+    assert (told["pullThresholdForTopic"], told["pullThresholdSizeForTopic"]) == ("1000", "3")
+
+
+def test_another_setting_changed_later_leaves_the_divided_limits(world: World) -> None:
+    world.create_topic("orders", 4)
+    consumer = world.consumer(listener=Recorder(world), pull_threshold_for_topic=1000)
+    world.run_for(30_000)
+    consumer.configure(consume_timeout="2m")
+    assert consumer.pull_threshold_for_queue == 200
+    consumer.configure(pull_threshold_for_queue=7)
+    assert (consumer.pull_threshold_for_queue, consumer.pull_threshold_size_for_queue) == (7, 100)
 
 
 def test_a_topic_no_longer_wanted_goes_with_the_next_round(world: World) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mqlab.wire.message import Message
 from tests.client.conftest import Recorder, World
 
@@ -37,6 +39,33 @@ def test_sends_and_deliveries_leave_traces(make_world) -> None:  # type: ignore[
     assert sorted(entry[4] for entry in afters.values()) == ["false", "true", "true"]
     assert {entry[3] for entry in afters.values()} == {"20"}
     assert {entry[6] for entry in afters.values()} == {"0", "4"}
+
+
+def test_a_broker_with_trace_off_gets_no_entries_of_sends(make_world: Any) -> None:
+    world = make_world(trace_topic_enable=True, trace_on=False)
+    producer = world.producer(enable_trace=True)
+    result = producer.send(Message("orders", b"x"))
+    producer.shutdown()
+    world.run_for(1_000)
+    assert not result.trace_on and entries(world) == []
+
+
+def test_an_entry_has_the_tag_that_a_hook_set_and_the_length_of_the_compressed_body(make_world: Any) -> None:
+    class Tagging:
+        def send_message_before(self, context: Any) -> None:
+            context.message.tags = "tagged"
+
+        def send_message_after(self, context: Any) -> None: ...
+
+    world = make_world(trace_topic_enable=True)
+    producer = world.producer(enable_trace=True, start=False)
+    producer.register_send_message_hook(Tagging())
+    producer.start()
+    producer.send(Message("orders", b"x" * 5000))
+    producer.shutdown()
+    world.run_for(1_000)
+    (entry,) = entries(world)
+    assert entry[6] == "tagged" and int(entry[9]) < 100
 
 
 def test_ten_entries_or_half_a_second_make_a_message_with_keys_of_all(make_world) -> None:  # type: ignore[no-untyped-def]
