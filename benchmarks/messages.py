@@ -25,11 +25,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import mqlab
 from benchmarks.timing import CLOCKS, Rate, best_rate, table
 from mqlab import CONSUME_SUCCESS, Lab, Message
 
 ONE, BATCH = "one by one", "batches of 32"
 BATCH_SIZE = 32
+PACKAGE = Path(mqlab.__file__).parent
 BELOW = "Python and C"  # of interpreter, standard library and greenlet
 REDIS, MQLAB = "redis-py, XADD + XREADGROUP", "mqlab, producer to listener"
 ROOMY = {
@@ -151,12 +153,21 @@ def profiled(count: int, body: bytes, batch: int) -> pstats.Stats:
     return pstats.Stats(profiler, stream=sys.stdout)
 
 
+def package_of(file: str) -> str:
+    """The package of mqlab that a file belongs to, wherever mqlab is installed; BELOW for every other file.
+
+    >>> package_of(str(PACKAGE / "store" / "flush.py")), package_of(str(PACKAGE / "ports.py")), package_of("~") == BELOW
+    ('store', 'ports', True)
+    """
+    path = Path(file)
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py") if path.is_relative_to(PACKAGE) else BELOW
+
+
 def shares(stats: pstats.Stats) -> list[tuple[str, float]]:
     """The share of the time that is spent in each package of mqlab itself, largest first."""
     spent: dict[str, float] = {}
     for (file, _, _), (_, _, own, _, _) in stats.stats.items():  # type: ignore[attr-defined]
-        parts = Path(file).parts
-        package = parts[parts.index("mqlab") + 1].removesuffix(".py") if "mqlab" in parts[:-1] else BELOW
+        package = package_of(file)
         spent[package] = spent.get(package, 0.0) + own
     whole = sum(spent.values())
     return sorted(((package, own / whole) for package, own in spent.items()), key=lambda item: -item[1])

@@ -9,7 +9,9 @@ Left out: lines of the package, of the standard library and of installed package
 
 from __future__ import annotations
 
+import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +23,14 @@ import greenlet
 if TYPE_CHECKING:
     from mqlab.runtime.sim_workers import ListenerCoroutine
 
-_PACKAGE = str(Path(__file__).resolve().parents[1])
+# Whose code is not a learner's, as beginnings of file names; "<string>": methods that dataclasses make.
+_OTHERS_CODE = (
+    f"{Path(__file__).parents[1]}{os.sep}",  # with its end: a learner's folder may be called mqlab-notes
+    *(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    "<frozen",
+    "<string>",
+)
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 class LineWatch:
@@ -70,6 +79,4 @@ class LineWatch:
 
 def _is_learners(code: CodeType) -> bool:
     name = code.co_filename
-    if name.startswith((_PACKAGE, sys.base_prefix, "<frozen", "<string>")):  # <string>: methods that dataclasses make
-        return False
-    return "site-packages" not in name
+    return not name.startswith(_OTHERS_CODE) and not any(folder in name for folder in _INSTALLED)

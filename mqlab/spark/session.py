@@ -228,7 +228,8 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     jars = Path(pyspark.__file__).parent / "jars"
     shared = shared_classes.options(java.java, jars, cache_directory() / "spark-classes")
     conf = SparkConf(loadDefaults=False)
-    for name, value in {**settings, JVM_OPTIONS: " ".join([*shared, settings.get(JVM_OPTIONS, "")]).strip()}.items():
+    own = [_quoted(option) for option in shared]
+    for name, value in {**settings, JVM_OPTIONS: " ".join([*own, settings.get(JVM_OPTIONS, "")]).strip()}.items():
         conf.set(name, value)
     log = log_file()
     with log.open("ab") as words:
@@ -239,6 +240,15 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
             raise SparkFailed(f"the JVM did not start:\n{tail}", hint=f"all of its words are in {log}") from error
     SparkContext._ensure_initialized(gateway=gateway)
     end_with_the_kernel(gateway.proc)
+
+
+def _quoted(option: str) -> str:
+    """One JVM option as a word of extraJavaOptions: the user's cache may have a blank in its path.
+
+    >>> print(_quoted("-XX:SharedArchiveFile=/home/Zoë Ünal/a.jsa"))
+    "-XX:SharedArchiveFile=/home/Zoë Ünal/a.jsa"
+    """
+    return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def log_file() -> Path:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import mqlab
 from benchmarks import __main__ as benchmarks
 from benchmarks import messages
 
@@ -31,6 +34,15 @@ def test_the_shares_of_the_packages_make_a_whole():
     shares = dict(messages.shares(messages.profiled(64, b"x", 1)))
     assert sum(shares.values()) == pytest.approx(1)
     assert {"client", "wire", "remoting", "broker", "store", "runtime"} < set(shares)
+
+
+def test_folders_above_the_package_and_beside_it_do_not_count_whatever_they_are_called():
+    """A clone is often called mqlab, and its folder may be, too."""
+    package = Path(mqlab.__file__).parent
+    clone = package.parent.with_name("mqlab")
+    files = [package / "store" / "flush.py", clone / "benchmarks" / "messages.py", clone / "mqlab-notes" / "a.py"]
+    stats = SimpleNamespace(stats={(str(file), 1, "run"): (1, 1, 1.0, 1.0, {}) for file in files})
+    assert dict(messages.shares(stats)) == {"store": pytest.approx(1 / 3), messages.BELOW: pytest.approx(2 / 3)}
 
 
 def test_a_profile_is_printed(capsys):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import mqlab
 from mqlab import CONSUME_SUCCESS, Lab, Message, every_crash
 from mqlab.errors import UsageError
 
@@ -119,3 +122,20 @@ def test_an_error_of_the_story_names_the_crash_point() -> None:
             assert lab.crash_point is not None
     assert "billing-1 ended by kill before step " in told.value.__notes__[0]
     assert told.value.__notes__[0].startswith("in story, seed=0")
+
+
+@pytest.mark.parametrize(
+    "file", [
+        f"{Path(mqlab.__file__).parent}-notes/story.py",
+        f"{sys.base_prefix}/src/app/story.py",
+        "/home/anna/my-site-packages-notes/story.py",
+    ],
+    ids=["beside mqlab", "below Python's prefix", "in a folder with a name like that of packages"],
+)  # fmt: skip
+def test_the_lines_of_a_listener_count_wherever_its_file_is(file: str) -> None:
+    source = "def listener(messages, context):\n    number = 1\n    return 'CONSUME_SUCCESS'\n"
+    names: dict[str, Any] = {}
+    exec(compile(source, file, "exec"), names)
+    story = payments(lambda lab: names["listener"])
+    runs = every_crash(story, node="billing-1", only=lambda point: point.kind == "line", **QUIET)
+    assert [lab.crash_point.where for lab in runs] == ["listener line 2", "listener line 3"]

@@ -81,20 +81,23 @@ print(json.dumps({"java": find_java().source, "version": version, "counts": rows
 
 
 @pytest.mark.spark
-def test_without_any_java_on_the_machine(
+def test_without_any_java_on_the_machine_and_with_a_blank_in_every_path(
     real_store: Callable[[str], Path], expected: Callable[[str], dict[str, Any]], tmp_path: Path
 ) -> None:
     """PATH and JAVA_HOME lead to no Java and the cache is empty: the wheel's is used, and nothing else is printed."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
+    folder = tmp_path / "Zoë Ünal"
+    tools, temporary, store = folder / "tools", folder / "tmp", folder / "store"
+    tools.mkdir(parents=True)
+    temporary.mkdir()
+    shutil.copytree(real_store("clean"), store)
     for name in NEEDED:
         if found := shutil.which(name):
             (tools / name).symlink_to(found)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("JAVA", "JDK", "SPARK"))}
-    environment |= {"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment |= {"PATH": str(tools), "XDG_CACHE_HOME": str(folder / "cache"), "TMPDIR": str(temporary)}
     answer = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(real_store("clean"))],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+        [sys.executable, "-c", PROGRAM, str(store)],
+        env=environment, cwd=folder, capture_output=True, text=True, check=False,
     )
     assert answer.returncode == 0, answer.stderr
     assert answer.stderr == ""
@@ -105,5 +108,4 @@ def test_without_any_java_on_the_machine(
     assert {(topic, queue): count for topic, queue, count in told["counts"]} == Counter(
         (message["topic"], message["queueId"]) for message in messages
     )
-    assert {path.name for path in tmp_path.iterdir()} >= {"tools"}
-    assert not {"spark-warehouse", "metastore_db", "derby.log"} & {path.name for path in tmp_path.iterdir()}
+    assert {path.name for path in folder.iterdir()} == {"tools", "tmp", "store", "cache"}
