@@ -245,8 +245,8 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
 def _quoted(option: str) -> str:
     """One JVM option as a word of extraJavaOptions: the user's cache may have a blank in its path.
 
-    >>> print(_quoted("-XX:SharedArchiveFile=/home/Zoë Ünal/a.jsa"))
-    "-XX:SharedArchiveFile=/home/Zoë Ünal/a.jsa"
+    >>> print(_quoted("-XX:SharedArchiveFile=/cache/Zoë Ünal/a.jsa"))
+    "-XX:SharedArchiveFile=/cache/Zoë Ünal/a.jsa"
     """
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

@@ -128,7 +128,7 @@ def test_an_error_of_the_story_names_the_crash_point() -> None:
     "file", [
         f"{Path(mqlab.__file__).parent}-notes/story.py",
         f"{sys.base_prefix}/src/app/story.py",
-        "/home/anna/my-site-packages-notes/story.py",
+        "/labs/my-site-packages-notes/story.py",
     ],
     ids=["beside mqlab", "below Python's prefix", "in a folder with a name like that of packages"],
 )  # fmt: skip
