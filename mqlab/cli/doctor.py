@@ -63,8 +63,12 @@ def check_python() -> Part:
     version = platform.python_version()
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
     found = f"{version} at {sys.executable}"
-    return Part("python", fits, True, found) if fits else Part(
-        "python", False, True, found, "everything: 3.11, 3.12 or 3.13 is needed", "make clean env PYTHON=python3.12"
+    return (
+        Part("python", fits, True, found)
+        if fits
+        else Part(
+            "python", False, True, found, "everything: 3.11, 3.12 or 3.13 is needed", "make clean env PYTHON=python3.12"
+        )
     )
 
 
@@ -98,7 +102,11 @@ def check_dot() -> Part:
     if dot:
         return Part("dot", True, False, f"Graphviz at {dot}")
     return Part(
-        "dot", False, False, "no Graphviz program 'dot'", "pictures laid out by Graphviz; their text is shown instead",
+        "dot",
+        False,
+        False,
+        "no Graphviz program 'dot'",
+        "pictures laid out by Graphviz; their text is shown instead",
         package_command("graphviz", "graphviz", "graphviz"),
     )
 
@@ -115,7 +123,10 @@ def check_sandbox() -> Part:
     try:
         tried = subprocess.run(
             [bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"],
-            capture_output=True, text=True, errors="replace", timeout=PROBE_SECONDS,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PROBE_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Part("sandbox", False, False, f"{bwrap} does not run: {error}", off, get)
@@ -137,7 +148,10 @@ def check_browser() -> Part:
             if application.exists():
                 return Part("browser", True, False, str(application))
     return Part(
-        "browser", False, False, "no browser on this machine",
+        "browser",
+        False,
+        False,
+        "no browser on this machine",
         "the tests marked browser; the labs are still served: open the printed address from another machine",
         package_command("chromium", "chromium", "--cask chromium"),
     )
@@ -164,7 +178,14 @@ def check_memory() -> Part:
 
 
 CHECKS: tuple[Callable[[], Part], ...] = (
-    check_python, check_kernel, check_java, check_dot, check_sandbox, check_browser, check_disk, check_memory,
+    check_python,
+    check_kernel,
+    check_java,
+    check_dot,
+    check_sandbox,
+    check_browser,
+    check_disk,
+    check_memory,
 )
 
 

@@ -33,7 +33,7 @@ def course_option(command: Any) -> Any:
 @click.argument("submissions", type=click.Path(path_type=Path))
 @click.option("--lab", "labs", multiple=True, required=True, metavar="NN", help="A lab's number, or all; repeatable.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder of the results.")
-@click.option("--seed", default="mqlab", show_default=True, help="The class's seed: hidden cases follow from it.")
+@click.option("--seed", help="The class's seed: hidden cases follow from it. Default: a random one, kept in --out.")
 @click.option("-j", "--jobs", type=click.IntRange(1, 256), help="Notebooks at a time; default: one a processor.")
 @click.option("--resume", is_flag=True, help="Keep records that are there and still hold.")
 @click.option("--show-hidden", type=click.Choice(["none", "name", "message", "full"]), default="message",
@@ -45,9 +45,9 @@ def course_option(command: Any) -> Any:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a record.")
 @course_option
 def grade(
-    submissions: Path, labs: tuple[str, ...], out: Path, seed: str, jobs: int | None, resume: bool, show_hidden: str,
-    roster: Path | None, sheet: Path | None, time_limit: float, unsafe_no_sandbox: bool, as_json: bool,
-    course: Path | None,
+    submissions: Path, labs: tuple[str, ...], out: Path, seed: str | None, jobs: int | None, resume: bool,
+    show_hidden: str, roster: Path | None, sheet: Path | None, time_limit: float, unsafe_no_sandbox: bool,
+    as_json: bool, course: Path | None,
 ) -> None:  # fmt: skip
     """Grade a folder of notebooks or of student folders; every submission gets a record.
 
@@ -77,7 +77,7 @@ def grade(
             click.echo(f"lab {lab.number} has no hidden cases of its own, only seeded ones", err=True)
     sandbox = _sandbox(home, submissions, out, unsafe_no_sandbox)
     open_gradebook(out)
-    plan = Plan(home, out.absolute(), seed, sandbox, jobs or os.cpu_count() or 1, resume, True, time_limit)
+    plan = Plan(home, out.absolute(), _seed(out, seed), sandbox, jobs or os.cpu_count() or 1, resume, True, time_limit)
     grader = Grader(plan, chosen)
     try:
         records = _with_progress(grader, found)
@@ -90,7 +90,7 @@ def grade(
         for student, logs in attempt_logs(submissions).items()
         for effort in efforts(student, [one for log in logs for one in read_attempts(log)], exercises)
     ]
-    write_reports(out, records, seed=seed, show_hidden=show_hidden, efforts=told)
+    write_reports(out, records, seed=plan.seed, show_hidden=show_hidden, efforts=told)
     if sheet is not None:
         _fill_sheet(sheet, records, out)
     widest = max([WIDTH, *(width(record.student) for record in records)])
@@ -103,6 +103,16 @@ def grade(
     click.echo(f"reports: {out / 'index.html'}", err=True)
     if len(records) < len(found):
         sys.exit(1)
+
+
+def _seed(out: Path, wanted: str | None) -> str:
+    """The class's seed; one that was not given is told."""
+    from mqlab.grading.gradebook import SEED_FILE, class_seed
+
+    seed = class_seed(out, wanted)
+    if wanted is None:
+        click.echo(f"class seed: {seed} (kept in {out / SEED_FILE}, used again for this folder)", err=True)
+    return seed
 
 
 def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:

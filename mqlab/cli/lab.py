@@ -65,12 +65,19 @@ def choose_port(ip: str, wanted: int | None) -> int:
 def server_command(root: Path, ip: str, port: int, extra: tuple[str, ...]) -> list[str]:
     """The command line of the JupyterLab process; its token goes through the environment, which others cannot list."""
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser",
-        f"--ServerApp.root_dir={root}", f"--ServerApp.ip={ip}", f"--ServerApp.port={port}",
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        f"--ServerApp.root_dir={root}",
+        f"--ServerApp.ip={ip}",
+        f"--ServerApp.port={port}",
         "--ServerApp.port_retries=0",
-        f"--LabApp.default_url={first_page(root)}", "--Application.log_level=WARN",
+        f"--LabApp.default_url={first_page(root)}",
+        "--Application.log_level=WARN",
         f"--LabApp.app_settings_dir={SETTINGS}",  # overrides.json: no question about news on the first page
-        "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in a container; JupyterLab refuses unless told
         command.append("--allow-root")

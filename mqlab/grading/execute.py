@@ -1,25 +1,29 @@
 """Grades one submission in a process of its own: read, transplant, run, and write the record.
 
-Mirrors: nothing in RocketMQ. mqlab.grading.gradebook starts one a submission: python -m mqlab.grading.execute ORDER.
+Mirrors: nothing in RocketMQ. mqlab.grading.gradebook starts one a submission: python -m mqlab.grading.execute.
 
-    order.json  {course lab submission student seed sandbox hidden seconds record}
+    order, a line of standard input  {course lab submission student seed sandbox hidden seconds record}
       └▶ read_notebook ─▶ transplant ─▶ rebuilt notebook + job in a scratch folder ─▶ nbval ─▶ record.json
 
 A watchdog writes the record "timeout" when everything together takes too long. When the process that ordered it is
-gone, killed perhaps, this one ends without a record: a resumed run grades the submission again.
+gone, killed perhaps, this one ends without a record: a resumed run grades the submission again. Order and job hold the
+class's seed, so they pass through pipes and are on no disk.
 Left out: the other submissions.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +58,8 @@ from mqlab.grading.verdict import (
 DEMO_SECONDS = 120.0
 START_SECONDS = 120.0
 GRACE_SECONDS = 30.0
+SCRATCH = "mqlab-grade-"
+LEFT_BEHIND = re.compile(rf"{SCRATCH}(\d+)-\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ def grade(order: Order) -> Record:
         return without_answers(order, lab, MALFORMED, error.text)
     taken = transplant(lab, submission)
     notes = [*taken.notes, *suspicions(lab, submission)]
-    scratch = Path(tempfile.mkdtemp(prefix="mqlab-grade-"))
+    scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-"))
     try:
         runs, trouble = _run(order, lab, taken, scratch) if taken.answers else ([], "")
     finally:
@@ -104,9 +110,10 @@ def without_answers(order: Order, lab: Lab, status: str, reason: str) -> Record:
 def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list[CellRun], str]:
     shared = scratch / "shared"
     for folder in (shared, scratch / "run", scratch / "private"):
-        folder.mkdir()
-    scratch.chmod(0o711)
-    shared.chmod(0o755)
+        folder.mkdir(mode=0o700)
+    if order.sandbox.drops_root:  # a worker of another user goes through these two
+        scratch.chmod(0o711)
+        shared.chmod(0o755)
     limits = {answer.exercise.id: answer.limits for answer in lab.answers}
     widest = order.sandbox.limits
     for one in limits.values():
@@ -129,7 +136,6 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
         fresh_workers=widest.processes < SPARK.processes,
     )
     job_file, notebook = scratch / "private" / "job.json", scratch / "run" / f"{lab.id}.ipynb"
-    job_file.write_text(json.dumps(job.to_json()), "utf-8")
     notebook.write_text(json.dumps(rebuilt(lab, set(taken.answers), str(job_file), hidden=order.hidden)), "utf-8")
     exercise = max((one.total_seconds for one in limits.values()), default=60.0) + GRACE_SECONDS
     demo = max(DEMO_SECONDS, widest.seconds)  # a Spark lab's own cells start a JVM too
@@ -140,11 +146,51 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
     before = dict(os.environ)
     os.environ.update(private_environment(scratch / "private", shared))
     try:
-        trouble = run_notebook(notebook, engine)
+        with handed_over(job_file, json.dumps(job.to_json()).encode()):
+            trouble = run_notebook(notebook, engine)
     finally:
         os.environ.clear()
         os.environ.update(before)
     return engine.runs, trouble
+
+
+@contextlib.contextmanager
+def handed_over(path: Path, data: bytes) -> Iterator[None]:
+    """A pipe with a name, which gives some data to the one who reads it and keeps none."""
+    os.mkfifo(path, 0o600)
+
+    def give() -> None:
+        with contextlib.suppress(BrokenPipeError), open(path, "wb") as pipe:
+            pipe.write(data)
+
+    giver = threading.Thread(target=give, daemon=True)
+    giver.start()
+    try:
+        yield
+    finally:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # nobody has read: the giver ends all the same
+        giver.join()
+
+
+def remove_left_behind() -> None:
+    """Remove the folders of runs that were killed: ours, by name and owner, whose process is gone."""
+    for entry in os.scandir(tempfile.gettempdir()):
+        name = LEFT_BEHIND.fullmatch(entry.name)
+        if name is None or not entry.is_dir(follow_symlinks=False):
+            continue
+        with contextlib.suppress(OSError):
+            if entry.stat(follow_symlinks=False).st_uid == os.geteuid() and not _is_running(int(name[1])):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def private_environment(private: Path, shared: Path) -> dict[str, str]:
@@ -246,20 +292,20 @@ def write_record(record: Record, path: Path) -> None:
     os.replace(draft, path)
 
 
-def read_order(path: Path) -> tuple[Order, Path]:
-    """The order in a file, and where its record goes."""
-    data: dict[str, Any] = json.loads(path.read_text("utf-8"))
+def read_order(line: bytes) -> tuple[Order, Path]:
+    """The order of a line, and where its record goes."""
+    data: dict[str, Any] = json.loads(line)
     record = Path(data.pop("record"))
     return Order(**{**data, "sandbox": Sandbox.from_json(data["sandbox"])}), record
 
 
-def main(arguments: list[str]) -> None:
-    """Grade the submission of one order file."""
-    order, record_file = read_order(Path(arguments[0]))
+def main() -> None:
+    """Grade the submission of the order on standard input."""
+    order, record_file = read_order(sys.stdin.buffer.readline())
     watchdog(order, record_file)
     end_with_the_orderer()
     write_record(grade(order), record_file)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

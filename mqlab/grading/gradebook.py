@@ -4,6 +4,7 @@ Mirrors: nothing in RocketMQ. What ``mqlab grade`` calls.
 
     OUT/records/anna.lab01.json   one a submission, written whole; the only state there is
     OUT/grades.csv ..             made of the records (mqlab.grading.reports)
+    OUT/seed                      the class's seed, for its owner's eyes only (mode 0600)
 
 A record carries a fingerprint of all it depends on: the submission, the lab, the hidden cases, the seed, the sandbox.
 With ``resume`` a record with the right fingerprint is kept, unless something in it could not be judged.
@@ -16,10 +17,10 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
-import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -28,16 +29,19 @@ from pathlib import Path
 
 import mqlab
 from mqlab.errors import UsageError
-from mqlab.grading.execute import GRACE_SECONDS, Order, without_answers, write_record
+from mqlab.grading.execute import GRACE_SECONDS, Order, remove_left_behind, without_answers, write_record
 from mqlab.grading.lab_files import Lab
+from mqlab.grading.notebook_file import MAX_FILE_BYTES
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.submissions import Submission
 from mqlab.grading.verdict import KERNEL_DIED, MALFORMED, MISSING, TAMPERED, TIMEOUT, Note, Record
 
 MARK = "gradebook.json"
+SEED_FILE = "seed"
 SAFE = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
 LONGEST_NAME = 40
 DEFAULT_SECONDS = 900.0
+PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,29 @@ def open_gradebook(out: Path) -> None:
     (out / MARK).write_text('{"made_by": "mqlab grade"}\n', "utf-8")
 
 
+def class_seed(out: Path, wanted: str | None = None) -> str:
+    """The seed that a class is graded with: the one asked for, else the one kept in ``out``, else a random one.
+
+    It is kept for the next run into the same folder, in a file that only its owner can read.
+    """
+    file = out / SEED_FILE
+    seed = wanted
+    if seed is None:
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            seed = file.read_text("utf-8").strip()
+    seed = seed or secrets.token_hex(8)
+    write_private(file, f"{seed}\n")
+    return seed
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whoever could read it before."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, 0o600)
+        file.write(text.encode("utf-8", "backslashreplace"))
+
+
 class Grader:
     """Grades submissions by a plan; ``stop`` ends what is running."""
 
@@ -75,6 +102,7 @@ class Grader:
 
     def grade(self, submissions: Sequence[Submission]) -> Iterator[Record]:
         """A record for each submission, as they come; those that are kept first."""
+        remove_left_behind()
         left: list[tuple[Submission, str]] = []
         for submission in submissions:
             mark = fingerprint(self.plan, self._labs[submission.lab], submission)
@@ -126,21 +154,19 @@ class Grader:
         """Run mqlab.grading.execute on an order; what went wrong when it leaves no record."""
         if self._stopped:
             raise Stopped
-        reading, writing = os.pipe()  # nothing is said through it: its end says that this process is gone
-        with (
-            os.fdopen(reading, "rb") as theirs,
-            os.fdopen(writing, "wb"),
-            tempfile.TemporaryDirectory(prefix="mqlab-order-") as folder,
-        ):
-            file = Path(folder) / "order.json"
-            file.write_text(json.dumps({**asdict(order), "record": str(record)}), "utf-8")
+        line = json.dumps({**asdict(order), "record": str(record)}).encode() + b"\n"
+        reading, writing = os.pipe()  # carries the order (the seed is on no disk); its end says that we are gone
+        with os.fdopen(reading, "rb") as theirs, os.fdopen(writing, "wb") as ours:
             process = subprocess.Popen(
-                [sys.executable, "-m", "mqlab.grading.execute", str(file)],
+                [sys.executable, "-m", "mqlab.grading.execute"],
                 stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                 start_new_session=True,
             )  # fmt: skip
             self._running.add(process)
             try:
+                with contextlib.suppress(BrokenPipeError):  # it ended already, and says why below
+                    ours.write(line)
+                    ours.flush()
                 _, words = process.communicate(timeout=order.seconds + 2 * GRACE_SECONDS)
             except subprocess.TimeoutExpired:
                 return TIMEOUT, "everything together took too long"
@@ -191,7 +217,9 @@ def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:
     digest.update(json.dumps(facts, sort_keys=True, default=str).encode())
     digest.update(lab.notebook.data)
     for path in (lab.hidden_file, *_cases_files(lab), submission.path):
-        digest.update(b"\0" + (_bytes(path) if path is not None else b""))
+        digest.update(b"\0")
+        for piece in _pieces(path) if path is not None else ():
+            digest.update(piece)
     return digest.hexdigest()
 
 
@@ -201,13 +229,21 @@ def _cases_files(lab: Lab) -> list[Path]:
     return sorted(folder.glob(f"{lab.id}*.py"))
 
 
-def _bytes(path: Path) -> bytes:
-    if path.is_symlink():
-        return b"link " + os.fsencode(os.readlink(path))
+def _pieces(path: Path) -> Iterator[bytes]:
+    """What a file holds, a piece at a time. What is too large to be a notebook counts by its size."""
     try:
-        return path.read_bytes() if path.is_file() else b"other"
+        if path.is_symlink():
+            yield b"link " + os.fsencode(os.readlink(path))
+        elif not path.is_file():
+            yield b"other"
+        elif (size := path.stat().st_size) > MAX_FILE_BYTES:
+            yield f"{size} bytes".encode()
+        else:
+            with open(path, "rb") as file:
+                while piece := file.read(PIECE_BYTES):
+                    yield piece
     except OSError:
-        return b"unreadable"
+        yield b"unreadable"
 
 
 def mqlab_version() -> str:

@@ -27,6 +27,10 @@ from mqlab.teach.exercises import Case, Exercise, Finding
 MAX_TEXT = 600
 UNUSABLE = "your answer gave something the check cannot use"
 OWN_FAILURE = "the case itself failed before it asked the answer"
+NOTEBOOK_COMMAND = re.compile(r"^\s*[%!?]|=\s*[%!]|\?\s*$")
+COMMAND_RULE = (
+    "the cell holds the notebook command {!r} (line {}), and an answer is judged as plain Python: take that line out"
+)
 ADDRESS = re.compile(r"(?<= at )0x[0-9a-f]{9,16}\b")
 """Where an object was in memory: another place in every run."""
 
@@ -70,6 +74,8 @@ def judge_one(case: Case, answers: Mapping[str, Any], kind: str) -> CaseResult:
 
 def raised(name: str, kind: str, error: Exception) -> CaseResult:
     """The result of a case that ended with an exception, its own or the answer's."""
+    if isinstance(error, SyntaxError) and NOTEBOOK_COMMAND.search(error.text or ""):
+        return CaseResult(name, kind, RAISED, short(COMMAND_RULE.format((error.text or "").strip()[:80], error.lineno)))
     trace = getattr(error, "answer_trace", "")
     what = str(error) if isinstance(error, AnswerError) else f"{type(error).__name__}: {error}"
     rule = f"your code raised {what}" if trace else f"{UNUSABLE} ({what})"

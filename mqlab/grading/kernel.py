@@ -25,6 +25,8 @@ from typing import Any
 import mqlab.teach
 import mqlab.teach.cases
 from mqlab.errors import UsageError
+from mqlab.grading import limits
+from mqlab.grading.budget import Budget
 from mqlab.grading.desk import AnswerStopped, Desk
 from mqlab.grading.job import Job
 from mqlab.grading.judging import hidden_seeds, judge, raised, short
@@ -43,6 +45,7 @@ class Judge:
         self.desk = Desk(job.sandbox)
         self.answers: dict[str, dict[str, Any]] = {}
         self.unable: dict[str, CaseResult] = {}
+        self._budgets: dict[str, Budget] = {}
         self._hidden = _hidden_module(job)
         for number, source in enumerate(job.set_up):
             self.desk.load(f"set-up {number}", source)
@@ -82,7 +85,17 @@ class Judge:
             return
         if self.job.fresh_workers:
             self.desk.begin(asked.id)
-        publish(asked.id, kind, judge(cases, given, kind, lambda: self.desk.asked))
+        publish(asked.id, kind, self._results(asked.id, cases, given, kind))
+
+    def _results(self, exercise_id: str, cases: list[Case], given: Mapping[str, Any], kind: str) -> list[CaseResult]:
+        """What the cases find, within what the exercise may cost."""
+        if exercise_id not in self._budgets:
+            self._budgets[exercise_id] = Budget(exercise_id, self.job.answers[exercise_id].limits)
+        try:
+            with self._budgets[exercise_id].charged():
+                return judge(cases, given, kind, lambda: self.desk.asked)
+        except AnswerStopped as stopped:
+            return [CaseResult("all cases", kind, STOPPED, short(str(stopped)), cause=stopped.kind)]
 
     def hidden_cases(self, asked: Exercise) -> list[Case]:
         """The seeded cases of an exercise, and those of the lab's hidden file."""
@@ -107,6 +120,7 @@ _judges: list[Judge] = []
 def open_desk(job_file: str) -> None:
     """Read the job, use the lab's own checks as recorders, and start the worker."""
     job = Job.from_json(json.loads(Path(job_file).read_text("utf-8")))
+    limits.bind_judge(job.sandbox.limits)
     if job.cases_folder:
         mqlab.teach.cases.__path__.append(job.cases_folder)
     mqlab.teach.check = check  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""What one worker may use: time, memory, processes, file size.
+"""What one worker may use: time, memory, processes, file size; and what judging one exercise may cost the judge's side.
 
 Mirrors: ulimit. No lab opens it; a lab's exercise may ask for more in its ``limits``.
 
@@ -6,6 +6,8 @@ Mirrors: ulimit. No lab opens it; a lab's exercise may ask for more in its ``lim
     total_seconds   for all calls of one exercise       memory_mb   address space of each process
     processes   threads included                        file_mb   the largest file it may write
     open_files  at a time, sockets included             scratch_mb   room in /tmp, the only place to write
+    lab_steps   of all worlds of one exercise           lab_seconds   of the judge's processor time for it
+    lab_memory_mb   memory of the judge's own process, address space without files
 
 Left out: shares of the processor (run fewer jobs with -j).
 """
@@ -38,6 +40,9 @@ class Limits:
     file_mb: int = 16
     open_files: int = 256
     scratch_mb: int = 64
+    lab_steps: int = 2_000_000
+    lab_seconds: float = 60.0
+    lab_memory_mb: int = 2_048
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Limits:
@@ -57,7 +62,15 @@ class Limits:
 
 
 SPARK = Limits(
-    seconds=240, total_seconds=900, memory_mb=16_384, processes=512, file_mb=512, open_files=4_096, scratch_mb=1_024
+    seconds=240,
+    total_seconds=900,
+    memory_mb=16_384,
+    processes=512,
+    file_mb=512,
+    open_files=4_096,
+    scratch_mb=1_024,
+    lab_seconds=600,
+    lab_memory_mb=8_192,
 )
 """What an answer needs that starts a JVM: memory that is reserved and not used, threads, jars, shuffle files."""
 
@@ -83,6 +96,15 @@ def apply(limits: Limits, processes_outside: int) -> None:
     with contextlib.suppress(OSError):  # when memory runs out, this process is the one to go
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")
+
+
+def bind_judge(limits: Limits) -> None:
+    """Bind the memory of the process that judges. The hard limit stays: a worker may need more, and has its own."""
+    import resource
+
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (limits.lab_memory_mb << 20, hard))
 
 
 def processes_outside(user_id: int, *, own_namespace: bool) -> int:

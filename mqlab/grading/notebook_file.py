@@ -22,6 +22,7 @@ from mqlab.errors import MqlabError
 
 MAX_FILE_BYTES = 32 << 20
 MAX_SOURCE_CHARACTERS = 400_000
+MAX_CELLS = 10_000
 
 
 class NotANotebook(MqlabError):
@@ -63,12 +64,13 @@ def _read(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError as error:
         raise NotANotebook(f"it cannot be opened: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise NotANotebook("it is no regular file")
     with os.fdopen(descriptor, "rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
+        data = file.read(MAX_FILE_BYTES + 1) if status.st_size <= MAX_FILE_BYTES else b""
+    if status.st_size > MAX_FILE_BYTES or len(data) > MAX_FILE_BYTES:
         raise NotANotebook(f"it is larger than {MAX_FILE_BYTES >> 20} MB", hint="clear its outputs and save it")
     return data
 
@@ -106,6 +108,8 @@ def _raw_cells(content: dict[str, Any]) -> list[Any]:
         ]
     if not isinstance(found, list):
         raise NotANotebook("it has no list of cells")
+    if len(found) > MAX_CELLS:
+        raise NotANotebook(f"it has more than {MAX_CELLS:,} cells")
     return found
 
 

@@ -92,16 +92,30 @@ def _same_code(found: str, pristine: str) -> bool:
 def _statements(source: str) -> list[ast.stmt]:
     lines = [line for line in source.splitlines() if not line.lstrip().startswith(("%", "!"))]
     try:
-        return ast.parse("\n".join(lines)).body
+        body = ast.parse("\n".join(lines)).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
+    for statement in body:
+        statement.lines = lines  # type: ignore[attr-defined]
+    return body
+
+
+def _text(statement: ast.stmt) -> str:
+    """A statement as one line or more that can be indented. One nested too deep is kept as it was written."""
+    try:
+        return ast.unparse(statement)
+    except RecursionError:
+        lines: list[str] = statement.lines  # type: ignore[attr-defined]
+        first = min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
+        source = "\n".join(lines[first - 1 : statement.end_lineno])
+        return f"exec(compile({source!r}, '<answer set-up>', 'exec', dont_inherit=True))"
 
 
 def _guarded(statements: list[ast.stmt]) -> str:
     """Statements as one text, each in a ``try``: what fails here fails again, visibly, where an answer needs it."""
     parts = []
     usable = [s for s in statements if not (isinstance(s, ast.ImportFrom) and s.module == "__future__")]
-    for statement in dict.fromkeys(ast.unparse(statement) for statement in usable):
+    for statement in dict.fromkeys(map(_text, usable)):
         body = "\n".join(f"    {line}" for line in statement.splitlines())
         parts.append(f"try:\n{body}\nexcept Exception:\n    pass")
     return "\n".join(parts)

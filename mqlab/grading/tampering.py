@@ -19,7 +19,7 @@ from mqlab.grading.lab_files import Lab, marked_exercise
 from mqlab.grading.notebook_file import CellText, Notebook
 from mqlab.grading.verdict import Note
 
-NBVAL_MARK = re.compile(r"^\s*#\s*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)\s*$", re.MULTILINE)
+NBVAL_MARK = re.compile(r"^[ \t]*#[ \t]*(NBVAL_\w+|PYTEST_VALIDATE_IGNORE_OUTPUT)[ \t]*$", re.MULTILINE)
 NBVAL_TAGS = {"nbval-skip", "nbval-ignore-output", "nbval-raises-exception", "raises-exception"}
 JUDGES_NAMES = {"check", "CheckFailed"}
 JUDGES_MODULES = {"mqlab", "builtins", "__builtins__", "nbval", "IPython"}

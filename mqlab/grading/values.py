@@ -211,7 +211,11 @@ class Codec:
         if tag == "row":
             return Row(_expect(dict, self.decode(payload, depth)))
         rows, columns, title = payload
-        return Table([self.decode(row, depth) for row in rows], columns=columns, title=_expect(str, title))
+        names = dict.fromkeys(_expect(str, name) for name in _expect(list, columns))
+        decoded = [_expect(dict, self.decode(row, depth)) for row in _expect(list, rows)]
+        if len(names) != len(columns) or any(row.keys() != names.keys() for row in decoded):
+            raise Malformed("a table whose rows are not of its columns")  # filled up, it could grow without bounds
+        return Table(decoded, columns=list(names), title=_expect(str, title))
 
 
 NOT_SIMPLE: Any = object()

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from mqlab.errors import LimitReached, UsageError
 from mqlab.ports import Files, Ports
@@ -118,8 +118,11 @@ def ip_of(index: int) -> str:
 class SimWorld:
     """The whole simulation. Same seed and same calls give the same journal, to the byte.
 
-    ``step()`` is the only way anything happens; everything else plays it until a condition holds.
+    ``step()`` is the only way anything happens; everything else plays it until a condition holds. ``on_step`` is called
+    before each step of every world: who plays other people's stories can stop them there.
     """
+
+    on_step: ClassVar[Callable[[], None] | None] = None
 
     def __init__(
         self, *, seed: int = 0, start_ms: int = DEFAULT_START_MS, latency_ms: int = 1, journal_limit: int | None = None
@@ -234,6 +237,8 @@ class SimWorld:
                 hint='a listener passes time with context.sleep("1s"); playing is the notebook\'s',
             )
         journal, heap = self.journal, self._heap
+        if SimWorld.on_step is not None:
+            SimWorld.on_step()
         if self.before_step is not None:
             self.before_step(journal.next_step)
         while heap:

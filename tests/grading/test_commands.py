@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -127,6 +128,59 @@ def test_a_run_that_was_killed_is_taken_up_again(
     assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
     without_roster = [line for line in first_run[1].stdout.splitlines() if not line.startswith("emil")]
     assert result.stdout.splitlines() == without_roster
+
+
+def test_without_a_seed_a_random_one_is_made_kept_and_used_again(course: Path, tmp_path: Path, walls: Sandbox) -> None:
+    save("no notebook", tmp_path / "in" / "anna.ipynb")
+    words = ("grade", tmp_path / "in", "--lab", "99", "--course", course, "--out")
+    seeds = []
+    for name in ("one", "two"):
+        out = tmp_path / name
+        first, again = mqlab(*words, out), mqlab(*words, out, "--resume")
+        seed = (out / "seed").read_text("utf-8").strip()
+        assert len(seed) >= 16 and f"class seed: {seed} " in first.stderr and f"class seed: {seed} " in again.stderr
+        assert seed not in first.stdout and json.loads((out / "grades.json").read_text("utf-8"))["seed"] == seed
+        readable = [path.name for path in out.rglob("*") if path.is_file() and path.stat().st_mode & 0o077]
+        assert not {"seed", "grades.json", "index.html"} & set(readable)
+        assert all(seed not in path.read_text("utf-8") for path in out.rglob("*") if path.name in readable)
+        seeds.append(seed)
+    assert seeds[0] != seeds[1]
+    mqlab(*words, tmp_path / "two", "--seed", "autumn")
+    assert "class seed: autumn " in mqlab(*words, tmp_path / "two").stderr
+
+
+def test_the_seed_is_on_no_disk_while_grading_and_nothing_stays_after_a_kill(
+    course: Path, tmp_path: Path, walls: Sandbox
+) -> None:
+    slow = {**RIGHT, "lab99.total": "import time\ndef total(numbers):\n    time.sleep(60)\n"}
+    save(with_answers(untouched(course), slow), tmp_path / "in" / "anna.ipynb")
+    (tmp_path / "tmp").mkdir()
+    words = ["grade", tmp_path / "in", "--lab", "99", "--course", course, "--out", tmp_path / "out", "--seed", "SECRET"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mqlab.cli", *map(str, words)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        start_new_session=True, env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )  # fmt: skip
+    answering = None
+    while answering is None:
+        assert process.poll() is None
+        time.sleep(0.2)
+        answering = next((tmp_path / "tmp").glob("mqlab-grade-*/shared/mqlab-answers-*"), None)
+    written = [path for path in (tmp_path / "tmp").rglob("*") if path.is_file() and b"SECRET" in path.read_bytes()]
+    started = psutil.Process(process.pid).children(recursive=True)
+    commands = [one.cmdline() for one in started if one.is_running()]
+    folders = [path for path in (tmp_path / "tmp").glob("mqlab-grade-*/*") if path.name != "shared"]
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    psutil.wait_procs(started, timeout=30)
+    assert written == [] and "SECRET" not in str(commands)
+    assert folders and all(path.stat().st_mode & 0o077 == 0 for path in folders)
+    assert list((tmp_path / "tmp").glob("mqlab-grade-*"))  # killed: nobody was left to remove it
+    save("no notebook", tmp_path / "in" / "anna.ipynb")
+    done = subprocess.run(
+        [sys.executable, "-m", "mqlab.cli", *map(str, words)], capture_output=True, check=False,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )  # fmt: skip
+    assert done.returncode == 0 and not list((tmp_path / "tmp").glob("mqlab-grade-*"))
 
 
 def test_resuming_grades_again_what_has_changed(course: Path, tmp_path: Path, walls: Sandbox) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from mqlab.grading.desk import Desk
 from mqlab.grading.gradebook import Grader, Plan, open_gradebook, record_path
-from mqlab.grading.judging import judge, short, shown
+from mqlab.grading.judging import judge, raised, short, shown
 from mqlab.grading.lab_files import open_lab
 from mqlab.grading.reports import write_reports
 from mqlab.grading.sandbox import Sandbox
@@ -88,3 +90,22 @@ def test_where_an_object_was_in_memory_is_not_told() -> None:
     texts = {short(f"TypeError: <__main__.Box object at 0x7f{number:010x}>") for number in (1, 2)}
     assert texts == {"TypeError: <__main__.Box object at 0x…>"}
     assert short("magic code at 0xdaa320a7") == "magic code at 0xdaa320a7"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [("%timeit total([1])\n", "'%timeit total([1])' (line 1)"), ("x = 1\nfiles = !ls\n", "'files = !ls' (line 2)"),
+     ("x = 1\n\n!pip install numpy\n", "'!pip install numpy' (line 3)"), ("len?\n", "'len?' (line 1)")],
+)  # fmt: skip
+def test_a_notebook_command_in_an_answer_gets_a_sentence(desk: Desk, source: str, shown: str) -> None:
+    with pytest.raises(SyntaxError) as error:
+        desk.load("lab.a", source, ["total"])
+    result = raised("the cell itself", PUBLIC, error.value)
+    assert shown in result.rule and "judged as plain Python" in result.rule and "SyntaxError" not in result.rule
+    assert not result.trace
+
+
+def test_other_bad_syntax_stays_what_it_is(desk: Desk) -> None:
+    with pytest.raises(SyntaxError) as error:
+        desk.load("lab.a", "def broken(:\n", ["broken"])
+    assert "your code raised SyntaxError" in raised("the cell itself", PUBLIC, error.value).rule

@@ -19,9 +19,11 @@ from pathlib import Path
 
 from mqlab.errors import UsageError
 from mqlab.grading.attempts import Effort
+from mqlab.grading.gradebook import write_private
 from mqlab.grading.reports import feedback, gradescope, heat_map, junit, overview, tables, tampering
 from mqlab.grading.verdict import Record
 
+HOLD_THE_SEED = ("index.html", "grades.json")
 REDACTIONS = ("none", "name", "message", "full")
 
 
@@ -52,4 +54,7 @@ def write_reports(
         texts[f"feedback/{name}.html"] = feedback.page(record, show_hidden)
         texts[f"gradescope/{name}.json"] = gradescope.results(record, show_hidden)
     for name, text in texts.items():
-        (out / name).write_bytes(text.encode("utf-8", "backslashreplace"))
+        if name in HOLD_THE_SEED:
+            write_private(out / name, text)
+        else:
+            (out / name).write_bytes(text.encode("utf-8", "backslashreplace"))

@@ -19,7 +19,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from mqlab.errors import LimitReached
+from mqlab.errors import LimitReached, UsageError
 from mqlab.lab.lab import Lab
 from mqlab.lab.shared import Database
 from mqlab.teach.cases.lab00 import one_queue
@@ -31,6 +31,7 @@ TABLES = """
 CREATE TABLE started (msg_id TEXT PRIMARY KEY, times INTEGER NOT NULL);
 CREATE TABLE for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL);
 """
+MAX_ROWS, MAX_BYTES = 10_000, 1 << 20  # a day has a few messages
 HANG_MS = 10 * 3_600_000
 
 
@@ -74,16 +75,28 @@ class BadDay:
 
     def for_a_human(self) -> dict[str, bytes]:
         """What the learner's listener stored: msg_id -> body."""
-        return dict(self._rows("SELECT msg_id, body FROM for_a_human"))
+        return dict(self._rows("for_a_human", "body"))
 
     def times(self, bank: str) -> int | None:
         """What the table started holds of the first order with this behaviour of the bank; None for no row."""
-        counted = dict(self._rows("SELECT msg_id, times FROM started"))
+        counted = dict(self._rows("started", "times"))
         return next((counted.get(msg_id) for msg_id, order in self.orders.items() if order.bank == bank), None)
 
-    def _rows(self, question: str) -> list[tuple[str, Any]]:
+    def _rows(self, table: str, column: str) -> list[tuple[str, Any]]:
+        """A table's rows. UsageError when it is a view now, or gives more than a day's messages could."""
+        rows: list[tuple[str, Any]] = []
+        size = 0
         with closing(sqlite3.connect(self.lab.database(GROUP).path)) as connection:
-            return connection.execute(question).fetchall()
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
+            made = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchall()
+            if made and made != [("table",)]:
+                raise UsageError(f"{table} is a {made[0][0]} now", hint="write rows into the table that is there")
+            for row in connection.execute(f"SELECT msg_id, {column} FROM {table}"):
+                rows.append(row)
+                size += sum(len(value) if isinstance(value, str | bytes) else 8 for value in row)
+                if size > MAX_BYTES or len(rows) > MAX_ROWS:
+                    raise UsageError(f"{table} holds more than {MAX_ROWS} rows or {MAX_BYTES >> 20} MB")
+        return rows
 
     def in_work(self, least_ms: int, most_ms: int) -> str:
         """The bank's behaviour for the order that billing has been working on for so long; "" for none."""
