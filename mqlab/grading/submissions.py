@@ -8,17 +8,18 @@ Mirrors: nothing in RocketMQ. The first thing ``mqlab grade`` does.
     SUBMISSIONS/ekanna_5_6_01-what-the-broker-writes.ipynb   student "ekanna 5" (Canvas)
 
 A notebook belongs to a lab by its answer cells, else by the number in its name. Those who are on a roster and handed in
-nothing get an empty submission.
+nothing get an empty submission. Files of two people never become one student's: the second gets a mark, ann~1f40fc92.
 Left out: archives (unpack them first) and links (they are named, not followed).
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mqlab.errors import UsageError
@@ -30,6 +31,9 @@ MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_\w*")
 CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)")
 LAB_NUMBER = re.compile(r"(?:^|\D)(\d\d)-")
 SKIPPED_FOLDERS = {".ipynb_checkpoints", "__MACOSX", "__pycache__"}
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn a line's direction: a name with them shows as another one."""
+
 LIMIT = 20_000
 
 
@@ -49,31 +53,65 @@ def find_submissions(folder: Path, labs: Sequence[Lab], roster: Iterable[str] = 
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", hint="give the folder that holds the submitted notebooks")
     handed_in: dict[str, list[Path]] = {student: [] for student in roster}
+    marked: set[str] = set()
+    for path, student in _students(folder, marked):
+        handed_in.setdefault(student, []).extend(_notebooks(path) if _is_students_folder(path) else [path])
+    if not handed_in:
+        raise UsageError(f"{folder} holds no notebooks and no student folders")
+    chosen = [
+        _chosen(student, lab, paths, labs, folder) for student, paths in sorted(handed_in.items()) for lab in labs
+    ]
+    same = "somebody else's files have the same name"
+    return [replace(one, note=f"{one.note}; {same}".lstrip("; ")) if one.student in marked else one for one in chosen]
+
+
+def _students(folder: Path, marked: set[str]) -> list[tuple[Path, str]]:
+    """What was handed in, and whose it is, in the order of names; those who had to be told apart go into ``marked``."""
+    owners: dict[str, tuple[str, ...]] = {}
+    entries = []
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         if path.name.startswith(".") or path.name in SKIPPED_FOLDERS:
             continue
-        if path.is_dir() and not path.is_symlink() and path.suffix != ".ipynb":
-            handed_in.setdefault(student_of(readable(path.name)), []).extend(_notebooks(path))
-        elif path.suffix == ".ipynb" or path.is_symlink():
-            handed_in.setdefault(student_of(readable(path.name)), []).append(path)
-    if not handed_in:
-        raise UsageError(f"{folder} holds no notebooks and no student folders")
-    return [_chosen(student, lab, paths, labs, folder) for student, paths in sorted(handed_in.items()) for lab in labs]
+        if not (_is_students_folder(path) or path.suffix == ".ipynb" or path.is_symlink()):
+            continue
+        student, owner = student_of(readable(path.name)), _owner(path.name)
+        if owners.setdefault(student, owner) != owner:
+            student += "~" + hashlib.sha256("/".join(owner).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+            marked.add(student)
+        entries.append((path, student))
+    return entries
+
+
+def _is_students_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and path.suffix != ".ipynb"
+
+
+def _owner(name: str) -> tuple[str, ...]:
+    """Who handed it in, as the name says: the system that named the file, and whom it means."""
+    name = name.removesuffix(".ipynb")
+    moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)
+    if moodle:
+        return "moodle", moodle["name"], moodle["number"]
+    return ("canvas", canvas["name"], canvas["user"]) if canvas else ("folder", name)
 
 
 def readable(name: str) -> str:
-    """A file's name as text that can be printed, whatever bytes it is made of."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    """A file's name as text that can be printed, whatever bytes it is made of.
+
+    >>> readable("an\\x1b[2Jna"), readable("Ли 李")
+    ('an\\\\x1b[2Jna', 'Ли 李')
+    """
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return UNPRINTABLE.sub(lambda one: one[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def attempt_logs(folder: Path) -> dict[str, list[Path]]:
     """The attempt logs that students handed in with their work, student by student."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(folder.iterdir()):
-        if path.is_dir() and not path.is_symlink():
-            logs = [log for log in sorted(path.rglob(FILE_NAME)) if log.is_file()]
-            if logs:
-                found.setdefault(student_of(readable(path.name)), []).extend(logs)
+    for path, student in _students(folder, set()):
+        logs = [log for log in sorted(path.rglob(FILE_NAME)) if log.is_file()] if _is_students_folder(path) else []
+        if logs:
+            found.setdefault(student, []).extend(logs)
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mqlab.errors import UsageError
 from mqlab.grading.judging import UNUSABLE
-from mqlab.grading.reports import REDACTIONS, feedback, gradescope, junit, write_reports
+from mqlab.grading.reports import REDACTIONS, feedback, gradescope, junit, tables, write_reports
 from mqlab.grading.verdict import (
     FAILED,
     GRADED,
@@ -81,6 +81,25 @@ def test_the_csv_has_a_row_a_student_and_a_column_an_exercise(out: Path) -> None
         "lab01.queue.max": "4", "lab01.tags.max": "2",
     }  # fmt: skip
     assert rows["李雷"]["status"] == "missing" and rows["李雷"]["score"] == "0"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize(
+    "name",
+    ["=1+1", "\t=1", "\r=1", " =1", "＝1+1", "＠SUM(A1)", "anna;=1+1", 'anna; "=1', "anna;＋1", "anna\n=1",
+     "a\x00;\x1b=1", "anna\u2028=1", '";=1', "-2"],
+)  # fmt: skip
+def test_no_name_becomes_a_formula_whatever_separates_the_cells(name: str, separator: str) -> None:
+    text = tables.grades_csv([record(name), record("boris")])
+    rows = list(csv.reader(text.splitlines(), delimiter=separator, quotechar='"'))
+    assert len(rows) == 3
+    starts = {cell.strip("\"' \t")[:1] for row in rows for cell in row if not cell.strip('" ').startswith("'")}
+    assert not starts & set("=+@-＝＋－＠")
+    assert all(char >= " " for line in text.splitlines() for char in line)
+
+
+def test_every_cell_is_quoted() -> None:
+    assert tables.csv_of([["a", 1], ['say "no"', ""]]) == '"a","1"\n"say ""no""",""\n'
 
 
 def test_a_class_of_several_labs_has_one_row_a_student(tmp_path: Path) -> None:

@@ -99,6 +99,38 @@ def test_names_that_are_no_text_are_made_readable(lab: Lab, course: Path, tmp_pa
     assert (one.student, one.name) == ("ann\\xff", "ann\\xff.ipynb") and one.path == tmp_path / strange
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (b"ann\\xff.ipynb", b"ann\xff.ipynb"),
+        (b"anna 12.ipynb", b"anna_12_5_99-tiny.ipynb"),
+        ("Анна_12_assignsubmission_file_".encode(), "Анна_12_5_99-tiny.ipynb".encode()),
+        (b"ann\x01.ipynb", b"ann\\x01.ipynb"),
+    ],
+)
+def test_files_of_two_people_never_become_one_student(
+    lab: Lab, course: Path, tmp_path: Path, first: bytes, second: bytes
+) -> None:
+    for name in map(os.fsdecode, (first, second)):
+        save(untouched(course), tmp_path / name if name.endswith(".ipynb") else tmp_path / name / "99-tiny.ipynb")
+    one, two = find_submissions(tmp_path, [lab])
+    assert one.student != two.student and one.path != two.path
+    assert two.student.startswith(f"{one.student}~") and "the same name" in two.note and not one.note
+
+
+def test_files_of_one_person_stay_together(lab: Lab, course: Path, tmp_path: Path) -> None:
+    for name in ("anna/99-tiny.ipynb", "anna.ipynb", "ek_LATE_1_2_99-tiny.ipynb", "ek_1_3_99-tiny.ipynb",
+                 "Li_7_assignsubmission_file_/a.ipynb", "Li_7_assignsubmission_onlinetext_/b.ipynb"):  # fmt: skip
+        save(untouched(course), tmp_path / name)
+    assert [one.student for one in find_submissions(tmp_path, [lab])] == ["Li 7", "anna", "ek 1"]
+
+
+def test_control_characters_of_a_name_are_spelled_out(lab: Lab, course: Path, tmp_path: Path) -> None:
+    save(untouched(course), tmp_path / "an\x1b[2J\r\u202ena.ipynb")
+    (one,) = find_submissions(tmp_path, [lab])
+    assert one.student == "an\\x1b[2J\\r\\u202ena" and one.name == f"{one.student}.ipynb"
+
+
 def test_file_names_of_students_never_meet() -> None:
     names = ["anna", "Anna", "anna ", "../anna", "an/na", "", ".", "..", "анна", "a" * 300, "a" * 301, "a~b", "nul\0"]
     files = [file_name(name).lower() for name in names]

@@ -4,7 +4,8 @@ Mirrors: nothing in RocketMQ. Reports of mqlab.grading.
 
     student,status,score,max,lab01.status,lab01.score,lab01.max,lab01.unit,lab01.queue,..,lab01.unit.max,..
 
-A cell that a spreadsheet would take for a formula gets a quote in front.
+Every cell is quoted. One that a spreadsheet would take for a formula gets a single quote in front, also where it would
+begin after a semicolon (the separator of many countries); control characters become blanks.
 Left out: letters and curves; they are the course's.
 """
 
@@ -13,28 +14,35 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mqlab.grading.attempts import Effort
 from mqlab.grading.verdict import GRADED, HIDDEN, NOT_JUDGED, PUBLIC, STATUSES, ExerciseResult, Record
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = "=+-@＝＋－＠﹦﹢﹣﹫"  # the wide ones are taken for the narrow ones in East Asia
+STARTS_LATER = re.compile(rf"(;[\s\"']*)(?=[{re.escape(FORMULA_STARTS)}])")
+BLANKED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def safe_cell(value: object) -> object:
     """A value that no spreadsheet runs as a formula.
 
-    >>> safe_cell("=1+1"), safe_cell("anna"), safe_cell(-3)
-    ("'=1+1", 'anna', -3)
+    >>> safe_cell("=1+1"), safe_cell("anna"), safe_cell(-3), safe_cell("a;=1")
+    ("'=1+1", 'anna', -3, "a;'=1")
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+    if not isinstance(value, str):
+        return value
+    text = STARTS_LATER.sub(r"\1'", BLANKED.sub(" ", value))
+    return f"'{text}" if text.lstrip()[:1] in FORMULA_STARTS and text.strip() else text
 
 
 def csv_of(rows: Iterable[Sequence[object]]) -> str:
     """Rows as CSV text."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([safe_cell(cell) for cell in row] for row in rows)
+    writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerows([safe_cell(cell) for cell in row] for row in rows)
     return text.getvalue()
 
 
