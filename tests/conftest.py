@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests import parallel
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -85,7 +87,8 @@ def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     # Begun in a shell's background, Ctrl-C is ignored, here and in all that tests start and then interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if os.environ.get("CI") == "true":
+    parallel.share_out(config)
+    if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):  # the workers' reports all come here
         config.pluginmanager.register(SkipsAreNamed(), "skips-are-named")
 
 

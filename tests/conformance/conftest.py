@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import shutil
@@ -12,16 +13,17 @@ from typing import Any
 
 import pytest
 
+from tests.parallel import made_once
+
 FIXTURES = Path(__file__).parent / "fixtures"
 
 
-def unpack(archive: str, directory: Path) -> Path:
+def unpack(archive: str, directory: Path) -> None:
     with tarfile.open(FIXTURES / archive) as packed:
         if hasattr(tarfile, "data_filter"):  # 3.11.4 and newer
             packed.extractall(directory, filter="data")
         else:
             packed.extractall(directory)
-    return directory / archive.partition(".")[0]
 
 
 def read_json(name: str) -> Any:
@@ -31,12 +33,12 @@ def read_json(name: str) -> Any:
 @pytest.fixture(scope="session")
 def unpacked_stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The four stores, unpacked once; for reading only."""
-    return unpack("stores.tar.xz", tmp_path_factory.mktemp("real"))
+    return made_once(tmp_path_factory, "real", functools.partial(unpack, "stores.tar.xz")) / "stores"
 
 
 @pytest.fixture(scope="session")
 def unpacked_expectations(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpack("expected.tar.xz", tmp_path_factory.mktemp("answers"))
+    return made_once(tmp_path_factory, "answers", functools.partial(unpack, "expected.tar.xz")) / "expected"
 
 
 @pytest.fixture

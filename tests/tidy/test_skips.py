@@ -28,16 +28,16 @@ def test_expected_to_fail(): assert False
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
     (tmp_path / "tests").mkdir()
-    for name in ("conftest.py", "allowed_skips.txt"):
+    for name in ("conftest.py", "parallel.py", "allowed_skips.txt"):
         shutil.copy(ROOT / "tests" / name, tmp_path / "tests" / name)
     (tmp_path / "tests" / "test_tried.py").write_text(SUITE, "utf-8")
     return tmp_path
 
 
-def run(suite: Path, *, ci: bool) -> subprocess.CompletedProcess[str]:
+def run(suite: Path, *words: str, ci: bool) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "CI": "true" if ci else "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, "tests"],
         cwd=suite, env=environment, capture_output=True, text=True, check=False,
     )
 
@@ -65,3 +65,25 @@ def test_a_name_without_a_reason_is_an_error(suite: Path) -> None:
     answer = run(suite, ci=True)
     assert answer.returncode not in (0, 5)
     assert "expected 'node id  # reason'" in answer.stdout + answer.stderr
+
+
+WORKERS = ("-p", "xdist", "-n2", "--dist=loadgroup")
+
+
+def test_the_skips_of_all_workers_are_named_once(suite: Path) -> None:
+    (suite / "tests" / "test_other.py").write_text(
+        "import pytest\npytest.skip('not here', allow_module_level=True)\n", "utf-8"
+    )
+    answer = run(suite, *WORKERS, ci=True)
+    assert answer.returncode == 1
+    named = answer.stdout.partition("skipped, and not named in tests/allowed_skips.txt")[2].splitlines()
+    assert named[1].startswith("tests/test_other.py: ") and "not here" in named[1]
+    assert named[2] == "tests/test_tried.py::test_skips[a/b]: Skipped: no browser here"
+    assert answer.stdout.count("no browser here") == 2  # pytest's own summary names it too
+    assert "1 passed, 2 skipped, 1 xfailed" in named[-1]
+
+
+def test_with_workers_a_named_skip_passes(suite: Path) -> None:
+    with (suite / "tests" / "allowed_skips.txt").open("a", encoding="utf-8") as allowed:
+        allowed.write("tests/test_tried.py::test_skips[a/b]  # tried here\n")
+    assert run(suite, *WORKERS, ci=True).returncode == 0
