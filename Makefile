@@ -13,7 +13,7 @@ PYTHON ?=
 PORT ?=
 ARGS ?=
 # How tests are shared out: tests/parallel.py. ARGS=-n0 runs them one by one in one process.
-WORKERS := -n logical --maxprocesses=8 --dist=loadgroup --no-loadscope-reorder
+WORKERS := -n logical --maxprocesses=8 --dist=loadgroup
 
 .PHONY: env lab test check measure long interop labs bench clean lock
 
@@ -24,7 +24,7 @@ lab: env
 	@$(BIN)/mqlab lab $(if $(PORT),--port $(PORT))
 
 test: env
-	@echo "All tests, in as many processes as there are processors: about 8 minutes with two. One folder: make test ARGS=tests/store"
+	@echo "Running the tests in one process per processor. One folder alone: make test ARGS=tests/store"
 	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 check: env

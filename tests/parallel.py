@@ -13,10 +13,20 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
+    from xdist.workermanage import WorkerController
 
 LONGEST_FIRST = (
     "spark", "browser", "tests/labs/test_notebooks.py", "tests/grading/test_known_wrong_spark.py",
@@ -30,56 +40,86 @@ LONGEST_FIRST = (
 SPLIT = ("tests/labs/test_notebooks.py",)
 
 
-def file_of(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
-
-
-def group_of(item: pytest.Item) -> str:
+def group_of(file: str, item: pytest.Item) -> str:
     """The name of a test's group; empty for a test that may run anywhere."""
     if "spark" in getattr(item, "fixturenames", ()):
         return "spark"
     if item.get_closest_marker("browser"):
         return "browser"
-    return "" if file_of(item) in SPLIT else file_of(item)
+    return "" if file in SPLIT else file
 
 
-def rank(item: pytest.Item) -> int:
-    """The place of a test's group among the long ones."""
-    group = group_of(item) or file_of(item)
+def rank(group: str) -> int:
+    """The place of a group among the long ones."""
     places = (place for place, name in enumerate(LONGEST_FIRST) if group == name or group.startswith(f"{name}/"))
     return next(places, len(LONGEST_FIRST))
 
 
-class InGroups:
-    """In a worker: each test learns its group, and the long groups come first."""
+class Worker:
+    """In a worker: puts the long groups first and writes down the group of each test."""
 
-    @pytest.hookimpl(tryfirst=True)
+    def __init__(self, groups: Path) -> None:
+        self._groups = groups
+
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=rank)
+        ranked, groups = [], {}
         for item in items:
-            if group := group_of(item):
-                item.add_marker(pytest.mark.xdist_group(group))
+            file = item.nodeid.partition("::")[0]
+            group = group_of(file, item)
+            ranked.append((rank(group or file), item))
+            groups[item.nodeid] = group or item.nodeid
+        items[:] = [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
+        own = self._groups.with_suffix(f".{os.getpid()}")  # all workers write the same: each whole, or not at all
+        own.write_text(json.dumps(groups), "utf-8")
+        own.replace(self._groups)
 
 
-class PlainNames:
-    """In the process that prints: xdist writes the group behind a test's name; here it is taken off again."""
+def scheduler(config: pytest.Config, log: Producer, groups: Path) -> LoadScopeScheduling:
+    """One that gives out groups. xdist's own is told of them by a suffix of each test's name; pytest 9.2 has none."""
+    from xdist.scheduler import LoadScopeScheduling
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        report.nodeid = without_group(report.nodeid)
+    class InGroups(LoadScopeScheduling):
+        group_of_test: dict[str, str]
+
+        def schedule(self) -> None:
+            if self.collection is None:  # all workers have collected, nothing is given out yet
+                self.group_of_test = json.loads(groups.read_text("utf-8"))
+            super().schedule()
+
+        def _split_scope(self, nodeid: str) -> str:
+            return self.group_of_test[nodeid]
+
+    config.option.loadscopereorder = False  # or the groups with most tests came first
+    return InGroups(config, log)
 
 
-def without_group(nodeid: str) -> str:
-    name, _, group = nodeid.rpartition("@")
-    return name if name and "]" not in group else nodeid
+class Controller:
+    """In the process that prints: gives the workers one group after the other."""
+
+    def __init__(self, groups: Path) -> None:
+        self._groups = groups
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        node.workerinput["groups"] = str(self._groups)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+        return scheduler(config, log, self._groups) if config.getoption("dist") == "loadgroup" else None
+
+    def pytest_unconfigure(self) -> None:
+        shutil.rmtree(self._groups.parent, ignore_errors=True)
 
 
 def share_out(config: pytest.Config) -> None:
     """Prepare a run with several workers; a run in one process stays as it is."""
     if hasattr(config, "workerinput"):
-        config.pluginmanager.register(InGroups(), "in-groups")
-    elif config.getoption("dist", "no") != "no":
-        config.pluginmanager.register(PlainNames(), "plain-names")
+        if "groups" in config.workerinput:
+            config.pluginmanager.register(Worker(Path(config.workerinput["groups"])), "in-groups")
+    elif config.getoption("dist", "no") == "loadgroup":
+        folder = Path(tempfile.mkdtemp(prefix="mqlab-tests-"))
+        config.pluginmanager.register(Controller(folder / "groups.json"), "in-groups")
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 import pyarrow
+from pyspark import TaskContext
 from pyspark.sql.datasource import InputPartition
 
 from mqlab.arrow.ranges import LogRange, together
@@ -50,8 +51,12 @@ _frozen = False
 
 
 def freeze_once() -> None:
-    """Take what a worker has imported out of the garbage collector: Spark's worker collects after every task."""
+    """Take what a worker has imported out of the garbage collector: Spark's worker collects after every task.
+
+    In any other process nothing happens: what is frozen is not freed at the end, and libraries (DuckDB's nanobind)
+    print pages about it.
+    """
     global _frozen
-    if not _frozen:
+    if not _frozen and TaskContext.get() is not None:
         gc.freeze()
         _frozen = True

@@ -47,7 +47,7 @@ def test_what_is_hidden_is_covered_even_inside_what_is_readable(walls: Sandbox, 
 def test_an_answer_is_nobody_in_particular_and_sees_only_what_it_may(walls: Sandbox, tmp_path: Path) -> None:
     save("данные 数据".encode(), tmp_path / "shown" / "data.txt")
     tmp_path.chmod(0o755)
-    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path / "shown"),), limits=Limits(seconds=5)))
+    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path / "shown"),), limits=Limits(seconds=60)))
     source = (
         "import os\n"
         "def who():\n    return os.getuid(), os.geteuid(), os.getgroups()\n"
@@ -176,7 +176,7 @@ def test_a_folder_of_the_judges_that_an_answer_is_told_of_can_be_read(
     tmp_path.chmod(0o755)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     lab = play(lambda lab: lab.producer("shop").send(Message("orders", b"x")), seed=1)
-    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), limits=Limits(seconds=5)))
+    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), limits=Limits(seconds=60)))
     source = "import os\ndef listed(path):\n    return sorted(os.listdir(path))\n"
     listed = desk.load("lab.a", source, ["listed"])["listed"]
     assert "commitlog" in listed(lab.store().directory)

@@ -17,6 +17,7 @@ from mqlab.grading.desk import AnswerStopped, Desk
 from mqlab.grading.values import NotPlain
 from mqlab.grading.world_verbs import LITE_PULL_CONSUMER, PRODUCER, PULL_CONSUMER, PUSH_CONSUMER
 from mqlab.lab.crashes import every_crash
+from tests.grading.conftest import HASTY
 
 LISTENER = """
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER
@@ -325,7 +326,8 @@ def test_a_database_keeps_to_its_file_and_to_its_time(desk: Desk, statement: str
 
 
 def test_an_answer_that_hangs_inside_a_lab_stops_the_lab(desk: Desk) -> None:
-    listener = desk.load("lab.a", "def listener(messages, context):\n    while True: pass\n", ["listener"])["listener"]
+    source = "def listener(messages, context):\n    while True: pass\n"
+    listener = desk.load("lab.a", source, ["listener"], HASTY)["listener"]
     with pytest.raises(AnswerStopped, match="no answer within"):
         play(one_queue(listener), seed=1)
 

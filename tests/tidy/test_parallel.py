@@ -1,0 +1,86 @@
+"""`make test` shares the tests out in groups (tests/parallel.py), tried on a run of its own with two workers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests import parallel
+from tests.tidy.sources import ROOT
+
+FILE = """
+import os
+import pathlib
+import pytest
+from tests.parallel import made_once
+
+HERE = pathlib.Path(__file__).parent
+
+@pytest.fixture(scope="session")
+def spark(): return 1
+
+def note(kind, text=os.environ.get("PYTEST_XDIST_WORKER", "")):
+    with open(HERE / kind, "a") as file:
+        file.write(f"{text}\\n")
+
+@pytest.mark.parametrize("number", range(4))
+def test_spark(number, spark): note("spark")
+
+@pytest.mark.parametrize("number", range(4))
+def test_of_a_file(number): note(f"{pathlib.Path(__file__).stem}.workers")
+
+def test_of_all(tmp_path_factory):
+    folder = made_once(tmp_path_factory, "shared", lambda folder: note("made", folder))
+    assert folder.is_dir()
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """Four files that each ask for the Spark session and for a shared folder."""
+    (tmp_path / "tests").mkdir()
+    for name in ("conftest.py", "parallel.py", "allowed_skips.txt"):
+        shutil.copy(ROOT / "tests" / name, tmp_path / "tests" / name)
+    for number in range(4):
+        (tmp_path / "tests" / f"test_{number}.py").write_text(FILE, "utf-8")
+    return tmp_path / "tests"
+
+
+def run(suite: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *words, "tests"], cwd=suite.parent,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text("utf-8").splitlines()
+
+
+def test_a_group_stays_in_one_worker_and_what_all_need_is_made_once(suite: Path) -> None:
+    assert "36 passed" in run(suite, "-n2", "--dist=loadgroup")
+    assert len(lines(suite / "spark")) == 16 and len(set(lines(suite / "spark"))) == 1
+    workers = defaultdict(list)
+    for path in suite.glob("*.workers"):
+        workers[path.stem] = lines(path)
+    assert {len(each) for each in workers.values()} == {4} and all(len(set(each)) == 1 for each in workers.values())
+    assert {*lines(suite / "spark"), *(each[0] for each in workers.values())} == {"gw0", "gw1"}
+    assert len(lines(suite / "made")) == 1
+
+
+def test_without_workers_nothing_changes(suite: Path) -> None:
+    assert "36 passed" in run(suite, "-n0")
+    assert len(lines(suite / "made")) == 1
+
+
+def test_every_long_group_is_there() -> None:
+    names = [name for name in parallel.LONGEST_FIRST if name not in ("spark", "browser")]
+    assert [name for name in [*names, *parallel.SPLIT] if not (ROOT / name).exists()] == []
