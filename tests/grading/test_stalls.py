@@ -190,7 +190,7 @@ def test_a_story_without_end_costs_its_exercise_and_no_other(tmp_path: Path, wal
     course = make_course(tmp_path / "course")
     cases = course / "cases" / "lab99.py"
     text = cases.read_text("utf-8").replace('answers["total"](numbers)', "_played(answers)")
-    text = text.replace('SOON = {"seconds": 2', 'SOON = {"lab_steps": 3_000, "seconds": 2')
+    text = text.replace('"note", SOON', '"note", {"lab_steps": 3_000, **PATIENT}')
     save(f"{text}\n\n{PLAYED}", cases)
     story = {**RIGHT, "lab99.total": ENDLESS.replace("story", "total")}
     path = save(with_answers(untouched(course), story), tmp_path / "in" / "anna.ipynb")

@@ -14,6 +14,8 @@ import pytest
 from tests import parallel
 from tests.tidy.sources import ROOT
 
+pytest.importorskip("xdist", reason="pytest-xdist is not installed (make env brings it)")
+
 FILE = """
 import os
 import pathlib

@@ -70,6 +70,12 @@ def test_a_name_without_a_reason_is_an_error(suite: Path) -> None:
 WORKERS = ("-p", "xdist", "-n2", "--dist=loadgroup")
 
 
+@pytest.fixture
+def workers() -> None:
+    pytest.importorskip("xdist", reason="pytest-xdist is not installed (make env brings it)")
+
+
+@pytest.mark.usefixtures("workers")
 def test_the_skips_of_all_workers_are_named_once(suite: Path) -> None:
     (suite / "tests" / "test_other.py").write_text(
         "import pytest\npytest.skip('not here', allow_module_level=True)\n", "utf-8"
@@ -83,6 +89,7 @@ def test_the_skips_of_all_workers_are_named_once(suite: Path) -> None:
     assert "1 passed, 2 skipped, 1 xfailed" in named[-1]
 
 
+@pytest.mark.usefixtures("workers")
 def test_with_workers_a_named_skip_passes(suite: Path) -> None:
     with (suite / "tests" / "allowed_skips.txt").open("a", encoding="utf-8") as allowed:
         allowed.write("tests/test_tried.py::test_skips[a/b]  # tried here\n")
