@@ -7,6 +7,7 @@ Mirrors: nothing in RocketMQ. Lab 10 and whatever wants a store as a table stand
     units       where units stand: the plain hop       reading           a range, or whole stores
     boundaries  the same by many cursors               queues            units of consume queues
     growing     how far a log in use can be read       store_tables      bounds, lag, config files
+    losses      what queues know and the log has not   known_topics      which topics there are to ask for
 
 >>> import tempfile
 >>> from mqlab.store import MessageStore
@@ -45,12 +46,13 @@ Left out: index files; writing.
 """
 
 from mqlab.arrow.columns import COLUMNS, schema
+from mqlab.arrow.losses import DataLossWarning
 from mqlab.arrow.queues import read_queue_units
 from mqlab.arrow.reading import Selection, read_batches, read_table
 from mqlab.arrow.store_tables import TABLES, read_store_table
 from mqlab.arrow.stores import Store, find_stores
 
 __all__ = [
-    "COLUMNS", "TABLES", "Selection", "Store",
+    "COLUMNS", "TABLES", "DataLossWarning", "Selection", "Store",
     "find_stores", "read_batches", "read_queue_units", "read_store_table", "read_table", "schema",
 ]  # fmt: skip

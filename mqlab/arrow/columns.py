@@ -6,12 +6,14 @@ Mirrors: MessageExt; the fixed fields come from the layout table of mqlab.wire, 
                      (100 or 112 bytes where a host is IPv6: rows are grouped by the two bits of their sys_flag)
     variable fields  one Arrow array with starts and ends interleaved over the file; its even slots are taken
     properties       taken apart once for tags, keys, the unique key and the map: mqlab.arrow.property_columns
+    body             compared with its check sum, then decompressed; a body that is not asked for is not looked at
 
 Left out: INNER_BATCH units; dictionary-encoded topics.
 """
 
 from __future__ import annotations
 
+import itertools
 import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +30,7 @@ from mqlab.errors import CorruptionError, UsageError
 from mqlab.wire import property_names, sys_flag
 from mqlab.wire.compression import decompressed_body
 from mqlab.wire.host import V4_SIZE, V6_SIZE, decode_host
+from mqlab.wire.java_hash import crc32
 from mqlab.wire.record_layout import LAYOUT, MAGIC_V1, MAGIC_V2
 
 TIME = pyarrow.timestamp("us", tz="UTC")
@@ -35,6 +38,7 @@ _NUMBERS = {"i32": pyarrow.int32(), "i64": pyarrow.int64()}
 _NUMPY = {"i8": ">i1", "i16": ">i2", "i32": ">i4", "i64": ">i8"}
 _BODY = [spec.name for spec in LAYOUT].index("body")
 _FIXED = LAYOUT[:_BODY]
+LEAVE_OUT_BODY = "leave out the column body to read the rest: names=[...], for Spark option('columns', ...)"
 _TIMES = ("born_timestamp", "store_timestamp")
 
 
@@ -204,6 +208,7 @@ class Units:
 
     def _column_body(self) -> pyarrow.Array:
         bodies = slices(self._view, self.body_at, self.body_end)
+        self._check_sums(bodies)
         compressed = numpy.flatnonzero(self.number("sys_flag") & sys_flag.COMPRESSED)
         if not len(compressed):
             return bodies
@@ -212,6 +217,27 @@ class Units:
             values[row] = self._decompressed(row, values[row])
         return pyarrow.array(values, type=pyarrow.binary())
 
+    def _check_sums(self, bodies: pyarrow.Array) -> None:
+        """Compare bodies as they are stored, still compressed, with their check sums. As wire's ``check_body``.
+
+        An empty body has none. Each message of a batch is a unit with a sum of its own. What is checked are the copies
+        that are handed out, not the file.
+        """
+        _, offsets, data = bodies.buffers()
+        bounds = numpy.frombuffer(offsets, dtype=numpy.int32)[bodies.offset : bodies.offset + len(bodies) + 1].tolist()
+        view = memoryview(data if data is not None else b"")
+        computed = [crc32(view[start:end]) for start, end in itertools.pairwise(bounds)]
+        stored = self.number("body_crc")
+        wrong = numpy.flatnonzero((stored != numpy.array(computed, dtype=numpy.int64)) & (self.body_end > self.body_at))
+        if len(wrong):
+            row = int(wrong[0])
+            raise CorruptionError(
+                "the body does not match its check sum", where=self._where.path,
+                offset=self._where.file_start + int(self.body_at[row]),
+                expected=f"a body of the check sum {int(stored[row]) & 0xFFFFFFFF:08X}", found=f"{computed[row]:08X}",
+                hint=LEAVE_OUT_BODY,
+            )  # fmt: skip
+
     def _decompressed(self, row: int, body: bytes) -> bytes:
         try:
             return decompressed_body(body, int(self.number("sys_flag")[row]))
@@ -219,7 +245,7 @@ class Units:
             raise CorruptionError(
                 error.what, where=self._where.path, offset=self._where.file_start + int(self.body_at[row]),
                 expected=error.expected, found=error.found,
-                hint="leave out the column body to read the rest: option('columns', ...)",
+                hint=LEAVE_OUT_BODY,
             ) from error
 
     def _property_columns(self) -> PropertyColumns:

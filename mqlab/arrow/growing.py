@@ -8,18 +8,23 @@ Mirrors: the confirm offset that ReputMessageService reads up to, seen from outs
     behind it a unit counts when body and check sum agree, its end is written, and it is not older than the one before
     (behind the end of a recovered log there may be old units)
 
+A queue is written after the log, so a log in use never ends before its queues do; ``losses`` looks at one that does.
 Left out: waiting; whoever follows a log asks again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mqlab.errors import CorruptionError
 from mqlab.store.inspector import StoreInspector
 from mqlab.store.log_reader import BLANK, UNIT, Piece, Segment, segment_at
+from mqlab.store.queue_reader import QueueReader
 from mqlab.store.torn_units import is_torn
 from mqlab.wire.record_layout import check_body
+from mqlab.wire.units import PREBLANK_SIZE, CqUnit
 
 WINDOW = 65_536  # how far before a limit the first search for a unit begins
 
@@ -32,16 +37,40 @@ class _Known:
     store_timestamp: int = 0
 
 
+class LogEnd(NamedTuple):
+    """Physical offsets: where the log ends, and where the newest unit ends that a queue knows (0: none knows any)."""
+
+    offset: int
+    queues: int
+
+
 def confirmed_end(inspector: StoreInspector, known: int | None = None) -> int:
     """The physical offset behind the last unit that is surely whole.
 
     ``known`` is a place between two units that an earlier call or the reader of a range came to: the search goes on
     from there. Damage before the last whole unit does not end the log: a reader of the range will say where it is.
     """
+    return log_end(inspector, known).offset
+
+
+def log_end(inspector: StoreInspector, known: int | None = None) -> LogEnd:
+    """The confirmed end, and the end that the queues know. The queues are read first: a broker writes them last."""
+    units = [unit for queue in inspector.queues() if (unit := newest_unit(queue)) is not None]
+    queues = max((unit.physical_offset + unit.size for unit in units), default=0)
+    return LogEnd(_end(inspector, known, sorted(units, reverse=True)), queues)
+
+
+def newest_unit(queue: QueueReader) -> CqUnit | None:
+    """The last unit of a queue; None without one, or when it stands for a message that was deleted before."""
+    unit = queue.unit(queue.max_offset - 1)
+    return None if unit is None or unit.size == PREBLANK_SIZE else unit
+
+
+def _end(inspector: StoreInspector, known: int | None, newest_first: Sequence[CqUnit]) -> int:
     segments = inspector.log.segments()
     if not segments:
         return 0
-    dispatched = _newest_dispatched(inspector)
+    dispatched = _newest_dispatched(inspector, newest_first)
     begin = dispatched or _Known(_newest_file(inspector, segments) if known is None else known)
     if known is not None and known > begin.physical_offset:
         begin = _Known(known)
@@ -95,10 +124,9 @@ def is_boundary(inspector: StoreInspector, place: int) -> bool:
     return before is not None and begin + before.size == place
 
 
-def _newest_dispatched(inspector: StoreInspector) -> _Known | None:
+def _newest_dispatched(inspector: StoreInspector, newest_first: Sequence[CqUnit]) -> _Known | None:
     """Behind the newest unit that a consume queue and the log agree on."""
-    units = [unit for queue in inspector.queues() if (unit := queue.unit(queue.max_offset - 1)) is not None]
-    for unit in sorted(units, reverse=True):
+    for unit in newest_first:
         piece = inspector.log.unit_at(unit.physical_offset)
         if piece is not None and piece.size == unit.size and piece.stored_physical_offset == unit.physical_offset:
             return _Known(piece.physical_offset + piece.size, piece.store_timestamp)

@@ -20,6 +20,7 @@ import numpy
 import pyarrow
 
 from mqlab.arrow.columns import Column
+from mqlab.arrow.known_topics import check_topics
 from mqlab.arrow.property_columns import numbers
 from mqlab.arrow.stores import Store, StorePath, find_stores
 from mqlab.errors import UsageError
@@ -129,7 +130,11 @@ def read_queue_units(
     paths: StorePath | Sequence[StorePath], *, topics: Sequence[str] = (), queues: Sequence[int] = (), tags: str = "*"
 ) -> pyarrow.Table:
     """The units of the queues of whole stores: broker_name, topic, queue_id, queue_offset, physical_offset, size,
-    tags_code; of some topics, queue ids and tags only ("paid || shipped", by their codes)."""
+    tags_code; of some topics, queue ids and tags only ("paid || shipped", by their codes).
+
+    Raises UsageError for a wrong path, topic or tag expression."""
     selection = QueueSelection(tuple(topics), tuple(queues), tags_of(tags))
-    ranges = [where for store in find_stores(paths) for where in plan_queues(store, selection)]
+    stores = find_stores(paths)
+    check_topics(stores, topics)
+    ranges = [where for store in stores for where in plan_queues(store, selection)]
     return pyarrow.Table.from_batches([b for where in ranges for b in read_queue_range(where, selection)], SCHEMA)

@@ -19,7 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from mqlab.arrow.growing import confirmed_end
+from mqlab.arrow.growing import log_end
+from mqlab.arrow.losses import find_losses, report
 from mqlab.arrow.stores import Store
 from mqlab.store.inspector import StoreInspector
 from mqlab.store.log_reader import Segment
@@ -47,19 +48,23 @@ class LogRange:
         return self.end - self.start
 
 
-def plan(store: Store, target_bytes: int, *, start: int | None = None, end: int | None = None) -> list[LogRange]:
+def plan(
+    store: Store, target_bytes: int, *, start: int | None = None, end: int | None = None, fail_on_data_loss: bool = True
+) -> list[LogRange]:
     """The ranges of a store, none much longer than ``target_bytes``, in order of their offsets; none for an empty log.
 
     ``start`` and ``end`` are physical offsets: units that begin at or after ``start`` and before ``end``; they need not
-    be where a unit begins. Without an end: up to the last unit that is whole at this moment.
+    be where a unit begins. Without an end: up to the last unit that is whole at this moment. Raises CorruptionError
+    when queues know messages there that the log does not hold; unless ``fail_on_data_loss``, warns of them instead.
     """
     inspector = StoreInspector(store.directory)
-    log_end = confirmed_end(inspector)
+    log = log_end(inspector)
     first = inspector.min_physical_offset if start is None else start
-    last = log_end if end is None else min(end, log_end)
+    last = log.offset if end is None else min(end, log.offset)
+    report(find_losses(inspector, log, first, end), fail_on_data_loss)
 
     def bounds(view: mmap.mmap, segment: Segment) -> tuple[int, int]:
-        stop = min(segment.end, log_end)
+        stop = min(segment.end, log.offset)
         return _at_or_after(view, segment.start, first, stop), _at_or_after(view, segment.start, last, stop)
 
     return _ranges(inspector, store, first, last, target_bytes, bounds)

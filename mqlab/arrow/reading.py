@@ -20,6 +20,7 @@ import pyarrow.compute
 
 from mqlab.arrow.boundaries import boundaries
 from mqlab.arrow.columns import COLUMNS, Units, schema
+from mqlab.arrow.known_topics import check_topics
 from mqlab.arrow.ranges import LogRange, plan
 from mqlab.arrow.stores import StorePath, find_stores
 from mqlab.errors import StoreError
@@ -86,21 +87,26 @@ def _mapped(where: LogRange) -> mmap.mmap:
 
 
 def read_batches(
-    paths: StorePath | Sequence[StorePath], names: Sequence[str] | None = None, selection: Selection = EVERYTHING
-) -> pyarrow.RecordBatchReader:
+    paths: StorePath | Sequence[StorePath], names: Sequence[str] | None = None, selection: Selection = EVERYTHING, *,
+    fail_on_data_loss: bool = True,
+) -> pyarrow.RecordBatchReader:  # fmt: skip
     """Whole stores batch by batch, store by store in log order: for logs larger than memory. See ``mqlab.arrow``.
 
-    ``paths``: a store, a folder of stores, or several of either (``find_stores``). Raises UsageError for a wrong path
-    or column now, CorruptionError when the reading comes to a damaged unit.
+    ``paths``: a store, a folder of stores, or several of either (``find_stores``). Raises UsageError for a wrong path,
+    column or topic and CorruptionError for a log that ends before its queues do now (with ``fail_on_data_loss=False``
+    that is a DataLossWarning), CorruptionError when the reading comes to a damaged unit or body.
     """
-    wanted = schema(names)
-    ranges = [where for store in find_stores(paths) for where in plan(store, TARGET_BYTES)]
-    batches = (batch for where in ranges for batch in read_range(where, wanted.names, selection))
-    return pyarrow.RecordBatchReader.from_batches(wanted, batches)
+    columns = schema(names)
+    stores = find_stores(paths)
+    check_topics(stores, selection.topics)
+    ranges = [where for each in stores for where in plan(each, TARGET_BYTES, fail_on_data_loss=fail_on_data_loss)]
+    batches = (batch for where in ranges for batch in read_range(where, columns.names, selection))
+    return pyarrow.RecordBatchReader.from_batches(columns, batches)
 
 
 def read_table(
-    paths: StorePath | Sequence[StorePath], names: Sequence[str] | None = None, selection: Selection = EVERYTHING
-) -> pyarrow.Table:
+    paths: StorePath | Sequence[StorePath], names: Sequence[str] | None = None, selection: Selection = EVERYTHING, *,
+    fail_on_data_loss: bool = True,
+) -> pyarrow.Table:  # fmt: skip
     """The same as one Arrow table in memory."""
-    return read_batches(paths, names, selection).read_all()
+    return read_batches(paths, names, selection, fail_on_data_loss=fail_on_data_loss).read_all()

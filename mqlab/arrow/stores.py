@@ -5,6 +5,7 @@ Mirrors: storePathRootDir, of which every broker has one. Lab 10 reads a cluster
     run/broker-a/                     commitlog/ is in it, or checkpoint or abort: this store, named broker-a
     run/broker-a/store/               likewise; a folder named store takes the name of the one above
     run/                              none of them: the stores in its folders, by name: broker-a, broker-b, broker-c
+    file:/run, file:///run            the same as /run; s3a://, hdfs:// and the like are refused: files are mapped
 
 Left out: folders further down; files and folders that are no store are passed over.
 """
@@ -12,6 +13,7 @@ Left out: folders further down; files and folders that are no store are passed o
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,8 @@ LOG, STORE = "commitlog", "store"
 MARKS = (LOG, "checkpoint", "abort")  # one that was never written to has no log yet
 
 StorePath = str | os.PathLike[str]
+
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://([^/]*))?(/.*|$)", re.DOTALL)  # one letter would be a drive
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +39,11 @@ class Store:
 def find_stores(paths: StorePath | Sequence[StorePath], broker_names: Sequence[str] = ()) -> list[Store]:
     """The stores that these paths mean, in the order of the paths, those of one folder by name.
 
-    ``broker_names`` name them in that order. Raises UsageError for a path without a store, when two stores would have
-    one name, and when there are not as many names as stores.
+    ``broker_names`` name them in that order. Raises UsageError for a path that is not of this machine or has no store,
+    when two stores would have one name, and when there are not as many names as stores.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    directories = [directory for path in several for directory in _directories(os.fspath(path))]
+    directories = [directory for path in several for directory in _directories(local_path(os.fspath(path)))]
     if broker_names and len(broker_names) != len(directories):
         raise UsageError(
             f"{len(broker_names)} broker names for {len(directories)} stores", hint=f"stores: {', '.join(directories)}"
@@ -54,6 +58,27 @@ def find_stores(paths: StorePath | Sequence[StorePath], broker_names: Sequence[s
             )
         found[name] = directory
     return [Store(directory, name) for name, directory in found.items()]
+
+
+def local_path(path: str) -> str:
+    """The path without ``file:`` before it. Raises UsageError for one of another file system or machine.
+
+    >>> local_path("file:///run/broker-a"), local_path("file:/run/broker-a"), local_path("run/broker-a")
+    ('/run/broker-a', '/run/broker-a', 'run/broker-a')
+    """
+    uri = _URI.fullmatch(path)
+    if uri is None or os.path.exists(path):
+        return path
+    scheme, host, rest = uri.groups()
+    if scheme.lower() == "file" and rest and (host or "localhost") == "localhost":
+        return str(rest)
+    other = f"the machine {host!r}" if scheme.lower() == "file" else f"the file system {scheme!r}"
+    raise UsageError(
+        f"cannot read {path!r}: expected a local path, found one of {other}",
+        hint="only local paths are read, because the files of a store are mapped into memory: copy the store (hdfs dfs "
+        "-get, aws s3 cp --recursive) or mount it, and give that folder; on a cluster every machine has to see it "
+        "under the same path",
+    )
 
 
 def _directories(path: str) -> list[str]:

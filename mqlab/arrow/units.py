@@ -4,7 +4,7 @@ Mirrors: CommitLog.checkMessageAndReturnSize without its check sum. Lab 10 compa
 
     at ── total size ──> at + total size ── ... ──> exactly the range's end, or a blank that fills its file
 
-Left out: body check sums (a broker's recovery checks them, a reader of a store that is in use need not).
+Left out: body check sums, which are compared when the column body is made (mqlab.arrow.columns).
 """
 
 from __future__ import annotations

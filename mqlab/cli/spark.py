@@ -41,6 +41,10 @@ def spark() -> None:
 )
 @click.option("--stream", is_flag=True, help="Follow the stores until Ctrl-C: messages and trace only.")
 @click.option("--available-now", is_flag=True, help="With --stream: what is there now, then end.")
+@click.option(
+    "--allow-data-loss", is_flag=True,
+    help="Go on when a log ends before its queues do: a warning here and in the report.",
+)
 def run(
     directory: Path,
     out: Path,
@@ -49,6 +53,7 @@ def run(
     start: str | None,
     stream: bool,
     available_now: bool,
+    allow_data_loss: bool,
 ) -> None:
     """Make tables of messages, deliveries, lives and facts of the store in DIRECTORY, or of all stores in it.
 
@@ -56,7 +61,7 @@ def run(
     """
     from mqlab.errors import UsageError
     from mqlab.spark import session
-    from mqlab.spark.pipeline import STEPS, Follow, run, step_named
+    from mqlab.spark.pipeline import STEPS, Follow, run, snapshot, step_named
 
     if stream and start:
         raise UsageError("--from is for a run, and --stream follows", hint="leave one out")
@@ -64,10 +69,14 @@ def run(
         raise UsageError("--available-now says how long to follow", hint="give --stream too")
     if start:
         step_named(start)
+    if not allow_data_loss:
+        snapshot(directory)  # before a JVM starts
     settings: dict[str, Any] = {"spark.driver.memory": memory} if memory else {}
     started = session(master, app_name="mqlab spark run", **settings)
     if stream:
-        follow = Follow(directory, out, spark=started, available_now=available_now)
+        follow = Follow(
+            directory, out, spark=started, available_now=available_now, fail_on_data_loss=not allow_data_loss
+        )
         click.echo(f"following {directory}; Ctrl-C ends it" if not available_now else f"reading {directory}", err=True)
         follow.wait(tell=lambda name, rows: click.echo(f"{name}: {rows:,} rows", err=True))
         click.echo(f"next:  mqlab spark run {directory} --out {out}", err=True)
@@ -82,7 +91,7 @@ def run(
 
     logging.getLogger().addFilter(_not_of_interrupts)
     try:
-        done = run(directory, out, spark=started, start=start, tell=tell)
+        done = run(directory, out, spark=started, start=start, tell=tell, fail_on_data_loss=not allow_data_loss)
     except KeyboardInterrupt:
         click.echo(f"\nstopped; finished steps are kept, the same command goes on (in {out})", err=True)
         raise click.exceptions.Exit(130) from None

@@ -7,11 +7,16 @@ Mirrors: nothing in RocketMQ. Lab 10 uses columns, topic and splitMB.
     topic, queues        "orders,%RETRY%billing" and "0,1": only these
     startTime, endTime   store time, from and before: ms since the epoch, or ISO 8601 (UTC without an offset)
     startPhysicalOffset, endPhysicalOffset     units that begin from and before there; for one store
-    splitMB              about how much of a log one task reads; default: a quarter of what there is per core, 64 to 128
+    splitMB              about how much of a log one task reads; default: so that there are four tasks for each that the
+                         session runs at once, within 16 to 128
     startingOffsets      a stream's begin: earliest (default), latest, or {"broker-a": 4096} for some brokers
     maxBytesPerTrigger   a stream's batch reads at most so many bytes of the logs, "64m" or a number; one unit at least
-    failOnDataLoss       true (default): a stream ends with an error when files it had not read yet were deleted
+    failOnDataLoss       true (default): an error when queues know messages that the log does not hold, and in a stream
+                         when files that it had not read yet were deleted; false: a warning, and what is left is read
     brokerName           what the column broker_name says, "a,b" for two stores; default: the names of their folders
+
+An option that has no meaning where it is given is refused: startingOffsets and maxBytesPerTrigger in a batch, endTime
+and endPhysicalOffset in a stream, startPhysicalOffset beside startingOffsets. A topic that no store has is an error.
 
 Left out: pushed-down filters: Spark 4.3 keeps them between uses of one DataFrame and then answers wrongly.
 """
@@ -26,6 +31,7 @@ from datetime import UTC, datetime
 
 from mqlab.arrow.columns import COLUMNS, schema
 from mqlab.arrow.reading import Selection
+from mqlab.arrow.stores import local_path
 from mqlab.errors import UsageError
 
 KNOWN = (
@@ -33,12 +39,16 @@ KNOWN = (
     "splitMB", "brokerName", "startingOffsets", "maxBytesPerTrigger", "failOnDataLoss",
 )  # fmt: skip
 EARLIEST, LATEST = "earliest", "latest"
+OF_STREAMS, OF_BATCHES = ("startingOffsets", "maxBytesPerTrigger"), ("endTime", "endPhysicalOffset")
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What one read wants. ``split_bytes`` None: to be chosen from the size of the stores."""
+    """What one read wants; ``names`` are the options that were given.
+
+    ``split_bytes`` None: to be chosen from the size of the stores.
+    """
 
     paths: tuple[str, ...]
     columns: tuple[str, ...]
@@ -51,6 +61,25 @@ class Options:
     starting_offsets: Mapping[str, int] = field(default_factory=dict)
     max_bytes_per_trigger: int | None = None
     fail_on_data_loss: bool = True
+    names: tuple[str, ...] = ()
+
+    def check_batch(self) -> None:
+        """Raise UsageError for options that mean something to a stream only."""
+        self._refuse(OF_STREAMS, "a batch", "begin a batch with startPhysicalOffset or startTime, or use readStream")
+
+    def check_stream(self) -> None:
+        """Raise UsageError for options that mean nothing to a stream."""
+        self._refuse(OF_BATCHES, "a stream", "trigger(availableNow=True) ends by itself; .where(...) chooses by time")
+        if "startingOffsets" in self.names and "startPhysicalOffset" in self.names:
+            raise UsageError(
+                "startingOffsets and startPhysicalOffset both say where a stream begins",
+                hint='give one of them: startingOffsets can name a place for each broker, {"broker-a": 4096}',
+            )
+
+    def _refuse(self, without_meaning: Sequence[str], place: str, hint: str) -> None:
+        given = [name for name in without_meaning if name in self.names]
+        if given:
+            raise UsageError(f"{' and '.join(given)} {'have' if given[1:] else 'has'} no meaning in {place}", hint=hint)
 
     def check_bounds(self, stores: int) -> None:
         """Raise UsageError for physical offsets given for more than one store: each has its own."""
@@ -83,7 +112,7 @@ def parse(given: Mapping[str, str]) -> Options:
     return Options(
         paths, columns, selection, start, end, None if split is None else split << 20,
         tuple(words_of(options, "brokerName")), starting, starting_offsets, _bytes(options, "maxBytesPerTrigger"),
-        _switch(options, "failOnDataLoss"),
+        _switch(options, "failOnDataLoss"), tuple(options),
     )  # fmt: skip
 
 
@@ -99,13 +128,14 @@ def known_options(given: Mapping[str, str], known: Sequence[str]) -> dict[str, s
 
 
 def paths_of(options: Mapping[str, str]) -> tuple[str, ...]:
-    """What load(path), load([paths]) or the option path named. Raises UsageError for nothing."""
+    """What load(path), load([paths]) or the option path named. Raises UsageError for nothing, and for a path that is
+    not of this machine."""
     paths = json.loads(options["paths"]) if "paths" in options else []
     if options.get("path"):
         paths = [options["path"], *paths]
     if not paths:
         raise UsageError("no store to read", hint='say which: .option("path", directory) or .load(directory)')
-    return tuple(path.removeprefix("file://") for path in paths)
+    return tuple(local_path(path) for path in paths)
 
 
 def words_of(options: Mapping[str, str], name: str) -> list[str]:

@@ -16,50 +16,57 @@ Left out: index files.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from mqlab.arrow import queues
 from mqlab.arrow.columns import Column
+from mqlab.arrow.known_topics import check_topics
 from mqlab.arrow.queues import QueueSelection, plan_queues, read_queue_range, tags_of
 from mqlab.arrow.ranges import together
 from mqlab.arrow.store_tables import table_named
 from mqlab.arrow.stores import Store, find_stores
 from mqlab.errors import UsageError
 from mqlab.spark.options import known_options, paths_of, queue_ids_of, words_of
+from mqlab.spark.reading_only import ReadingOnly
 from mqlab.spark.tasks import freeze_once
 
 SPLIT_BYTES = 16 << 20  # of queue units in one task: 800,000
 UNITS = "units"
 
 
-class StorePartSource(DataSource):
-    """What both sources share: a table chosen by name, a reader of it."""
+class StorePartSource(ReadingOnly):
+    """What both sources share: a table chosen by name, and a reader of it."""
 
     tables: tuple[str, ...]  # the first is the default
     options_known: tuple[str, ...]
 
-    def __init__(self, options: Any) -> None:
-        super().__init__(options)
-        self.given = known_options(options, ("path", "paths", "brokerName", "table", *self.options_known))
-        self.table = self.given.get("table", self.tables[0])
-        if self.table not in self.tables:
-            raise UsageError(f"there is no table {self.table!r}", hint=f"tables are {', '.join(self.tables)}")
-        if self.table != UNITS and any(name in self.given for name in self.options_known):
-            raise UsageError(f"{', '.join(self.options_known)} choose units, not rows of the table {self.table!r}")
-        self.paths = paths_of(self.given)
-        self.broker_names = words_of(self.given, "brokerName")
+    @functools.cached_property
+    def given(self) -> dict[str, str]:
+        """The options by their right names. Raises UsageError."""
+        return known_options(self.options, ("path", "paths", "brokerName", "table", *self.options_known))
+
+    @functools.cached_property
+    def table(self) -> str:
+        """The table that is asked for. Raises UsageError for one there is not, and for options it has no use for."""
+        table = self.given.get("table", self.tables[0])
+        if table not in self.tables:
+            raise UsageError(f"there is no table {table!r}", hint=f"tables are {', '.join(self.tables)}")
+        if table != UNITS and any(name in self.given for name in self.options_known):
+            raise UsageError(f"{', '.join(self.options_known)} choose units, not rows of the table {table!r}")
+        return table
 
     def columns(self) -> Sequence[Column]:
         return queues.COLUMNS if self.table == UNITS else table_named(self.table).columns
 
     def schema(self) -> StructType:
-        """The columns of the table, each with its meaning as its comment."""
+        """The columns of the table, each with its meaning as its comment. Raises UsageError for wrong options."""
+        paths_of(self.given)
         return StructType(
             [StructField(c.name, from_arrow_type(c.type), True, {"comment": c.meaning}) for c in self.columns()]
         )
@@ -74,7 +81,7 @@ class StorePartSource(DataSource):
         selection = QueueSelection(
             tuple(words_of(self.given, "topic")), queue_ids_of(self.given), tags_of(self.given.get("tags", "*"))
         )
-        return StorePartReader(self.table, self.paths, self.broker_names, selection)
+        return StorePartReader(self.table, paths_of(self.given), words_of(self.given, "brokerName"), selection)
 
 
 class QueuesSource(StorePartSource):
@@ -111,8 +118,9 @@ class StorePartReader(DataSourceReader):
         self.selection = selection
 
     def partitions(self) -> list[InputPartition]:
-        """For units: groups of queue files. For the others: a store each."""
+        """For units: groups of queue files. For the others: a store each. Raises UsageError for an unknown topic."""
         stores = find_stores(self.paths, self.broker_names)
+        check_topics(stores, self.selection.topics)
         if self.table != UNITS:
             return [InputPartition(store) for store in stores]
         ranges = [where for store in stores for where in plan_queues(store, self.selection)]

@@ -16,6 +16,7 @@ import contextlib
 import functools
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -27,13 +28,14 @@ from mqlab.errors import MqlabError, UsageError
 from mqlab.spark import shared_classes
 from mqlab.spark.java import Java, cache_directory, find_java
 from mqlab.spark.kernel_end import end_with_the_kernel
-from mqlab.spark.shipping import ship
+from mqlab.spark.shipping import is_remote, ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DEFAULT_MASTER, REMOTE = "local[*]", "sc://"
 LOGS_KEPT = 20
+LEAF_PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
 JVM_OPTIONS = "spark.driver.extraJavaOptions"
 
 SETTINGS = {
@@ -150,14 +152,30 @@ def as_text(settings: dict[str, Any]) -> dict[str, str]:
 def register(spark: SparkSession) -> SparkSession:
     """Make the data sources rocketmq, rocketmq-queues and rocketmq-config known to a session made elsewhere.
 
-    Executors need mqlab installed, or ``mqlab.spark.ship(spark)``.
+    Executors need mqlab installed, or ``mqlab.spark.ship(spark)``. Reads are planned for as many tasks as the session
+    runs at once now: call it again when a cluster has got more executors.
     """
     from mqlab.spark.parts import ConfigSource, QueuesSource
+    from mqlab.spark.reading_only import for_session
     from mqlab.spark.source import RocketMQSource
 
+    parallelism = parallelism_of(spark)
     for source in (RocketMQSource, QueuesSource, ConfigSource):
-        spark.dataSource.register(source)
+        spark.dataSource.register(for_session(source, parallelism))
     return spark
+
+
+def parallelism_of(spark: SparkSession) -> int:
+    """How many tasks a session runs at once: spark.sql.leafNodeDefaultParallelism, else its default parallelism.
+
+    The client of a Spark Connect server cannot ask for it; a plan made there shows it, and runs nothing.
+    """
+    if not is_remote(spark):
+        return int(spark.conf.get(LEAF_PARALLELISM, None) or spark.sparkContext.defaultParallelism)
+    from mqlab.spark.plans import plan_of
+
+    splits = re.search(r"splits=(\d+)", plan_of(spark.range(1 << 20)))
+    return int(splits[1]) if splits else os.cpu_count() or 1
 
 
 def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, Any]) -> dict[str, str]:

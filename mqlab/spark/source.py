@@ -7,8 +7,10 @@ Mirrors: nothing in RocketMQ; its connectors ask a broker, this reads the files 
     task     range ──> RecordBatches of 10,000 rows ──> the JVM, no tuples in between
     stream   the same from offset to offset: mqlab.spark.stream
 
+Tasks are planned for as many as the session runs at once (its default parallelism), none smaller than SMALLEST_SPLIT.
 A read is a snapshot: it ends where the logs ended when it was planned. A unit that does not read is an error with file
-and offset, never a silent end. Left out: writing.
+and offset, never a silent end; so are a body that does not fit its check sum, and a log that ends before its queues.
+Left out: writing.
 """
 
 from __future__ import annotations
@@ -18,19 +20,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from mqlab.arrow.columns import COLUMNS
+from mqlab.arrow.known_topics import check_topics
 from mqlab.arrow.ranges import plan
 from mqlab.arrow.stores import LOG, Store, find_stores
 from mqlab.errors import UsageError
 from mqlab.spark.options import Options, parse
+from mqlab.spark.reading_only import ReadingOnly
 from mqlab.spark.stream import RocketMQStreamReader
 from mqlab.spark.tasks import read_task, split_bytes, tasks
 
-TASKS_A_CORE, SMALLEST_SPLIT = 4, 64 << 20
+TASKS_A_CORE, SMALLEST_SPLIT = 4, 16 << 20
 
 
 def spark_schema(names: Sequence[str]) -> StructType:
@@ -43,28 +47,29 @@ def spark_schema(names: Sequence[str]) -> StructType:
     )
 
 
-class RocketMQSource(DataSource):
+class RocketMQSource(ReadingOnly):
     """``spark.read.format("rocketmq")``; options are listed in mqlab.spark.options."""
-
-    def __init__(self, options: Any) -> None:
-        super().__init__(options)
-        self.wanted: Options = parse(options)
 
     @classmethod
     def name(cls) -> str:
         return "rocketmq"
 
     def schema(self) -> StructType:
-        """The columns of the option ``columns``, else all."""
-        return spark_schema(self.wanted.columns)
+        """The columns of the option ``columns``, else all. Raises UsageError for wrong options."""
+        return spark_schema(parse(self.options).columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of this schema: some of the columns, in any order. Raises UsageError for others."""
-        return RocketMQReader(self.wanted, _names_of(schema))
+        """A reader of this schema: some of the columns, in any order.
+
+        Raises UsageError for others, and for options that a batch has no use for.
+        """
+        wanted = parse(self.options)
+        wanted.check_batch()
+        return RocketMQReader(wanted, _names_of(schema), self.parallelism)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The same for ``spark.readStream.format("rocketmq")``."""
-        return RocketMQStreamReader(self.wanted, _names_of(schema))
+        return RocketMQStreamReader(parse(self.options), _names_of(schema), self.parallelism)
 
 
 def _names_of(schema: StructType) -> list[str]:
@@ -82,17 +87,24 @@ def _names_of(schema: StructType) -> list[str]:
 class RocketMQReader(DataSourceReader):
     """Plans on the driver, reads in the tasks; picklable, without state."""
 
-    def __init__(self, wanted: Options, names: Sequence[str]) -> None:
+    def __init__(self, wanted: Options, names: Sequence[str], parallelism: int | None = None) -> None:
         self.wanted = wanted
         self.names = list(names)
+        self.parallelism = parallelism
 
     def partitions(self) -> list[InputPartition]:
-        """Groups of ranges, decided now: later appends do not belong to this read."""
-        stores = find_stores(self.wanted.paths, self.wanted.broker_names)
-        self.wanted.check_bounds(len(stores))
-        size = self.wanted.split_bytes or split_bytes(log_bytes(stores), TASKS_A_CORE, SMALLEST_SPLIT)
-        start, end = self.wanted.start_physical_offset, self.wanted.end_physical_offset
-        return tasks([where for store in stores for where in plan(store, size, start=start, end=end)], size)
+        """Groups of ranges, decided now: later appends do not belong to this read.
+
+        Raises UsageError for an unknown topic, CorruptionError for a log that ends before its queues do.
+        """
+        wanted = self.wanted
+        stores = find_stores(wanted.paths, wanted.broker_names)
+        wanted.check_bounds(len(stores))
+        check_topics(stores, wanted.selection.topics)
+        size = wanted.split_bytes or split_bytes(log_bytes(stores), self.parallelism, TASKS_A_CORE, SMALLEST_SPLIT)
+        bounds: dict[str, Any] = {"start": wanted.start_physical_offset, "end": wanted.end_physical_offset}
+        ranges = [r for each in stores for r in plan(each, size, **bounds, fail_on_data_loss=wanted.fail_on_data_loss)]
+        return tasks(ranges, size)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """The batches of one task. Raises CorruptionError with file and physical offset."""

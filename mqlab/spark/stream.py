@@ -19,7 +19,9 @@ import pyarrow
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
-from mqlab.arrow.growing import boundary_before, confirmed_end, is_boundary, unit_end
+from mqlab.arrow.growing import boundary_before, is_boundary, log_end, unit_end
+from mqlab.arrow.known_topics import check_topics
+from mqlab.arrow.losses import find_losses, report
 from mqlab.arrow.ranges import LogRange, plan_between
 from mqlab.arrow.stores import Store, find_stores
 from mqlab.errors import StoreError, UsageError
@@ -35,16 +37,18 @@ Offsets = dict[str, int]
 class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans on the driver, reads in the tasks; what it keeps between batches can be made anew."""
 
-    def __init__(self, wanted: Options, names: Sequence[str]) -> None:
-        if wanted.end_physical_offset is not None:
-            raise UsageError("a stream has no endPhysicalOffset", hint="trigger(availableNow=True) ends by itself")
+    def __init__(self, wanted: Options, names: Sequence[str], parallelism: int | None = None) -> None:
+        wanted.check_stream()
         self.wanted = wanted
         self.names = list(names)
+        self.parallelism = parallelism
         self._target: Offsets | None = None
         self._seen: Offsets | None = None
 
     def initialOffset(self) -> Offsets:
-        """Where a query without a checkpoint begins. Raises UsageError for brokers that are not there."""
+        """Where a query without a checkpoint begins. Raises UsageError for brokers or topics that are not
+        there, CorruptionError for a log that ends before its queues do."""
+        check_topics(self._stores(), self.wanted.selection.topics)
         inspectors = self._inspectors()
         self.wanted.check_bounds(len(inspectors))
         unknown = set(self.wanted.starting_offsets) - set(inspectors)
@@ -59,7 +63,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 begins[name] = given
             else:
                 latest = self.wanted.starting == LATEST
-                begins[name] = confirmed_end(inspector) if latest else inspector.min_physical_offset
+                begins[name] = self._log_end(inspector) if latest else inspector.min_physical_offset
         return begins
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -68,7 +72,8 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxBytes(most)
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
-        """How far the next batch reads. Raises StoreError when a log lost what was not read yet, or is another one.
+        """How far the next batch reads. Raises StoreError when a log lost what was not read yet, or is another one, and
+        CorruptionError when it ends before its queues do.
 
         A limit is shared out by how much each broker has to give; a batch holds one unit at least.
         """
@@ -97,7 +102,14 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _end(self, name: str, inspector: StoreInspector, begin: int) -> int:
         if self._target is not None:
             return max(self._target.get(name, begin), begin)
-        return confirmed_end(inspector, begin)
+        return self._log_end(inspector, begin)
+
+    def _log_end(self, inspector: StoreInspector, begin: int | None = None) -> int:
+        """How far a log can be read. Raises CorruptionError when queues know more, or warns where that may be."""
+        end = log_end(inspector, begin)
+        losses = find_losses(inspector, end, end.offset if begin is None else begin)
+        report(losses, self.wanted.fail_on_data_loss)
+        return end.offset
 
     def _check_places(self, begins: Offsets, inspectors: Mapping[str, StoreInspector]) -> None:
         """When a query begins or goes on: are its offsets places in these logs?"""
@@ -125,7 +137,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """The query ends where the logs end now."""
-        self._target = {name: confirmed_end(inspector) for name, inspector in self._inspectors().items()}
+        self._target = {name: self._log_end(inspector) for name, inspector in self._inspectors().items()}
 
     def reportLatestOffset(self) -> Offsets | None:
         """How far the logs could be read when Spark last asked; the query's progress shows it."""
@@ -136,7 +148,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         stores = {store.broker_name: store for store in self._stores()}
         changed = {name: offset for name, offset in end.items() if start.get(name, offset) != offset}
         total = sum(offset - start[name] for name, offset in changed.items())
-        size = self.wanted.split_bytes or split_bytes(total, TASKS_A_CORE, SMALLEST_SPLIT)
+        size = self.wanted.split_bytes or split_bytes(total, self.parallelism, TASKS_A_CORE, SMALLEST_SPLIT)
         ranges: list[LogRange] = []
         for name, offset in changed.items():
             if name not in stores:

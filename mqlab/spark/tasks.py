@@ -35,9 +35,15 @@ def tasks(ranges: Sequence[LogRange], target_bytes: int) -> list[InputPartition]
     return [Ranges(group) for group in together(list(ranges), target_bytes)]
 
 
-def split_bytes(total: int, tasks_a_core: int, smallest: int) -> int:
-    """How much one task should read of ``total`` bytes: a core's share in so many tasks, within bounds."""
-    return min(max(total // (tasks_a_core * (os.cpu_count() or 1)), smallest), LARGEST_SPLIT)
+def split_bytes(total: int, parallelism: int | None, tasks_a_core: int, smallest: int) -> int:
+    """How much one task should read of ``total`` bytes: a core's share in so many tasks, within bounds.
+
+    ``parallelism`` is how many tasks the session runs at once; None: as many as this machine has cores.
+
+    >>> split_bytes(150 << 20, 2, 4, 16 << 20) / (1 << 20)
+    18.75
+    """
+    return min(max(total // (tasks_a_core * (parallelism or os.cpu_count() or 1)), smallest), LARGEST_SPLIT)
 
 
 def read_task(partition: InputPartition, names: Sequence[str], selection: Selection) -> Iterator[pyarrow.RecordBatch]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
+import zlib
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,10 @@ from mqlab.arrow.columns import COLUMNS, host_text, schema
 from mqlab.arrow.ranges import LogRange
 from mqlab.arrow.reading import Selection, read_range, read_table
 from mqlab.errors import CorruptionError, UsageError
+from mqlab.store import MessageStore
+from mqlab.wire import sys_flag
 from mqlab.wire.host import encode_host
+from mqlab.wire.java_hash import crc32
 from mqlab.wire.message import MessageExt
 from mqlab.wire.record import Record, decode, encode
 from tests.arrow.logs import some_records, write_log
@@ -140,6 +144,51 @@ def test_a_damaged_compressed_body_says_where_and_how_to_read_the_rest(tmp_path:
     with pytest.raises(CorruptionError, match=r"at offset 88[\s\S]*columns"):
         read_table(str(tmp_path / "b"))
     assert read_table(str(tmp_path / "b"), ["topic", "body_length"]).num_rows == 1
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("row", [1, 2, 7, 58])
+def test_a_flipped_bit_of_a_body_is_an_error_that_says_where(tmp_path: Path, row: int) -> None:
+    records = [replace(record, body=record.body or b"x") for record in some_records(60)]
+    written = write_log(tmp_path / "b", records)[row]
+    path = tmp_path / "b" / "commitlog" / f"{written.physical_offset // 4096 * 4096:020}"
+    unit = path.read_bytes()[written.physical_offset % 4096 :][: written.total_size]
+    body_at = written.physical_offset + unit.index(written.body)
+    flip(path, (body_at + len(written.body) - 1) % 4096)
+    with pytest.raises(CorruptionError, match="does not match its check sum") as caught:
+        read_table(str(tmp_path / "b"))
+    error, damaged = caught.value, written.body[:-1] + bytes([written.body[-1] ^ 1])
+    assert (error.where, error.offset) == (str(path), body_at)
+    assert f"expected a body of the check sum {crc32(written.body):08X}, found {crc32(damaged):08X}" in str(error)
+    assert "leave out the column body" in error.hint
+    assert read_table(str(tmp_path / "b"), ["topic", "body_crc"]).num_rows == 60
+    others = Selection(end_ms=written.store_timestamp)  # only what is handed out is looked at
+    assert read_table(str(tmp_path / "b"), ["body"], others).num_rows == row
+
+
+def test_bodies_are_checked_as_the_store_does(tmp_path: Path) -> None:
+    """As stored: a compressed one before it is decompressed; each message of a batch; an empty one has no sum."""
+    with MessageStore.open(str(tmp_path / "b"), mapped_file_size_commit_log=65_536) as store:
+        text = "заказ оплачен 订单已付款 🚚".encode() * 30
+        store.put(Record("orders", zlib.compress(text), sys_flag=sys_flag.COMPRESSED | sys_flag.COMPRESSION_ZLIB))
+        store.put_batch([Record("orders", body) for body in (b"one", "два".encode(), b"")])
+    table = read_table(tmp_path / "b", ["body", "physical_offset"])
+    assert table.column("body").to_pylist() == [text, b"one", "два".encode(), b""]
+    path = tmp_path / "b" / "commitlog" / f"{0:020}"
+    content = path.read_bytes()
+    empty = table.column("physical_offset").to_pylist()[3]
+    flip(path, empty + 8)  # the sum of an empty body: nobody looks
+    assert read_table(tmp_path / "b", ["body"]).num_rows == 4
+    for body in (zlib.compress(text), b"one", "два".encode()):
+        path.write_bytes(content)
+        flip(path, content.index(body) + len(body) // 2)
+        with pytest.raises(CorruptionError, match=f"check sum .*at offset {content.index(body)}: expected"):
+            read_table(tmp_path / "b", ["body"])
 
 
 def test_selection(tmp_path: Path) -> None:

@@ -79,7 +79,9 @@ def test_tags_are_chosen_by_their_codes(tmp_path: Path) -> None:
     assert sorted(codes) == sorted([tags_code("paid"), tags_code("退款")] * 6)
     assert len(rows_of(tmp_path, tags="Aa")) == 12  # BB has the same code
     assert {row[1] for row in rows_of(tmp_path, topics=["заказы"])} == {"заказы"}
-    assert rows_of(tmp_path, queues=[1]) == rows_of(tmp_path, topics=["nothing"]) == []
+    assert rows_of(tmp_path, queues=[1]) == []
+    with pytest.raises(UsageError, match=r"no topic 'nothing'[\s\S]*topics are orders, заказы"):
+        rows_of(tmp_path, topics=["nothing"])
     assert len(rows_of(tmp_path, tags="*")) == 30
 
 

@@ -55,6 +55,34 @@ def test_a_store_without_messages_has_no_rows(tmp_path: Path) -> None:
         assert read_table(tmp_path).num_rows == 0
 
 
+def test_file_uris_are_local_paths(cluster: Path) -> None:
+    for prefix in ("file:", "file://", "file://localhost", "FILE:"):
+        assert find_stores(f"{prefix}{cluster}") == find_stores(cluster)
+        assert read_table([f"{prefix}{cluster}/broker-a"], ["topic"]).num_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "system"),
+    [
+        ("s3a://lake/stores/broker-a", "the file system 's3a'"), ("s3a://lake", "the file system 's3a'"),
+        ("hdfs://head:8020/stores", "the file system 'hdfs'"), ("hdfs:/stores", "the file system 'hdfs'"),
+        ("abfss://a@b.dfs.core.windows.net/c", "the file system 'abfss'"),
+        ("file://other-host/stores", "the machine 'other-host'"),
+    ],
+)  # fmt: skip
+def test_paths_of_other_file_systems_are_told_what_to_do(path: str, system: str) -> None:
+    with pytest.raises(UsageError, match=rf"expected a local path, found one of {system}") as caught:
+        find_stores(path)
+    assert path in str(caught.value)
+    assert "only local paths are read" in caught.value.hint and "copy the store" in caught.value.hint
+
+
+def test_a_folder_whose_name_looks_like_another_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_log(tmp_path / "hdfs:" / "broker-a", some_records(2))
+    monkeypatch.chdir(tmp_path)
+    assert read_table("hdfs:/broker-a", ["topic"]).num_rows == 2
+
+
 def test_wrong_paths_are_told_what_to_give(cluster: Path) -> None:
     with pytest.raises(UsageError, match=r"no store directory .*nowhere[\s\S]*commitlog/"):
         find_stores(cluster / "nowhere")

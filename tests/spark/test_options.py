@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from mqlab.arrow.columns import COLUMNS
 from mqlab.errors import UsageError
 from mqlab.spark.options import parse
+from mqlab.spark.source import SMALLEST_SPLIT, TASKS_A_CORE
+from mqlab.spark.tasks import split_bytes
 
 
 def test_names_in_any_case_and_lists_with_spaces() -> None:
@@ -20,7 +24,41 @@ def test_names_in_any_case_and_lists_with_spaces() -> None:
 
 
 def test_several_stores() -> None:
-    assert parse({"paths": '["a", "file:///b"]'}).paths == ("a", "/b")
+    assert parse({"paths": '["a", "file:///b", "file:/c"]'}).paths == ("a", "/b", "/c")
+    for path in ("s3a://lake/stores", "hdfs://head/stores"):
+        with pytest.raises(UsageError, match=r"expected a local path[\s\S]*only local paths are read[\s\S]*copy"):
+            parse({"path": path})
+
+
+def test_options_without_a_meaning_are_refused() -> None:
+    """Each by itself, where it is given; what means something in both places stays."""
+    for name, value in (("startingOffsets", "latest"), ("maxBytesPerTrigger", "1m")):
+        wanted = parse({"path": "a", name: value})
+        wanted.check_stream()
+        with pytest.raises(UsageError, match=rf"{name} has no meaning in a batch[\s\S]*startPhysicalOffset"):
+            wanted.check_batch()
+    for name in ("endTime", "endPhysicalOffset"):
+        wanted = parse({"path": "a", name: "7"})
+        wanted.check_batch()
+        with pytest.raises(UsageError, match=rf"{name} has no meaning in a stream[\s\S]*availableNow"):
+            wanted.check_stream()
+    both = parse({"path": "a", "STARTINGOFFSETS": "latest", "maxbytespertrigger": "1m"})
+    with pytest.raises(UsageError, match="startingOffsets and maxBytesPerTrigger have no meaning in a batch"):
+        both.check_batch()
+    with pytest.raises(UsageError, match="both say where a stream begins"):
+        parse({"path": "a", "startingOffsets": "latest", "startPhysicalOffset": "0"}).check_stream()
+    lenient = parse({"path": "a", "failOnDataLoss": "false", "startTime": "7"})
+    lenient.check_batch()
+    lenient.check_stream()
+
+
+def test_tasks_are_as_many_as_the_session_can_use() -> None:
+    """A day of 150 MB on two cores was read by three tasks; the machine of the driver has no say."""
+    day, mib = 150 << 20, 1 << 20
+    assert -(-day // split_bytes(day, 2, TASKS_A_CORE, SMALLEST_SPLIT)) == 8
+    assert split_bytes(day, 64, TASKS_A_CORE, SMALLEST_SPLIT) == 16 * mib
+    assert split_bytes(100 << 30, 64, TASKS_A_CORE, SMALLEST_SPLIT) == 128 * mib
+    assert split_bytes(day, None, TASKS_A_CORE, SMALLEST_SPLIT) == max(day // 4 // (os.cpu_count() or 1), 16 * mib)
 
 
 @pytest.mark.parametrize(

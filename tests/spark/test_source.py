@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.errors import AnalysisException, PythonException
+from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from pyspark.testing import assertDataFrameEqual
 
 from mqlab.arrow.columns import COLUMNS
 from mqlab.arrow.reading import read_table
+from mqlab.spark import register
+from mqlab.spark.session import LEAF_PARALLELISM
 from mqlab.store import MessageStore
 from mqlab.wire.message import Message
+from mqlab.wire.record import Record, encode
 from tests.arrow.logs import some_records, write_log
 
 if TYPE_CHECKING:
@@ -136,6 +139,108 @@ def test_wrong_questions_are_told_what_would_be_right(spark: SparkSession, tmp_p
         spark.read.format("rocketmq").schema("queue_id string").load(str(tmp_path / "b")).count()
     with pytest.raises((AnalysisException, PythonException), match=r"no store directory[\s\S]*commitlog/"):
         spark.read.format("rocketmq").load(str(tmp_path / "nowhere")).count()
+
+
+def write_orders(directory: Path, count: int = 40) -> list[int]:
+    """A store with queues; where its messages are in the log."""
+    with MessageStore.open(str(directory), mapped_file_size_commit_log=4096) as store:
+        for number in range(count):
+            store.put(Message(["orders", "заказы"][number % 2], f"оплачен {number}".encode() * 9, keys=f"k-{number}"))
+    return [int(offset) for offset in read_table(directory, ["physical_offset"]).column(0).to_pylist()]
+
+
+def test_a_log_that_ends_before_its_queues_do_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    places = write_orders(tmp_path / "broker-a")
+    for path in sorted((tmp_path / "broker-a" / "commitlog").iterdir())[1:]:
+        path.unlink()
+    left = sum(place < 4096 for place in places)
+    frame = spark.read.format("rocketmq").load(str(tmp_path))
+    with pytest.raises((AnalysisException, PythonException)) as caught:
+        frame.count()
+    told = str(caught.value)
+    assert f"{tmp_path / 'broker-a' / 'commitlog'} at offset" in told
+    assert f"{40 - left} are missing" in told and "failOnDataLoss" in told
+    assert spark.read.format("rocketmq").option("failOnDataLoss", "false").load(str(tmp_path)).count() == left
+
+
+def test_a_flipped_bit_of_a_body_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    places = write_orders(tmp_path / "broker-a", 12)
+    path = tmp_path / "broker-a" / "commitlog" / f"{0:020}"
+    content = bytearray(path.read_bytes())
+    at = content.index("оплачен 7".encode(), places[7])
+    content[at + 40] ^= 4
+    path.write_bytes(content)
+    with pytest.raises(PythonException) as caught:
+        spark.read.format("rocketmq").load(str(tmp_path)).select("body").collect()
+    told = str(caught.value)
+    assert f"does not match its check sum in {path} at offset {at}: expected a body of the check sum" in told
+    assert "option('columns', ...)" in told
+    assert spark.read.format("rocketmq").option("columns", "topic").load(str(tmp_path)).count() == 12
+
+
+def test_topics_and_options_that_cannot_mean_anything(spark: SparkSession, tmp_path: Path) -> None:
+    write_orders(tmp_path / "broker-a", 8)
+    reads = spark.read.format("rocketmq"), spark.read.format("rocketmq-queues")
+    for reader in reads:
+        with pytest.raises((AnalysisException, PythonException), match=r"no topic 'ordesr'[\s\S]*orders, заказы"):
+            reader.option("topic", "ordesr").load(str(tmp_path)).count()
+    for name, value in (("startingOffsets", "latest"), ("maxBytesPerTrigger", "64m")):
+        with pytest.raises((AnalysisException, PythonException), match=f"{name} has no meaning in a batch"):
+            spark.read.format("rocketmq").option(name, value).load(str(tmp_path)).count()
+    with pytest.raises((AnalysisException, PythonException), match=r"'s3a://lake/day'[\s\S]*only local paths are read"):
+        spark.read.format("rocketmq").load("s3a://lake/day").count()
+    for path in (f"file:{tmp_path}", f"file://{tmp_path}"):
+        assert spark.read.format("rocketmq").load(path).count() == 8
+
+
+def test_there_is_no_sink(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(3).selectExpr("'orders' AS topic", "CAST('paid' AS binary) AS body")
+    errors = (AnalysisException, PythonException)
+    for source in ("rocketmq", "rocketmq-queues", "rocketmq-config"):
+        for mode in ("append", "overwrite"):
+            with pytest.raises(errors, match=r"write cannot go to rocketmq[\s\S]*producer"):
+                frame.write.format(source).mode(mode).save(str(tmp_path / "x"))
+        with pytest.raises(errors, match="has no sink"):
+            frame.write.format(source).mode("append").save()
+    rate = spark.readStream.format("rate").load()
+    writer = rate.writeStream.format("rocketmq").option("checkpointLocation", str(tmp_path / "c"))
+    with pytest.raises((*errors, StreamingQueryException), match="writeStream cannot go to rocketmq"):
+        writer.start(str(tmp_path / "x")).awaitTermination()
+
+
+def write_sparse(directory: Path, bodies: int, body_size: int) -> None:
+    """A log of one file whose large bodies are zeros that take no room on the disk."""
+    path = directory / "commitlog" / f"{0:020}"
+    path.parent.mkdir(parents=True)
+    unit = encode(Record("orders", bytes(body_size)))
+    with path.open("wb") as file:
+        for number in range(bodies):
+            begin = encode(Record("orders", b"", physical_offset=number * len(unit)))[28:36]
+            file.seek(number * len(unit))
+            file.write(unit[:28] + begin + unit[36:88])
+            file.seek((number + 1) * len(unit) - len(unit) + 88 + body_size)
+            file.write(unit[88 + body_size :])
+
+
+def test_tasks_are_planned_for_the_session(spark: SparkSession, tmp_path: Path) -> None:
+    """Not for the cores of the machine that plans: four tasks for each that runs at once, none below 16 MB."""
+    write_sparse(tmp_path / "broker-a", 150, 1 << 20)
+
+    def tasks() -> int:
+        frame = spark.read.format("rocketmq").option("columns", "queue_id").load(str(tmp_path))
+        assert frame.count() == 150
+        return frame.rdd.getNumPartitions()
+
+    parallelism = spark.sparkContext.defaultParallelism
+    assert min(4 * parallelism, 9) <= tasks() <= 10
+    try:
+        for at_once, fewest in ((1, 4), (64, 9)):
+            spark.conf.set(LEAF_PARALLELISM, str(at_once))
+            register(spark)
+            assert fewest <= tasks() <= fewest + 1
+    finally:
+        spark.conf.unset(LEAF_PARALLELISM)
+        register(spark)
 
 
 def test_damage_is_an_error_with_file_and_offset(spark: SparkSession, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
+from mqlab.arrow.losses import DataLossWarning
 from mqlab.arrow.reading import read_table
 from mqlab.errors import CorruptionError, StoreError, UsageError
 from mqlab.spark.options import parse
@@ -165,6 +166,49 @@ def test_damage_is_an_error_of_the_batch_it_is_in(tmp_path: Path) -> None:
     at = reader.initialOffset()
     with pytest.raises(CorruptionError, match=f"{0:020} at offset {written[7].physical_offset + 4}: expected DAA320A7"):
         rows(reader, at, reader.latestOffset(at, EVERYTHING))
+
+
+def write_orders(directory: Path) -> list[int]:
+    with MessageStore.open(str(directory), mapped_file_size_commit_log=4096) as store:
+        for number in range(40):
+            store.put(Message("orders", b"x" * 300, keys=f"k{number}"))
+    return [place for _, place in all_of(directory)]
+
+
+def test_a_log_that_ends_before_its_queues_do(tmp_path: Path) -> None:
+    """At the begin of a query, and when its log was cut while it ran."""
+    places = write_orders(tmp_path / "b")
+    reader = reader_of(tmp_path)
+    at = reader.latestOffset(reader.initialOffset(), ReadMaxBytes(1000))
+    for path in sorted((tmp_path / "b" / "commitlog").iterdir())[2:]:
+        path.unlink()
+    left = [("b", place) for place in places if place < 8192]
+    latest = reader_of(tmp_path, startingOffsets="latest")
+    for question in (
+        lambda: reader.latestOffset(at, EVERYTHING), reader_of(tmp_path).prepareForTriggerAvailableNow,
+        latest.initialOffset,
+    ):  # fmt: skip
+        with pytest.raises(CorruptionError, match=rf"{40 - len(left)} are missing[\s\S]*failOnDataLoss"):
+            question()
+    lenient = reader_of(tmp_path, failOnDataLoss="false")
+    with pytest.warns(DataLossWarning, match=f"{40 - len(left)} are missing"):
+        assert list(itertools.chain(*drained(lenient, EVERYTHING))) == left
+
+
+def test_a_file_that_is_missing_between_two_others(tmp_path: Path) -> None:
+    write_orders(tmp_path / "b")
+    (tmp_path / "b" / "commitlog" / f"{4096:020}").unlink()
+    reader = reader_of(tmp_path)
+    with pytest.raises(CorruptionError, match=r"at offset 4096: .*up to 8192"):
+        reader.latestOffset(reader.initialOffset(), EVERYTHING)
+
+
+def test_topics_and_options_that_cannot_mean_anything(tmp_path: Path) -> None:
+    write_orders(tmp_path / "b")
+    with pytest.raises(UsageError, match=r"no topic 'ordesr'[\s\S]*topics are orders"):
+        reader_of(tmp_path, topic="ordesr").initialOffset()
+    with pytest.raises(UsageError, match="endTime has no meaning in a stream"):
+        reader_of(tmp_path, endTime=7)
 
 
 def test_a_limit_of_another_kind_is_refused(tmp_path: Path) -> None:

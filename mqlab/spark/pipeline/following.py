@@ -38,7 +38,8 @@ class Follow:
     """Two queries that write ``out/messages`` and ``out/trace`` as the stores grow; ``stop()`` or ``wait()`` ends them.
 
     ``available_now``: they end by themselves when they have read what was there as they began. Raises UsageError for
-    an output that is not a stream's or of other stores, StoreError while another run works in it.
+    an output that is not a stream's or of other stores, StoreError while another run works in it, CorruptionError for a
+    log that ends before its queues do (``fail_on_data_loss=False``: a warning).
     """
 
     def __init__(
@@ -48,15 +49,17 @@ class Follow:
         *,
         spark: SparkSession,
         available_now: bool = False,
+        fail_on_data_loss: bool = True,
     ) -> None:
         self._out = Path(out)
+        self._fail_on_data_loss = fail_on_data_loss
         self._exit = ExitStack()
         self._exit.enter_context(held(self._out))
         try:
             self._note(stores, spark)
             directories = [store.directory for store in find_stores(stores)]
-            units = _stream(spark, directories, (*PLAIN, "properties"))
-            told = _stream(spark, directories, TRACE_COLUMNS, names.TRACE_TOPIC)
+            units = self._stream(spark, directories, (*PLAIN, "properties"))
+            told = self._stream(spark, directories, TRACE_COLUMNS, names.TRACE_TOPIC)
             self.queries = {
                 "messages": self._start("messages", messages(units), available_now),
                 "trace": self._start("trace", trace(told), available_now),
@@ -67,7 +70,7 @@ class Follow:
 
     def _note(self, stores: StorePath | Sequence[StorePath], spark: SparkSession) -> None:
         """Write down that this output is a stream's, and of which stores."""
-        now, before = snapshot(stores), saved(self._out)
+        now, before = snapshot(stores, fail_on_data_loss=self._fail_on_data_loss), saved(self._out)
         if before is not None:
             check_stores(self._out, before, now)
             if not before["streamed"]:
@@ -75,6 +78,16 @@ class Follow:
                     f"{self._out} was made by a run, not by a stream", hint="give the stream another --out"
                 )
         save(Work(spark, self._out, now, streamed=True))
+
+    def _stream(
+        self, spark: SparkSession, stores: Sequence[str], columns: Sequence[str], topic: str | None = None
+    ) -> DataFrame:
+        reader = spark.readStream.format("rocketmq").option("columns", ",".join(columns))
+        if topic:
+            reader = reader.option("topic", topic)
+        if not self._fail_on_data_loss:
+            reader = reader.option("failOnDataLoss", "false")
+        return reader.option("paths", json.dumps(list(stores))).load()
 
     def _start(self, name: str, frame: DataFrame, available_now: bool) -> StreamingQuery:
         trigger: dict[str, Any] = {"availableNow": True} if available_now else {"processingTime": EVERY}
@@ -114,10 +127,3 @@ class Follow:
         for query in self.queries.values():
             query.stop()
         self._exit.close()
-
-
-def _stream(spark: SparkSession, stores: Sequence[str], columns: Sequence[str], topic: str | None = None) -> DataFrame:
-    reader = spark.readStream.format("rocketmq").option("columns", ",".join(columns))
-    if topic:
-        reader = reader.option("topic", topic)
-    return reader.option("paths", json.dumps(list(stores))).load()

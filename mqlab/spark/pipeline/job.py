@@ -116,7 +116,7 @@ def _steps() -> dict[str, Step]:
         ("slowest", g.SLOWEST_CALLS, lambda w: g.slowest(w.read("deliveries"))),
         ("producers", g.PRODUCERS, lambda w: g.producers(w.read("trace"))),
         ("islands", ISLANDS, lambda w: islands(w.read("life"), w.stretch_ms)),
-        ("suspicions", SUSPICIONS, lambda w: suspicions(_Tables(w), w.stretch_ms)),
+        ("suspicions", SUSPICIONS, lambda w: suspicions(_Tables(w), w.stretch_ms, w.extents)),
     ]
     steps += [Step(name, schema, make, f"facts/{name}") for name, schema, make in facts]
     return {step.name: step for step in steps}
@@ -149,18 +149,20 @@ def run(
     spark: SparkSession | None = None,
     start: str | None = None,
     tell: Told = lambda step, numbers: None,
+    fail_on_data_loss: bool = True,
 ) -> dict[str, dict[str, float]]:
     """Every step that is not done yet, in order; ``start`` names one from which on all are made anew.
 
     ``tell`` is called as each begins (no numbers) and ends (seconds, rows). Returns seconds and rows of all steps.
     An interrupt leaves whole steps only; another call goes on there. Raises UsageError for an output that is not ours
-    or of other stores, StoreError while another run works in it.
+    or of other stores, StoreError while another run works in it, CorruptionError for a log that ends before its queues
+    do; with ``fail_on_data_loss=False`` that is a warning and a row of the suspicions.
     """
     folder = Path(out)
     names = list(STEPS)
     first = names.index(step_named(start)) if start else len(names)
     with held(folder):
-        work = _begin(stores, folder, spark, first)
+        work = _begin(snapshot(stores, fail_on_data_loss=fail_on_data_loss), folder, spark, first)
         missing = [at for at, step in enumerate(STEPS.values()) if not (folder / step.folder).is_dir()]
         if work.streamed:  # they have grown since
             missing.append(names.index("deliveries"))
@@ -228,9 +230,9 @@ def held(folder: Path) -> Iterator[None]:
         yield
 
 
-def _begin(stores: StorePath | Sequence[StorePath], folder: Path, spark: SparkSession | None, first: int) -> Work:
+def _begin(now: list[Extent], folder: Path, spark: SparkSession | None, first: int) -> Work:
     """The work as an earlier run left it, or from the start: then the stores' ends of this moment count."""
-    now, before = snapshot(stores), saved(folder)
+    before = saved(folder)
     if before is not None:
         check_stores(folder, before, now)
         if before["streamed"]:
@@ -243,7 +245,7 @@ def _begin(stores: StorePath | Sequence[StorePath], folder: Path, spark: SparkSe
     if before is not None and before["streamed"]:
         work.streamed = True
     elif before is not None and (folder / STEPS["messages"].folder).is_dir() and first > 0:
-        work.extents = [Extent(Store(**each["store"]), each["start"], each["end"]) for each in before["stores"]]
+        work.extents = [Extent.from_manifest(each) for each in before["stores"]]
         work.span_ms = (before["span_ms"][0], before["span_ms"][1])
         work.done = {name: numbers for name, numbers in before["steps"].items() if name in STEPS}
     shutil.rmtree(folder / UNFINISHED, ignore_errors=True)

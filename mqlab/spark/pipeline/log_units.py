@@ -13,12 +13,15 @@ Left out: bodies other than those of the trace: no fact is about them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from mqlab.arrow.growing import log_end
+from mqlab.arrow.losses import Loss, find_losses, report
 from mqlab.arrow.stores import Store, StorePath, find_stores
 from mqlab.spark.pipeline.schemas import OFFSETS, checked
 from mqlab.store.inspector import StoreInspector
@@ -34,21 +37,38 @@ NEED_THEIR_PROPERTIES = (names.SCHEDULE_TOPIC, names.HALF_TOPIC)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What of one store is read: units that begin from ``start`` and before ``end``, physical offsets."""
+    """What of one store is read: units that begin from ``start`` and before ``end``, physical offsets.
+
+    ``losses``: what its queues know and its log does not hold.
+    """
 
     store: Store
     start: int
     end: int
+    losses: tuple[Loss, ...] = ()
+
+    @classmethod
+    def from_manifest(cls, saved: Mapping[str, Any]) -> Extent:
+        """What ``dataclasses.asdict`` made of one, as JSON."""
+        losses = tuple(Loss(**each) for each in saved.get("losses", ()))
+        return cls(Store(**saved["store"]), saved["start"], saved["end"], losses)
 
 
-def snapshot(paths: StorePath | Sequence[StorePath]) -> list[Extent]:
-    """Each store that the paths mean, as long as its log is now. Raises UsageError where there is none."""
-    found = []
+def snapshot(paths: StorePath | Sequence[StorePath], *, fail_on_data_loss: bool = True) -> list[Extent]:
+    """Each store that the paths mean, as long as its log is now.
+
+    Raises UsageError where there is none, CorruptionError for a log that ends before its queues do; unless
+    ``fail_on_data_loss``, its losses are noted and warned of.
+    """
+    extents = []
     for store in find_stores(paths):
         inspector = StoreInspector(store.directory)
-        found.append(Extent(store, inspector.min_physical_offset, inspector.max_physical_offset))
+        start = inspector.min_physical_offset
+        losses = find_losses(inspector, log_end(inspector), start)
+        report(losses, fail_on_data_loss)
+        extents.append(Extent(store, start, inspector.max_physical_offset, tuple(losses)))
         inspector.close()
-    return found
+    return extents
 
 
 def raw(spark: SparkSession, extents: Sequence[Extent]) -> DataFrame:
@@ -89,6 +109,8 @@ def _read(
     reader = reader.option("brokerName", ",".join(extent.store.broker_name for extent in extents))
     if topics:
         reader = reader.option("topic", ",".join(topics))
+    if any(extent.losses for extent in extents):  # they were allowed when the snapshot was taken
+        reader = reader.option("failOnDataLoss", "false")
     ends = [F.lit(each) for extent in extents for each in (extent.store.broker_name, extent.end)]
     units = reader.load([extent.store.directory for extent in extents])
     return units.where(F.col("physical_offset") < F.create_map(*ends)[F.col("broker_name")])

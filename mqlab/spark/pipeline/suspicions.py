@@ -7,6 +7,7 @@ Mirrors: what people look for in the dashboard, mqadmin and client logs when the
     offset skipped ahead       ... passes everything by               offset set back   consumed again, minutes later
     failing listener           half of a stretch's calls failed       slow listener     five times slower than its day
     dead letters  sent twice  hot key  hot queue  burst  damaged trace
+    missing messages           the log of a store ends before its queues do, and the run was told to go on all the same
 
 Rules see the small tables of the facts, and of LIFE the rows that were passed by or came again.
 Left out: why. A rule says where to look; what it finds may have an innocent reason.
@@ -14,12 +15,13 @@ Left out: why. A rule says where to look; what it finds may have an innocent rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from mqlab.spark.pipeline.log_units import Extent
 from mqlab.spark.pipeline.schemas import checked, table
 
 FEWEST = 3  # messages passed by or again: fewer may be a trace that was lost
@@ -56,14 +58,14 @@ ISLANDS = table(
 Tables = Mapping[str, DataFrame]
 
 
-def suspicions(tables: Tables, stretch_ms: int) -> DataFrame:
-    """LIFE, ISLANDS, LAG, CALLS, KEYS, QUEUES, TRAFFIC, TRACE by their names -> SUSPICIONS."""
+def suspicions(tables: Tables, stretch_ms: int, extents: Sequence[Extent] = ()) -> DataFrame:
+    """LIFE, ISLANDS, LAG, CALLS, KEYS, QUEUES, TRAFFIC, TRACE by their names, and what was read -> SUSPICIONS."""
     life = tables["life"]
     found = [
         inconsistent(tables["islands"]), skipped(tables["islands"]), set_back(life), stuck(life, tables["lag"]),
         dead_letters(life), sent_twice(life), failing(tables["calls"], stretch_ms), slow(tables["calls"], stretch_ms),
         hot_keys(tables["keys"]), hot_queues(tables["queues"]), bursts(tables["traffic"], stretch_ms),
-        damaged(tables["trace"]),
+        damaged(tables["trace"]), missing(life.sparkSession, extents),
     ]  # fmt: skip
     return checked(reduce(DataFrame.unionByName, found), SUSPICIONS, "suspicions")
 
@@ -279,3 +281,16 @@ def damaged(trace: DataFrame) -> DataFrame:
     found = trace.where("reason IS NOT NULL").groupBy("reason").agg(F.count("*").alias("entries"))
     told = F.format_string("entries of the trace do not read: %s", "reason")
     return _rows(found, "damaged trace", told, subject="reason", messages="entries")
+
+
+def missing(spark: SparkSession, extents: Sequence[Extent]) -> DataFrame:
+    """Messages that the queues of a store know and its log does not hold; every other table is without them."""
+    rows = [
+        (extent.store.broker_name, loss.start, loss.end, loss.messages, loss.witness)
+        for extent in extents for loss in extent.losses
+    ]  # fmt: skip
+    columns = "broker_name string, first long, last long, messages long, witness string"
+    told = F.format_string("the log holds nothing from %d on, its queues know messages up to %d (%s): no table and no "
+                           "lag counts them", "first", "last", "witness")  # fmt: skip
+    return _rows(spark.createDataFrame(rows, columns), "missing messages", told, broker_name="broker_name",
+                 messages="messages")  # fmt: skip

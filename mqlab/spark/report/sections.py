@@ -34,6 +34,7 @@ NO_NAMES, SHORT_NAMES = 16, 44
 KINDS = {
     "stuck message": 4, "dead letters": 4, "offset skipped ahead": 4, "inconsistent subscription": 4,
     "failing listener": 1, "slow listener": 1, "offset set back": 1, "sent twice": 1, "damaged trace": 5,
+    "missing messages": 4,
     "hot key": 0, "hot queue": 0, "burst": 0,
 }  # fmt: skip
 OUTCOMES = {

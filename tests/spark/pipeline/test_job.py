@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,13 @@ from click.testing import CliRunner
 from pyspark.sql import types as T
 from pyspark.testing import assertDataFrameEqual
 
+from mqlab.arrow.losses import DataLossWarning
+from mqlab.arrow.reading import read_table
 from mqlab.cli import main
-from mqlab.errors import StoreError, UsageError
+from mqlab.errors import CorruptionError, StoreError, UsageError
 from mqlab.spark import pipeline
 from mqlab.spark.pipeline import job, schemas
+from mqlab.spark.report import write_report
 from mqlab.store import MessageStore
 from mqlab.wire import names
 from mqlab.wire.message import Message
@@ -182,6 +186,47 @@ def test_an_empty_store_and_one_without_a_trace(spark: SparkSession, tmp_path: P
     assert Counter(r["outcome"] for r in silent.collect()) == {"untraced": 6, "pending": 3}
     messages.unpersist()
     deliveries.unpersist()
+
+
+def cut_in_half(store: Path) -> int:
+    """Lose the second half of a store's log, as a copy does that was made file by file; how many messages were in it."""
+    places = read_table(store, ["physical_offset"]).column(0).to_pylist()
+    half = places[len(places) // 2]
+    for path in (store / "commitlog").iterdir():
+        content = path.read_bytes()
+        keep = min(max(half - int(path.name), 0), len(content))
+        path.write_bytes(content[:keep] + bytes(len(content) - keep))
+    return len([place for place in places if place >= half])
+
+
+def test_a_log_that_ends_before_its_queues_do(day: Day, copy: Path, tmp_path: Path) -> None:
+    """Refused; or allowed, and then the report says how many messages are in none of its tables."""
+    stores = Path(shutil.copytree(day.world.directory, tmp_path / "stores"))
+    lost = cut_in_half(stores / "broker-a")
+    with pytest.raises(CorruptionError, match=f"broker-a/commitlog at offset .* {lost} are missing"):
+        pipeline.run(stores, tmp_path / "new", spark=day.spark)
+    with pytest.raises(CorruptionError, match=f"{lost} are missing"):
+        pipeline.Follow(stores, tmp_path / "new", spark=day.spark)
+    refused = CliRunner().invoke(main, ["spark", "run", str(stores), "--out", str(tmp_path / "new")])
+    assert refused.exit_code != 0 and f"{lost} are missing" in refused.stderr
+    with pytest.warns(DataLossWarning, match=f"{lost} are missing"):
+        extents = pipeline.snapshot(stores, fail_on_data_loss=False)
+    units = pipeline.raw(day.spark, extents).groupBy("broker_name").count().collect()
+    assert {row[0]: row[1] for row in units} == Counter(
+        read_table(stores, ["broker_name"], fail_on_data_loss=False).column(0).to_pylist()
+    )
+    manifest = json.loads((copy / "pipeline.json").read_text("utf-8"))
+    (copy / "pipeline.json").write_text(json.dumps({**manifest, "stores": [asdict(extent) for extent in extents]}))
+    told: list[str] = []
+    pipeline.run(
+        stores, copy, spark=day.spark, start="suspicions", fail_on_data_loss=False,
+        tell=lambda step, numbers: told.append(step),
+    )  # fmt: skip
+    assert set(told) == {"suspicions"}
+    rows = day.spark.read.parquet(str(copy / "facts" / "suspicions")).where("kind = 'missing messages'").collect()
+    assert [(row["broker_name"], row["messages"]) for row in rows] == [("broker-a", lost)]
+    page = write_report(copy, tmp_path / "day.html").read_text("utf-8")
+    assert "missing messages" in page and "no lag counts them" in page
 
 
 def test_broadcasting_groups_are_found_by_what_they_were_given(day: Day) -> None:

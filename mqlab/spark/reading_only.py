@@ -1,0 +1,54 @@
+"""What the data sources of mqlab share: they read, and say so to whoever writes.
+
+Mirrors: nothing in RocketMQ. No lab.
+
+    frame.write.format("rocketmq").mode("append").save(...)      an error that says how messages get into a store
+    frame.writeStream.format("rocketmq").start(...)              the same
+
+Left out: a sink: a store belongs to one broker, which numbers what it appends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, DataSourceWriter
+from pyspark.sql.types import StructType
+
+from mqlab.errors import UsageError
+
+
+class ReadingOnly(DataSource):
+    """A data source that cannot be written to. Options are kept as they came: a reader checks them, a writer does not.
+
+    ``parallelism``: how many tasks the session runs at once; None when whoever registered the class did not say.
+    """
+
+    parallelism: int | None = None
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """There is none. Raises UsageError."""
+        self._refuse("write")
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """There is none. Raises UsageError."""
+        self._refuse("writeStream")
+
+    def _refuse(self, verb: str) -> NoReturn:
+        raise UsageError(
+            f"{verb} cannot go to {self.name()}: it reads stores and has no sink",
+            hint="send messages with a producer, or mqlab.store.MessageStore.put from foreachBatch or toLocalIterator; "
+            "keep results as Parquet: .write.parquet(folder)",
+        )
+
+
+def for_session(source: type[ReadingOnly], parallelism: int) -> type[ReadingOnly]:
+    """The same data source, to be registered with a session that runs so many tasks at once.
+
+    Reads are planned in a process that does not know the session: what is to be known there travels with the class.
+    """
+    return type(source.__name__, (source,), {"__module__": source.__module__, "parallelism": parallelism})
