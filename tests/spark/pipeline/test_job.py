@@ -189,7 +189,10 @@ def test_an_empty_store_and_one_without_a_trace(spark: SparkSession, tmp_path: P
 
 
 def cut_in_half(store: Path) -> int:
-    """Lose the second half of a store's log, as a copy does that was made file by file; how many messages were in it."""
+    """Lose the second half of a store's log, as a copy does that was made file by file.
+
+    Returns how many messages were in it.
+    """
     places = read_table(store, ["physical_offset"]).column(0).to_pylist()
     half = places[len(places) // 2]
     for path in (store / "commitlog").iterdir():
