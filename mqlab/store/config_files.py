@@ -35,7 +35,7 @@ class ConfigFile:
         """Replace the main file by ``text`` (UTF-8), synced; what it held becomes ``.bak``."""
         folder = self.path.rpartition("/")[0]
         if folder:
-            self._files.make_directory(folder)
+            self._make(folder)
         fresh = self.path + ".tmp"
         self._files.write(fresh, text.encode("utf-8", "surrogatepass"), sync=True)
         if self._files.exists(self.path) and self._files.size(self.path):  # an empty one must not replace a good backup
@@ -43,6 +43,14 @@ class ConfigFile:
         self._files.rename(fresh, self.path)
         if folder:
             self._files.sync_directory(folder)
+
+    def _make(self, folder: str) -> None:
+        """Make the folder, and make sure that a power cut does not take it away with the file."""
+        if not self._files.exists(folder):
+            self._files.make_directory(folder)
+            parent = folder.rpartition("/")[0]
+            if parent:
+                self._files.sync_directory(parent)
 
     def load(self) -> str | None:
         """The text last saved, as it stands; None when nothing was ever saved. See ``load_as``."""

@@ -11,7 +11,7 @@ Left out: RocksDB, batch and light queues.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mqlab.ports import Files
 from mqlab.store.config import StoreConfig
@@ -28,6 +28,7 @@ class ConsumeQueues:
         self.queues: dict[str, dict[int, ConsumeQueue]] = {}
         self.next_offsets: dict[tuple[str, int], int] = {}
         self._judge: Judge | None = None
+        self._floor: Callable[[str], int] | None = None
 
     def __iter__(self) -> Iterator[ConsumeQueue]:
         for of_topic in self.queues.values():
@@ -57,6 +58,8 @@ class ConsumeQueues:
             size = self.config.mapped_file_size_consume_queue
             queue = of_topic[queue_id] = ConsumeQueue(self._files, self.directory, topic, queue_id, size)
             queue.judge = self._judge
+            if self._floor is not None:
+                queue.max_physical_offset = max(-1, self._floor(topic))
         return queue
 
     def set_judge(self, judge: Judge | None) -> None:
@@ -64,6 +67,19 @@ class ConsumeQueues:
         self._judge = judge
         for queue in self:
             queue.judge = judge
+
+    def set_floor(self, floor: Callable[[str], int]) -> None:
+        """Units of a topic that end at or before this physical offset are not put any more (-1: all are)."""
+        self._floor = floor
+        for queue in self:
+            queue.max_physical_offset = max(queue.max_physical_offset, floor(queue.topic))
+
+    def take_floor_away(self) -> None:
+        """Put everything again, and forget queues that only came up for units that were not put."""
+        floor, self._floor = self._floor, None
+        for queue in list(self):
+            if floor is not None and floor(queue.topic) >= 0 and not queue.files.mapped_files:
+                self.delete_queue(queue)
 
     @property
     def max_physical_offset(self) -> int:

@@ -80,6 +80,7 @@ class BulkIndex:
         wanted = units.sys_flags & flags.TRANSACTION_MASK != flags.TRANSACTION_ROLLBACK
         if self._index.index_files:
             wanted &= units.physical_offsets >= self._index.end_physical_offset
+            wanted &= units.physical_offsets != self._index.last_indexed
         for chosen in _chunks(np.flatnonzero(wanted), units):
             data, starts, ends = packed(view, units.properties_starts[chosen], units.properties_ends[chosen])
             texts = _keys_of(data, starts, ends)

@@ -12,7 +12,8 @@ Left out: the flush of a full file in a thread of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -64,6 +65,7 @@ class IndexService:
         self.directory = directory
         self.index_files: list[IndexFile] = []
         self.dirty = False
+        self.last_indexed = -1  # a unit that has all its entries, while skipping_last_indexed
         self._header_behind = False
         self._key_starts: dict[tuple[str, str], int] = {}
 
@@ -94,12 +96,14 @@ class IndexService:
         """Index one dispatched unit under its unique key and each of its keys; how many entries that made.
 
         Left out are rolled-back units and those before the end of the index (equal is let through: a unit dispatched
-        again by a recovery is found twice, as in RocketMQ). Mirrors IndexService.buildIndex.
+        again by a crash recovery is found twice, as in RocketMQ). Mirrors IndexService.buildIndex.
         """
         if sys_flag & flags.TRANSACTION_MASK == flags.TRANSACTION_ROLLBACK:
             return 0
         newest = self.index_files[-1] if self.index_files else None
         if newest is not None and physical_offset < newest.end_physical_offset:
+            return 0
+        if physical_offset == self.last_indexed:
             return 0
         names = keys.split(KEY_SEPARATOR) if keys else []
         if unique_key is not None:
@@ -116,6 +120,16 @@ class IndexService:
         if count:
             self.dirty = self._header_behind = True
         return count
+
+    @contextmanager
+    def skipping_last_indexed(self) -> Iterator[None]:
+        """While recovering from a clean stop, which leaves no unit with some of its keys: index none again."""
+        has_entries = len(self.index_files) > 1 or any(index_file.index_count > 1 for index_file in self.index_files)
+        self.last_indexed = self.end_physical_offset if has_entries else -1
+        try:
+            yield
+        finally:
+            self.last_indexed = -1
 
     def file_with_room(self) -> IndexFile:
         """The newest file, or the next one when it is full or there is none."""

@@ -284,5 +284,11 @@ class MessageStore(StoreLookups):
         self._drive(self.clock.now_ms())
 
     def delete_topic(self, topic: str) -> bool:
-        """Delete a topic's queues; False when it has none. Its messages stay in the log until that is cleaned."""
+        """Delete a topic's queues; False when it has none. Its messages stay in the log until that is cleaned.
+
+        A crash brings back at most those that recovery reads again, as in RocketMQ.
+        """
+        if topic not in self.queues.queues:
+            return False
+        self.deleted_topics.add(topic, self.commit_log.max_offset)
         return self.queues.delete_topic(topic)

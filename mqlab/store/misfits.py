@@ -9,6 +9,9 @@ Mirrors: the checks in ConsumeQueue.putMessagePositionInfo, which decides on eac
     3, then 4       the numbering began again        the queue begins again at 3 (a topic deleted and made anew,
                                                      or the units before were the damaged ones)
 
+Of a topic that was deleted (deleted_topics) nothing from before that moment is missing, and the first unit behind it
+that calls itself 0 begins the queue again without a second witness.
+
 Left out: several damaged units next to each other.
 """
 
@@ -17,6 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mqlab.store.consumequeue import ConsumeQueue, Unit
+from mqlab.store.deleted_topics import DeletedTopics
 
 MOST_PROBLEMS = 50
 
@@ -34,10 +38,17 @@ class Doubtful(NamedTuple):
 
 
 class Misfits:
-    """Judges the misfits of one scan; ``problems`` gets a line for each. With ``notice_gaps`` a gap raises QueueGap."""
+    """Judges the misfits of one scan that began at ``scan_start``; ``problems`` gets a line for each.
 
-    def __init__(self, problems: list[str], *, notice_gaps: bool) -> None:
+    With ``notice_gaps`` a gap raises QueueGap.
+    """
+
+    def __init__(
+        self, problems: list[str], deleted_topics: DeletedTopics, *, scan_start: int, notice_gaps: bool
+    ) -> None:
         self._problems = problems
+        self._deleted_topics = deleted_topics
+        self._scan_start = scan_start
         self._notice_gaps = notice_gaps
         self._doubtful: dict[ConsumeQueue, Doubtful] = {}
 
@@ -56,18 +67,28 @@ class Misfits:
                 return True
             return self._beyond(queue, unit, queue_offset, end)
         if earlier is not None and queue_offset == earlier.queue_offset + 1:
-            self._report(queue, earlier, f"the numbering begins again, {end} units before it are given up")
-            queue.destroy()
-            queue.append(earlier.unit, earlier.queue_offset)
+            self._begin_again(queue, earlier)
             queue.append(unit, queue_offset)
+            return True
+        if queue_offset == 0 and self._is_first_since_deletion(queue, unit):
+            self._begin_again(queue, Doubtful(unit, queue_offset, end))
             return True
         if earlier is not None:
             self._drop(queue, earlier)
         self._doubtful[queue] = Doubtful(unit, queue_offset, end)
         return False
 
+    def _is_first_since_deletion(self, queue: ConsumeQueue, unit: Unit) -> bool:
+        log_end = self._deleted_topics.end_of(queue.topic)
+        return log_end >= 0 and queue.max_physical_offset <= log_end <= unit[0]
+
+    def _begin_again(self, queue: ConsumeQueue, first: Doubtful) -> None:
+        self._report(queue, first, f"the numbering begins again, {first.queue_end} units before it are given up")
+        queue.destroy()
+        queue.append(first.unit, first.queue_offset)
+
     def _beyond(self, queue: ConsumeQueue, unit: Unit, queue_offset: int, end: int) -> bool:
-        if self._notice_gaps:
+        if self._notice_gaps and self._scan_start > self._deleted_topics.end_of(queue.topic):
             raise QueueGap(f"{_name(queue)} ends at {end}, but the unit at {unit[0]} calls itself {queue_offset}")
         if queue.files.mapped_files:
             self._report(queue, Doubtful(unit, queue_offset, end), f"it is put at {end}")

@@ -22,6 +22,7 @@ from mqlab.store.checkpoint import Checkpoint
 from mqlab.store.commitlog import CommitLog
 from mqlab.store.config import StoreConfig
 from mqlab.store.consume_queues import ConsumeQueues
+from mqlab.store.deleted_topics import DeletedTopics
 from mqlab.store.dispatch import Arrival, Dispatcher
 from mqlab.store.file_sizes import found_sizes
 from mqlab.store.flush import Durability, Flusher
@@ -74,6 +75,7 @@ class OpenedStore:
         self.commit_log = CommitLog(files, f"{directory}/commitlog", config.mapped_file_size_commit_log)
         self.queues = ConsumeQueues(files, f"{directory}/consumequeue", config)
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
+        self.deleted_topics = DeletedTopics(files, directory)
         self.index = None
         if config.message_index_enable:
             self.index = IndexService(files, f"{directory}/index", config, self.clock, self.checkpoint)
@@ -128,9 +130,11 @@ class OpenedStore:
         self.dispatcher.logics_msg_timestamp = self.checkpoint.logics_msg_timestamp
         if self.index is not None:
             report.index_files_deleted = self.index.load(report.clean_exit, self.checkpoint.index_msg_timestamp)
+        report.problems += self.deleted_topics.load()
         Recovery(
-            self.config, self.commit_log, self.queues, self.index, self.checkpoint, self.dispatcher, report
-        ).run()
+            self.config, self.commit_log, self.queues, self.index, self.checkpoint, self.dispatcher,
+            self.deleted_topics, report,
+        ).run()  # fmt: skip
         self._state = "loaded"
         return report
 

@@ -15,6 +15,7 @@ Left out: what other store types recover. The same scan done with numpy is in fa
 from __future__ import annotations
 
 import struct
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from mqlab.errors import CorruptionError
@@ -23,6 +24,7 @@ from mqlab.store.commitlog import CommitLog
 from mqlab.store.config import StoreConfig
 from mqlab.store.consume_queues import ConsumeQueues
 from mqlab.store.consumequeue import RECOVERED_FILES, ConsumeQueue, Unit
+from mqlab.store.deleted_topics import DeletedTopics
 from mqlab.store.dispatch import Dispatcher, UndecodableUnit
 from mqlab.store.fast_scan import WORTH_IT, FastScan, walk
 from mqlab.store.index_service import IndexService
@@ -64,7 +66,7 @@ class Recovery:
 
     def __init__(
         self, config: StoreConfig, commit_log: CommitLog, queues: ConsumeQueues, index: IndexService | None,
-        checkpoint: Checkpoint, dispatcher: Dispatcher, report: RecoveryReport,
+        checkpoint: Checkpoint, dispatcher: Dispatcher, deleted_topics: DeletedTopics, report: RecoveryReport,
     ) -> None:  # fmt: skip
         self._config = config
         self._log = commit_log
@@ -72,6 +74,7 @@ class Recovery:
         self._index = index
         self._checkpoint = checkpoint
         self._dispatcher = dispatcher
+        self._deleted_topics = deleted_topics
         self.report = report
         self._fast: FastScan | None = None
 
@@ -79,10 +82,16 @@ class Recovery:
         """Recover; the store can be started then."""
         told, self._dispatcher.on_problem = self._dispatcher.on_problem, self._problem
         try:
-            with self._dispatcher.silent():
+            with self._dispatcher.silent(), self._index_repeats():
                 return self._run()
         finally:
             self._dispatcher.on_problem = told
+
+    def _index_repeats(self) -> AbstractContextManager[None]:
+        """After a crash the last unit of the index may lack keys: it is indexed again, as in RocketMQ."""
+        if self._index is None or not self.report.clean_exit:
+            return nullcontext()
+        return self._index.skipping_last_indexed()
 
     def _run(self) -> RecoveryReport:
         report = self.report
@@ -90,10 +99,12 @@ class Recovery:
             queue.recover(pre_blank_counts=self._keeps("pre_blank_counts"))
         if not self._log.queue.mapped_files:
             self._queues.destroy()
+            self._deleted_topics.log_recovered(0, 0)
             return report
         dispatched = self._queues.max_physical_offset
         start = self._start_index(dispatched)
         end = self._scan(start, dispatched)
+        self._queues.take_floor_away()
         report.end_offset = end
         self._checkpoint.confirm_physical_offset = report.last_unit_offset
         self._cut_log(end)
@@ -107,6 +118,7 @@ class Recovery:
         if self._index is not None and not self._keeps("index_beyond_end_kept"):
             report.index_entries_cut = self._index.truncate_after(end, self._time_or_none)
         self._queues.recover_next_offsets(self._log.min_offset)
+        self._deleted_topics.log_recovered(self._log.min_offset, end)
         self._dispatcher.reput_from = end
         if not report.clean_exit:
             self._sync_recovered()
@@ -151,11 +163,16 @@ class Recovery:
     # ── scanning ──
 
     def _scan(self, start: int, dispatched: int) -> int:
-        """Walk the units from a file on; where the log ends. Starts one file earlier when a queue misses entries."""
+        """Walk the units from a file on; where the log ends. Starts one file earlier when a queue misses entries.
+
+        Then nothing more of deleted topics comes back than would have come without that.
+        """
+        first_start = self._log.queue.mapped_files[start].start_offset
         while True:
             try:
                 return self._scan_files(start, dispatched, notice_gaps=start > 0)
             except QueueGap as gap:
+                self._queues.set_floor(lambda topic: min(self._deleted_topics.end_of(topic), first_start))
                 start -= 1
                 self.report.problems.append(f"{gap}: recovery starts one file earlier")
                 if self._index is not None:  # what was indexed so far would keep out what comes before it
@@ -170,7 +187,9 @@ class Recovery:
         report.start_offset = mapped_files[start].start_offset
         report.last_unit_offset = report.start_offset
         notice_gaps = notice_gaps and not report.clean_exit and not self._keeps("queue_gap_not_noticed")
-        misfits = Misfits(report.problems, notice_gaps=notice_gaps)
+        misfits = Misfits(
+            report.problems, self._deleted_topics, scan_start=report.start_offset, notice_gaps=notice_gaps
+        )
         if not self._keeps("misfits_by_own_evidence"):
             self._queues.set_judge(misfits.judge)
         first_new = dispatched + 1 if self._keeps("normal_recovery_off_by_one") else dispatched

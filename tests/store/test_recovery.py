@@ -12,6 +12,7 @@ import pytest
 from mqlab.errors import CorruptionError
 from mqlab.store import MessageStore
 from mqlab.wire.record import MAGIC_BLANK, Record
+from mqlab.wire.sys_flag import TRANSACTION_PREPARED
 
 NewRecord = Callable[..., Record]
 
@@ -251,3 +252,36 @@ def test_flipped_bits_in_the_checkpoint_lose_nothing(machines: Any, scratch: Pat
         assert whole_messages(store) == [message for _, _, message in placed], position
         machines.kill()
         shutil.rmtree(directory)
+
+
+# ── the index after a clean stop ──
+
+
+@pytest.mark.parametrize("numpy", [False, True])
+def test_a_half_message_at_the_end_is_indexed_once_however_often_the_store_is_opened(
+    world: Any, new_record: NewRecord, numpy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half messages are in no queue, so every clean start reads those behind the last queued one again."""
+    monkeypatch.setattr("mqlab.store.recovery.WORTH_IT", 1)
+    for number, sys_flag in enumerate([0, TRANSACTION_PREPARED, TRANSACTION_PREPARED]):
+        world.store.put(new_record(number, sys_flag=sys_flag))
+    world.settle()
+    for _ in range(4):
+        world.store.shutdown()
+        world.start(recover_with_numpy=numpy)
+        assert [len(world.store.query("订单", key).records) for key in ("k0", "k1", "k2", "common")] == [1, 1, 1, 3]
+
+
+@pytest.mark.parametrize("numpy", [False, True])
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_index_that_is_gone_is_made_again_for_half_messages(
+    world: Any, new_record: NewRecord, numpy: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mqlab.store.recovery.WORTH_IT", 1)
+    for number in range(count):
+        world.store.put(new_record(number, sys_flag=TRANSACTION_PREPARED))
+    world.settle()
+    world.store.shutdown()
+    shutil.rmtree(f"{world.directory}/index")
+    world.start(recover_with_numpy=numpy)
+    assert [len(world.store.query("订单", f"k{number}").records) for number in range(count)] == [1] * count

@@ -1,0 +1,81 @@
+"""Which topics were deleted, and where the log ended then: a deleted queue must not be taken for a lost one.
+
+Mirrors: nothing in RocketMQ, whose recovery never asks whether a queue misses entries. No lab.
+
+    config/deletedTopics.json      {"deletedTopics":{"orders":13800}}     messages before 13800 need not be in a queue
+    config/topics.json             a topic that a broker no longer has was deleted at some time, by a real broker, too
+
+Left out: a topic deleted by a store without a broker that keeps no such record. Its queues count as lost.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mqlab.errors import CorruptionError
+from mqlab.ports import Files
+from mqlab.store.config_files import ConfigFile
+from mqlab.store.store_tree import read_config
+from mqlab.wire.names import is_system_topic
+
+NEVER_DELETED = -1
+NO_LONGER_THERE = (1 << 63) - 1  # behind the end of every log
+_KEY = "deletedTopics"
+
+
+class DeletedTopics:
+    """topic -> end of the log (a physical offset) when it was last deleted. ``add`` is on the disk when it returns."""
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._folder = f"{directory}/config"
+        self._ends: dict[str, int] = {}
+        self._broker_topics: dict[str, Any] | None = None  # read when first asked for; empty when no broker tells
+
+    def load(self) -> list[str]:
+        """Read the record; why it could not be read, if so. Changes no file."""
+        try:
+            ends = self._read("deletedTopics.json", _KEY)
+        except CorruptionError as error:
+            return [f"{error.text}: deleted queues may be taken for lost ones"]
+        self._ends = {topic: end for topic, end in ends.items() if isinstance(end, int)}
+        return []
+
+    def _read(self, name: str, key: str) -> dict[str, Any]:
+        value = read_config(self._files, f"{self._folder}/{name}")
+        table = value.get(key) if isinstance(value, dict) else None
+        return table if isinstance(table, dict) else {}
+
+    def add(self, topic: str, log_end: int) -> None:
+        """Record a deletion before the first file of the topic's queues goes."""
+        self._ends[topic] = log_end
+        self._save()
+
+    def end_of(self, topic: str) -> int:
+        """Messages of the topic before this physical offset need not be in a queue; -1 when it was never deleted."""
+        if self._broker_topics is None:
+            self._broker_topics = self._topics_of_broker()
+        if self._broker_topics and topic not in self._broker_topics and not is_system_topic(topic):
+            return NO_LONGER_THERE
+        return self._ends.get(topic, NEVER_DELETED)
+
+    def _topics_of_broker(self) -> dict[str, Any]:
+        try:
+            return self._read("topics.json", "topicConfigTable")
+        except CorruptionError:  # the broker reports it when it reads its topics
+            return {}
+
+    def log_recovered(self, min_offset: int, end: int) -> None:
+        """Messages may be written again from ``end`` on: they are newer than any deletion. Forget what is long gone."""
+        ends = {topic: min(log_end, end) for topic, log_end in self._ends.items() if min(log_end, end) > min_offset}
+        if ends != self._ends:
+            self._ends = ends
+            self._save()
+
+    def _save(self) -> None:
+        text = json.dumps({_KEY: self._ends}, ensure_ascii=False, separators=(",", ":"))
+        ConfigFile(self._files, f"{self._folder}/deletedTopics.json").save(text)
+
+    def __repr__(self) -> str:
+        return f"<DeletedTopics {self._ends}>"
