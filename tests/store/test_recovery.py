@@ -254,6 +254,53 @@ def test_flipped_bits_in_the_checkpoint_lose_nothing(machines: Any, scratch: Pat
         shutil.rmtree(directory)
 
 
+# ── stores that RocketMQ reads otherwise (the real store's answers are in ARCHITECTURE.md) ──
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_store_whose_last_queue_file_is_all_zeros_starts(world: Any, new_record: NewRecord, crash: bool) -> None:
+    for number in range(10):
+        world.store.put(new_record(number))
+    world.settle()
+    world.store.shutdown()
+    Path(world.directory, "consumequeue/订单/0", f"{200:020}").write_bytes(bytes(200))
+    if crash:
+        Path(world.directory, "abort").touch()
+    store = world.start()
+    assert (store.min_offset("订单", 0), store.max_offset("订单", 0)) == (0, 10)
+    assert store.put(new_record(10)).queue_offset == 10
+    world.settle()
+    assert store.max_offset("订单", 0) == 11
+
+
+def test_the_smallest_offset_moves_up_when_the_oldest_log_file_is_gone(world: Any, new_record: NewRecord) -> None:
+    for number in range(60):
+        world.store.put(new_record(number, topic="a"))
+    world.settle()
+    world.store.shutdown()
+    Path(world.directory, "commitlog", f"{0:020}").unlink()
+    store = world.start()
+    assert (store.min_offset("a", 0), store.max_offset("a", 0)) == (24, 60)
+
+
+@pytest.mark.parametrize("edges, low", [((), 36), (("pre_blank_counts",), 30)])
+def test_a_queue_that_begins_with_pre_blank_units_in_a_log_from_0(
+    world: Any, new_record: NewRecord, edges: tuple[str, ...], low: int
+) -> None:
+    for number in range(81):
+        world.store.put(new_record(number, topic="a" if number % 2 else "b"))
+        world.clock.advance(3_000)
+    world.store.delete_topic("a")
+    world.kill()
+    store = world.start()
+    first_ms = store.store_time_at("a", 0, 36)
+    assert (store.min_offset("a", 0), store.max_offset("a", 0)) == (36, 40)
+    store.shutdown()
+    store = world.start(sharp_edges=edges)
+    assert store.min_offset("a", 0) == store.search_offset("a", 0, 0, "lower") == low
+    assert store.search_offset("a", 0, first_ms, "lower") == 36
+
+
 # ── the index after a clean stop ──
 
 
