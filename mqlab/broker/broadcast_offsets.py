@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mqlab.broker.consumers import CONSUME_PASSIVELY
-from mqlab.broker.offsets import BROADCAST_SUFFIX
+from mqlab.broker.tables.consumers import CONSUME_PASSIVELY
+from mqlab.broker.tables.offsets import BROADCAST_SUFFIX
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel
 

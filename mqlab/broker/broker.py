@@ -19,36 +19,36 @@ from typing import Any
 
 from mqlab.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.broker.config import BrokerConfig
-from mqlab.broker.config_saver import ConfigSaver
-from mqlab.broker.consumer_filters import ConsumerFilterTable
-from mqlab.broker.consumers import ConsumerTable
-from mqlab.broker.group_queries import GroupQueries
-from mqlab.broker.groups import GroupTable
 from mqlab.broker.long_polling import CHECK_PERIOD_MS, HeldPulls
-from mqlab.broker.member_calls import MemberCalls
 from mqlab.broker.membership import Membership
-from mqlab.broker.message_lookup import MessageLookup
-from mqlab.broker.offset_queries import OffsetQueries
-from mqlab.broker.offset_resets import OffsetResets
-from mqlab.broker.offsets import ConsumerOffsetTable
-from mqlab.broker.producers import ProducerTable
 from mqlab.broker.pulling import Pulling
 from mqlab.broker.putting import Putter
-from mqlab.broker.queue_locks import QueueLocks
 from mqlab.broker.registration import Registration
 from mqlab.broker.replication.replication import Replication
 from mqlab.broker.replication.roles import handlers_of_role, settings_of_role
-from mqlab.broker.runtime_info import RuntimeInfo
 from mqlab.broker.schedule import DelayOffsetTable, Schedule
 from mqlab.broker.send_back import SendBack
 from mqlab.broker.sending import Sending
-from mqlab.broker.stats import BrokerStats
-from mqlab.broker.store_admin import StoreAdmin
-from mqlab.broker.store_stats import StoreStats
-from mqlab.broker.topic_admin import TopicAdmin
-from mqlab.broker.topics import TopicTable
+from mqlab.broker.tables.config_saver import ConfigSaver
+from mqlab.broker.tables.consumer_filters import ConsumerFilterTable
+from mqlab.broker.tables.consumers import ConsumerTable
+from mqlab.broker.tables.groups import GroupTable
+from mqlab.broker.tables.offsets import ConsumerOffsetTable
+from mqlab.broker.tables.producers import ProducerTable
+from mqlab.broker.tables.queue_locks import QueueLocks
+from mqlab.broker.tables.stats import BrokerStats
+from mqlab.broker.tables.store_stats import StoreStats
+from mqlab.broker.tables.topics import TopicTable
+from mqlab.broker.tables.transaction_metrics import TransactionMetrics
+from mqlab.broker.tools.group_queries import GroupQueries
+from mqlab.broker.tools.member_calls import MemberCalls
+from mqlab.broker.tools.message_lookup import MessageLookup
+from mqlab.broker.tools.offset_queries import OffsetQueries
+from mqlab.broker.tools.offset_resets import OffsetResets
+from mqlab.broker.tools.runtime_info import RuntimeInfo
+from mqlab.broker.tools.store_admin import StoreAdmin
+from mqlab.broker.tools.topic_admin import TopicAdmin
 from mqlab.broker.transaction_check import TransactionCheck
-from mqlab.broker.transaction_metrics import TransactionMetrics
 from mqlab.broker.transactions import Transactions
 from mqlab.errors import UsageError
 from mqlab.ports import Ports

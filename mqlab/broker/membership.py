@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.broker import topics
-from mqlab.broker.consumer_filters import is_tag_type
-from mqlab.broker.consumers import CONSUME_ACTIVELY, ConsumerGroup, Member
+from mqlab.broker.tables import topics
+from mqlab.broker.tables.consumer_filters import is_tag_type
+from mqlab.broker.tables.consumers import CONSUME_ACTIVELY, ConsumerGroup, Member
 from mqlab.errors import FilterError
 from mqlab.filter import sql
 from mqlab.ports import Deadline, next_on_grid

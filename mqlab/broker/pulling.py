@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mqlab.broker import topics
 from mqlab.broker.config import MASTER_ID
-from mqlab.broker.consumer_filters import ConsumerFilter, PullFilter, is_tag_type
-from mqlab.broker.consumers import CONSUME_ACTIVELY
 from mqlab.broker.long_polling import HeldPull
-from mqlab.broker.stats import GROUP_GET_LATENCY
+from mqlab.broker.tables import topics
+from mqlab.broker.tables.consumer_filters import ConsumerFilter, PullFilter, is_tag_type
+from mqlab.broker.tables.consumers import CONSUME_ACTIVELY
+from mqlab.broker.tables.stats import GROUP_GET_LATENCY
 from mqlab.errors import FilterError
 from mqlab.filter import tags
 from mqlab.remoting.endpoint import Channel, Reply

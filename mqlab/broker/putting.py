@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mqlab.broker.store_stats import StoreStats
+from mqlab.broker.tables.store_stats import StoreStats
 from mqlab.promises import Promise
 from mqlab.store.put_result import MESSAGE_ILLEGAL, PutResult
 from mqlab.wire import names, properties, sys_flag

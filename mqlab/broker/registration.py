@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mqlab.broker.topics import PERM_ALL
+from mqlab.broker.tables.topics import PERM_ALL
 from mqlab.ports import Deadline
 from mqlab.promises import Promise, gather
 from mqlab.wire import java_json

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.putting import Putter
-from mqlab.broker.stats import BrokerStats
+from mqlab.broker.tables.stats import BrokerStats
 from mqlab.errors import CorruptionError
 from mqlab.ports import Clock, Deadline, next_on_grid
 from mqlab.store import put_result

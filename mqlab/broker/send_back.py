@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.broker import topics
 from mqlab.broker.putting import encode_as_java
 from mqlab.broker.sending import DLQ_QUEUES, V3_4_9
-from mqlab.broker.stats import SNDBCK2DLQ_TIMES
+from mqlab.broker.tables import topics
+from mqlab.broker.tables.stats import SNDBCK2DLQ_TIMES
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
 from mqlab.store import put_result

@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mqlab.broker import topics
 from mqlab.broker.putting import WHEEL_TIMER_NOT_ENABLE, delay_level_of, encode_as_java
-from mqlab.broker.stats import TOPIC_PUT_LATENCY
+from mqlab.broker.tables import topics
+from mqlab.broker.tables.stats import TOPIC_PUT_LATENCY
 from mqlab.errors import CorruptionError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.putting import encode_as_java
 from mqlab.broker.sending import STORED_CODES, refusal
-from mqlab.broker.transaction_metrics import TransactionMetrics
+from mqlab.broker.tables.transaction_metrics import TransactionMetrics
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.config import BrokerConfig
-from mqlab.broker.groups import GroupTable
-from mqlab.broker.topics import TopicTable
+from mqlab.broker.tables.groups import GroupTable
+from mqlab.broker.tables.topics import TopicTable
 from mqlab.runtime.files import RealFiles
 from mqlab.store import config_texts
 from mqlab.store.checkpoint import Checkpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mqlab.broker.config_saver import ConfigSaver
+from mqlab.broker.tables.config_saver import ConfigSaver
 from mqlab.runtime.files import RealFiles
 from mqlab.store.config_files import ConfigFile
 from tests.broker.fake_clock import FakeClock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.broker.consumer_filters import ConsumerFilterTable, PullFilter
+from mqlab.broker.tables.consumer_filters import ConsumerFilterTable, PullFilter
 from mqlab.errors import CorruptionError
 from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.java_hash import string_hash

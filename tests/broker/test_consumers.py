@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mqlab.broker.consumers import ConsumerTable, Member
-from mqlab.broker.producers import ProducerTable
+from mqlab.broker.tables.consumers import ConsumerTable, Member
+from mqlab.broker.tables.producers import ProducerTable
 from mqlab.wire.bodies import SubscriptionData
 
 

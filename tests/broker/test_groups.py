@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.broker.groups import GroupTable
+from mqlab.broker.tables.groups import GroupTable
 from mqlab.errors import CorruptionError
 from mqlab.wire.bodies import SubscriptionGroupConfig
 

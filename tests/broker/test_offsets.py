@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.broker.offsets import ConsumerOffsetTable
+from mqlab.broker.tables.offsets import ConsumerOffsetTable
 from mqlab.errors import CorruptionError
 
 

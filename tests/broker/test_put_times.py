@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.broker.put_times import BUCKET_ENDS_MS, CLASSES, PutTimes
+from mqlab.broker.tables.put_times import BUCKET_ENDS_MS, CLASSES, PutTimes
 
 
 def times_of(*took_ms: int) -> PutTimes:

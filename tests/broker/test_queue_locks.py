@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mqlab.broker.queue_locks import QueueLocks
+from mqlab.broker.tables.queue_locks import QueueLocks
 from mqlab.wire.message import MessageQueue
 
 Q0, Q1, Q2 = (MessageQueue("заказы", "broker-a", queue_id) for queue_id in range(3))

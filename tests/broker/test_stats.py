@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.broker.stats import (
+from mqlab.broker.tables.stats import (
     BROKER_PUT_NUMS,
     BROKER_PUT_NUMS_WITHOUT_SYSTEM_TOPIC,
     DAY_MS,
@@ -22,7 +22,7 @@ from mqlab.broker.stats import (
     DayCount,
     StatsItem,
 )
-from mqlab.broker.store_stats import Sampled, StoreStats
+from mqlab.broker.tables.store_stats import Sampled, StoreStats
 from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC
 from tests.broker.world import BareClient, World

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mqlab.broker.config import BrokerConfig
-from mqlab.broker.topic_attributes import altered_attributes, parse_attributes
-from mqlab.broker.topics import TopicTable
+from mqlab.broker.tables.topic_attributes import altered_attributes, parse_attributes
+from mqlab.broker.tables.topics import TopicTable
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.wire.bodies import TopicConfig
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from mqlab.broker.config import BrokerConfig
-from mqlab.broker.consumer_filters import ConsumerFilterTable
-from mqlab.broker.groups import GroupTable
-from mqlab.broker.offsets import ConsumerOffsetTable
 from mqlab.broker.schedule import DelayOffsetTable
-from mqlab.broker.topics import TopicTable
-from mqlab.broker.transaction_metrics import TransactionMetrics
+from mqlab.broker.tables.consumer_filters import ConsumerFilterTable
+from mqlab.broker.tables.groups import GroupTable
+from mqlab.broker.tables.offsets import ConsumerOffsetTable
+from mqlab.broker.tables.topics import TopicTable
+from mqlab.broker.tables.transaction_metrics import TransactionMetrics
 from mqlab.store.config import StoreConfig
 from mqlab.wire import command, java_json, names, properties, record
 from mqlab.wire.bodies import RegisterBrokerBody, TopicConfig

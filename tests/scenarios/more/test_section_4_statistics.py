@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, Lab, Message
-from mqlab.broker.stats import StatsItem as BrokerItem
+from mqlab.broker.tables.stats import StatsItem as BrokerItem
 from mqlab.client.statistics import MINUTE_MS
 from mqlab.client.statistics import StatsItem as ClientItem
 from mqlab.errors import BrokerError

@@ -15,7 +15,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from mqlab.broker.topic_attributes import KNOWN_OF_GROUPS, altered_attributes
+from mqlab.broker.tables.topic_attributes import KNOWN_OF_GROUPS, altered_attributes
 from mqlab.errors import CorruptionError
 from mqlab.wire import java_json, names
 from mqlab.wire.bodies import DataVersion, SubscriptionGroupConfig

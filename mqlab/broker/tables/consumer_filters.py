@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mqlab.broker import bloom_filter
+from mqlab.broker.tables import bloom_filter
 from mqlab.errors import CorruptionError, FilterError
 from mqlab.filter import sql
 from mqlab.wire import java_json, names

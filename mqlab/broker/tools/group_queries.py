@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from mqlab.broker.consumers import Member
-from mqlab.broker.stats import GROUP_GET_NUMS, TOPIC_PUT_NUMS
+from mqlab.broker.tables.consumers import Member
+from mqlab.broker.tables.stats import GROUP_GET_NUMS, TOPIC_PUT_NUMS
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole
 from mqlab.wire.bodies import TopicConfig

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 
-from mqlab.broker.put_times import PutTimes
+from mqlab.broker.tables.put_times import PutTimes
 
 WINDOWS = (10, 60, 600)
 SAMPLE_MS = 1_000

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mqlab.broker.topic_attributes import altered_attributes, parse_attributes
+from mqlab.broker.tables.topic_attributes import altered_attributes, parse_attributes
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, body, text, truth, whole, whole_or

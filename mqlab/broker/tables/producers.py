@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from mqlab.broker.consumers import Member
+from mqlab.broker.tables.consumers import Member
 from mqlab.remoting.endpoint import Channel
 
 TRIES_FOR_OPEN_CHANNEL = 3  # ProducerManager.GET_AVAILABLE_CHANNEL_RETRY_COUNT

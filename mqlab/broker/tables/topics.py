@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mqlab.broker.config import BrokerConfig
-from mqlab.broker.topic_attributes import altered_attributes
+from mqlab.broker.tables.topic_attributes import altered_attributes
 from mqlab.errors import CorruptionError
 from mqlab.wire import java_json, names
 from mqlab.wire.bodies import DataVersion, TopicConfig
