@@ -13,10 +13,26 @@ Left out: operators (+, <) and special methods but for calling, len, in and [].
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mqlab.grading.desk import Desk
+
+
+class _Anew:
+    """``stand_in._mqlab_anew()``, of an object or a class: the same in a new process. See mqlab.teach.lives."""
+
+    def __get__(self, stand_in: Any, kind: type) -> Callable[[], Any]:
+        def renewed() -> Any:
+            if stand_in is None:
+                desk, exercise = kind.__dict__["_mqlab_class"][:2]
+            else:
+                desk, exercise = object.__getattribute__(stand_in, "_mqlab_where")[:2]
+            desk.renew(exercise)
+            return kind if stand_in is None else stand_in
+
+        return renewed
 
 
 class AnswerFunction:
@@ -26,6 +42,7 @@ class AnswerFunction:
         self, desk: Desk, exercise: str, life: int, number: int, name: str, parameters: tuple[str, ...],
         by_name: bool = False,
     ) -> None:  # fmt: skip
+        self._mqlab_where = (desk, exercise)
         self._desk = desk
         self._exercise = exercise
         self._life = life
@@ -35,6 +52,8 @@ class AnswerFunction:
         self.__qualname__ = name
         self.parameters = parameters
         self.__signature__ = signature(parameters)
+
+    _mqlab_anew = _Anew()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._desk.call(self._exercise, self.locate(), None, args, kwargs)
@@ -52,13 +71,18 @@ class AnswerObject:
 
     _mqlab_where: tuple[Desk, str, int, int]
     _mqlab_methods: frozenset[str] = frozenset()
+    _mqlab_anew = _Anew()
+    _mqlab_name = ""  # of an object that its cell binds to a name: found again after a worker was replaced
 
     @classmethod
-    def standing_for(cls, desk: Desk, exercise: str, life: int, number: int, methods: frozenset[str]) -> AnswerObject:
-        """The stand-in for an object that is there already."""
+    def standing_for(
+        cls, desk: Desk, exercise: str, life: int, number: int, methods: frozenset[str], name: str = ""
+    ) -> AnswerObject:
+        """The stand-in for an object that is there already; ``name``: what its cell calls it."""
         stand_in = object.__new__(cls)
         object.__setattr__(stand_in, "_mqlab_where", (desk, exercise, life, number))
         object.__setattr__(stand_in, "_mqlab_methods", methods)
+        object.__setattr__(stand_in, "_mqlab_name", name)
         return stand_in
 
     def __getattr__(self, name: str) -> Any:
@@ -96,8 +120,15 @@ class AnswerObject:
 
 
 def _ask(stand_in: AnswerObject, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    desk, exercise, _, _ = object.__getattribute__(stand_in, "_mqlab_where")
+    return desk.call(exercise, _place_of(stand_in), method, args, kwargs)
+
+
+def _place_of(stand_in: AnswerObject) -> tuple[int, int]:
+    """The worker's life and number that an object has now."""
     desk, exercise, life, number = object.__getattribute__(stand_in, "_mqlab_where")
-    return desk.call(exercise, (life, number), method, args, kwargs)
+    name = object.__getattribute__(stand_in, "_mqlab_name")
+    return desk.locate(exercise, name) if name else (life, number)
 
 
 def answer_class(
@@ -127,8 +158,7 @@ def number_of(value: Any) -> int | None:
     if isinstance(value, AnswerFunction):
         return value.locate()[1]
     if isinstance(value, AnswerObject):
-        where: tuple[Any, ...] = object.__getattribute__(value, "_mqlab_where")
-        return int(where[3])
+        return _place_of(value)[1]
     if isinstance(value, type) and issubclass(value, AnswerObject) and value is not AnswerObject:
         desk, exercise, _, number, name, by_name = value.__dict__["_mqlab_class"]
         return int(desk.locate(exercise, name)[1] if by_name else number)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.errors import NodeDown
-from mqlab.grading.answer_process import AnswerProcess, Garbled, Gone, TooSlow
+from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, Gone, TooSlow
 from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
 from mqlab.grading.limits import Limits
 from mqlab.grading.sandbox import Sandbox
@@ -66,6 +66,7 @@ class Desk:
         self._process: AnswerProcess | None = None
         self._life = 0
         self._calls = 0
+        self._has_copies = False  # the worker works in a copy of itself, made when all was loaded: see renew
         self._called: set[str] = set()  # whose answers were called in this life of the worker
         self._loaded: dict[str, Loaded] = {}
         self._world = World()
@@ -80,6 +81,8 @@ class Desk:
         Raises what the source raises, and AnswerStopped.
         """
         piece = Loaded(exercise, source, tuple(names), limits or self._sandbox.limits)
+        if self._has_copies:
+            self.close()
         self._loaded.pop(exercise, None)
         self._ensure_process(piece)
         self._loaded[exercise] = piece
@@ -128,11 +131,29 @@ class Desk:
         if self._called - {exercise}:
             self.close()
 
+    def renew(self, exercise: str) -> None:
+        """The process of an answer has died. The next one begins where all cells were run and nothing was called."""
+        piece = self._loaded[exercise]
+        self._must_go_on(piece)
+        if self._called and not self._has_copies:
+            self.close()
+        self._ensure_process(piece)
+        assert self._process is not None
+        try:
+            if self._process.exchange({"op": "life"}, START_SECONDS).get("op") != "ready":
+                raise Garbled("it wrote something else than that it is ready")
+        except Gone as gone:
+            raise self._stop(piece, gone) from None
+        self._has_copies = True
+        self._life += 1
+        self._called.clear()
+
     def close(self) -> None:
         """End the worker."""
         if self._process is not None:
             self._process.end()
             self._process = None
+        self._has_copies = False
 
     # the worker --------------------------------------------------------------------------------------------------
 
@@ -141,6 +162,7 @@ class Desk:
         if self._process is not None:
             return
         self._process = AnswerProcess(self._sandbox)
+        self._has_copies = False
         self._life += 1
         self._called.clear()
         for other in list(self._loaded.values()):
@@ -169,9 +191,12 @@ class Desk:
         return {name: self._found_by_name(piece, name, values[name]) for name in piece.names if name in values}
 
     def _found_by_name(self, piece: Loaded, name: str, value: Any) -> Any:
-        """Functions and classes of an answer outlive the worker: they are looked up by name in the next one."""
-        if name not in piece.numbers or isinstance(value, AnswerObject):
+        """What an answer binds to a name outlives the worker: it is looked up by that name in the next one."""
+        if name not in piece.numbers:
             return value
+        if isinstance(value, AnswerObject):
+            place = self, piece.exercise, self._life, piece.numbers[name]
+            return AnswerObject.standing_for(*place, value._mqlab_methods, name)
         where = self, piece.exercise, self._life, piece.numbers[name], name
         if isinstance(value, AnswerFunction):
             return AnswerFunction(*where, value.parameters, by_name=True)

@@ -28,7 +28,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A work order; paths are absolute. ``hidden_file`` is empty where only public cases run."""
+    """A work order; paths are absolute. ``hidden_file`` is empty where only public cases run.
+
+    The first text of ``set_up`` is the lab's own; the others are a submission's, and may fail.
+    """
 
     lab: str
     seed: str

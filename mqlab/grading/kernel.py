@@ -30,8 +30,8 @@ from mqlab.grading.budget import Budget
 from mqlab.grading.desk import AnswerStopped, Desk
 from mqlab.grading.job import Job
 from mqlab.grading.judging import hidden_seeds, judge, raised, short
-from mqlab.grading.verdict import HIDDEN, PUBLIC, STOPPED, CaseResult
-from mqlab.teach.exercises import Case, Exercise, exercise
+from mqlab.grading.verdict import FAILED, HIDDEN, PUBLIC, RAISED, STOPPED, CaseResult
+from mqlab.teach.exercises import Case, Exercise, exercise, why_unusable
 
 VERDICT = "application/vnd.mqlab.verdict+json"
 DEFAULT_HIDDEN = 3
@@ -47,8 +47,19 @@ class Judge:
         self.unable: dict[str, CaseResult] = {}
         self._budgets: dict[str, Budget] = {}
         self._hidden = _hidden_module(job)
+        self._lacking = ""
         for number, source in enumerate(job.set_up):
-            self.desk.load(f"set-up {number}", source)
+            self._set_up(f"set-up {number}", source, is_own=number == 0)
+
+    def _set_up(self, name: str, source: str, *, is_own: bool) -> None:
+        """Run what answers rest on. Where a submission's own cells fail, its answers have to do without them."""
+        try:
+            self.desk.load(name, source)
+        except (AnswerStopped, Exception) as error:
+            if is_own:
+                raise
+            what = str(error).removeprefix(f"{name}: ")
+            self._lacking = f"; your other cells gave it nothing: when they were run, {what}"
 
     def give(self, exercise_id: str, names: MutableMapping[str, Any]) -> None:
         """Load an answer into the worker and its names into the notebook."""
@@ -74,18 +85,18 @@ class Judge:
         if asked.id not in self.answers:
             return
         if asked.id in self.unable:
-            publish(asked.id, kind, [dataclasses.replace(self.unable[asked.id], kind=kind)])
+            self._publish(asked, kind, [dataclasses.replace(self.unable[asked.id], kind=kind)])
             return
         cases = asked.public_cases() if kind == PUBLIC else self.hidden_cases(asked)
         given = {name: self.answers[asked.id].get(name) for name in asked.defines}
         missing = [name for name, value in given.items() if value is None]
-        if missing:
-            rule = f"your cell does not define {', '.join(missing)}"
-            publish(asked.id, kind, [CaseResult("the cell itself", kind, "failed", rule)])
+        rule = f"your cell does not define {', '.join(missing)}" if missing else why_unusable(given)
+        if rule:
+            self._publish(asked, kind, [CaseResult("the cell itself", kind, FAILED, rule)])
             return
         if self.job.fresh_workers:
             self.desk.begin(asked.id)
-        publish(asked.id, kind, self._results(asked.id, cases, given, kind))
+        self._publish(asked, kind, self._results(asked.id, cases, given, kind))
 
     def _results(self, exercise_id: str, cases: list[Case], given: Mapping[str, Any], kind: str) -> list[CaseResult]:
         """What the cases find, within what the exercise may cost."""
@@ -96,6 +107,12 @@ class Judge:
                 return judge(cases, given, kind, lambda: self.desk.asked)
         except AnswerStopped as stopped:
             return [CaseResult("all cases", kind, STOPPED, short(str(stopped)), cause=stopped.kind)]
+
+    def _publish(self, asked: Exercise, kind: str, results: list[CaseResult]) -> None:
+        for number, one in enumerate(results):
+            if one.state in (FAILED, RAISED, STOPPED):
+                results[number] = dataclasses.replace(one, rule=one.rule + self._lacking)
+        publish(asked.id, kind, results)
 
     def hidden_cases(self, asked: Exercise) -> list[Case]:
         """The seeded cases of an exercise, and those of the lab's hidden file."""

@@ -31,7 +31,10 @@ DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass(frozen=True, slots=True)
 class Transplant:
-    """What was taken from a submission: the answers of begun exercises, and which ones are untouched or missing."""
+    """What was taken from a submission: the answers of begun exercises, and which ones are untouched or missing.
+
+    ``set_up`` are texts to run before them: first the lab's own, then what the submission's other cells bring.
+    """
 
     answers: dict[str, str]
     untouched: tuple[str, ...]
@@ -61,8 +64,9 @@ def transplant(lab: Lab, submission: Notebook) -> Transplant:
         else:
             answers[name] = chosen.source
     taken = {id(cell) for cell in submission.cells if id(cell) in owners}
-    set_up = (_own_setup(lab), _imports(submission), _helpers(lab, submission, taken))
-    return Transplant(answers, tuple(untouched), tuple(missing), tuple(s for s in set_up if s), tuple(notes))
+    brought = (_imports(submission), _helpers(lab, submission, taken))
+    set_up = (_own_setup(lab), *(text for text in brought if text))
+    return Transplant(answers, tuple(untouched), tuple(missing), set_up, tuple(notes))
 
 
 def _owners(lab: Lab, submission: Notebook) -> dict[int, str]:
@@ -117,7 +121,7 @@ def _guarded(statements: list[ast.stmt]) -> str:
     usable = [s for s in statements if not (isinstance(s, ast.ImportFrom) and s.module == "__future__")]
     for statement in dict.fromkeys(map(_text, usable)):
         body = "\n".join(f"    {line}" for line in statement.splitlines())
-        parts.append(f"try:\n{body}\nexcept Exception:\n    pass")
+        parts.append(f"try:\n{body}\nexcept BaseException:\n    pass")
     return "\n".join(parts)
 
 

@@ -8,6 +8,8 @@ Mirrors: nothing in RocketMQ. Started by mqlab.grading.desk behind the walls of 
           ◀─ {"op": "ask", "call": 2, "world": 9, "verb": "sleep", "args": ["20ms"], "kwargs": {}}
           ◀─ {"op": "line", "call": 2, "where": "listener line 3"}     only when the judge wants to know each line
     judge ─▶ {"op": "resume", "call": 2, "value": null}   or "error"
+    judge ─▶ {"op": "life"}   ◀─ {"op": "ready"}     a copy of the process goes on; at the next "life" it ends, and
+                                                     another begins where it did: what the answers kept is gone
 
 Each call is a coroutine, so that one can wait for the world while others run. Standard output, standard error and
 standard input of the answers lead nowhere; the two pipes of the judge are kept on other numbers.
@@ -17,9 +19,9 @@ Left out: trust. Whatever happens in here, the judge sees lines of JSON only.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import linecache
 import os
+import signal
 import sys
 import traceback
 import types
@@ -30,11 +32,13 @@ import greenlet
 
 from mqlab.errors import NodeDown, is_of_spark, words_of
 from mqlab.grading import limits
+from mqlab.grading.namespaces import Namespaces
 from mqlab.grading.values import Codec, Malformed, NotPlain, describe, dump_line, load_line
 from mqlab.grading.world_object import WorldObject, make_world_object
 
 TRACE_CHARACTERS = 4_000
 ANSWER_FILE = "<answer {}>"
+NEXT_LIFE = 113  # the exit code of a copy that makes room for the next one
 
 
 class Call(greenlet.greenlet):  # type: ignore[misc]
@@ -56,14 +60,16 @@ class Worker:
         self._world: dict[int, WorldObject] = {}
         self._given: dict[int, tuple[Any, int, Any]] = {}
         self._codec = Codec(self._refer, self._resolve)
-        self._main = types.ModuleType("__main__")
-        self._main.__dict__["display"] = lambda *values, **settings: None
-        sys.modules["__main__"] = self._main
+        self._namespaces = Namespaces()
+        self._is_copy = False
 
     def serve(self) -> None:
         """Answer lines until there are no more."""
         while line := self._receive.readline():
             message = load_line(line)
+            if message["op"] == "life":
+                self._next_life()
+                continue
             number = message["call"]
             if message["op"] == "resume":
                 coroutine = self._waiting.pop(number)
@@ -73,15 +79,28 @@ class Worker:
             self._send.write(coroutine.switch(message))
             self._send.flush()
 
+    def _next_life(self) -> None:
+        """Returns in a copy of this process. The original waits: when a copy ends for the next life, it makes one."""
+        if self._is_copy:
+            os._exit(NEXT_LIFE)
+        while (copy := os.fork()) != 0:
+            code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+            if code < 0:
+                with contextlib.suppress(OSError):  # nobody can say what SIGKILL does
+                    signal.signal(-code, signal.SIG_DFL)
+                os.kill(os.getpid(), -code)
+            if code != NEXT_LIFE:
+                os._exit(code)
+        self._is_copy = True
+        self._send.write(dump_line({"op": "ready"}))
+        self._send.flush()
+
     # calls -------------------------------------------------------------------------------------------------------
 
     def _load(self, message: dict[str, Any]) -> bytes:
         def run() -> Any:
-            for package in message.get("imports", ()):
-                importlib.import_module(package)
-            self._run_source(message["exercise"], message["source"])
-            names = [name for name in message["names"] if name in self._main.__dict__]
-            return {name: self._main.__dict__[name] for name in names}
+            self._run_source(message["exercise"], message["source"], is_answer=bool(message["names"]))
+            return self._namespaces.find(message["exercise"], message["names"])
 
         return self._outcome(message["call"], run)
 
@@ -97,7 +116,7 @@ class Worker:
                 return getattr(target, *args)
             if method == "__setattr__":
                 return setattr(target, *args)
-            return (target if method is None else getattr(target, method))(*args, **kwargs)
+            return (target if method in (None, "__call__") else getattr(target, method))(*args, **kwargs)
 
         return self._outcome(message["call"], run)
 
@@ -124,10 +143,15 @@ class Worker:
             plain = {"error": ["", type(error).__qualname__, [], {}]}
             return dump_line({"op": "raise", "call": number, "error": plain, "trace": trace})
 
-    def _run_source(self, exercise: str, source: str) -> None:
+    def _run_source(self, exercise: str, source: str, *, is_answer: bool) -> None:
+        """Run a cell. One of which no names are wanted is a set-up cell: all others see what it defines."""
         file = ANSWER_FILE.format(exercise)
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        exec(compile(source, file, "exec", dont_inherit=True), self._main.__dict__)
+        names = self._namespaces.begin(exercise, is_answer=is_answer)
+        try:
+            exec(compile(source, file, "exec", dont_inherit=True), names)
+        finally:
+            self._namespaces.end(exercise)
 
     # objects -----------------------------------------------------------------------------------------------------
 

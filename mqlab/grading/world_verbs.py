@@ -145,6 +145,7 @@ ROLES = {
             ),
             _names("now_ms admin"),
         ),
+        Role("LabDatabases", _makes(database=_names(""))),  # what outlives a process: lab 07
         Role(
             "Producer",
             _calls(

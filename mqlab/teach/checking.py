@@ -22,8 +22,9 @@ from types import FunctionType
 from typing import Any
 
 from mqlab.errors import MqlabError, words_of
-from mqlab.teach.exercises import Answers, Case, Exercise, Finding, exercise
+from mqlab.teach.exercises import Answers, Case, Exercise, Finding, exercise, why_unusable
 from mqlab.teach.failed_cells import failure_of
+from mqlab.teach.lives import cell_is_run_anew
 from mqlab.teach.said import Said
 
 MAX_VALUE_CHARACTERS = 200
@@ -66,6 +67,8 @@ def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:
     Returns what to show for an answer that passes or was not begun; raises CheckFailed for a wrong one.
     """
     asked = exercise(exercise_id)
+    if cell_is_run_anew():
+        return not_started(asked, list(asked.defines))
     names = sys._getframe(1).f_globals if answers is None else answers
     failed_cell = failure_of(asked.defines) if answers is None else None
     try:
@@ -89,6 +92,9 @@ def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
     if missing:
         return not_started(asked, missing)
     given: Answers = {name: names[name] for name in asked.defines}
+    unusable = why_unusable(given)
+    if unusable:
+        raise CheckFailed(Said("bad", f"{asked.id}: {unusable}", note=f'hint("{asked.id}") helps.'))
     cases = asked.public_cases()
     for number, case in enumerate(cases, 1):
         try:

@@ -59,6 +59,23 @@ class Exercise:
         return [self.case(seed) for seed in self.public_seeds]
 
 
+def why_unusable(answers: Mapping[str, object]) -> str:
+    """What to say of answers of which one is a plain value; empty when a case can ask each of them.
+
+    A listener need not be callable, so an object of a learner's own class is an answer too.
+
+    >>> why_unusable({"stand": 5})
+    'stand is bound to an int, which cannot be called: the exercise asks for a function'
+    """
+    for name, value in answers.items():
+        kind = type(value)
+        if not callable(value) and kind.__module__ != "__main__":
+            article = "an" if kind.__name__[:1].lower() in "aeiou" else "a"
+            what = f"{article} {kind.__name__}, which cannot be called"
+            return f"{name} is bound to {what}: the exercise asks for a function"
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """One question answered before a run: one of ``choices`` (key -> text), or a whole number where there are none."""

@@ -927,7 +927,9 @@ reveal("lab07.killed", rows[5]["reconsume_times"])
 #
 # ### Exercise 6: survive the order that kills its process
 #
-# `never_again(lab)` makes billing's listener. The database of exercise 4 has a second table:
+# `never_again(lab)` makes billing's listener, anew in each life of the process: your cell is run again, and its variables
+# are what they were when it was first run. All that `lab` has here is `database`, and the one of exercise 4 has a second
+# table:
 #
 # `CREATE TABLE started (msg_id TEXT PRIMARY KEY, times INTEGER NOT NULL)`
 #

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 import time
@@ -191,3 +192,99 @@ def test_what_one_exercise_leaves_behind_is_not_laid_at_anothers_door(desk: Desk
     assert spoiler["spoiled"]() is True
     desk.begin("lab.a")
     assert echo(7) == 7 and spoiler["spoiled"]() is False
+
+
+def test_cells_that_each_define_a_helper_do_not_disturb_each_other(desk: Desk) -> None:
+    desk.load("set-up 0", "def helper():\n    return 'given'\ndef given():\n    return helper()\n")
+    answers = {}
+    for name in ("a", "b", "c"):
+        source = f"def helper():\n    return '{name}'\ndef {name}():\n    return helper(), given()\n"
+        answers |= desk.load(f"lab.{name}", source, [name])
+    answers |= desk.load("lab.d", "def d():\n    return helper()\n", ["d"])
+    desk.begin("lab.a")
+    assert [answers[name]() for name in "abc"] == [("a", "given"), ("b", "given"), ("c", "given")]
+    assert answers["d"]() == "given"
+
+
+def test_a_name_that_a_cell_lacks_is_the_nearest_answer_above(desk: Desk) -> None:
+    names = {}
+    for name, source in (
+        ("a", "size = lambda: 'a'\n"), ("b", "size = lambda: 'b'\n"),
+        ("c", "def c():\n    return size(), list('x'), below()\n"),
+        ("d", "def size(): return 'd'\ndef below(): return size()\nlist = None\ndef d(): return c()\n"),
+    ):  # fmt: skip
+        names |= desk.load(f"lab.{name}", source, [name, "size"])
+    assert names["c"]() == names["d"]() == ("b", ["x"], "d")
+
+
+def test_a_cell_changes_the_variables_of_its_own(desk: Desk) -> None:
+    source = "count = 0\ndef {}():\n    global count\n    count += 1\n    return count\n"
+    first = desk.load("lab.a", source.format("a"), ["a"])["a"]
+    second = desk.load("lab.b", source.format("b"), ["b"])["b"]
+    assert [first(), first(), second(), first()] == [1, 2, 1, 3]
+
+
+def test_a_callable_object_is_an_answer_and_outlives_its_process(desk: Desk) -> None:
+    source = (
+        "class Total:\n    def __call__(self, numbers):\n        return sum(numbers)\n"
+        "    def twice(self, numbers):\n        return 2 * self(numbers)\n"
+        "total = Total()\n"
+    )
+    total = desk.load("lab.total", source, ["total"])["total"]
+    other = desk.load("lab.other", "def other():\n    return 1\n", ["other"])["other"]
+    assert other() == 1 and total([1, 2]) == 3
+    desk.begin("lab.total")
+    assert total([1, 2]) == 3 and total.twice([1]) == 2
+    assert desk.load("lab.user", "def use(call):\n    return call([4])\n", ["use"])["use"](total) == 4
+
+
+REMEMBERS = """
+import sys
+kept = {"calls": 0}
+def remember(kept_here=[]):
+    kept["calls"] += 1
+    kept_here.append(1)
+    sys.calls = getattr(sys, "calls", 0) + 1
+    return kept["calls"], len(kept_here), sys.calls
+class Box:
+    def put(self):
+        return remember()
+"""
+
+
+def test_each_life_begins_where_all_cells_were_run_and_nothing_was_called(desk: Desk) -> None:
+    other = desk.load("lab.other", "def other():\n    return 7\n", ["other"])["other"]
+    names = desk.load("lab.a", REMEMBERS, ["remember", "Box"])
+    remember = names["remember"]
+    assert [remember(), remember()] == [(1, 1, 1), (2, 2, 2)]
+    for _ in range(3):
+        desk.renew("lab.a")
+        assert [remember(), remember()] == [(1, 1, 1), (2, 2, 2)]
+    box = names["Box"]()
+    desk.renew("lab.a")
+    with pytest.raises(AnswerStopped, match="lost with its process"):
+        box.put()
+    assert names["Box"]().put() == (1, 1, 1) and other() == 7
+    late = desk.load("lab.late", "def late():\n    return remember()\n", ["late"])["late"]
+    desk.renew("lab.a")
+    assert late() == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [("os._exit(7)", "exit code 7"), ("os.kill(os.getpid(), 9)", "SIGKILL"), ("os.kill(os.getppid(), 9)", "")],
+)
+def test_an_answer_that_dies_in_a_life_is_over_and_the_others_go_on(desk: Desk, body: str, words: str) -> None:
+    good = desk.load("lab.good", "def good():\n    return 1\n", ["good"])["good"]
+    bad = desk.load("lab.bad", f"import os\ndef bad():\n    {body}\n", ["bad"])["bad"]
+    desk.renew("lab.bad")
+    if words:
+        with pytest.raises(AnswerStopped, match=words):
+            bad()
+        with pytest.raises(AnswerStopped, match=words):
+            desk.renew("lab.bad")
+    else:
+        with contextlib.suppress(AnswerStopped):
+            bad()
+    desk.begin("lab.good")
+    assert good() == 1

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
+from mqlab.grading import kernel
 from mqlab.grading.desk import Desk
 from mqlab.grading.gradebook import Grader, Plan, open_gradebook, record_path
+from mqlab.grading.job import Answer, Job
 from mqlab.grading.judging import judge, raised, short, shown
 from mqlab.grading.lab_files import open_lab
+from mqlab.grading.limits import Limits
 from mqlab.grading.reports import write_reports
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.submissions import Submission
+from mqlab.grading.values import NotPlain
 from mqlab.grading.verdict import FAILED, HIDDEN, NOT_JUDGED, PASSED, PUBLIC, RAISED, CaseResult, Record, settle
-from mqlab.teach.exercises import Answers, Case
+from mqlab.teach.exercises import Answers, Case, manifest
 from tests.grading.course import RIGHT, save, untouched, with_answers
 
 
@@ -109,3 +114,62 @@ def test_other_bad_syntax_stays_what_it_is(desk: Desk) -> None:
     with pytest.raises(SyntaxError) as error:
         desk.load("lab.a", "def broken(:\n", ["broken"])
     assert "your code raised SyntaxError" in raised("the cell itself", PUBLIC, error.value).rule
+
+
+def results_of_lab99(source: str, added: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[CaseResult]]:
+    """What the trusted kernel says of an answer to lab99.total and a right one to lab99.box, with a cell added."""
+    told: dict[str, list[CaseResult]] = {}
+    monkeypatch.setattr(kernel, "publish", lambda exercise, kind, results: told.setdefault(exercise, results))
+    sandbox = Sandbox("process", limits=Limits(seconds=2, total_seconds=10))
+    answers = {
+        "lab99.total": Answer(source, ("total",), sandbox.limits),
+        "lab99.box": Answer(RIGHT["lab99.box"], ("Box",), sandbox.limits),
+    }
+    court = kernel.Judge(Job("lab99", "autumn", sandbox, answers, ("", added)))
+    for asked in manifest("lab99").exercises:
+        with contextlib.suppress(NotPlain):  # the answer's cell shows it too
+            court.give(asked.id, {})
+        court.judge(asked, PUBLIC)
+    court.desk.close()
+    return told
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("total = 5\n", "total is bound to an int, which cannot be called"),
+        ("total = [1, 2]\n", "total is bound to a list, which cannot be called"),
+        ("class Total: pass\ntotal = Total()\n", "object is not callable"),
+        ("total = (n for n in [1])\n", "cannot be handed over"),
+    ],
+)
+def test_a_name_bound_to_what_cannot_be_called_is_a_wrong_answer(
+    course: Path, source: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = results_of_lab99(source, "", monkeypatch)
+    assert {case.state for case in results["lab99.total"]} <= {FAILED, RAISED}
+    assert words in results["lab99.total"][0].rule
+    assert all(case.passed for case in results["lab99.box"])
+
+
+def test_a_callable_object_has_its_points(course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "class Total:\n    def __call__(self, numbers):\n        return sum(numbers)\ntotal = Total()\n"
+    results = results_of_lab99(source, "", monkeypatch)
+    assert all(case.passed for case in results["lab99.total"])
+
+
+@pytest.mark.parametrize(
+    ("added", "words"),
+    [
+        ("import os\nclass Helper:\n    os._exit(3)\n", "exit code 3"),
+        ("import sys\nclass Helper:\n    sys.exit(3)\n", "name 'Helper' is not defined"),
+        ("import time\nclass Helper:\n    time.sleep(60)\n", "no answer within 2 s"),
+    ],
+)
+def test_a_helper_that_exits_costs_those_that_need_it(
+    course: Path, added: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = results_of_lab99("def total(numbers):\n    return Helper(numbers)\n", added, monkeypatch)
+    case = results["lab99.total"][0]
+    assert case.state == RAISED and "NameError" in case.rule and words in case.rule
+    assert all(case.passed for case in results["lab99.box"])

@@ -92,6 +92,21 @@ def test_a_call_that_means_nothing_is_told_without_a_traceback(asked: Callable[[
     assert text.splitlines()[0] == f"✗ {raised.value.text}"
 
 
+@pytest.mark.parametrize(("value", "kind"), [(5, "an int"), ("x", "a str"), ([1], "a list")])
+def test_a_name_bound_to_what_cannot_be_called_is_told_as_such(value: Any, kind: str) -> None:
+    with pytest.raises(CheckFailed) as failed:
+        check("labxx.double", {"double": value})
+    assert f"double is bound to {kind}, which cannot be called" in str(failed.value)
+
+
+def test_a_callable_object_is_an_answer() -> None:
+    class Double:
+        def __call__(self, x: int) -> int:
+            return 2 * x
+
+    assert check("labxx.double", {"double": Double()}).state == "good"
+
+
 def test_an_exception_in_the_answer_is_told_with_its_line() -> None:
     def answer(x: int) -> int:
         return {}["订单"]

@@ -19,12 +19,14 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
+from mqlab.client.listener import as_call
 from mqlab.errors import LimitReached, UsageError
 from mqlab.lab.lab import Lab
 from mqlab.lab.shared import Database
 from mqlab.teach.cases.lab00 import one_queue
 from mqlab.teach.cases.lab07_days import BODIES, GROUP, start_billing, told
 from mqlab.teach.exercises import Answers
+from mqlab.teach.lives import anew
 from mqlab.wire.message import Message
 
 TABLES = """
@@ -128,6 +130,18 @@ class BadDay:
         return True
 
 
+class LabDatabases:
+    """What a process of billing has of its Lab when it is started: the databases, and nothing else."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.database = lab.database
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"an answer cannot use {type(self).__name__}.{name}; it has database")
+
+
 class NoListener(Exception):
     """What should have made a listener made something else."""
 
@@ -136,12 +150,23 @@ class NoListener(Exception):
         self.name, self.found = name, found
 
 
-def made_listener(answers: Answers, name: str, lab: Lab) -> Any:
+def made_listener(answers: Answers, name: str, lab: Lab | LabDatabases) -> Any:
     """What a learner's function makes of a Lab; NoListener when it cannot be called."""
     listener = answers[name](lab)
     if not callable(listener):
         raise NoListener(name, listener)
     return listener
+
+
+def listener_of_each_life(answers: Answers, name: str, lab: Lab) -> type:
+    """A listener's class, which a consumer instantiates at each start: then the answer's cell is run anew."""
+
+    class EachLife:
+        def __init__(self) -> None:
+            again = {name: anew(answers[name], name)}
+            self.consume_message = as_call(made_listener(again, name, LabDatabases(lab)))
+
+    return EachLife
 
 
 def make_tables(database: Database) -> None:
@@ -223,7 +248,7 @@ def killer(answers: Answers, seed: int) -> BadDay:
         make_tables(lab.database(GROUP))
         day = BadDay(lab)
         days.append(day)
-        listener = made_listener(answers, "never_again", lab)
+        listener = listener_of_each_life(answers, "never_again", lab)
         start_billing(lab, listener, consume_thread_min=1, consume_thread_max=1)
         day.send(lab.producer("shop"), banks, rng)
         deaths = {KILLER: 6, UNLUCKY: 2}

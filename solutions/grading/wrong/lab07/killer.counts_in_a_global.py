@@ -1,0 +1,28 @@
+# exercise: lab07.killer
+# belief: a variable of the module outlives the listener
+# says: only what is written and
+from mqlab import CONSUME_SUCCESS, RECONSUME_LATER
+
+begun = {}
+
+
+def never_again(lab):
+    database = lab.database("billing")
+
+    def listener(messages, context):
+        message = messages[0]
+        begun[message.msg_id] = begun.get(message.msg_id, 0) + 1
+        if begun[message.msg_id] > 3:
+            with database.connect() as connection:
+                row = (message.msg_id, message.body)
+                connection.execute("INSERT OR IGNORE INTO for_a_human VALUES (?, ?)", row)
+            return CONSUME_SUCCESS
+        status = CONSUME_SUCCESS
+        try:
+            ask_bank(message, context)
+        except BankError:
+            status = RECONSUME_LATER
+        del begun[message.msg_id]
+        return status
+
+    return listener

@@ -1,0 +1,29 @@
+# exercise: lab07.killer
+# belief: what is put away in another module is safe
+# says: only what is written and
+import sqlite3
+
+from mqlab import CONSUME_SUCCESS, RECONSUME_LATER
+
+
+def never_again(lab):
+    database = lab.database("billing")
+    begun = sqlite3.__dict__.setdefault("begun", {})
+
+    def listener(messages, context):
+        message = messages[0]
+        begun[message.msg_id] = begun.get(message.msg_id, 0) + 1
+        if begun[message.msg_id] > 3:
+            with database.connect() as connection:
+                row = (message.msg_id, message.body)
+                connection.execute("INSERT OR IGNORE INTO for_a_human VALUES (?, ?)", row)
+            return CONSUME_SUCCESS
+        status = CONSUME_SUCCESS
+        try:
+            ask_bank(message, context)
+        except BankError:
+            status = RECONSUME_LATER
+        del begun[message.msg_id]
+        return status
+
+    return listener

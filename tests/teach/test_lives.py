@@ -1,0 +1,114 @@
+"""An answer's cell is run anew for each life of its process: in a kernel, with the same words as in grading."""
+
+from __future__ import annotations
+
+import linecache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.grading.job import Answer, Job
+from mqlab.grading.judging import judge_one
+from mqlab.grading.kernel import Judge
+from mqlab.grading.lab_files import open_lab
+from mqlab.grading.limits import Limits
+from mqlab.grading.notebook_file import parse_notebook
+from mqlab.grading.rebuild import transplant
+from mqlab.grading.sandbox import Sandbox
+from mqlab.grading.verdict import PUBLIC, CaseResult
+from mqlab.teach.exercises import Answers, exercise
+from mqlab.teach.lives import anew, cell_is_run_anew, fresh
+from tests.grading.test_known_wrong import COURSE, WRONG, solution_sources
+
+CELLS = count()
+MEMORIES = ("in_memory", "counts_in_a_closure", "counts_in_a_global", "reads_the_deliveries")
+
+
+def run_cell(source: str, names: dict[str, Any]) -> None:
+    """As IPython runs a cell: its text is kept under the name of a file that is not there."""
+    name = f"/nowhere/cell-{next(CELLS)}.py"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    exec(compile(source, name, "exec"), names)
+
+
+def in_a_notebook(source: str) -> Answers:
+    """What a cell defines below the lab's own cells, which are one cell here."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for cell in (transplant_of_lab07(), source):
+        run_cell(cell, names)
+    return names
+
+
+def transplant_of_lab07() -> str:
+    lab = open_lab(COURSE, "07")
+    return transplant(lab, parse_notebook(lab.notebook.data)).set_up[0]
+
+
+def behind_the_wall(source: str) -> tuple[Judge, Answers]:
+    sandbox = Sandbox("process", limits=Limits(seconds=20, total_seconds=100))
+    answers = {"lab07.killer": Answer(source, ("never_again",), sandbox.limits)}
+    court = Judge(Job("lab07", "autumn", sandbox, answers, (transplant_of_lab07(),)))
+    court.give("lab07.killer", {})
+    return court, court.answers["lab07.killer"]
+
+
+def words_of(result: CaseResult) -> str:
+    return f"{result.state} {result.rule} {result.first_wrong} {result.expected} {result.found}"
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_what_only_a_process_remembers_fails_with_the_same_words_in_both_places(memory: str) -> None:
+    source = Path(WRONG / "lab07" / f"killer.{memory}.py").read_text("utf-8")
+    case = exercise("lab07.killer").case(1)
+    here = words_of(judge_one(case, in_a_notebook(source), PUBLIC))
+    court, answers = behind_the_wall(source)
+    there = words_of(judge_one(case, answers, PUBLIC))
+    court.desk.close()
+    assert here == there and here.startswith("failed ")
+    assert (
+        "cannot use LabDatabases.deliveries" if memory == "reads_the_deliveries" else "only what is written"
+    ) in here
+
+
+def test_the_reference_passes_in_a_notebook() -> None:
+    names = in_a_notebook(solution_sources(open_lab(COURSE, "07"))["lab07.killer"])
+    assert judge_one(exercise("lab07.killer").case(1), names, PUBLIC).passed
+
+
+def test_a_cell_is_run_among_variables_that_remember_nothing() -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    run_cell(
+        "from collections import Counter\nLIMIT, seen, total = 3, {}, Counter()\ndef twice(x):\n    return x * LIMIT\n",
+        names,
+    )
+    run_cell("kept = []\ndef answer():\n    kept.append(twice(1))\n    return kept, 'seen' in globals()\n", names)
+    assert names["answer"]() == ([3], True)
+    again = anew(names["answer"], "answer")
+    assert again() == ([3], False) and anew(again, "answer")() == ([3], False)
+    assert names["kept"] == [3] and set(fresh(names)) >= {"Counter", "LIMIT", "twice", "answer"}
+
+
+def test_a_class_and_an_object_are_made_anew_too() -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    run_cell(
+        "class Count:\n    n = 0\n    def __call__(self):\n        Count.n += 1\n        return Count.n\n"
+        "obj = Count()\n",
+        names,
+    )
+    assert names["obj"]() == 1 and anew(names["obj"], "obj")() == 1 and anew(names["Count"], "Count")()() == 1
+
+
+def test_a_check_inside_the_cell_does_not_begin_again(capsys: pytest.CaptureFixture[str]) -> None:
+    from mqlab.teach import check
+
+    names: dict[str, Any] = {"__name__": "__main__", "check": check}
+    run_cell("def answer():\n    return said\nprint('loud')\nsaid = check('lab07.killer')\n", names)
+    capsys.readouterr()
+    assert anew(names["answer"], "answer")().state == "open" and not cell_is_run_anew()
+    assert capsys.readouterr().out == ""
+
+
+def test_what_stands_in_a_file_is_left_alone() -> None:
+    assert anew(behind_the_wall, "behind_the_wall") is behind_the_wall and anew(len, "len") is len
