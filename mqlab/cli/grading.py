@@ -41,7 +41,7 @@ def course_option(command: Any) -> Any:
 @click.option("--roster", type=click.Path(path_type=Path), help="A class list: all on it get a record.")
 @click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export, to be filled.")
 @click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="In seconds.")
-@click.option("--unsafe-no-sandbox", is_flag=True, help="Answers can read and change your files.")
+@click.option("--unsafe-no-sandbox", is_flag=True, help="Answers can read the judges, and read and change your files.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a record.")
 @course_option
 def grade(
@@ -117,9 +117,11 @@ def _seed(out: Path, wanted: str | None) -> str:
 
 def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
     """A sandbox that was tried, or the unsafe one with a warning."""
-    from mqlab.grading.sandbox import Sandbox, probe
+    from mqlab.grading.covers import judges_of
+    from mqlab.grading.sandbox import Sandbox, probe, python_folders
 
-    hidden = (str(course / "solutions"), str(submissions.absolute()), str(out.absolute()))
+    judges = judges_of(course, python_folders())
+    hidden = (*judges, str(submissions.absolute()), str(out.absolute()))
     datasets = course / "datasets"
     sandbox = Sandbox(
         "process" if unsafe else "bwrap",
@@ -127,7 +129,10 @@ def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
         hidden=hidden,
     )
     if unsafe:
-        click.echo("no sandbox: every answer can read and change your files", err=True)
+        click.echo(
+            "no sandbox: every answer can read the judges, with their right answers, and read and change your files",
+            err=True,
+        )
     probe(sandbox, tuple(path for path in hidden if Path(path).is_dir()))
     return sandbox
 

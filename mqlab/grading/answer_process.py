@@ -21,11 +21,13 @@ import subprocess
 import tempfile
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import IO, Any
 
 from mqlab.errors import MqlabError
 from mqlab.grading import limits
-from mqlab.grading.sandbox import Sandbox
+from mqlab.grading.handing import HandedOver
+from mqlab.grading.sandbox import Sandbox, mirror_in
 from mqlab.grading.values import MAX_BYTES, Malformed, dump_line, load_line
 
 START_SECONDS = 60.0
@@ -60,6 +62,9 @@ class AnswerProcess:
     def __init__(self, sandbox: Sandbox) -> None:
         self._buffer = b""
         self._folder = tempfile.TemporaryDirectory(prefix="mqlab-answers-")
+        self._handed: HandedOver | None = None
+        if sandbox.level == "bwrap" and sandbox.handing:
+            self._handed = HandedOver(Path(sandbox.handing), mirror_in(Path(self._folder.name)))
         with tempfile.TemporaryFile() as words:  # what bubblewrap or Python say before the worker closes its mouth
             self._start(sandbox, words)
 
@@ -90,6 +95,11 @@ class AnswerProcess:
             words.seek(0)
             said = words.read(4_000).decode("utf-8", "replace").strip().splitlines()[-1:]
             raise NotStarted(f"a worker could not be started: {' '.join(said) or gone}") from gone
+
+    def hand_over(self, values: Any) -> None:
+        """Let the worker see the files whose paths are among the values of a call."""
+        if self._handed is not None:
+            self._handed.show(values)
 
     def exchange(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Send one message and wait for one. NotPlain when ours is too large; Gone as above."""

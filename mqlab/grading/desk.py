@@ -12,7 +12,6 @@ Left out: deciding whether a value is right.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from typing import Any
 from mqlab.errors import NodeDown
 from mqlab.grading.answer_process import START_SECONDS, AnswerProcess, Garbled, Gone, TooSlow
 from mqlab.grading.answers import AnswerFunction, AnswerObject, answer_class, number_of
+from mqlab.grading.handing import paths_in
 from mqlab.grading.limits import Limits
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import Codec, Malformed, NotPlain
@@ -98,6 +98,7 @@ class Desk:
         codec = self._codec(exercise)
         if self._sandbox.drops_root:
             _let_read([*args, *kwargs.values()])
+        self._process.hand_over([*args, *kwargs.values()])
         message = {
             "op": "call",
             "object": target[1],
@@ -355,13 +356,10 @@ def _checked(reply: dict[str, Any], number: int) -> str:
     return str(op)
 
 
-def _let_read(values: Sequence[Any]) -> None:
+def _let_read(values: Any) -> None:
     """Where the judge is root and the worker is not: files that an answer is told of become readable to it."""
     root = Path(tempfile.gettempdir()).resolve()
-    for value in values:
-        if not isinstance(value, (str, Path)) or not str(value).startswith(f"{root}/") or not os.path.exists(value):
-            continue
-        path = Path(value).resolve()
+    for path in paths_in(values, root):
         above = [folder for folder in path.parents if folder.is_relative_to(root) and folder != root]
         for found in (*above, path, *(path.rglob("*") if path.is_dir() else ())):
             if not found.is_symlink():

@@ -121,7 +121,7 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
     sandbox = replace(
         order.sandbox,
         limits=widest,
-        readable=(*order.sandbox.readable, str(shared)),
+        handing=str(shared.resolve()),
         user_id=own_user_id(),
     )
     names = {answer.exercise.id: answer.names for answer in lab.answers}

@@ -35,6 +35,7 @@ from mqlab.teach.exercises import Case, Exercise, exercise, why_unusable
 
 VERDICT = "application/vnd.mqlab.verdict+json"
 DEFAULT_HIDDEN = 3
+SET_UP_SECONDS = 30.0  # libraries are imported here: on a busy machine that takes longer than an answer may
 
 
 class Judge:
@@ -53,8 +54,14 @@ class Judge:
 
     def _set_up(self, name: str, source: str, *, is_own: bool) -> None:
         """Run what answers rest on. Where a submission's own cells fail, its answers have to do without them."""
+        limits = self.job.sandbox.limits
+        patient = dataclasses.replace(
+            limits,
+            seconds=max(limits.seconds, SET_UP_SECONDS),
+            total_seconds=max(limits.total_seconds, 10 * SET_UP_SECONDS),
+        )
         try:
-            self.desk.load(name, source)
+            self.desk.load(name, source, limits=patient)
         except (AnswerStopped, Exception) as error:
             if is_own:
                 raise

@@ -5,8 +5,8 @@ Mirrors: nothing in RocketMQ. The instructor's guide explains the levels; no lab
     bwrap     no network, no sight of other processes, a read-only system, 64 MB of scratch space, never root
     process   another process with limits, and nothing else: it can read and write what the grader can
 
-The system, Python, mqlab and the folders named readable are all there is behind bubblewrap: no home, no submissions, no
-solutions. ``probe`` starts a worker in place and lets it try what it must not be able to do.
+The system, Python, mqlab without its judges and the folders named readable are all there is behind bubblewrap: no home,
+no submissions, no solutions. ``probe`` starts a worker in place and lets it try what it must not be able to do.
 Left out: containers and virtual machines (run the whole command in one for a second wall).
 """
 
@@ -27,6 +27,7 @@ from typing import Any
 
 import mqlab
 from mqlab.errors import MqlabError
+from mqlab.grading.covers import own_judges
 from mqlab.grading.limits import Limits
 
 WORKER = ["-P", "-s", "-B", "-m", "mqlab.grading.worker"]
@@ -59,12 +60,14 @@ def own_user_id() -> int:
 class Sandbox:
     """How to start a worker. ``level`` is "bwrap" or "process"; paths are absolute.
 
-    ``readable`` folders are seen at their own place; ``hidden`` ones are covered when something readable holds them.
+    ``readable`` folders are seen at their own place; ``hidden`` ones, and files, are covered when something readable
+    holds them. Of ``handing``, the judge's temporary folder, an answer sees what a call hands over.
     """
 
     level: str
     readable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    handing: str = ""
     limits: Limits = field(default_factory=Limits)
     user_id: int = field(default_factory=own_user_id)
 
@@ -115,20 +118,23 @@ class Sandbox:
         words += ["--hostname", "localhost"]
         words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
         words += ["--perms", "1777", *_if_known("--size", str(self.limits.scratch_mb << 20)), "--tmpfs", "/tmp"]
-        shown = (*_python_folders(), str(_package()), *self.readable)
-        for folder in _parents(shown):
+        shown = (*python_folders(), str(_package()), *self.readable)
+        for folder in _parents((*shown, *filter(None, [self.handing]))):
             words += ["--perms", "0755", "--dir", folder]
         for path in shown:
             words += ["--ro-bind", path, path]
         for path in self._covered():
-            words += ["--tmpfs", path, "--remount-ro", path]
+            words += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", os.devnull, path]
+        if self.handing:
+            words += ["--ro-bind", str(mirror_in(own)), self.handing]
         return [*words, "--remount-ro", "/", "--chdir", "/tmp"]
 
     def _covered(self) -> list[str]:
-        """Hidden folders that would be seen through a readable one."""
-        seen = [Path(path) for path in ("/usr", *_python_folders(), *self.readable)]
-        hidden = [Path(path) for path in self.hidden if Path(path).is_dir()]
-        return [str(path) for path in hidden if any(path.is_relative_to(root) for root in seen)]
+        """The judges, and what else is hidden and would be seen through something readable."""
+        seen = [Path(path) for path in ("/usr", *python_folders(), *self.readable)]
+        hidden = [Path(path) for path in self.hidden if os.path.exists(path)]
+        through = [str(path) for path in hidden if any(path.is_relative_to(root) for root in seen)]
+        return list(dict.fromkeys([own_judges(), *through]))
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -139,6 +145,7 @@ class Sandbox:
             level=data["level"],
             readable=tuple(data["readable"]),
             hidden=tuple(data["hidden"]),
+            handing=data["handing"],
             limits=Limits.of(data["limits"]),
             user_id=data["user_id"],
         )
@@ -148,7 +155,7 @@ def _package() -> Path:
     return Path(mqlab.__file__).resolve().parent
 
 
-def _python_folders() -> list[str]:
+def python_folders() -> list[str]:
     """The virtual environment and the Python it was made of, outermost first, none below another or below /usr."""
     real = Path(sys.executable).resolve()
     wanted = {sys.prefix, sys.base_prefix, os.path.realpath(sys.base_prefix), str(real.parent.parent)}
@@ -157,6 +164,13 @@ def _python_folders() -> list[str]:
         if not any(Path(folder).is_relative_to(outer) for outer in ("/usr", *folders)):
             folders.append(folder)
     return folders
+
+
+def mirror_in(folder: Path) -> Path:
+    """Where a worker's own folder holds what was handed over to it."""
+    mirror = folder / "handed"
+    mirror.mkdir(exist_ok=True)
+    return mirror
 
 
 def _parents(paths: Iterable[str]) -> list[str]:
@@ -214,5 +228,6 @@ def _cause(said: str) -> str:
 def _ways_out(first: str) -> str:
     return (
         f"{first} grade on a Linux machine or in a virtual machine; or, if you trust every submission, "
-        "add --unsafe-no-sandbox: it separates processes only, and an answer can then read and change your files"
+        "add --unsafe-no-sandbox: it separates processes only, and an answer can then read the judges with their right "
+        "answers, and read and change your files"
     ).strip()

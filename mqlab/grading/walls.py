@@ -2,7 +2,8 @@
 
 Mirrors: nothing in RocketMQ. Called by ``probe`` of mqlab.grading.sandbox.
 
-    read a forbidden folder    reach a network    write into Python, mqlab or the root    be root    see the grader
+    read a forbidden folder    import a judge    reach a network    write into Python, mqlab or the root    be root
+    see the grader
 
 Left out: a proof. It finds walls that are not there, not every hole in walls that are.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pkgutil
 import socket
 import sys
 from pathlib import Path
@@ -18,6 +20,7 @@ from pathlib import Path
 import mqlab
 
 ALL_WELL = "walled in"
+CASES = ("mqlab", "teach", "cases")
 
 
 def try_walls(forbidden: list[str]) -> str:
@@ -26,6 +29,8 @@ def try_walls(forbidden: list[str]) -> str:
         with contextlib.suppress(OSError):
             if os.listdir(path):
                 return f"an answer could read {path}"
+    if judges := [name for _, name, _ in pkgutil.iter_modules(_places_of_judges())]:
+        return f"an answer could import the judges {', '.join(judges)}"
     if _has_network():
         return "an answer could use the network"
     for folder in (Path(mqlab.__file__).parent, Path(sys.prefix), Path("/"), Path("/usr"), Path("/dev")):
@@ -36,6 +41,10 @@ def try_walls(forbidden: list[str]) -> str:
     if len([name for name in os.listdir("/proc") if name.isdigit()]) > 8:
         return "an answer could see other processes"
     return ALL_WELL
+
+
+def _places_of_judges() -> list[str]:
+    return [str(Path(folder, *CASES)) for folder in (str(Path(mqlab.__file__).parents[1]), *sys.path)]
 
 
 def _has_network() -> bool:

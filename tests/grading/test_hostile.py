@@ -45,7 +45,8 @@ QUICK = {
     "checker_redefined", "mqlab_patched", "builtins_replaced", "expected_output_printed", "traceback_suppressed",
     "input_transformer", "always_equal_object", "frame_peeking", "reading_the_disk", "rewriting_the_report",
     "killing_the_parent", "exit_in_the_call", "swallowing_interrupts", "memory_hog", "fork_bomb", "gigabyte_of_output",
-    "network", "writing_everywhere", "forged_answers", "remembers_public_cases",
+    "network", "writing_everywhere", "forged_answers", "remembers_public_cases", "reading_the_judges",
+    "reading_the_judges_files",
 }  # fmt: skip
 """One answer of each kind; the others are as hostile and run with the long tests."""
 

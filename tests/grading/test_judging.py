@@ -120,6 +120,7 @@ def results_of_lab99(source: str, added: str, monkeypatch: pytest.MonkeyPatch) -
     """What the trusted kernel says of an answer to lab99.total and a right one to lab99.box, with a cell added."""
     told: dict[str, list[CaseResult]] = {}
     monkeypatch.setattr(kernel, "publish", lambda exercise, kind, results: told.setdefault(exercise, results))
+    monkeypatch.setattr(kernel, "SET_UP_SECONDS", 2.0)
     sandbox = Sandbox("process", limits=Limits(seconds=2, total_seconds=10))
     answers = {
         "lab99.total": Answer(source, ("total",), sandbox.limits),

@@ -8,6 +8,7 @@ import selectors
 import shutil
 import subprocess
 import tempfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from mqlab import Lab, Message, play
 from mqlab.cli import main
 from mqlab.errors import UsageError
 from mqlab.grading import sandbox as sandbox_module
+from mqlab.grading.covers import judges_of
 from mqlab.grading.desk import Desk
 from mqlab.grading.limits import SPARK, Limits
 from mqlab.grading.sandbox import Sandbox, SandboxUnavailable, probe
@@ -181,6 +183,95 @@ def test_a_folder_of_the_judges_that_an_answer_is_told_of_can_be_read(
     listed = desk.load("lab.a", source, ["listed"])["listed"]
     assert "commitlog" in listed(lab.store().directory)
     desk.close()
+
+
+LOOKS_AROUND = """
+import os
+def listed(path):
+    return sorted(os.listdir(path))
+def read(path):
+    with open(path, 'rb') as file:
+        return file.read()
+def imported(name):
+    import importlib
+    importlib.import_module(name)
+def folders_that_end_with(words):
+    return [place for place, _, files in os.walk('/') if place.endswith(words) and files]
+"""
+LOOKS = ["listed", "read", "imported", "folders_that_end_with"]
+
+
+def test_judges_cannot_be_imported_and_what_answers_import_can(walls: Sandbox) -> None:
+    desk = Desk(Sandbox("bwrap", limits=Limits(seconds=60, total_seconds=200)))
+    names = desk.load("lab.a", LOOKS_AROUND, LOOKS)
+    for name in ("lab00", "lab01_judges", "lab07_bank", "lab10_questions"):
+        with pytest.raises(ModuleNotFoundError):
+            names["imported"](f"mqlab.teach.cases.{name}")
+    for name in ("mqlab.teach", "mqlab.teach.datasets", "mqlab.spark"):
+        assert names["imported"](name) is None
+    assert names["folders_that_end_with"](("teach/cases", "teach/cases/__pycache__")) == []
+    desk.close()
+
+
+def test_copies_of_the_judges_are_covered_too(walls: Sandbox, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for place in ("python/site-packages/mqlab/teach/cases", "python/x.egg/mqlab/teach/cases/__pycache__"):
+        save(b"secret", tmp_path / place / "lab01.pyc")
+    for place in ("course/solutions/grading/lab20.py", "course/cases/lab20.py", "course/shown.txt"):
+        save(b"secret", tmp_path / place)
+    for name, entry in (("mqlab.whl", "mqlab/teach/cases/lab01.py"), ("other.zip", "other/readme.txt")):
+        with zipfile.ZipFile(tmp_path / "python" / name, "w") as packed:
+            packed.writestr(entry, "secret")
+    hidden = judges_of(tmp_path / "course", [str(tmp_path / "python")])
+    sandbox = Sandbox("bwrap", readable=(str(tmp_path),), hidden=hidden, limits=Limits(seconds=30, total_seconds=60))
+    probe(sandbox, hidden)
+    desk = Desk(sandbox)
+    names = desk.load("lab.a", LOOKS_AROUND, LOOKS)
+    judges = ("teach/cases", "cases/__pycache__", "course/cases", "solutions/grading")
+    assert names["folders_that_end_with"](judges) == []
+    with pytest.raises(OSError):
+        names["read"](str(tmp_path / "python" / "mqlab.whl"))
+    assert names["read"](str(tmp_path / "python" / "other.zip")) and names["listed"](str(tmp_path / "course"))
+    desk.close()
+
+
+def test_judges_that_can_be_imported_are_found_out(walls: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    covered = sandbox_module.own_judges()
+    monkeypatch.setattr(sandbox_module, "own_judges", lambda: str(Path(covered).parent / "nowhere"))
+    monkeypatch.setattr(Sandbox, "_covered", lambda self: [])
+    with pytest.raises(SandboxUnavailable, match=r"could import the judges .*lab01"):
+        probe(walls)
+
+
+def test_of_the_judges_files_an_answer_sees_what_it_was_handed(walls: Sandbox, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    mine, other = tmp_path / "mqlab-a" / "broker-a", tmp_path / "mqlab-b" / "broker-b"
+    for path in (mine / "commitlog" / "0", mine / "config" / "x.json", other / "secret", tmp_path / "secret"):
+        save("тайна".encode(), path)
+        path.chmod(0o644)
+    desk = Desk(Sandbox("bwrap", handing=str(tmp_path), limits=Limits(seconds=10, total_seconds=60)))
+    names = desk.load("lab.a", LOOKS_AROUND, LOOKS)
+    assert names["listed"](str(tmp_path / ".")) == []
+    assert names["listed"](mine) == ["commitlog", "config"] and names["listed"](f"{mine}/commitlog") == ["0"]
+    assert names["folders_that_end_with"](("broker-b", tmp_path.name)) == []
+    with (mine / "commitlog" / "0").open("ab") as file:
+        file.write(b" and more")
+    save(b"new", mine / "commitlog" / "1")
+    (mine / "config" / "x.json").unlink()
+    assert names["read"](mine / "commitlog" / "0").endswith(b" and more")
+    assert names["listed"](str(mine)) == ["commitlog", "config"] and names["listed"](mine / "config") == []
+    assert names["listed"](mine / "commitlog") == ["0", "1"]
+    shutil.rmtree(mine.parent)
+    with pytest.raises(FileNotFoundError):
+        names["read"](str(mine / "commitlog" / "0"))
+    assert names["read"](str(other / "secret")) == "тайна".encode()
+    desk.close()
+
+
+def test_without_walls_the_command_says_what_it_cannot_do(asked: list[str]) -> None:
+    result = CliRunner().invoke(main, [*asked[:-2], "--unsafe-no-sandbox", *asked[-2:]])
+    assert result.exit_code == 0, result.output
+    assert "every answer can read the judges, with their right answers" in result.output
 
 
 @pytest.mark.long
