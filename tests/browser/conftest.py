@@ -1,7 +1,8 @@
-"""A JupyterLab of its own over a copy of the labs, and a Chromium to look at it."""
+"""A JupyterLab for each theme over its own copy of the labs, and a Chromium to look at it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-START_SECONDS = 90
+START_SECONDS = 300
 SETTINGS = {
     "@jupyterlab/notebook-extension/tracker": {
         "windowingMode": "none"
@@ -73,10 +74,11 @@ def start(folder: Path, theme: str) -> tuple[JupyterLab, subprocess.Popen[bytes]
     lab = JupyterLab(f"http://127.0.0.1:{port}", "browser-test", folder)
     deadline = time.monotonic() + START_SECONDS
     while not answers(f"{lab.address}/api?token={lab.token}"):
-        if server.poll() is not None or time.monotonic() > deadline:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(0.2)
+        if server.returncode is not None or time.monotonic() > deadline:
             server.kill()
             raise RuntimeError("JupyterLab did not start; its words are above")
-        server.poll()
     return lab, server
 
 
@@ -95,12 +97,27 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def jupyterlab_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], JupyterLab]]:
+    """``jupyterlab_in(theme)``: the theme's server, started when it is first asked for."""
+    started: dict[str, tuple[JupyterLab, subprocess.Popen[bytes]]] = {}
+
+    def of(theme: str) -> JupyterLab:
+        if theme not in started:
+            folder = tmp_path_factory.mktemp("jupyterlab") / "served"
+            shutil.copytree(ROOT / "labs", folder / "labs", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+            shutil.copytree(ROOT / "datasets", folder / "datasets")
+            started[theme] = start(folder, theme)
+        return started[theme][0]
+
+    yield of
+    for _, server in started.values():
+        server.terminate()
+    for _, server in started.values():
+        server.wait(START_SECONDS)
+
+
 @pytest.fixture(params=["JupyterLab Light", "JupyterLab Dark"], ids=["light", "dark"])
-def jupyterlab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JupyterLab]:
-    """JupyterLab in one theme over a fresh copy of the labs."""
-    folder = tmp_path / "served"
-    shutil.copytree(ROOT / "labs", folder / "labs", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
-    lab, server = start(folder, request.param)
-    yield lab
-    server.terminate()
-    server.wait(30)
+def jupyterlab(request: pytest.FixtureRequest, jupyterlab_in: Callable[[str], JupyterLab]) -> JupyterLab:
+    """JupyterLab in one theme; no two tests open the same notebook of the same theme."""
+    return jupyterlab_in(request.param)

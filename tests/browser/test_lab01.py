@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import ROOT, JupyterLab
+from tests.browser.conftest import JupyterLab
 from tests.browser.pages import PATIENCE_MS, open_and_run_all, ran_to_its_end, write_and_check
 
 pytestmark = pytest.mark.browser
@@ -18,7 +17,6 @@ LAB = "labs/01-what-the-broker-writes.ipynb"
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
 def test_lab01_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
-    shutil.copytree(ROOT / "datasets", jupyterlab.folder / "datasets")
     page = open_and_run_all(chromium, jupyterlab, LAB)
     ran_to_its_end(page, exercises=6)
 

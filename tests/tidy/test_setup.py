@@ -74,6 +74,15 @@ def test_first_call_installs_the_lock_and_the_package_second_call_does_nothing(c
     assert [call for call in calls(clone) if "install" in call] == installed
 
 
+def test_uv_compiles_what_it_installs_as_pip_does(clone: Path) -> None:
+    python_that(clone, "python3", version="3.11")
+    make_python = "/bin/mkdir -p .venv/bin; /bin/cp tools/python3 .venv/bin/python"
+    program(clone, "uv", f'echo "$*" >> calls\ncase "$*" in venv*) {make_python} ;; esac')
+    assert make_env(clone).returncode == 0
+    (lock,) = [call for call in calls(clone) if "-r requirements.lock" in call]
+    assert "--compile-bytecode" in lock and "--require-hashes" in lock
+
+
 def test_a_changed_lock_is_installed_again(clone: Path) -> None:
     python_that(clone, "python3", version="3.12")
     make_env(clone)
