@@ -22,7 +22,7 @@ from mqlab.runtime.files import LAB_DISK_USED
 
 if TYPE_CHECKING:
     from mqlab.lab.lab import Lab
-    from mqlab.runtime.sim import SimNode
+    from mqlab.runtime.world import Machine
 
 Node = NodeHandle | str
 
@@ -157,6 +157,6 @@ class Faults:
         handle.went_down(word)
         return handle
 
-    def _fault(self: Lab, sim_node: SimNode, what: str, **values: Any) -> None:  # type: ignore[misc]
+    def _fault(self: Lab, sim_node: Machine, what: str, **values: Any) -> None:  # type: ignore[misc]
         self.world.open_call(sim_node, "fault")
         self.world.note(sim_node, f"fault.{what}", values)

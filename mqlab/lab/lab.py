@@ -30,12 +30,12 @@ from mqlab.lab.looking import WhatHappened
 from mqlab.lab.shared import Database, Resource
 from mqlab.lab.story import Story, StoryTeller
 from mqlab.lab.traffic_verbs import TrafficVerbs
-from mqlab.runtime.crash_files import CrashFiles
-from mqlab.runtime.files import LAB_DISK_USED, RealFiles
+from mqlab.runtime.files import RealFiles
 from mqlab.runtime.journal import Journal, StepRecord
 from mqlab.runtime.kinds import check_kind
-from mqlab.runtime.sim import DEFAULT_START_MS, SimWorld
+from mqlab.runtime.sim import SimWorld
 from mqlab.runtime.threads import ThreadWorld
+from mqlab.runtime.world import DEFAULT_START_MS, World
 
 if TYPE_CHECKING:
     from mqlab.lab.crashes import CrashPoint
@@ -82,7 +82,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         _check_numbers(replicas, journal_limit, speed)
         self.directory = self._own_directory(directory)
         start_ms = self.bring_stores(stores) or DEFAULT_START_MS
-        self.world: SimWorld | ThreadWorld
+        self.world: World[Any]
         if driver == "sim":
             self.world = SimWorld(seed=seed, start_ms=start_ms, latency_ms=latency_ms, journal_limit=journal_limit)
         elif driver == "threads":
@@ -105,7 +105,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
             if replicas:
                 cluster.start_slaves(self, names, replicas, {**(broker or {}), **(replica or {})}, memory)
         except BaseException:
-            self._stop_threads()
+            self.world.stop()
             raise
 
     def _own_directory(self, directory: str | Path | None) -> Path:
@@ -123,7 +123,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
 
     def machine_files(self) -> RealFiles:
         """The files of a new broker's machine. Its disk is a quarter full, whatever the host's is."""
-        return CrashFiles() if isinstance(self.world, SimWorld) else RealFiles(disk_used=LAB_DISK_USED)
+        return self.world.machine_files()
 
     # nodes -----------------------------------------------------------------------------------------------------
 
@@ -187,11 +187,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
 
     def run_for(self, duration: Duration) -> Lab:
         """Play everything that is due within a duration."""
-        ms = milliseconds(duration)
-        if isinstance(self.world, SimWorld):
-            self.world.run_until_ms(self.world.now_ms + ms)
-        else:
-            self.world.run_for_ms(ms)
+        self.world.run_for_ms(milliseconds(duration))
         return self
 
     def run_until(self, condition: str | Callable[..., Any], limit: Duration = "1h") -> Lab:
@@ -263,11 +259,7 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
     def close(self) -> None:
         """Shut every living node down cleanly; a temporary directory goes with the Lab object."""
         clients.shutdown_all(self)
-        self._stop_threads()
-
-    def _stop_threads(self) -> None:
-        if isinstance(self.world, ThreadWorld):
-            self.world.stop()
+        self.world.stop()
 
     def __enter__(self) -> Lab:
         return self

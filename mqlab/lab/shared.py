@@ -15,19 +15,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import sqlite3
-import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from mqlab.errors import UsageError
 from mqlab.promises import Promise
 from mqlab.runtime import sim_workers
-from mqlab.runtime.sim import SimWorld
-
-if TYPE_CHECKING:
-    from mqlab.runtime.threads import ThreadWorld
+from mqlab.runtime.world import World
 
 T = TypeVar("T")
 
@@ -38,7 +34,7 @@ LOCK_TIMEOUT_MS = 5_000
 class Resource:
     """A number of slots; ``with resource:`` takes one, waiting for it like any caller, and gives it back."""
 
-    def __init__(self, world: SimWorld | ThreadWorld, name: str, slots: int) -> None:
+    def __init__(self, world: World[Any], name: str, slots: int) -> None:
         if slots < 1:
             raise UsageError(f"a resource needs at least one slot, not {slots}")
         self._world = world
@@ -61,7 +57,7 @@ class Resource:
             self._queue.append(turn)
             self.longest_queue = max(self.longest_queue, len(self._queue))
         try:
-            wait(self._world, turn)
+            self._world.wait_for(turn)
         except BaseException:  # killed in the queue, or holding a slot it was just given
             if turn.done:
                 self.__exit__()
@@ -83,13 +79,13 @@ class Resource:
 class Database:
     """A SQLite file of a Lab. ``connect()`` gives ordinary sqlite3 connections."""
 
-    def __init__(self, world: SimWorld | ThreadWorld, path: Path) -> None:
+    def __init__(self, world: World[Any], path: Path) -> None:
         self._world = world
         self.path = path
 
     def connect(self) -> sqlite3.Connection:
         """A new connection; in a listener it dies with its node and waits for locks in virtual time."""
-        if not isinstance(self._world, SimWorld):
+        if not self._world.is_simulated:
             return sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_MS / 1000)
         connection = sqlite3.connect(self.path, timeout=0, factory=WaitingConnection)
         connection.world = self._world
@@ -105,7 +101,7 @@ class Database:
 class WaitingConnection(sqlite3.Connection):
     """A connection that waits for another's lock as the world does, 10 ms at a time, up to 5 s."""
 
-    world: SimWorld
+    world: World[Any]
 
     def execute(self, *args: Any) -> sqlite3.Cursor:
         """As sqlite3's, waiting for a lock in virtual time."""
@@ -150,20 +146,5 @@ class WaitingConnection(sqlite3.Connection):
             pause: Promise[None] = Promise()
             due_ms = self.world.now_ms + LOCK_RETRY_MS
             self.world.arm(self.world.outside, due_ms, "database.retry", functools.partial(pause.resolve, None))
-            wait(self.world, pause)
+            self.world.wait_for(pause)
             waited_ms += LOCK_RETRY_MS
-
-
-def wait(world: SimWorld | ThreadWorld, promise: Promise[Any]) -> None:
-    """Block the caller only until a promise is settled, whoever the caller is."""
-    if promise.done:
-        return
-    if isinstance(world, SimWorld):
-        caller = sim_workers.current_listener()
-        if caller is not None:
-            sim_workers.wait(caller, promise)
-        else:
-            world.play_until_settled(promise)
-        return
-    while not promise.done:
-        time.sleep(0.0005)

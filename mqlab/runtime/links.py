@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import UsageError
 from mqlab.ports import Connection, OnClosed, OnData
 
 if TYPE_CHECKING:
-    from mqlab.runtime.sim import SimNode, SimWorld
-    from mqlab.runtime.threads import ThreadWorld
+    from mqlab.runtime.world import Machine, World
 
 OnAccept = Callable[[Connection], None]
 FIRST_EPHEMERAL_PORT = 50_000
@@ -40,7 +39,7 @@ class Link:
     )  # fmt: skip
 
     def __init__(
-        self, network: Links, node: SimNode, peer_node: SimNode, local: str, remote: str,
+        self, network: Links, node: Machine, peer_node: Machine, local: str, remote: str,
         on_data: OnData, on_closed: OnClosed,
     ) -> None:  # fmt: skip
         self.network = network
@@ -72,29 +71,29 @@ class Link:
 class Links:
     """All links of one world, and what is broken about them."""
 
-    def __init__(self, world: SimWorld | ThreadWorld, latency_ms: int) -> None:
+    def __init__(self, world: World[Any], latency_ms: int) -> None:
         self.world = world
         self.latency_ms = latency_ms
-        self._listeners: dict[str, tuple[SimNode, OnAccept, OnData, OnClosed]] = {}
+        self._listeners: dict[str, tuple[Machine, OnAccept, OnData, OnClosed]] = {}
         self._connections: dict[str, list[Link]] = {}
         self._ports: dict[str, int] = {}
         self._partitions: list[frozenset[str]] = []
         self._held_ends: list[tuple[Link, str]] = []  # closed while the other end could not be told
         self._drops: dict[tuple[str, str], int] = {}
 
-    def of(self, node: SimNode) -> NodeNetwork:
+    def of(self, node: Machine) -> NodeNetwork:
         """The Network port of one node."""
         return NodeNetwork(self, node)
 
     # what nodes do -----------------------------------------------------------------------------------------------
 
-    def listen(self, node: SimNode, address: str, on_accept: OnAccept, on_data: OnData, on_closed: OnClosed) -> None:
+    def listen(self, node: Machine, address: str, on_accept: OnAccept, on_data: OnData, on_closed: OnClosed) -> None:
         taken = self._listeners.get(address)
         if taken is not None and taken[0].alive and taken[0] is not node:
             raise UsageError(f"{taken[0].name} listens at {address} already")
         self._listeners[address] = (node, on_accept, on_data, on_closed)
 
-    def connect(self, node: SimNode, address: str, on_data: OnData, on_closed: OnClosed) -> Link:
+    def connect(self, node: Machine, address: str, on_data: OnData, on_closed: OnClosed) -> Link:
         ip = address.rpartition(":")[0]
         target = next((other for other in self.world.nodes.values() if other.ip == ip), None)
         port = self._ports[node.name] = self._ports.get(node.name, FIRST_EPHEMERAL_PORT - 1) + 1
@@ -112,7 +111,7 @@ class Links:
             self._close_here(connection, "refused")
         return connection
 
-    def call(self, connection: Link, target: SimNode) -> None:
+    def call(self, connection: Link, target: Machine) -> None:
         """Knock at a living node: it accepts or refuses in a step of its own."""
         self._arm(connection, target, "net.accept", lambda: self._accept(connection, target))
 
@@ -162,7 +161,7 @@ class Links:
 
     # what the lab does -------------------------------------------------------------------------------------------
 
-    def drop_node(self, node: SimNode, *, silent: bool) -> None:
+    def drop_node(self, node: Machine, *, silent: bool) -> None:
         """A process ends. Not silent: its sockets close, and peers learn. Silent: nobody learns."""
         for connection in list(self._connections.get(node.name, ())):
             connection.is_open = False
@@ -207,7 +206,7 @@ class Links:
 
     # inside ------------------------------------------------------------------------------------------------------
 
-    def _arm(self, sender: Link, target: SimNode, kind: str, action: Callable[[], None]) -> None:
+    def _arm(self, sender: Link, target: Machine, kind: str, action: Callable[[], None]) -> None:
         world = self.world
         due_ms = world.now_ms + self.latency_ms + sender.node.delay_ms + target.delay_ms
         if due_ms < sender.last_due_ms:
@@ -216,7 +215,7 @@ class Links:
         world.arm(target, due_ms, kind, action, periodic=world.step_is_periodic)
 
     def _accept(
-        self, client: Link, target: SimNode, on_server: Callable[[Link], None] = lambda server: None
+        self, client: Link, target: Machine, on_server: Callable[[Link], None] = lambda server: None
     ) -> None:
         """Make the listener's end; ``on_server`` gets it before the listener does."""
         listener = self._listeners.get(client.remote_address)
@@ -242,7 +241,7 @@ class Links:
             self._forget(peer)
             peer.on_closed(peer, reason)
 
-    def _on_their_way_to(self, node: SimNode) -> list[Link]:
+    def _on_their_way_to(self, node: Machine) -> list[Link]:
         """Links to a node that it has not accepted."""
         return [
             link
@@ -276,7 +275,7 @@ class Links:
 class NodeNetwork:
     """The Network port of one node."""
 
-    def __init__(self, network: Links, node: SimNode) -> None:
+    def __init__(self, network: Links, node: Machine) -> None:
         self._network = network
         self._node = node
 

@@ -12,7 +12,6 @@ Left out: CPU time of node code (it costs nothing; a listener's ``context.comput
 from __future__ import annotations
 
 import importlib
-import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -21,81 +20,24 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from mqlab.errors import LimitReached, UsageError
-from mqlab.ports import Files, Ports
 from mqlab.promises import Promise
 from mqlab.runtime.collector import collecting_rarely
-from mqlab.runtime.journal import NOTEBOOK, Change, Journal, StepRecord
+from mqlab.runtime.crash_files import CrashFiles
+from mqlab.runtime.files import RealFiles
+from mqlab.runtime.journal import NOTEBOOK, Change, StepRecord
 from mqlab.runtime.kinds import PERIODIC_KINDS
 from mqlab.runtime.links import Links
-from mqlab.runtime.sim_workers import SimWorkers
+from mqlab.runtime.sim_workers import SimWorkers, current_listener, wait
+from mqlab.runtime.world import DEFAULT_START_MS, Action, Event, Machine, World
 
 if TYPE_CHECKING:
     from mqlab.runtime.line_watch import LineWatch
-    from mqlab.runtime.threads import ThreadWorld
 
-# signal.signal itself: what stands before it makes enums of both handlers, which costs as much as a frame
+# The C function itself: signal.signal makes enums of both handlers, which costs as much as a whole frame.
 set_handler = importlib.import_module("_signal").signal
-DEFAULT_START_MS = 1_767_225_600_000  # 2026-01-01 00:00:00 UTC
-Action = Callable[[], None]
 
 
-def _nothing() -> None:
-    """What an event does that has happened or never will."""
-
-
-class Event:
-    """An armed step of one node. ``periodic`` when it only keeps the world ticking (see PERIODIC_KINDS)."""
-
-    __slots__ = ("action", "armed_by", "due_ms", "kind", "node", "pending", "periodic")
-
-    def __init__(self, node: SimNode, due_ms: int, kind: str, action: Action, armed_by: int, periodic: bool) -> None:
-        self.node = node
-        self.due_ms = due_ms
-        self.kind = kind
-        self.action = action
-        self.armed_by = armed_by
-        self.periodic = periodic
-        self.pending = True
-
-    def cancel(self) -> None:
-        """Make this never happen; harmless when it already has."""
-        if self.pending:
-            self.pending = False
-            self.action = _nothing  # it may stand in the heap for long; what it was to do need not
-            if not self.periodic:
-                self.node.world.count_busy(-1)
-
-    def __repr__(self) -> str:
-        return f"<{self.kind} of {self.node.name} at {self.due_ms}>"
-
-
-class SimNode:
-    """One simulated machine with one process on it: name, address, clock skew, dead or alive.
-
-    Also its Clock port. ``incarnation`` counts restarts: what an earlier life armed never happens.
-    """
-
-    def __init__(self, world: SimWorld | ThreadWorld, name: str, ip: str) -> None:
-        self.world = world
-        self.name = name
-        self.ip = ip
-        self.alive = True
-        self.silent = False  # powered off: peers get no word
-        self.incarnation = 0
-        self.skew_ms = 0
-        self.delay_ms = 0  # added to every frame that leaves or reaches this node
-
-    def now_ms(self) -> int:
-        return self.world.now_ms + self.skew_ms
-
-    def call_at(self, due_ms: int, action: Action, kind: str) -> Event:
-        return self.world.arm(self, due_ms - self.skew_ms, kind, action)
-
-    def call_later(self, delay_ms: int, action: Action, kind: str) -> Event:
-        return self.world.arm(self, self.world.now_ms + delay_ms, kind, action)
-
-    def __repr__(self) -> str:
-        return f"<{self.name} {self.ip} {'up' if self.alive else 'down'}, life {self.incarnation}>"
+LONGEST_CALL_MS = 3_600_000  # of virtual time, for a call that the notebook makes
 
 
 class Storyteller(Protocol):
@@ -106,84 +48,42 @@ class Storyteller(Protocol):
     def step(self) -> StepRecord | None: ...
 
 
-def ip_of(index: int) -> str:
-    """The address of the n-th node of a world, counted from 0.
-
-    >>> ip_of(0), ip_of(249), ip_of(250)
-    ('10.0.0.1', '10.0.0.250', '10.0.1.1')
-    """
-    return f"10.0.{index // 250}.{index % 250 + 1}"
-
-
-class SimWorld:
+class SimWorld(World[SimWorkers]):
     """The whole simulation. Same seed and same calls give the same journal, to the byte.
 
     ``step()`` is the only way anything happens; everything else plays it until a condition holds. ``on_step`` is called
     before each step of every world: who plays other people's stories can stop them there.
     """
 
+    is_simulated = True
     on_step: ClassVar[Callable[[], None] | None] = None
 
     def __init__(
         self, *, seed: int = 0, start_ms: int = DEFAULT_START_MS, latency_ms: int = 1, journal_limit: int | None = None
     ) -> None:
-        self.seed = seed
+        super().__init__(seed, journal_limit)
         self.now_ms = start_ms
-        self.journal = Journal(journal_limit)
-        self.nodes: dict[str, SimNode] = {}
         self.network = Links(self, latency_ms)
-        self.workers: dict[str, SimWorkers] = {}
-        self.outside = SimNode(self, "lab", "10.255.255.254")  # whose events no fault touches
-        self.watchers: list[Callable[[StepRecord, Change], None]] = []
         self.before_step: Callable[[int], None] | None = None  # faults and until_step hook in here
         self.between_steps: list[Action] = []  # what the notebook wants done after the step under way
         self.storyteller: Storyteller | None = None
         self.line_watch: LineWatch | None = None
-        self.busy = 0  # armed events that are not periodic
-        self.step_is_periodic = False  # the step under way only keeps the world ticking: so does what it sends
+        self.step_is_periodic = False
         self._heap: list[tuple[int, int, Event]] = []
         self._armed = 0
         self._record: StepRecord | None = None
         self._inside_step = False
         self._interrupted = False
 
-    # nodes -----------------------------------------------------------------------------------------------------
+    def make_workers(self, machine: Machine, cores: int) -> SimWorkers:
+        return SimWorkers(self, machine, cores)
 
-    def add_node(self, name: str, files: Files, *, cores: int = 2) -> Ports:
-        """A new machine; the ports its process gets. Node names are unique (UsageError)."""
-        if name in self.nodes:
-            raise UsageError(f"a node named {name!r} exists already", hint="give the second one another name=")
-        node = SimNode(self, name, ip_of(len(self.nodes)))
-        self.nodes[name] = node
-        self.workers[name] = SimWorkers(self, node, cores)
-        return self.ports(node, files)
-
-    def forget_node(self, name: str) -> None:
-        """Take the newest machine away: its process could not be made, and its name is free again."""
-        node = self.nodes.pop(name)
-        node.alive = False
-        self.network.drop_node(node, silent=False)
-        self.disarm(node)
-        self.workers.pop(name).end()
-
-    def ports(self, node: SimNode, files: Files) -> Ports:
-        """The ports of a node's present life; a restarted process gets new ones."""
-        seed = f"{self.seed}/{node.name}/{node.incarnation}"
-        return Ports(
-            node=node.name,
-            ip=node.ip,
-            clock=node,
-            network=self.network.of(node),
-            files=files,
-            workers=self.workers[node.name],
-            rng=random.Random(seed),
-            note=lambda kind, /, **values: self.note(node, kind, values),
-            annotate=self.annotate,
-        )
+    def machine_files(self) -> RealFiles:
+        return CrashFiles()
 
     # what happens ----------------------------------------------------------------------------------------------
 
-    def arm(self, node: SimNode, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None) -> Event:
+    def arm(self, node: Machine, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None) -> Event:
         """Put an event into the heap; what was due before now is due now."""
         record = self._record
         if periodic is None:
@@ -201,13 +101,13 @@ class SimWorld:
         """Keep count of the armed events that are not periodic."""
         self.busy += change
 
-    def disarm(self, node: SimNode) -> None:
+    def disarm(self, node: Machine) -> None:
         """Nothing that a node armed will happen: its process is gone."""
         for _, _, event in self._heap:
             if event.node is node:
                 event.cancel()
 
-    def note(self, node: SimNode, kind: str, values: dict[str, Any]) -> None:
+    def note(self, node: Machine, kind: str, values: dict[str, Any]) -> None:
         """Add a change to the step under way; the notebook's own calls open one."""
         record = self._record or self.open_call(node)
         change = Change(kind, values)
@@ -220,7 +120,7 @@ class SimWorld:
         if self._record is not None:
             self._record.about = about
 
-    def open_call(self, node: SimNode, kind: str = "call") -> StepRecord:
+    def open_call(self, node: Machine, kind: str = "call") -> StepRecord:
         """Open a record for something the notebook does itself, between two steps; in a step (a listener that breaks
         something) it belongs to that step.
         """
@@ -286,6 +186,10 @@ class SimWorld:
         live = sorted((due, order, event) for due, order, event in self._heap if event.pending)
         return [event for _, _, event in live[:count]]
 
+    def run_for_ms(self, ms: int) -> None:
+        """Play everything that is due within a duration."""
+        self.run_until_ms(self.now_ms + ms)
+
     def run_until_ms(self, end_ms: int) -> None:
         """Play everything due up to and including a moment, then stand there."""
         with self.interruptible(), collecting_rarely():
@@ -315,13 +219,16 @@ class SimWorld:
                 if self._interrupted:
                     self.check_interrupt()
 
-    def is_quiet(self) -> bool:
-        """Only periodic timers are left: nothing is on its way, parked, running or waiting to be retried."""
-        return self.busy == 0
+    def wait_for(self, promise: Promise[Any]) -> None:
+        """A call of a listener leaves its coroutine; the notebook plays the world, for an hour at most."""
+        caller = current_listener()
+        if caller is not None:
+            wait(caller, promise)
+        elif not promise.done:
+            self.run_until(lambda: promise.done, LONGEST_CALL_MS, "the answer to this call")
 
-    def play_until_settled(self, promise: Promise[Any], limit_ms: int = 3_600_000) -> None:
-        """Play until a promise is settled; what a call from the notebook does while it blocks."""
-        self.run_until(lambda: promise.done, limit_ms, "the answer to this call")
+    def stop(self) -> None:
+        """Nothing runs by itself in a simulated world."""
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

@@ -26,7 +26,8 @@ from mqlab.errors import NodeDown, NodeLost, UsageError
 from mqlab.promises import Promise
 
 if TYPE_CHECKING:
-    from mqlab.runtime.sim import SimNode, SimWorld
+    from mqlab.runtime.sim import SimWorld
+    from mqlab.runtime.world import Machine
 
 T = TypeVar("T")
 CALL_LIMIT_MS = 3_600_000  # of virtual time: no call of RocketMQ's clients waits so long
@@ -36,7 +37,7 @@ OnDone = Callable[[Any, BaseException | None], None]
 class SimWorkers:
     """The Workers port of one simulated node: its pools, its cores, its running calls."""
 
-    def __init__(self, world: SimWorld, node: SimNode, cores: int) -> None:
+    def __init__(self, world: SimWorld, node: Machine, cores: int) -> None:
         self.world = world
         self.node = node
         self.cores = cores

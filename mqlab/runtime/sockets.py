@@ -25,8 +25,8 @@ from mqlab.ports import OnClosed, OnData
 from mqlab.runtime.links import CONNECT_TIMEOUT_MS, Link, Links, OnAccept
 
 if TYPE_CHECKING:
-    from mqlab.runtime.sim import SimNode
     from mqlab.runtime.threads import ThreadWorld
+    from mqlab.runtime.world import Machine
 
 LOOPBACK = "127.0.0.1"
 READ_BYTES = 1 << 16
@@ -73,7 +73,7 @@ class SocketLinks(Links):
 
     # what nodes do -----------------------------------------------------------------------------------------------
 
-    def listen(self, node: SimNode, address: str, on_accept: OnAccept, on_data: OnData, on_closed: OnClosed) -> None:
+    def listen(self, node: Machine, address: str, on_accept: OnAccept, on_data: OnData, on_closed: OnClosed) -> None:
         super().listen(node, address, on_accept, on_data, on_closed)
         self._stop_listening(address)
         listening = self._sockets[address] = socket.create_server((LOOPBACK, 0), backlog=128)
@@ -96,7 +96,7 @@ class SocketLinks(Links):
         with self._in_order:  # what was held goes before what is sent from now on
             super().heal()
 
-    def drop_node(self, node: SimNode, *, silent: bool) -> None:
+    def drop_node(self, node: Machine, *, silent: bool) -> None:
         before = [address for address, listener in self._listeners.items() if listener[0] is node]
         super().drop_node(node, silent=silent)
         for address in before:
@@ -116,7 +116,7 @@ class SocketLinks(Links):
 
     # opening and closing -----------------------------------------------------------------------------------------
 
-    def call(self, connection: Link, target: SimNode) -> None:
+    def call(self, connection: Link, target: Machine) -> None:
         listening = self._sockets.get(connection.remote_address)
         calling = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
@@ -146,7 +146,7 @@ class SocketLinks(Links):
         target = client.peer_node
         self._arm(client, target, "net.accept", lambda: self._answered(client, target, accepted))
 
-    def _answered(self, client: Link, target: SimNode, accepted: socket.socket) -> None:
+    def _answered(self, client: Link, target: Machine, accepted: socket.socket) -> None:
         self._accept(client, target, lambda server: self._add_wire(server, accepted))
         if client.peer is None:
             accepted.close()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -23,32 +22,31 @@ from typing import Any, TypeVar
 from mqlab.errors import LimitReached, NodeDown, UsageError
 from mqlab.ports import Files, Ports
 from mqlab.promises import Promise
-from mqlab.runtime.journal import NOTEBOOK, Change, Journal, StepRecord
+from mqlab.runtime.files import LAB_DISK_USED, RealFiles
+from mqlab.runtime.journal import NOTEBOOK, Change, StepRecord
 from mqlab.runtime.kinds import PERIODIC_KINDS
-from mqlab.runtime.sim import DEFAULT_START_MS, Action, Event, SimNode, ip_of
 from mqlab.runtime.sockets import SocketLinks
+from mqlab.runtime.world import DEFAULT_START_MS, Action, Event, Machine, World
 
 T = TypeVar("T")
 
 
-class ThreadWorld:
+class ThreadWorld(World["ThreadWorkers"]):
     """A world in real time with the same verbs as SimWorld where they make sense.
 
     There is no ``step``: things happen by themselves; ``run_for`` and ``run_until`` only wait.
     """
 
+    is_simulated = False
+    network: SocketLinks
+
     def __init__(
         self, *, seed: int = 0, start_ms: int = DEFAULT_START_MS, latency_ms: int = 0, speed: float = 1.0,
         journal_limit: int | None = None,
     ) -> None:  # fmt: skip
-        self.seed = seed
+        super().__init__(seed, journal_limit)
         self.speed = speed
-        self.journal = Journal(journal_limit)
-        self.nodes: dict[str, SimNode] = {}
         self.network = SocketLinks(self, latency_ms)
-        self.workers: dict[str, ThreadWorkers] = {}
-        self.watchers: list[Callable[[StepRecord, Change], None]] = []
-        self.busy = 0
         self.failures: list[BaseException] = []
         self._start_ms = start_ms
         self._began = time.monotonic()
@@ -56,47 +54,25 @@ class ThreadWorld:
         self._order = itertools.count()
         self._lock = threading.Lock()
         self._local = threading.local()
-        self.outside = SimNode(self, "lab", "10.255.255.254")
         self._loops["lab"] = _Loop(self, self.outside)
 
     @property
-    def now_ms(self) -> int:
+    def now_ms(self) -> int:  # type: ignore[override]  # a plain attribute in the other driver, read millions of times
         return self._start_ms + int((time.monotonic() - self._began) * 1000 * self.speed)
 
-    def add_node(self, name: str, files: Files, *, cores: int = 2) -> Ports:
-        """A new node with its loop thread; the ports its process gets."""
-        if name in self.nodes:
-            raise UsageError(f"a node named {name!r} exists already", hint="give the second one another name=")
-        node = SimNode(self, name, ip_of(len(self.nodes)))
-        self.nodes[name] = node
-        self.workers[name] = ThreadWorkers(self, node, cores)
-        return self.ports(node, files)
+    def make_workers(self, machine: Machine, cores: int) -> ThreadWorkers:
+        return ThreadWorkers(self, machine, cores)
 
-    def forget_node(self, name: str) -> None:
-        """Take the newest machine away: its process could not be made, and its name is free again."""
-        node = self.nodes.pop(name)
-        node.alive = False
-        self.network.drop_node(node, silent=False)
-        self.disarm(node)
-        self.workers.pop(name).end()
+    def machine_files(self) -> RealFiles:
+        return RealFiles(disk_used=LAB_DISK_USED)
 
-    def ports(self, node: SimNode, files: Files) -> Ports:
-        """The ports of a node's present life, with a fresh loop thread."""
-        self._loops[node.name] = _Loop(self, node)
-        return Ports(
-            node=node.name,
-            ip=node.ip,
-            clock=node,
-            network=self.network.of(node),
-            files=files,
-            workers=self.workers[node.name],
-            rng=random.Random(f"{self.seed}/{node.name}/{node.incarnation}"),
-            note=lambda kind, /, **values: self.note(node, kind, values),
-            annotate=self.annotate,
-        )
+    def ports(self, machine: Machine, files: Files) -> Ports:
+        """The ports of a machine's present life, with a fresh loop thread."""
+        self._loops[machine.name] = _Loop(self, machine)
+        return super().ports(machine, files)
 
     def arm(
-        self, node: SimNode, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None,
+        self, node: Machine, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None,
         cause: int | None = None,
     ) -> Event:  # fmt: skip
         """Hand an event to a node's loop; callable from any thread. ``cause``: the step that armed it, if not this."""
@@ -123,14 +99,14 @@ class ThreadWorld:
         return record.step if record else NOTEBOOK
 
     @property
-    def step_is_periodic(self) -> bool:
+    def step_is_periodic(self) -> bool:  # type: ignore[override]  # as now_ms
         return bool(getattr(self._local, "periodic", False))
 
-    def is_on_its_loop(self, node: SimNode) -> bool:
+    def is_on_its_loop(self, node: Machine) -> bool:
         """Whether the calling thread is the one that runs the steps of a node."""
         return self._loops[node.name].thread is threading.current_thread()
 
-    def disarm(self, node: SimNode) -> None:
+    def disarm(self, node: Machine) -> None:
         """Nothing that a node armed will happen: its process is gone, its loop ends."""
         loop = self._loops[node.name]
         with loop.wake:
@@ -140,7 +116,7 @@ class ThreadWorld:
             loop.running = False
             loop.wake.notify()
 
-    def note(self, node: SimNode, kind: str, values: dict[str, Any]) -> None:
+    def note(self, node: Machine, kind: str, values: dict[str, Any]) -> None:
         """Add a change to the step of the calling thread."""
         record: StepRecord | None = getattr(self._local, "record", None)
         change = Change(kind, values)
@@ -164,7 +140,7 @@ class ThreadWorld:
         if record is not None:
             record.about = about
 
-    def _open(self, node: SimNode, kind: str, cause: int) -> StepRecord:
+    def _open(self, node: Machine, kind: str, cause: int) -> StepRecord:
         return self.journal.add(StepRecord(self.journal.next_step, self.now_ms, node.name, kind, cause))
 
     def run_event(self, event: Event) -> None:
@@ -183,7 +159,7 @@ class ThreadWorld:
         """Let the notebook act at a moment, on a thread of its own: it may call, break and wait as it likes."""
         self.arm(self.outside, due_ms, "lab.at", lambda: threading.Thread(target=action, daemon=True).start())
 
-    def open_call(self, node: SimNode, kind: str = "call") -> StepRecord:
+    def open_call(self, node: Machine, kind: str = "call") -> StepRecord:
         """A record of its own for something the notebook does."""
         with self._lock:
             return self._open(node, kind, NOTEBOOK)
@@ -201,8 +177,10 @@ class ThreadWorld:
                 raise LimitReached(f"{what} did not come true within {limit_ms} ms")
             time.sleep(0.001)
 
-    def is_quiet(self) -> bool:
-        return self.busy == 0
+    def wait_for(self, promise: Promise[Any]) -> None:
+        """Keep the calling thread until a promise is settled by another one."""
+        while not promise.done:
+            time.sleep(0.0005)
 
     def stop(self) -> None:
         """End all loops and pools."""
@@ -220,7 +198,7 @@ class ThreadWorld:
 class _Loop:
     """One node's mailbox: a heap of events and the one thread that runs them."""
 
-    def __init__(self, world: ThreadWorld, node: SimNode) -> None:
+    def __init__(self, world: ThreadWorld, node: Machine) -> None:
         self.world = world
         self.heap: list[tuple[int, int, Event]] = []
         self.wake = threading.Condition()
@@ -260,7 +238,7 @@ _of_this_thread = threading.local()  # workers: whose pool runs this thread's ca
 class ThreadWorkers:
     """The Workers port in real time: real pools; ``call`` hands its work to the node's loop and blocks its thread."""
 
-    def __init__(self, world: ThreadWorld, node: SimNode, cores: int) -> None:
+    def __init__(self, world: ThreadWorld, node: Machine, cores: int) -> None:
         self.world = world
         self.node = node
         self.cores = cores
