@@ -3,7 +3,7 @@
 Mirrors: MQClientInstance (and RebalanceService). Lab 00 shows its frames, lab 02 its routes.
 
     client.heartbeat     30 s, first after 1.13 s       who lives here, to every broker
-    client.route_poll    30 s, first after 10 ms        every topic published or subscribed
+    client.route_poll    30 s, first at once            every topic published or subscribed
     client.offset_persist 5 s, first after 10 s         only with consumers
     rebalance.timer      20 s after the last run (1 s when not balanced, never sooner than 1 s)
 
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIRST_ROUTE_POLL_MS = 10
+FIRST_ROUTE_POLL_MS = 0  # RocketMQ: 10, but its start-up takes longer, so that the first poll comes before the heartbeat
+#                          that makes a new group's retry topic; here a start takes no time but that of its frames
 START_TAKES_MS = 130  # from making the rebalance service to arming the timers, as measured with a Java client; with 0
 #                       the first rebalance and the first heartbeat would meet in one ms, and the heartbeat that tells
 #                       the new subscription version would be skipped every time instead of rarely

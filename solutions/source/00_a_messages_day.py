@@ -310,7 +310,8 @@ Table([*lab.progress("billing"), *lab.progress("audit")], columns=names)
 # reads. Between them lie the messages that the group has not read: the **lag** (消费堆积).
 #
 # The rows of `%RETRY%billing` and `%RETRY%audit` are the groups' own **retry topics** (重试队列), where a message goes
-# when a listener fails. Lab 07 is about them; today nothing fails.
+# when a listener fails. Lab 07 is about them; today nothing fails. (A `consumer_offset` of -1 says that the group has not
+# reported on that queue yet: a new group begins to read its retry topic 21 seconds after its start.)
 #
 # And this is who has a connection to whom. Every client talks to the name server, to learn where the topic is, and to the
 # broker. The shop knows nothing of billing and audit, nor they of each other.

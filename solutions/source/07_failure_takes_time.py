@@ -70,7 +70,8 @@ def ask_bank(message, context, timeout_ms=36_000_000):
 
 # %% [markdown]
 # And this is how a day begins here: billing starts, half a minute passes, then the shop sends one order for each
-# behaviour of the bank. (In this half minute billing finds out about a second topic that it reads. You will meet it soon.)
+# behaviour of the bank. (In this half minute billing finds out about a second topic that it reads; it takes 21 seconds to
+# do so. You will meet it soon.)
 
 
 # %%
@@ -161,6 +162,11 @@ reveal("lab07.first_retry", (second.started_ms - first.ended_ms) // 1000)
 # The second delivery was read from another topic, `%RETRY%billing`: the **retry topic** (重试队列) of the group. Every group
 # has one, from its first heartbeat on, and every member reads it beside its own topics. Yet the listener was told
 # `orders`. `reconsume_times` (重试次数) is 0 at the first delivery and 1 at the second.
+#
+# This is why our day begins with half a minute of waiting. A group that is new to the cluster has no retry topic before its
+# first heartbeat, and begins to read it when it divides its queues for the second time, 21 seconds after it started. An
+# order that fails in the first seconds of a new group therefore comes back after twenty seconds, not ten: at a real
+# cluster, and here. When the group starts again, its retry topic is there, and ten seconds are ten seconds.
 #
 # Where was the order in between? Follow it down:
 
@@ -791,7 +797,7 @@ reveal("lab07.no_status", "half an hour" if 15 <= minutes <= 31 else "never")
 # start: order-0 came 30 seconds later, so it is not 15 minutes old yet. At the next look, another 15 minutes later, it is.
 #
 # And where was the offset of the group meanwhile? It says which message is the first that is not done, so it cannot pass
-# order-0 (the first two rows are from before the order came):
+# order-0 (the first row is from before the order came; the second is about the retry topic, which is empty):
 
 # %%
 moves = [

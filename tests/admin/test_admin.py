@@ -28,7 +28,7 @@ def world(**settings: Any) -> tuple[Lab, list[Any]]:
     consumer.subscribe("orders", "*")
     consumer.on_messages(lambda messages, _: RECONSUME_LATER if messages[0].keys == FAILING else CONSUME_SUCCESS)
     consumer.start()
-    lab.run_for("10500ms")  # offsets were committed once; the retry is due at 11.6 s
+    lab.run_for("10500ms")  # offsets were committed once; the retry is due at 11.6 s, and read at 21.5 s
     return lab, results
 
 
@@ -148,7 +148,7 @@ def test_track_and_trace_of_a_message_that_fails() -> None:
 
     assert track(fine) == ("CONSUMED", 0)
     assert track(failing) == ("RETRIED", 1)
-    lab.run_for("10s")
+    lab.run_for("12s")
     assert track(failing)[0] == "DEAD"
     trace = admin.view_trace(failing.msg_id)
     assert [(entry.type, entry.retry_times, entry.success) for entry in trace] == [
@@ -177,7 +177,7 @@ def test_track_tells_filtered_and_not_yet() -> None:
 
 def test_dead_letters_are_given_back() -> None:
     lab, results = world()
-    lab.run_for("10s")
+    lab.run_for("17s")  # read again at 21.5 s, dead, and the offset told
     admin = lab.admin
     assert [message.keys for message in admin.query_dlq("billing")] == [FAILING]
     with pytest.raises(UsageError, match="no dead letter"):
@@ -207,7 +207,7 @@ def test_one_some_and_all_dead_letters_are_exactly_those() -> None:
     consumer.start()
     producer = lab.producer("shop")
     ids = [producer.send(Message("orders", f"订单 {number}".encode())).msg_id for number in range(3)]
-    lab.run_for("5s")
+    lab.run_for("25s")  # dead at once; letters given back are read from 21 s on, with the retry topic of a new group
     admin = lab.admin
     assert [row.msg_id for row in admin.resend_dlq("billing", ids[1])] == [ids[1]]
     lab.run_for("5s")  # it died again
@@ -239,7 +239,7 @@ def test_dead_letters_of_a_batch_are_as_many_as_its_messages() -> None:
     consumer.on_messages(lambda messages, _: RECONSUME_LATER)
     consumer.start()
     lab.producer("shop").send_batch([Message("orders", "订单".encode(), keys=f"order-{n}") for n in range(3)])
-    lab.run_for("5s")
+    lab.run_for("25s")  # from 21 s on a new group reads its retry topic
     admin = lab.admin
     letters = admin.query_dlq("billing")
     assert len(letters) == 3 and len({letter.msg_id for letter in letters}) == 1, "they show the batch's id"

@@ -22,7 +22,7 @@ def test_sends_and_deliveries_leave_traces(make_world) -> None:  # type: ignore[
     listener = Recorder(world, "CONSUME_SUCCESS", "RECONSUME_LATER", "CONSUME_SUCCESS", takes="20ms")
     world.consumer(listener=listener, enable_trace=True)
     producer = world.producer(enable_trace=True)
-    world.run_for(3_000)
+    world.run_for(25_000)  # from 21 s on a new group reads its retry topic
     result = producer.send(Message("orders", "订单".encode(), tags="paid", keys="order-1 ev-1"))
     producer.send(Message("orders", b"x"))
     world.run_for(15_000)

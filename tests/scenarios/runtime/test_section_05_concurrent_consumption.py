@@ -90,7 +90,7 @@ def test_ack_index_is_the_last_good_one_and_read_with_success(ack_index: int, fa
     lab = orders(quiet_lab(), *"abcde")
 
     def listener(messages: Any, context: Any) -> str:
-        if len(messages) == 5:
+        if messages[0].reconsume_times == 0:  # what failed comes back in one batch, too
             context.ack_index = ack_index
         return CONSUME_SUCCESS
 
@@ -113,7 +113,7 @@ def test_the_pulled_list_is_cut_into_consecutive_batches() -> None:
 
 
 def test_a_listener_says_when_to_try_again() -> None:
-    lab = orders(quiet_lab(), "a")
+    lab = orders(quiet_lab())
 
     def in_five_seconds(messages: Any, context: Any) -> str:
         context.delay_level_when_next_consume = 2
@@ -121,6 +121,8 @@ def test_a_listener_says_when_to_try_again() -> None:
 
     seen = Seen(lab, in_five_seconds, CONSUME_SUCCESS)
     member(lab, "billing", seen)
+    lab.run_for("25s")  # from 21 s on a new group reads its retry topic
+    send(lab.producer("shop"), "a")
     lab.run_for("60s")
     assert 5_000 <= seen.times_ms[1] - seen.times_ms[0] <= 5_200
 

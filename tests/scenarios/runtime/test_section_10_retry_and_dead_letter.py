@@ -27,6 +27,51 @@ def queue(lab: Lab, topic: str, queue_id: int = 0) -> list[Any]:
     return list(lab.broker().store.get(topic, queue_id, 0, 1_000).records())
 
 
+def failing_once(lab: Lab, *, known: bool) -> Seen:
+    """Billing fails once on an order that is there when it starts; ``known``: a life of billing was here before."""
+    lab.create_topic("orders")
+    if known:
+        member(lab, "billing", name="earlier").shutdown()
+    send(lab.producer("shop"), "платёж 支付失败 💳")
+    seen = Seen(lab, RECONSUME_LATER, CONSUME_SUCCESS)
+    member(lab, "billing", seen)
+    lab.run_for("30s")
+    return seen
+
+
+# Not 9 ms: with four queues the first rebalance is then over while a heartbeat is on its way, so that the broker learns
+# of the subscription 20 s later ("lock heartBeat, but failed").
+@pytest.mark.parametrize("seed", [0, 1, 7])
+@pytest.mark.parametrize("latency_ms", [0, 1, 2, 3, 4, 5, 8, 10, 15, 20])
+def test_a_new_groups_first_retry_comes_with_the_second_rebalance(latency_ms: int, seed: int) -> None:
+    """Not after the 10 s of its level: a broker of 5.3.3 and its Java client gave 20.0 to 20.2 s, whenever asked."""
+    seen = failing_once(quiet_lab(network={"latency": latency_ms}, seed=seed), known=False)
+    assert [message.reconsume_times for message in seen.messages] == [0, 1]
+    assert seen.times_ms[1] - seen.times_ms[0] == pytest.approx(20_000 + 16 * latency_ms, abs=8 * latency_ms)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7])
+@pytest.mark.parametrize("latency_ms", [0, 1, 2, 3, 4, 5, 8, 10, 15, 20])
+def test_a_known_groups_first_retry_comes_when_it_is_due(latency_ms: int, seed: int) -> None:
+    seen = failing_once(quiet_lab(network={"latency": latency_ms}, seed=seed), known=True)
+    assert [message.reconsume_times for message in seen.messages] == [0, 1]
+    assert 10_000 <= seen.times_ms[1] - seen.times_ms[0] <= 10_100 + 10 * latency_ms
+
+
+def test_several_topics_and_brokers_do_not_bring_a_new_groups_retry_topic_sooner() -> None:
+    lab = quiet_lab(brokers=2)
+    for topic in ("orders", "letters", "parcels"):
+        lab.create_topic(topic)
+    send(lab.producer("shop"), "платёж")
+    seen = Seen(lab, RECONSUME_LATER, CONSUME_SUCCESS)
+    consumer = member(lab, "billing", seen, start=False)
+    consumer.subscribe("letters")
+    consumer.subscribe("parcels")
+    consumer.start()
+    lab.run_for("30s")
+    assert seen.times_ms[1] - seen.times_ms[0] == pytest.approx(20_000, abs=200)
+
+
 @pytest.mark.parametrize(("limit", "deliveries"), [(-1, 17), (0, 1), (1, 2), (3, 4), (20, 21)])
 def test_so_many_retries_and_then_the_dead_letters_at_once(limit: int, deliveries: int) -> None:
     lab = quiet_lab(**SECOND_EACH)
