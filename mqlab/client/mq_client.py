@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FIRST_ROUTE_POLL_MS = 0  # RocketMQ: 10, but its start-up takes longer, so that the first poll comes before the heartbeat
+FIRST_ROUTE_POLL_MS = 0  # RocketMQ: 10, but its start-up takes longer, so that the first poll is before the heartbeat
 #                          that makes a new group's retry topic; here a start takes no time but that of its frames
 START_TAKES_MS = 130  # from making the rebalance service to arming the timers, as measured with a Java client; with 0
 #                       the first rebalance and the first heartbeat would meet in one ms, and the heartbeat that tells
