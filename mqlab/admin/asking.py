@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from mqlab.client.broker_calls import BrokerCalls
-from mqlab.client.name_servers import NameServerChoice
+from mqlab.client.instance.broker_calls import BrokerCalls
+from mqlab.client.instance.name_servers import NameServerChoice
 from mqlab.errors import BrokerError, RemotingError, UsageError
 from mqlab.ports import Ports
 from mqlab.promises import Promise

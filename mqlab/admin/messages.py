@@ -18,7 +18,7 @@ from typing import Any
 from mqlab.admin.answers import Rows
 from mqlab.admin.topics import TopicVerbs
 from mqlab.client import statuses
-from mqlab.client.broker_calls import PullAnswer, PullCall, send_result_of
+from mqlab.client.instance.broker_calls import PullAnswer, PullCall, send_result_of
 from mqlab.errors import BrokerError, CorruptionError, UsageError
 from mqlab.wire import ids, names, property_names, record, sys_flag
 from mqlab.wire import properties as encoded_properties

@@ -18,20 +18,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mqlab.client.background import told
-from mqlab.client.consume_service import ConsumeHook
-from mqlab.client.first_offset import first_offset, max_offset, min_offset, search_offset
-from mqlab.client.group_member import GroupMember, QueueListener
-from mqlab.client.lite_pull_queue import AssignedQueue, PolledBatch, PulledCache, PullSlots, PullTask, tell_polled
-from mqlab.client.mq_client import MQClient
-from mqlab.client.offset_store import NOT_FOUND, READ_FAILED
-from mqlab.client.process_queue import ProcessQueue, new_process_queue
-from mqlab.client.pull_api import note_polled
-from mqlab.client.queue_selection import subscribe_queues
+from mqlab.client.consuming.consume_service import ConsumeHook
+from mqlab.client.consuming.first_offset import first_offset, max_offset, min_offset, search_offset
+from mqlab.client.consuming.group_member import GroupMember, QueueListener
+from mqlab.client.consuming.lite_pull_queue import (
+    AssignedQueue,
+    PolledBatch,
+    PulledCache,
+    PullSlots,
+    PullTask,
+    tell_polled,
+)
+from mqlab.client.consuming.offset_store import NOT_FOUND, READ_FAILED
+from mqlab.client.consuming.process_queue import ProcessQueue, new_process_queue
+from mqlab.client.consuming.pull_api import note_polled
+from mqlab.client.consuming.subscriptions import subscription, tag_subscription
+from mqlab.client.instance.background import told
+from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.instance.topic_watch import TopicListener, TopicWatch
+from mqlab.client.sending.queue_selection import subscribe_queues
+from mqlab.client.sending.trace import ConsumerTraceHook, TraceDispatcher
 from mqlab.client.settings import BROADCASTING, LitePullConsumerConfig, make_config
-from mqlab.client.subscriptions import subscription, tag_subscription
-from mqlab.client.topic_watch import TopicListener, TopicWatch
-from mqlab.client.trace import ConsumerTraceHook, TraceDispatcher
 from mqlab.durations import milliseconds
 from mqlab.errors import ClientError, UsageError
 from mqlab.ports import Ports

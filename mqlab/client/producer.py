@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mqlab.client.client_id import client_of
-from mqlab.client.mq_client import MQClient
-from mqlab.client.pending import Pending, begin
-from mqlab.client.queue_selection import QueueSelector
-from mqlab.client.send_request import Outgoing, check_group
-from mqlab.client.sending import ASYNC, ONEWAY, SYNC, Sender, SendHook
+from mqlab.client.instance.client_id import client_of
+from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.instance.pending import Pending, begin
+from mqlab.client.sending.queue_selection import QueueSelector
+from mqlab.client.sending.send_request import Outgoing, check_group
+from mqlab.client.sending.sender import ASYNC, ONEWAY, SYNC, Sender, SendHook
+from mqlab.client.sending.trace import ProducerTraceHook, TraceDispatcher
 from mqlab.client.settings import ProducerConfig, make_config
-from mqlab.client.trace import ProducerTraceHook, TraceDispatcher
 from mqlab.durations import milliseconds
 from mqlab.errors import ClientError, MqlabError, UsageError
 from mqlab.ports import Ports

@@ -20,18 +20,18 @@ from functools import partial
 from typing import Any
 
 from mqlab.client import statuses
-from mqlab.client.background import told
-from mqlab.client.broker_calls import PullAnswer, PullCall
-from mqlab.client.first_offset import max_offset, min_offset, search_offset
-from mqlab.client.group_member import GroupMember, QueueListener
-from mqlab.client.mq_client import MQClient
-from mqlab.client.offset_store import NOT_FOUND, RemoteOffsetStore
-from mqlab.client.pending import Pending, begin
-from mqlab.client.pull_api import PullResult, note_polled, note_pulled
-from mqlab.client.queue_selection import subscribe_queues
-from mqlab.client.send_back import SendBack
+from mqlab.client.consuming.first_offset import max_offset, min_offset, search_offset
+from mqlab.client.consuming.group_member import GroupMember, QueueListener
+from mqlab.client.consuming.offset_store import NOT_FOUND, RemoteOffsetStore
+from mqlab.client.consuming.pull_api import PullResult, note_polled, note_pulled
+from mqlab.client.consuming.send_back import SendBack
+from mqlab.client.consuming.subscriptions import SQL92, subscription, tag_subscription
+from mqlab.client.instance.background import told
+from mqlab.client.instance.broker_calls import PullAnswer, PullCall
+from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.instance.pending import Pending, begin
+from mqlab.client.sending.queue_selection import subscribe_queues
 from mqlab.client.settings import PullConsumerConfig, make_config
-from mqlab.client.subscriptions import SQL92, subscription, tag_subscription
 from mqlab.durations import milliseconds
 from mqlab.errors import ClientError
 from mqlab.ports import Ports

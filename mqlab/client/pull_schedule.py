@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mqlab.client.listener import ListenerContext, learners_traceback
+from mqlab.client.consuming.listener import ListenerContext, learners_traceback
 from mqlab.client.pull_consumer import PullConsumer
 from mqlab.client.settings import BROADCASTING
 from mqlab.durations import milliseconds

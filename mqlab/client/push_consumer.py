@@ -18,19 +18,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mqlab.client.background import told
-from mqlab.client.concurrently import ConsumeConcurrently
-from mqlab.client.consume_service import ConsumeHook
-from mqlab.client.group_member import GroupMember, QueueListener
-from mqlab.client.mq_client import MQClient
-from mqlab.client.orderly import ConsumeOrderly
-from mqlab.client.process_queue import ProcessQueue
-from mqlab.client.pull_loop import PullLoop
-from mqlab.client.reset import reset_offset_by_timestamp
-from mqlab.client.send_back import SendBack
+from mqlab.client.consuming.concurrently import ConsumeConcurrently
+from mqlab.client.consuming.consume_service import ConsumeHook
+from mqlab.client.consuming.group_member import GroupMember, QueueListener
+from mqlab.client.consuming.orderly import ConsumeOrderly
+from mqlab.client.consuming.process_queue import ProcessQueue
+from mqlab.client.consuming.pull_loop import PullLoop
+from mqlab.client.consuming.reset import reset_offset_by_timestamp
+from mqlab.client.consuming.send_back import SendBack
+from mqlab.client.consuming.subscriptions import subscription, tag_subscription
+from mqlab.client.instance.background import told
+from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.sending.trace import ConsumerTraceHook, TraceDispatcher
 from mqlab.client.settings import CLUSTERING, PushConsumerConfig, changed, make_config
-from mqlab.client.subscriptions import subscription, tag_subscription
-from mqlab.client.trace import ConsumerTraceHook, TraceDispatcher
 from mqlab.errors import ClientError, UsageError
 from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from mqlab.client.fault_strategy import LATENCY_MAX_MS, NOT_AVAILABLE_DURATION_MS
-from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.consuming.process_queue import ProcessQueue
+from mqlab.client.sending.fault_strategy import LATENCY_MAX_MS, NOT_AVAILABLE_DURATION_MS
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 

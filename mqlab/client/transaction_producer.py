@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mqlab.client import statuses
-from mqlab.client.listener import learners_traceback
-from mqlab.client.pending import Pending, begin
+from mqlab.client.consuming.listener import learners_traceback
+from mqlab.client.instance.pending import Pending, begin
 from mqlab.client.producer import Producer
-from mqlab.client.sending import Sender
-from mqlab.client.trace import ProducerTraceHook
+from mqlab.client.sending.sender import Sender
+from mqlab.client.sending.trace import ProducerTraceHook
 from mqlab.errors import ClientError, MqlabError, UsageError
 from mqlab.ports import Pool, Ports
 from mqlab.promises import Flow, Promise, flow

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mqlab.client.trace import BATCH_NUM
+from mqlab.client.sending.trace import BATCH_NUM
 from mqlab.traffic.carried import resolve, taken
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_kinds import MARK_BYTE, Laid, UnitKind

@@ -1,6 +1,7 @@
 """Trace messages as stretches of bytes: what producers and consumers tell about each message, up to ten tellings each.
 
-Mirrors: AsyncTraceDispatcher and TraceDataEncoder, as mqlab.client.trace does message by message. Lab 11 reads them.
+Mirrors: AsyncTraceDispatcher and TraceDataEncoder, as mqlab.client.sending.trace does
+message by message.
 
     message   head | entry entry entry ...                          | topic, properties up to KEYS | keys | the rest
     entry     Pub, by tag | SubBefore, by group | SubAfter, by group, digits of its time, and outcome
@@ -14,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from mqlab.broker.putting import encode_as_java
-from mqlab.client.trace import CONTENT_SPLITTER, FIELD_SPLITTER, NORMAL_MSG
+from mqlab.client.sending.trace import CONTENT_SPLITTER, FIELD_SPLITTER, NORMAL_MSG
 from mqlab.traffic.clients import Clients
 from mqlab.traffic.deliveries import EXCEPTION, FAILED, SUCCESS
 from mqlab.traffic.draws import Array

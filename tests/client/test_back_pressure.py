@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.client.back_pressure import Permits
+from mqlab.client.sending.back_pressure import Permits
 from mqlab.errors import RemotingError, UsageError
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.sim import SimWorld

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.client.local_offset_store import offsets_text, parse_offsets
+from mqlab.client.consuming.local_offset_store import offsets_text, parse_offsets
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import MessageQueue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mqlab.client.fault_strategy import LatencyFaultStrategy
+from mqlab.client.sending.fault_strategy import LatencyFaultStrategy
 from mqlab.errors import UsageError
 from tests.client.scripted import ScriptedWorld
 

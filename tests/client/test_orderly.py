@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.client.listener import ConsumeOrderlyContext
+from mqlab.client.consuming.listener import ConsumeOrderlyContext
 from mqlab.errors import UsageError
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import Message, MessageQueue

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.errors import UsageError
 from mqlab.wire.message import MessageExt, MessageQueue
 from tests.client.conftest import Recorder, World, send

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqlab.client.process_queue import MIB, ProcessQueue
+from mqlab.client.consuming.process_queue import MIB, ProcessQueue
 from mqlab.errors import UsageError
 from mqlab.wire import property_names
 from mqlab.wire.message import MessageExt

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.client.queue_selection import SelectByRandom, select_by_hash
+from mqlab.client.sending.queue_selection import SelectByRandom, select_by_hash
 from mqlab.errors import BrokerError, ClientError, RemotingError, UsageError
 from mqlab.wire import batch, properties, property_names
 from mqlab.wire.codes import RequestCode

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mqlab.client.rebalance_timer import RebalanceTimer
-from mqlab.client.running_info import running_info
-from mqlab.client.statistics import CONSUME_OK_TPS, CONSUME_RT
+from mqlab.client.instance.rebalance_timer import RebalanceTimer
+from mqlab.client.instance.running_info import running_info
+from mqlab.client.instance.statistics import CONSUME_OK_TPS, CONSUME_RT
 from mqlab.errors import UsageError
 from mqlab.promises import Promise
 from mqlab.runtime.files import RealFiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqlab.client.statistics import (
+from mqlab.client.instance.statistics import (
     CONSUME_FAILED_TPS,
     CONSUME_OK_TPS,
     CONSUME_RT,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.client.subscriptions import subscription, tag_subscription
+from mqlab.client.consuming.subscriptions import subscription, tag_subscription
 from mqlab.errors import ClientError, FilterError, UsageError
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import Message, MessageQueue

@@ -214,7 +214,7 @@ def test_a_strategy_object_allocates(desk: Desk) -> None:
 
 def test_a_learners_process_queue_runs_a_consumer(desk: Desk) -> None:
     source = (
-        "from mqlab.client.process_queue import ProcessQueue\n"
+        "from mqlab.client.consuming.process_queue import ProcessQueue\n"
         "calls = []\nclass Mine(ProcessQueue):\n"
         "    def remove_message(self, messages):\n        calls.append(len(messages))\n"
         "        return super().remove_message(messages)\n"

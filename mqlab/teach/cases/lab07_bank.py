@@ -19,7 +19,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from mqlab.client.listener import as_call
+from mqlab.client.consuming.listener import as_call
 from mqlab.errors import LimitReached, UsageError
 from mqlab.lab.lab import Lab
 from mqlab.lab.shared import Database

@@ -8,8 +8,8 @@ import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, Lab, Message
 from mqlab.broker.tables.stats import StatsItem as BrokerItem
-from mqlab.client.statistics import MINUTE_MS
-from mqlab.client.statistics import StatsItem as ClientItem
+from mqlab.client.instance.statistics import MINUTE_MS
+from mqlab.client.instance.statistics import StatsItem as ClientItem
 from mqlab.errors import BrokerError
 from tests.scenarios.stories import Seen, Tool, member, quiet_lab, send, send_many
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, SUCCESS, Lab
-from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.consuming.process_queue import ProcessQueue
 from tests.scenarios.stories import Seen, changes, delivered, member, moments, quiet_lab, row, send_many
 
 

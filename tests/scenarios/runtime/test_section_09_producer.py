@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab import Lab, Message, MessageQueue
-from mqlab.client.queue_selection import select_by_hash
+from mqlab.client.sending.queue_selection import select_by_hash
 from mqlab.errors import BrokerError, ClientError, RemotingError
 from mqlab.wire.ids import parse_offset_msg_id
 from tests.scenarios.stories import BODY, Seen, changes, frames, member, quiet_lab, send, to_queue

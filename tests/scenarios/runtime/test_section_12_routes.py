@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab import Lab, Message
-from mqlab.client.queue_selection import select_by_hash
+from mqlab.client.sending.queue_selection import select_by_hash
 from mqlab.errors import ClientError, RemotingError
 from mqlab.wire import java_json
 from tests.scenarios.stories import Seen, Tool, frames, member, owned, quiet_lab, row, send, send_many, total_lag

@@ -16,16 +16,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from mqlab.client.background import background
-from mqlab.client.broker_calls import BrokerCalls
-from mqlab.client.callbacks import BrokerCallbacks
-from mqlab.client.name_servers import NameServerChoice
-from mqlab.client.queue_selection import MASTER_ID, publish_queues, subscribe_queues
-from mqlab.client.rebalance_timer import RebalanceTimer
-from mqlab.client.routes import Routes
+from mqlab.client.instance.background import background
+from mqlab.client.instance.broker_calls import BrokerCalls
+from mqlab.client.instance.callbacks import BrokerCallbacks
+from mqlab.client.instance.name_servers import NameServerChoice
+from mqlab.client.instance.rebalance_timer import RebalanceTimer
+from mqlab.client.instance.routes import Routes
+from mqlab.client.instance.statistics import ConsumerStatistics
+from mqlab.client.instance.timers import Periodic
+from mqlab.client.sending.queue_selection import MASTER_ID, publish_queues, subscribe_queues
 from mqlab.client.settings import ClientConfig
-from mqlab.client.statistics import ConsumerStatistics
-from mqlab.client.timers import Periodic
 from mqlab.errors import ClientError, MqlabError, RemotingError
 from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow
@@ -37,7 +37,7 @@ from mqlab.wire.java_hash import string_hash
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.client.sending import Sender
+    from mqlab.client.sending.sender import Sender
 
 T = TypeVar("T")
 

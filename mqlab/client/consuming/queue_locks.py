@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.errors import MqlabError
 from mqlab.promises import Flow, flow
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client import MQClient
+    from mqlab.client.instance.mq_client import MQClient
 
 
 class QueueLocks:

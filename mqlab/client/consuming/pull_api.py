@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
-from mqlab.client.broker_calls import PullAnswer, PullCall
-from mqlab.client.queue_selection import MASTER_ID
+from mqlab.client.instance.broker_calls import PullAnswer, PullCall
+from mqlab.client.sending.queue_selection import MASTER_ID
 from mqlab.ports import Ports
 from mqlab.promises import Flow, flow
 from mqlab.wire import property_names, sys_flag
@@ -26,7 +26,7 @@ from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.message import MessageExt, MessageQueue, decode_messages
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client import MQClient
+    from mqlab.client.instance.mq_client import MQClient
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ Left out: static topics (logical queues).
 
 from __future__ import annotations
 
-from mqlab.client.queue_selection import MASTER_ID
+from mqlab.client.sending.queue_selection import MASTER_ID
 from mqlab.wire.bodies import TopicRouteData
 
 

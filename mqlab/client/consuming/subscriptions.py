@@ -12,7 +12,7 @@ Left out: class filters.
 
 from __future__ import annotations
 
-from mqlab.client.send_request import check_topic
+from mqlab.client.sending.send_request import check_topic
 from mqlab.errors import UsageError
 from mqlab.filter import tags
 from mqlab.wire.bodies import SubscriptionData

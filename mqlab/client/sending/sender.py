@@ -20,14 +20,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mqlab.client import statuses
-from mqlab.client.back_pressure import BackPressure
-from mqlab.client.background import told_each
-from mqlab.client.broker_calls import send_result_of
-from mqlab.client.fault_detector import FaultDetector
-from mqlab.client.fault_strategy import FaultStrategy, LatencyFaultStrategy, checked_strategy
-from mqlab.client.mq_client import MQClient
-from mqlab.client.queue_selection import PublishInfo, QueueSelector, select_queue, selector_of
-from mqlab.client.send_request import Outgoing, batched, body_and_flag, request_for, single
+from mqlab.client.instance.background import told_each
+from mqlab.client.instance.broker_calls import send_result_of
+from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.sending.back_pressure import BackPressure
+from mqlab.client.sending.fault_detector import FaultDetector
+from mqlab.client.sending.fault_strategy import FaultStrategy, LatencyFaultStrategy, checked_strategy
+from mqlab.client.sending.queue_selection import PublishInfo, QueueSelector, select_queue, selector_of
+from mqlab.client.sending.send_request import Outgoing, batched, body_and_flag, request_for, single
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import BrokerError, ClientError, MqlabError, RemotingError
 from mqlab.promises import Flow, flow

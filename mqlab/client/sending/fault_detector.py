@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mqlab.client.background import background
-from mqlab.client.fault_strategy import LatencyFaultStrategy
-from mqlab.client.timers import Periodic
+from mqlab.client.instance.background import background
+from mqlab.client.instance.timers import Periodic
+from mqlab.client.sending.fault_strategy import LatencyFaultStrategy
 from mqlab.errors import MqlabError
 from mqlab.promises import Flow, flow
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client import MQClient
+    from mqlab.client.instance.mq_client import MQClient
 
 ROUND_MS = 3_000
 

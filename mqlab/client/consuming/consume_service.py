@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mqlab.client.background import told_each
-from mqlab.client.listener import ListenerCall, ListenerContext, learners_traceback
-from mqlab.client.pull_api import message_note
+from mqlab.client.consuming.listener import ListenerCall, ListenerContext, learners_traceback
+from mqlab.client.consuming.pull_api import message_note
+from mqlab.client.instance.background import told_each
 from mqlab.ports import Deadline, Pool
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire import property_names

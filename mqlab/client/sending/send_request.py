@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mqlab.client.compression import compressed_if_long
+from mqlab.client.sending.compression import compressed_if_long
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import ClientError
 from mqlab.wire import batch, command, names, properties, property_names, sys_flag

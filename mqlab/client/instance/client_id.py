@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mqlab.client.mq_client import INNER_PRODUCER_GROUP, MQClient
-from mqlab.client.sending import Sender
+from mqlab.client.instance.mq_client import INNER_PRODUCER_GROUP, MQClient
+from mqlab.client.sending.sender import Sender
 from mqlab.client.settings import ClientConfig, ProducerConfig
 from mqlab.ports import Ports
 

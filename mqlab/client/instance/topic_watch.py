@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from mqlab.client.background import background, told
-from mqlab.client.timers import Periodic
+from mqlab.client.instance.background import background, told
+from mqlab.client.instance.timers import Periodic
 from mqlab.ports import Ports, next_on_grid
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.message import MessageQueue

@@ -17,7 +17,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mqlab.client.offset_store import NOT_FOUND
+from mqlab.client.consuming.offset_store import NOT_FOUND
 from mqlab.client.settings import CONSUME_FROM_FIRST_OFFSET, CONSUME_FROM_TIMESTAMP
 from mqlab.errors import ClientError, UsageError
 from mqlab.promises import Flow, flow
@@ -25,7 +25,7 @@ from mqlab.wire.message import MessageQueue
 from mqlab.wire.names import RETRY_PREFIX
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client import MQClient
+    from mqlab.client.instance.mq_client import MQClient
 
 DEFAULT_TIMESTAMP_AGO_MS = 30 * 60 * 1000
 _TIMESTAMP_TEXT = "%Y%m%d%H%M%S"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mqlab.client.first_offset import search_offset
+from mqlab.client.consuming.first_offset import search_offset
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.message import MessageQueue
 

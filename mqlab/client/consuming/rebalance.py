@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mqlab.client.allocate import AllocateStrategy
-from mqlab.client.mq_client import MQClient
-from mqlab.client.process_queue import ProcessQueue, new_process_queue
+from mqlab.client.consuming.process_queue import ProcessQueue, new_process_queue
+from mqlab.client.instance.mq_client import MQClient
 from mqlab.client.settings import BROADCASTING, ConsumerConfig
 from mqlab.errors import MqlabError
 from mqlab.promises import Flow, Promise, flow

@@ -18,11 +18,11 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from mqlab.client import statuses
-from mqlab.client.background import background
-from mqlab.client.consume_service import DirectResult
-from mqlab.client.offset_store import NOT_FOUND
-from mqlab.client.reset import reset_offsets
-from mqlab.client.running_info import queue_key, running_info
+from mqlab.client.consuming.consume_service import DirectResult
+from mqlab.client.consuming.offset_store import NOT_FOUND
+from mqlab.client.consuming.reset import reset_offsets
+from mqlab.client.instance.background import background
+from mqlab.client.instance.running_info import queue_key, running_info
 from mqlab.errors import MqlabError
 from mqlab.promises import Flow, Promise, flow
 from mqlab.remoting import Channel, Handler, Reply
@@ -33,8 +33,8 @@ from mqlab.wire.command import RemotingCommand
 from mqlab.wire.message import MessageExt, MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.client.group_member import GroupMember
-    from mqlab.client.mq_client import MQClient
+    from mqlab.client.consuming.group_member import GroupMember
+    from mqlab.client.instance.mq_client import MQClient
     from mqlab.client.push_consumer import PushConsumer
 
 DIRECT_RESULTS = {

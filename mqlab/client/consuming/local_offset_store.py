@@ -23,7 +23,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.offset_store import NOT_FOUND, OffsetMemory
+from mqlab.client.consuming.offset_store import NOT_FOUND, OffsetMemory
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.promises import Promise
 from mqlab.store.config_files import ConfigFile
@@ -32,7 +32,7 @@ from mqlab.wire.java_hash import string_hash
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client import MQClient
+    from mqlab.client.instance.mq_client import MQClient
 
 _ENTRY = '{{\n\t\t\t"brokerName":{broker},\n\t\t\t"queueId":{queue},\n\t\t\t"topic":{topic}\n\t\t}}:{offset}'
 

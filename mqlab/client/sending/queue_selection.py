@@ -15,7 +15,7 @@ import random  # as a type only: the numbers come from ports.rng
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mqlab.client.fault_strategy import FaultStrategy
+from mqlab.client.sending.fault_strategy import FaultStrategy
 from mqlab.errors import UsageError
 from mqlab.wire.bodies import TopicRouteData
 from mqlab.wire.java_hash import string_hash, utf16_key

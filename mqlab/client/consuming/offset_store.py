@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Protocol
 
-from mqlab.client.background import background
+from mqlab.client.instance.background import background
 from mqlab.client.settings import BROADCASTING, ConsumerConfig
 from mqlab.errors import BrokerError, MqlabError
 from mqlab.promises import Flow, Promise, flow
@@ -23,7 +23,7 @@ from mqlab.wire.codes import ResponseCode
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client import MQClient
+    from mqlab.client.instance.mq_client import MQClient
 
 NOT_FOUND = -1
 READ_FAILED = -2
@@ -154,7 +154,7 @@ class RemoteOffsetStore(OffsetMemory):
 def offset_store_for(client: MQClient, group: str, config: ConsumerConfig) -> OffsetStore:
     """The store of a consumer: the brokers when clustering, a file when broadcasting."""
     if config.message_model == BROADCASTING:
-        from mqlab.client.local_offset_store import LocalOffsetStore
+        from mqlab.client.consuming.local_offset_store import LocalOffsetStore
 
         return LocalOffsetStore(client, group, config.local_offset_store_dir)
     return RemoteOffsetStore(client, group)

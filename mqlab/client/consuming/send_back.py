@@ -20,7 +20,7 @@ from mqlab.wire.message import Message, MessageExt, MessageQueue
 from mqlab.wire.names import retry_topic
 
 if TYPE_CHECKING:
-    from mqlab.client.mq_client import MQClient
+    from mqlab.client.instance.mq_client import MQClient
 
 SEND_BACK_TIMEOUT_MS = 5_000
 FIRST_RETRY_LEVEL = 3

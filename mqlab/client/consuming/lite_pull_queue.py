@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
-from mqlab.client.background import background, told_each
-from mqlab.client.broker_calls import PullAnswer, PullCall
-from mqlab.client.consume_service import RETURN_SUCCESS, ConsumeHook, ConsumeHookContext
-from mqlab.client.process_queue import ProcessQueue
-from mqlab.client.pull_api import note_pulled
+from mqlab.client.consuming.consume_service import RETURN_SUCCESS, ConsumeHook, ConsumeHookContext
+from mqlab.client.consuming.process_queue import ProcessQueue
+from mqlab.client.consuming.pull_api import note_pulled
+from mqlab.client.instance.background import background, told_each
+from mqlab.client.instance.broker_calls import PullAnswer, PullCall
 from mqlab.errors import BrokerError, MqlabError
 from mqlab.ports import Clock, Ports, next_on_grid
 from mqlab.promises import Flow, Promise, flow

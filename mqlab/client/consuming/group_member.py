@@ -16,16 +16,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from mqlab.client.allocate import STRATEGY_NAMES, AllocateStrategy, strategy
-from mqlab.client.client_id import client_of
-from mqlab.client.first_offset import DEFAULT_TIMESTAMP_AGO_MS, first_offset, timestamp_ms
-from mqlab.client.mq_client import MQClient
-from mqlab.client.offset_store import OffsetStore, offset_store_for
-from mqlab.client.process_queue import ProcessQueue, new_process_queue
-from mqlab.client.pull_api import PullApi
-from mqlab.client.rebalance import Rebalance
-from mqlab.client.send_request import check_group
+from mqlab.client.consuming.first_offset import DEFAULT_TIMESTAMP_AGO_MS, first_offset, timestamp_ms
+from mqlab.client.consuming.offset_store import OffsetStore, offset_store_for
+from mqlab.client.consuming.process_queue import ProcessQueue, new_process_queue
+from mqlab.client.consuming.pull_api import PullApi
+from mqlab.client.consuming.rebalance import Rebalance
+from mqlab.client.consuming.subscriptions import SQL92
+from mqlab.client.instance.client_id import client_of
+from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.sending.send_request import check_group
 from mqlab.client.settings import ConsumerConfig
-from mqlab.client.subscriptions import SQL92
 from mqlab.errors import ClientError, MqlabError, UsageError
 from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow

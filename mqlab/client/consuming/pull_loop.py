@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
-from mqlab.client.background import background
-from mqlab.client.broker_calls import PullAnswer, PullCall
-from mqlab.client.process_queue import ProcessQueue
-from mqlab.client.pull_api import PullResult, note_pulled
+from mqlab.client.consuming.process_queue import ProcessQueue
+from mqlab.client.consuming.pull_api import PullResult, note_pulled
+from mqlab.client.instance.background import background
+from mqlab.client.instance.broker_calls import PullAnswer, PullCall
+from mqlab.client.instance.statistics import PULL_RT, PULL_TPS
 from mqlab.client.settings import CLUSTERING
-from mqlab.client.statistics import PULL_RT, PULL_TPS
 from mqlab.errors import BrokerError, MqlabError
 from mqlab.ports import next_on_grid
 from mqlab.promises import Flow, flow

@@ -250,7 +250,8 @@ def new_process_queue(make: Callable[[], Any], now_ms: int) -> Any:
     if missing:
         raise UsageError(
             f"{type(made).__name__} is no process queue: it lacks {', '.join(missing)}",
-            hint="derive it from mqlab.client.process_queue.ProcessQueue, or write all of " + ", ".join(NEEDED),
+            hint="derive it from mqlab.client.consuming.process_queue.ProcessQueue, or write all of "
+            + ", ".join(NEEDED),
         )
     for name, value in KEPT_BY_THE_CONSUMER.items():
         if not hasattr(made, name):

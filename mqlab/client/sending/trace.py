@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mqlab.client import consume_service, statuses
-from mqlab.client.background import background
-from mqlab.client.mq_client import MQClient
-from mqlab.client.sending import Sender, SendHookContext
+from mqlab.client import statuses
+from mqlab.client.consuming import consume_service
+from mqlab.client.instance.background import background
+from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.sending.sender import Sender, SendHookContext
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import MqlabError
 from mqlab.ports import Deadline

@@ -18,15 +18,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.background import background
-from mqlab.client.consume_service import DirectResult, ListenerCallUnderWay, ListenerRunner, restore_original_topic
-from mqlab.client.listener import ConsumeOrderlyContext, as_call
-from mqlab.client.process_queue import REBALANCE_LOCK_INTERVAL_MS, ProcessQueue
-from mqlab.client.queue_locks import QueueLocks
+from mqlab.client.consuming.consume_service import (
+    DirectResult,
+    ListenerCallUnderWay,
+    ListenerRunner,
+    restore_original_topic,
+)
+from mqlab.client.consuming.listener import ConsumeOrderlyContext, as_call
+from mqlab.client.consuming.process_queue import REBALANCE_LOCK_INTERVAL_MS, ProcessQueue
+from mqlab.client.consuming.queue_locks import QueueLocks
+from mqlab.client.instance.background import background
+from mqlab.client.instance.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
+from mqlab.client.instance.timers import Periodic
 from mqlab.client.settings import CLUSTERING
-from mqlab.client.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
 from mqlab.client.statuses import COMMIT, ORDERLY_STATUSES, ROLLBACK, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT
-from mqlab.client.timers import Periodic
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.message import MessageExt, MessageQueue
 

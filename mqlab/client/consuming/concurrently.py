@@ -19,14 +19,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.background import background
-from mqlab.client.consume_service import DirectResult, ListenerCallUnderWay, ListenerRunner, restore_original_topic
-from mqlab.client.listener import ConsumeConcurrentlyContext, as_call
-from mqlab.client.process_queue import ProcessQueue
+from mqlab.client.consuming.consume_service import (
+    DirectResult,
+    ListenerCallUnderWay,
+    ListenerRunner,
+    restore_original_topic,
+)
+from mqlab.client.consuming.listener import ConsumeConcurrentlyContext, as_call
+from mqlab.client.consuming.process_queue import ProcessQueue
+from mqlab.client.instance.background import background
+from mqlab.client.instance.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
+from mqlab.client.instance.timers import Periodic
 from mqlab.client.settings import BROADCASTING
-from mqlab.client.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
 from mqlab.client.statuses import CONCURRENT_STATUSES, CONSUME_SUCCESS, RECONSUME_LATER
-from mqlab.client.timers import Periodic
 from mqlab.ports import Deadline
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire import property_names

@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.process_queue import MessageTree, ProcessQueue
-from mqlab.client.statistics import ConsumeStatus
+from mqlab.client.consuming.process_queue import MessageTree, ProcessQueue
+from mqlab.client.instance.statistics import ConsumeStatus
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
-    from mqlab.client.group_member import GroupMember
+    from mqlab.client.consuming.group_member import GroupMember
     from mqlab.client.push_consumer import PushConsumer
 
 
