@@ -24,6 +24,7 @@ from typing import Any, Protocol, TypeVar
 from mqlab.promises import Promise
 
 T = TypeVar("T")
+OS_PAGE_SIZE = 4096  # bytes; what a power cut leaves written or not is decided page by page
 
 
 class Deadline(Protocol):

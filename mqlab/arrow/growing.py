@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mqlab.errors import CorruptionError
-from mqlab.store.inspector import StoreInspector
-from mqlab.store.log_reader import BLANK, UNIT, Piece, Segment, segment_at
-from mqlab.store.queue_reader import QueueReader
-from mqlab.store.torn_units import is_torn
+from mqlab.inspector.inspector import StoreInspector
+from mqlab.inspector.log_reader import BLANK, UNIT, Piece, Segment, segment_at
+from mqlab.inspector.queue_reader import QueueReader
+from mqlab.inspector.torn_units import is_torn
 from mqlab.wire.record_layout import check_body
 from mqlab.wire.units import PREBLANK_SIZE, CqUnit
 

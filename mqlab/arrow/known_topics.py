@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from mqlab.arrow.growing import log_end
 from mqlab.arrow.stores import Store
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.store.inspector import StoreInspector
+from mqlab.inspector.inspector import StoreInspector
 from mqlab.wire import names
 
 MOST_NAMES = 20

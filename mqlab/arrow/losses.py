@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from mqlab.arrow.growing import LogEnd, newest_unit
 from mqlab.errors import CorruptionError
-from mqlab.store.inspector import StoreInspector
-from mqlab.store.queue_reader import QueueReader
+from mqlab.inspector.inspector import StoreInspector
+from mqlab.inspector.queue_reader import QueueReader
 
 
 class DataLossWarning(UserWarning):

@@ -24,7 +24,7 @@ from mqlab.arrow.known_topics import check_topics
 from mqlab.arrow.property_columns import numbers
 from mqlab.arrow.stores import Store, StorePath, find_stores
 from mqlab.errors import UsageError
-from mqlab.store.inspector import StoreInspector
+from mqlab.inspector.inspector import StoreInspector
 from mqlab.wire.java_hash import tags_code
 from mqlab.wire.units import CQ_LAYOUT, CQ_UNIT_SIZE, PREBLANK_SIZE
 

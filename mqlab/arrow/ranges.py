@@ -22,8 +22,8 @@ from typing import Protocol, TypeVar
 from mqlab.arrow.growing import log_end
 from mqlab.arrow.losses import find_losses, report
 from mqlab.arrow.stores import Store
-from mqlab.store.inspector import StoreInspector
-from mqlab.store.log_reader import Segment
+from mqlab.inspector.inspector import StoreInspector
+from mqlab.inspector.log_reader import Segment
 from mqlab.wire.record_layout import FIXED_PARTS, MAGIC_V1, MAGIC_V2, fixed_offset
 
 MAGIC_AT = fixed_offset("magic")

@@ -27,8 +27,8 @@ from mqlab.arrow.columns import TIME, Column
 from mqlab.arrow.property_columns import PAIRS
 from mqlab.arrow.stores import Store, StorePath, find_stores
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.store.inspector import StoreInspector
-from mqlab.store.queue_reader import QueueReader
+from mqlab.inspector.inspector import StoreInspector
+from mqlab.inspector.queue_reader import QueueReader
 
 Row = dict[str, Any]
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mqlab.errors import UsageError
-from mqlab.store.log_reader import Piece
+from mqlab.inspector.log_reader import Piece
 from mqlab.wire.host import Host
 from mqlab.wire.property_names import KEYS, TAGS, UNIQ_KEY
 from mqlab.wire.record import Record

@@ -20,8 +20,8 @@ import click
 
 from mqlab.cli.message_format import Printer, as_json, as_line, compile_format, json_line
 from mqlab.errors import UsageError
-from mqlab.store.deep_check import Problem
-from mqlab.store.inspector import SMALL_LOG_BYTES, StoreInspector
+from mqlab.inspector.deep_check import Problem
+from mqlab.inspector.inspector import SMALL_LOG_BYTES, StoreInspector
 
 DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 PARTS = ("commitlog", "consumequeue", "index", "checkpoint", "config")

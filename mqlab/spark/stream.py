@@ -25,9 +25,9 @@ from mqlab.arrow.losses import find_losses, report
 from mqlab.arrow.ranges import LogRange, plan_between
 from mqlab.arrow.stores import Store, find_stores
 from mqlab.errors import StoreError, UsageError
+from mqlab.inspector import StoreInspector
 from mqlab.spark.options import LATEST, Options
 from mqlab.spark.tasks import read_task, split_bytes, tasks
-from mqlab.store import StoreInspector
 
 TASKS_A_CORE, SMALLEST_SPLIT = 1, 16 << 20
 

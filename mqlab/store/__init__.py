@@ -15,7 +15,7 @@ from mqlab.store.config import StoreConfig
 from mqlab.store.message_store import MessageStore
 
 if TYPE_CHECKING:
-    from mqlab.store.inspector import StoreInspector
+    from mqlab.inspector.inspector import StoreInspector
 
 __all__ = ["MessageStore", "StoreConfig", "StoreInspector"]
 
@@ -23,7 +23,7 @@ __all__ = ["MessageStore", "StoreConfig", "StoreInspector"]
 def __getattr__(name: str) -> Any:
     """The inspector is loaded when it is first asked for: a broker does without it."""
     if name == "StoreInspector":
-        from mqlab.store.inspector import StoreInspector
+        from mqlab.inspector.inspector import StoreInspector
 
         return StoreInspector
     raise AttributeError(name)

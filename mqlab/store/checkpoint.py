@@ -2,32 +2,16 @@
 
 Mirrors: org.apache.rocketmq.store.StoreCheckpoint. Lab 01 opens it with a hex dump.
 
-    byte  0  physic_msg_timestamp       store time of the last message flushed in the commit log
-          8  logics_msg_timestamp       store time of the last unit dispatched to a consume queue
-         16  index_msg_timestamp        last store time in the newest index file that became full and was flushed
-         24  master_flushed_offset      replication
-         32  confirm_physical_offset    start of the last unit the last recovery accepted
-         40  zeros up to 4096
-
+The layout of the file is in mqlab.inspector.checkpoint_format.
 Left out: the mapped file that stays open in Java; here it is opened for each flush, so that nothing needs closing.
 """
 
 from __future__ import annotations
 
-import struct
-
+from mqlab.inspector.checkpoint_format import FIELDS, LAYOUT, SIZE, decode
 from mqlab.ports import Files
 
-SIZE = 4096
 SAFETY_MS = 3000  # recovery starts this much earlier than the oldest of the two times
-_LAYOUT = struct.Struct(">5q")
-FIELDS = (
-    "physic_msg_timestamp",
-    "logics_msg_timestamp",
-    "index_msg_timestamp",
-    "master_flushed_offset",
-    "confirm_physical_offset",
-)
 
 
 class Checkpoint:
@@ -67,7 +51,7 @@ class Checkpoint:
             return
         mapping = self._files.map(self.path, SIZE)
         try:
-            mapping.write(0, _LAYOUT.pack(*numbers))
+            mapping.write(0, LAYOUT.pack(*numbers))
             mapping.flush(0, SIZE)
         finally:
             mapping.close()
@@ -78,12 +62,3 @@ class Checkpoint:
 
     def __repr__(self) -> str:
         return "<Checkpoint " + " ".join(f"{name}={getattr(self, name)}" for name in FIELDS) + ">"
-
-
-def decode(data: bytes | memoryview) -> dict[str, int]:
-    """The numbers of a checkpoint file's bytes by name; missing bytes count as zeros.
-
-    >>> decode(bytes(16) + (1699990000000).to_bytes(8, "big"))["index_msg_timestamp"]
-    1699990000000
-    """
-    return dict(zip(FIELDS, _LAYOUT.unpack(bytes(data[: _LAYOUT.size]).ljust(_LAYOUT.size, b"\0")), strict=True))

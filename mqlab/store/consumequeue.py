@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from mqlab.ports import Files
 from mqlab.store.mapped_file import MappedFile
 from mqlab.store.mapped_file_queue import MappedFileQueue
-from mqlab.store.queue_scan import plausible_units
+from mqlab.store.recovery.queue_scan import plausible_units
 from mqlab.wire.units import CQ_UNIT, CQ_UNIT_SIZE, PREBLANK, PREBLANK_SIZE
 
 _PACK = CQ_UNIT.pack

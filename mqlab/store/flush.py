@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mqlab.inspector.checkpoint_format import decode as decode_checkpoint
 from mqlab.ports import Clock, Deadline, Note, next_on_grid
 from mqlab.promises import Promise
-from mqlab.store.checkpoint import decode as decode_checkpoint
 from mqlab.store.put_result import FLUSH_DISK_TIMEOUT, PUT_OK, PutResult
 from mqlab.wire.units import CQ_UNIT_SIZE
 

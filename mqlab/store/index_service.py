@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from mqlab.inspector.index_table import END_OF_TIME_MS, file_size
 from mqlab.ports import Clock, Files
 from mqlab.store.checkpoint import Checkpoint
-from mqlab.store.index_file import END_OF_TIME_MS, IndexFile, file_size
+from mqlab.store.index_file import IndexFile
 from mqlab.wire import sys_flag as flags
 from mqlab.wire.java_hash import index_key_hash, string_hash
 from mqlab.wire.property_names import KEY_SEPARATOR

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mqlab.ports import Files, Mapping
-
-OS_PAGE_SIZE = 4096
+from mqlab.ports import OS_PAGE_SIZE, Files, Mapping
 
 
 def file_name(start_offset: int) -> str:

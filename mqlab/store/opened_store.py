@@ -17,19 +17,19 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from mqlab.errors import StoreError, UsageError
+from mqlab.inspector.file_sizes import found_sizes
 from mqlab.ports import Clock, FileLock, Files, Note
 from mqlab.store.checkpoint import Checkpoint
 from mqlab.store.commitlog import CommitLog
 from mqlab.store.config import StoreConfig
 from mqlab.store.consume_queues import ConsumeQueues
-from mqlab.store.deleted_topics import DeletedTopics
 from mqlab.store.dispatch import Arrival, Dispatcher
-from mqlab.store.file_sizes import found_sizes
 from mqlab.store.flush import Durability, Flusher
 from mqlab.store.getting import Reader
 from mqlab.store.index_service import IndexService
 from mqlab.store.mapped_file import MappedFile
-from mqlab.store.recovery import Recovery, RecoveryReport
+from mqlab.store.recovery.deleted_topics import DeletedTopics
+from mqlab.store.recovery.recovery import Recovery, RecoveryReport
 from mqlab.store.replica_waits import ReplicaWaits
 from mqlab.store.retention import Retention
 from mqlab.wire.host import Host
@@ -69,9 +69,7 @@ class OpenedStore:
         files, directory = self.files, self.directory
         self.config = config
         self._max_body = config.max_message_size
-        self._confirms_flushed = (
-            config.is_sync_flush and config.broker_role != "SLAVE" and not config.read_un_committed
-        )
+        self._confirms_flushed = config.is_sync_flush and config.broker_role != "SLAVE" and not config.read_un_committed
         self.commit_log = CommitLog(files, f"{directory}/commitlog", config.mapped_file_size_commit_log)
         self.queues = ConsumeQueues(files, f"{directory}/consumequeue", config)
         self.checkpoint = Checkpoint(files, f"{directory}/checkpoint")
@@ -85,9 +83,7 @@ class OpenedStore:
             self.clock, config, self.commit_log, self.queues, self.index, self.checkpoint, self.dispatcher, self._note
         )
         self.flusher.on_flushed = self._flushed
-        self.retention = Retention(
-            files, self.clock, config, self.commit_log, self.queues, self.index, self._note
-        )
+        self.retention = Retention(files, self.clock, config, self.commit_log, self.queues, self.index, self._note)
         self.replica_waits = ReplicaWaits(self.clock, config)
         self.retention.on_disk_full = self._set_disk_full
         self.commit_log.queue.on_full = self._log_file_is_full

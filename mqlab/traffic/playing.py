@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER
+from mqlab.inspector.inspector import StoreInspector
 from mqlab.lab.lab import Lab
 from mqlab.lab.lab import play as play_story
-from mqlab.store.inspector import StoreInspector
 from mqlab.traffic.day import DAY_MS
 from mqlab.traffic.incidents import Incident, incidents_of
 from mqlab.traffic.model import GROUPS, ORDERS, PRODUCER_OF, PRODUCERS, STOCK, TAGS, Asked, Group, TrafficModel

@@ -1,6 +1,6 @@
 """The key index of a store, fed slice by slice.
 
-Mirrors: IndexService.buildIndex, many units at a time as mqlab.store.index_bulk does it. Lab 01 follows a chain.
+Mirrors: IndexService.buildIndex, many units at a time as mqlab.store.recovery.index_bulk does. Lab 01 follows a chain.
 
     slice ─▶ where each unit's properties stand ─▶ UNIQ_KEY and KEYS ─▶ entries and slots
 
@@ -18,8 +18,8 @@ from mqlab.ports import Deadline
 from mqlab.runtime.files import RealFiles
 from mqlab.store.checkpoint import Checkpoint
 from mqlab.store.config import StoreConfig
-from mqlab.store.index_bulk import BulkIndex, Units
 from mqlab.store.index_service import IndexService
+from mqlab.store.recovery.index_bulk import BulkIndex, Units
 from mqlab.traffic.draws import Array
 from mqlab.traffic.model import TrafficModel
 

@@ -17,8 +17,8 @@ import pytest
 from mqlab.arrow.growing import confirmed_end
 from mqlab.arrow.reading import read_table
 from mqlab.errors import CorruptionError
+from mqlab.inspector.log_reader import GAP, UNIT
 from mqlab.store import MessageStore, StoreInspector
-from mqlab.store.log_reader import GAP, UNIT
 from mqlab.wire.record import check
 from tests.conformance.test_damaged_stores import damaged
 

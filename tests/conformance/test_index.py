@@ -7,8 +7,8 @@ import pytest
 
 from mqlab.runtime.files import RealFiles
 from mqlab.store import StoreConfig, StoreInspector
-from mqlab.store.index_bulk import Units, index_units
 from mqlab.store.index_service import IndexService
+from mqlab.store.recovery.index_bulk import Units, index_units
 
 
 class StandingClock:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mqlab.store.inspector import StoreInspector
+from mqlab.inspector.inspector import StoreInspector
 
 STORES = ["clean", "killed", "edges", "edges-killed"]
 
@@ -45,7 +45,7 @@ def test_bounds_blanks_and_queues(unpacked_stores, expected, name):
 @pytest.mark.parametrize("small", [True, False])
 @pytest.mark.parametrize("name", STORES)
 def test_every_message_and_every_key(unpacked_stores, expected, name, small, monkeypatch):
-    monkeypatch.setattr("mqlab.store.inspector.SMALL_LOG_BYTES", 1 << 40 if small else 0)
+    monkeypatch.setattr("mqlab.inspector.inspector.SMALL_LOG_BYTES", 1 << 40 if small else 0)
     store, answers = StoreInspector(unpacked_stores / name), expected(name)
     found = [(piece.physical_offset, hashlib.sha256(piece.raw()).hexdigest()) for piece in store.pieces()]
     assert found == [(m["physicalOffset"], m["unitSha256"]) for m in answers["messages"]]

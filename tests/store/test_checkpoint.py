@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mqlab.inspector import checkpoint_format as checkpoint_file
 from mqlab.runtime.files import RealFiles
-from mqlab.store import checkpoint as checkpoint_file
 from mqlab.store.checkpoint import Checkpoint
 
 HEAD = "0000018bcfe569c8 0000018bcfe56990 0000018bcf4cd180 0000000000000000 00000000001000b1"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqlab.store import fast_scan, queue_scan, recovery
-from mqlab.store.recovery import RecoveryReport
+from mqlab.store.recovery import fast_scan, queue_scan, recovery
+from mqlab.store.recovery.recovery import RecoveryReport
 from mqlab.wire import properties as property_text
 from mqlab.wire.record import Record
 from mqlab.wire.units import PREBLANK, encode_cq

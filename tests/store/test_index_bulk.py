@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqlab.runtime.files import RealFiles
-from mqlab.store import index_bulk
-from mqlab.store.index_bulk import Units, index_units
 from mqlab.store.index_service import IndexService
+from mqlab.store.recovery import index_bulk
+from mqlab.store.recovery.index_bulk import Units, index_units
 from mqlab.wire import properties as property_text
 
 T0 = 1700000000000

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqlab.errors import StoreError
+from mqlab.inspector.file_sizes import sizes_of_index
+from mqlab.inspector.index_table import END_OF_TIME_MS, IndexTable, file_size
 from mqlab.runtime.files import RealFiles
-from mqlab.store.file_sizes import sizes_of_index
-from mqlab.store.index_file import END_OF_TIME_MS, IndexFile, IndexTable, file_size
+from mqlab.store.index_file import IndexFile
 from mqlab.wire.java_hash import index_key_hash
 
 S, N = 10, 8

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqlab.errors import CorruptionError, UsageError
+from mqlab.inspector import inspector as inspector_module
+from mqlab.inspector.inspector import StoreInspector
 from mqlab.store import MessageStore
-from mqlab.store import inspector as inspector_module
-from mqlab.store.inspector import StoreInspector
 from mqlab.wire import properties as property_text
 from mqlab.wire import record as record_format
 from mqlab.wire.java_hash import index_key_hash, tags_code

@@ -33,15 +33,10 @@ DRIVERS = {"runtime", "views"}
 # (module, what it imports all the same): why
 DOORS = {
     ("mqlab.store.standalone", "mqlab.runtime"): "MessageStore.open(): a store that no broker drives has real files",
-    ("mqlab.store.inspector", "mqlab.runtime"): "StoreInspector(directory) opens real files by itself",
-    ("mqlab.store.inspector", "mqlab.views"): "what a StoreInspector shows",
-    ("mqlab.store.message_listing", "mqlab.views"): "StoreInspector.messages() at the end of a cell",
-    ("mqlab.store.queue_reader", "mqlab.views"): "StoreInspector.queue(topic, id)",
-    ("mqlab.store.index_reader", "mqlab.views"): "StoreInspector.index",
 }
 
 # arrow and spark read stores through the reading half alone, so that a Spark worker starts fast
-STORE_READERS = {"errors", "durations", "notebook", "wire", "store", "arrow", "spark"}
+STORE_READERS = {"errors", "durations", "notebook", "wire", "inspector", "arrow", "spark"}
 
 
 def climbs(module: Module, found: Import) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from mqlab import Lab
+from mqlab.inspector.inspector import StoreInspector
 from mqlab.store.config import StoreConfig, parse_delay_levels
-from mqlab.store.inspector import StoreInspector
 from mqlab.traffic.model import TRACED
 from mqlab.wire.names import SCHEDULE_TOPIC, TRACE_TOPIC
 from tests.traffic.conftest import Day

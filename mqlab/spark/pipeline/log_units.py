@@ -23,8 +23,8 @@ from pyspark.sql import functions as F
 from mqlab.arrow.growing import log_end
 from mqlab.arrow.losses import Loss, find_losses, report
 from mqlab.arrow.stores import Store, StorePath, find_stores
+from mqlab.inspector.inspector import StoreInspector
 from mqlab.spark.pipeline.schemas import OFFSETS, checked
-from mqlab.store.inspector import StoreInspector
 from mqlab.wire import names
 
 PLAIN = (

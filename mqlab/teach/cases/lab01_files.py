@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mqlab.inspector.index_table import IndexTable
 from mqlab.lab.lab import Lab, play
-from mqlab.store.index_file import IndexTable
 from mqlab.wire import properties, record
 from mqlab.wire.java_hash import index_key_hash
 from mqlab.wire.message import Message

@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from mqlab.store.index_file import IndexTable
+from mqlab.inspector.index_table import IndexTable
 from mqlab.teach.cases import lab01_files as made
 from mqlab.teach.exercises import Answers, Finding
 from mqlab.wire import properties, record

@@ -21,18 +21,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import CorruptionError, UsageError
+from mqlab.inspector import checkpoint_format, store_tree
+from mqlab.inspector.deep_check import Problem
+from mqlab.inspector.file_sizes import FoundSizes, found_sizes, queue_folders
+from mqlab.inspector.index_reader import IndexReader, IndexSummary
+from mqlab.inspector.log_reader import BLANK, UNIT, LogReader, Piece
+from mqlab.inspector.message_listing import MessageListing
+from mqlab.inspector.message_search import MessageSearch, Wanted
+from mqlab.inspector.open_files import OpenFiles
+from mqlab.inspector.queue_reader import QueueReader
+from mqlab.inspector.store_problems import find_problems
 from mqlab.ports import Files
-from mqlab.store import checkpoint as checkpoint_file
-from mqlab.store import store_tree
-from mqlab.store.deep_check import Problem
-from mqlab.store.file_sizes import FoundSizes, found_sizes, queue_folders
-from mqlab.store.index_reader import IndexReader, IndexSummary
-from mqlab.store.log_reader import BLANK, UNIT, LogReader, Piece
-from mqlab.store.message_listing import MessageListing
-from mqlab.store.message_search import MessageSearch, Wanted
-from mqlab.store.open_files import OpenFiles
-from mqlab.store.queue_reader import QueueReader
-from mqlab.store.store_problems import find_problems
 from mqlab.wire.message import MessageExt
 from mqlab.wire.record import Record, field_map
 
@@ -182,7 +181,7 @@ class StoreInspector:
     def checkpoint(self) -> dict[str, int] | None:
         """The numbers of the checkpoint file by name; None when there is none."""
         path = f"{self.directory}/checkpoint"
-        return checkpoint_file.decode(self.files.read(path)) if self.files.exists(path) else None
+        return checkpoint_format.decode(self.files.read(path)) if self.files.exists(path) else None
 
     def sizes(self) -> FoundSizes:
         """The segment sizes the store was written with, as far as its files tell."""

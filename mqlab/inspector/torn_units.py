@@ -10,7 +10,7 @@ Left out: zeros inside a property with something written behind them on the same
 
 from __future__ import annotations
 
-from mqlab.store.mapped_file import OS_PAGE_SIZE
+from mqlab.ports import OS_PAGE_SIZE
 from mqlab.wire.record_layout import measure
 
 

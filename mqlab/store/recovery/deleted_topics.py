@@ -14,9 +14,9 @@ import json
 from typing import Any
 
 from mqlab.errors import CorruptionError
+from mqlab.inspector.store_tree import read_config
 from mqlab.ports import Files
 from mqlab.store.config_files import ConfigFile
-from mqlab.store.store_tree import read_config
 from mqlab.wire.names import is_system_topic
 
 NEVER_DELETED = -1

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from mqlab.errors import UsageError
+from mqlab.inspector.file_sizes import offset_names
+from mqlab.inspector.open_files import OpenFiles
 from mqlab.ports import Files
-from mqlab.store.file_sizes import offset_names
-from mqlab.store.open_files import OpenFiles
 from mqlab.wire.units import CQ_UNIT_SIZE, PREBLANK_SIZE, CqUnit, cq_field_map, decode_cq
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mqlab.store.log_reader import GAP, UNIT, Piece, Segment, segment_at
-from mqlab.store.message_search import keys_of
-from mqlab.store.queue_reader import QueueReader
+from mqlab.inspector.log_reader import GAP, UNIT, Piece, Segment, segment_at
+from mqlab.inspector.message_search import keys_of
+from mqlab.inspector.queue_reader import QueueReader
 from mqlab.wire.java_hash import crc32, index_key_hash, tags_code
 from mqlab.wire.names import SCHEDULE_TOPIC
 from mqlab.wire.property_names import TAGS
@@ -24,7 +24,7 @@ from mqlab.wire.record import Record
 from mqlab.wire.sys_flag import TRANSACTION_PREPARED, TRANSACTION_ROLLBACK, transaction_type
 
 if TYPE_CHECKING:
-    from mqlab.store.inspector import StoreInspector
+    from mqlab.inspector.inspector import StoreInspector
 
 _NOT_IN_QUEUES = (TRANSACTION_PREPARED, TRANSACTION_ROLLBACK)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mqlab.store.log_reader import Piece
+from mqlab.inspector.log_reader import Piece
 from mqlab.wire.message import MessageExt
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mqlab.errors import UsageError
+from mqlab.inspector.file_sizes import index_sizes, sizes_of_index
+from mqlab.inspector.index_table import END_OF_TIME_MS, IndexTable, file_size
+from mqlab.inspector.open_files import OpenFiles
 from mqlab.ports import Files
-from mqlab.store.file_sizes import index_sizes, sizes_of_index
-from mqlab.store.index_file import END_OF_TIME_MS, IndexTable, file_size
-from mqlab.store.open_files import OpenFiles
 from mqlab.wire.java_hash import index_key_hash
 from mqlab.wire.units import INDEX_HEADER_SIZE, index_entry_field_map, index_header_field_map
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mqlab.store.consumequeue import ConsumeQueue, Unit
-from mqlab.store.deleted_topics import DeletedTopics
+from mqlab.store.recovery.deleted_topics import DeletedTopics
 
 MOST_PROBLEMS = 50
 

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mqlab.store.log_reader import UNIT, Piece
-from mqlab.store.queue_reader import QueueReader
+from mqlab.inspector.log_reader import UNIT, Piece
+from mqlab.inspector.queue_reader import QueueReader
 from mqlab.wire.property_names import KEY_SEPARATOR, KEYS, UNIQ_KEY
 
 if TYPE_CHECKING:
-    from mqlab.store.inspector import StoreInspector
+    from mqlab.inspector.inspector import StoreInspector
 
 
 @dataclass(frozen=True, slots=True)

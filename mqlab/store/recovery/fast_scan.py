@@ -1,6 +1,6 @@
 """The recovery scan done with numpy, many units at a time: the same findings as the plain one, several times faster.
 
-Mirrors: nothing in RocketMQ, whose recovery walks unit by unit; tests hold this against mqlab.store.recovery.
+Mirrors: nothing in RocketMQ, whose recovery walks unit by unit; tests hold this against mqlab.store.recovery.recovery.
 
     walk       from size to size: where each unit begins                            one Python step a unit
     gather     fields and lengths of all units as columns                           numpy
@@ -19,14 +19,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mqlab.inspector.torn_units import is_torn
+from mqlab.ports import OS_PAGE_SIZE
 from mqlab.store.consume_queues import ConsumeQueues
 from mqlab.store.consumequeue import ConsumeQueue
 from mqlab.store.dispatch import SMALLEST_UNIT, Dispatcher
-from mqlab.store.index_bulk import BulkIndex, Units, packed
 from mqlab.store.index_service import IndexService
-from mqlab.store.mapped_file import OS_PAGE_SIZE
 from mqlab.store.put_checks import is_directory_name
-from mqlab.store.torn_units import is_torn
+from mqlab.store.recovery.index_bulk import BulkIndex, Units, packed
 from mqlab.wire.java_hash import tags_code
 from mqlab.wire.names import SCHEDULE_TOPIC
 from mqlab.wire.property_names import TAGS

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from mqlab.inspector.index_table import IndexTable, file_size
 from mqlab.ports import Files
-from mqlab.store.index_file import IndexTable, file_size
 from mqlab.wire.units import CQ_UNIT_SIZE, INDEX_ENTRY_SIZE, INDEX_HEADER_SIZE, INDEX_SLOT_SIZE
 
 DEFAULT_HASH_SLOT_NUM = 5_000_000

@@ -19,18 +19,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from mqlab.errors import CorruptionError
+from mqlab.inspector.torn_units import is_torn
 from mqlab.store.checkpoint import Checkpoint
 from mqlab.store.commitlog import CommitLog
 from mqlab.store.config import StoreConfig
 from mqlab.store.consume_queues import ConsumeQueues
 from mqlab.store.consumequeue import RECOVERED_FILES, ConsumeQueue, Unit
-from mqlab.store.deleted_topics import DeletedTopics
 from mqlab.store.dispatch import Dispatcher, UndecodableUnit
-from mqlab.store.fast_scan import WORTH_IT, FastScan, walk
 from mqlab.store.index_service import IndexService
 from mqlab.store.mapped_file import MappedFile
-from mqlab.store.misfits import MOST_PROBLEMS, Misfits, QueueGap
-from mqlab.store.torn_units import is_torn
+from mqlab.store.recovery.deleted_topics import DeletedTopics
+from mqlab.store.recovery.fast_scan import WORTH_IT, FastScan, walk
+from mqlab.store.recovery.misfits import MOST_PROBLEMS, Misfits, QueueGap
 from mqlab.wire import record
 from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2
 from mqlab.wire.units import PREBLANK_SIZE

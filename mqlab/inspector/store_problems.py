@@ -15,15 +15,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from mqlab.errors import CorruptionError
-from mqlab.store import checkpoint as checkpoint_file
-from mqlab.store import store_tree
-from mqlab.store.deep_check import DeepCheck, Problem
-from mqlab.store.file_sizes import offset_names, queue_folders, segment_size
-from mqlab.store.log_reader import Segment
+from mqlab.inspector import checkpoint_format, store_tree
+from mqlab.inspector.deep_check import DeepCheck, Problem
+from mqlab.inspector.file_sizes import offset_names, queue_folders, segment_size
+from mqlab.inspector.log_reader import Segment
 from mqlab.wire.units import CQ_UNIT_SIZE
 
 if TYPE_CHECKING:
-    from mqlab.store.inspector import StoreInspector
+    from mqlab.inspector.inspector import StoreInspector
 
 
 def find_problems(store: StoreInspector, *, deep: bool) -> list[Problem]:
@@ -115,8 +114,8 @@ def _index_problems(store: StoreInspector, end: int) -> Iterator[Problem]:
 def _small_files(store: StoreInspector) -> Iterator[Problem]:
     files, root = store.files, store.directory
     checkpoint = f"{root}/checkpoint"
-    if files.exists(checkpoint) and files.size(checkpoint) != checkpoint_file.SIZE:
-        text = f"expected {checkpoint_file.SIZE} bytes, found {files.size(checkpoint)}"
+    if files.exists(checkpoint) and files.size(checkpoint) != checkpoint_format.SIZE:
+        text = f"expected {checkpoint_format.SIZE} bytes, found {files.size(checkpoint)}"
         yield Problem("file size", "checkpoint", None, text)
     folder = f"{root}/config"
     for name in sorted(files.list(folder)) if files.is_dir(folder) else []:

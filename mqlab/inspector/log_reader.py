@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from mqlab.errors import CorruptionError
+from mqlab.inspector.file_sizes import offset_names
+from mqlab.inspector.open_files import OpenFiles
 from mqlab.ports import Files
-from mqlab.store.file_sizes import offset_names
-from mqlab.store.open_files import OpenFiles
 from mqlab.wire.message import MessageExt
 from mqlab.wire.record import Record, decode
 from mqlab.wire.record_layout import BLANK_SIZE, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, Shape, fixed_offset, measure

@@ -1,0 +1,26 @@
+"""The reading half of a store: its files are looked at and never changed, whether a store has them open or not.
+
+Mirrors: nothing that ships with RocketMQ. Lab 01 looks at stores through it.
+
+    StoreInspector   messages, queues, index, checkpoint, tree, problems
+
+Here are the layouts of files that only a store has (index_table, checkpoint_format, torn_units), the readers of single
+parts (log_reader, queue_reader, index_reader), and what is asked across parts (message_search, store_problems).
+A store, Spark and Arrow stand on this room; it stands on ``wire`` and the ports.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mqlab.inspector.inspector import StoreInspector
+
+__all__ = ["StoreInspector"]
+
+
+def __getattr__(name: str) -> Any:
+    """The inspector is loaded when it is first asked for: a broker needs the layouts alone."""
+    if name == "StoreInspector":
+        from mqlab.inspector.inspector import StoreInspector
+
+        return StoreInspector
+    raise AttributeError(name)
