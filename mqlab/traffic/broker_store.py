@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 
 from mqlab.errors import StoreError
-from mqlab.traffic.carried import COPY, ENTRY, Pool
 from mqlab.traffic.clients import Clients
+from mqlab.traffic.closing_files import finish_store
 from mqlab.traffic.day import Day
 from mqlab.traffic.deliveries import Consumers, Fixed, Stored
 from mqlab.traffic.draws import Array, Draws, below
 from mqlab.traffic.incidents import MAX_SPAN, Incident, bursts, incidents_of
 from mqlab.traffic.log_files import Log, Queues
 from mqlab.traffic.model import CREATED, ORDERS, PAID, STOCK, TAGS, TRACED, Asked
+from mqlab.traffic.offsets_and_truth import Outcomes
 from mqlab.traffic.orders import Orders
-from mqlab.traffic.outcomes import Outcomes
-from mqlab.traffic.slice_rows import Slice
-from mqlab.traffic.slice_units import SliceUnits
-from mqlab.traffic.store_ends import finish_store
+from mqlab.traffic.pending_rows import COPY, ENTRY, Pool
+from mqlab.traffic.slice_layout import SliceUnits
+from mqlab.traffic.slice_messages import Slice
 from mqlab.traffic.store_index import StoreIndex
 from mqlab.wire.names import SCHEDULE_TOPIC, TRACE_TOPIC, dlq_topic, retry_topic
 

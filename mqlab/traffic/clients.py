@@ -20,7 +20,7 @@ import numpy as np
 
 from mqlab.traffic.draws import Array
 from mqlab.traffic.model import INSTANCES, PRODUCERS, TRACED
-from mqlab.traffic.texts import hexadecimal, joined, pool
+from mqlab.traffic.text_columns import hexadecimal, joined, pool
 from mqlab.wire.host import Host, encode_host
 from mqlab.wire.ids import UniqueIdMaker
 

@@ -18,11 +18,11 @@ import struct
 import numpy as np
 
 from mqlab.broker.putting import encode_as_java
+from mqlab.traffic.byte_templates import Shape, Stretch, slot
 from mqlab.traffic.clients import Clients
 from mqlab.traffic.deliveries import FIRST_RETRY_LEVEL
 from mqlab.traffic.draws import Array
 from mqlab.traffic.model import ORDERS, PEOPLE, STOCK, TAGS, TRACED, WAREHOUSES
-from mqlab.traffic.shapes import Shape, Stretch, slot
 from mqlab.wire import names
 from mqlab.wire import property_names as p
 from mqlab.wire.host import encode_host

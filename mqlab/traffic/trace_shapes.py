@@ -16,12 +16,12 @@ import numpy as np
 
 from mqlab.broker.putting import encode_as_java
 from mqlab.client.sending.trace import CONTENT_SPLITTER, FIELD_SPLITTER, NORMAL_MSG
+from mqlab.traffic.byte_templates import Shape, Stretch, slot
 from mqlab.traffic.clients import Clients
 from mqlab.traffic.deliveries import EXCEPTION, FAILED, SUCCESS
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_shapes import HEAD, REGION, common, head_bytes, order_keys
 from mqlab.traffic.model import ORDERS, PRODUCER_OF, PRODUCERS, TAGS, TRACED
-from mqlab.traffic.shapes import Shape, Stretch, slot
 from mqlab.wire import property_names as p
 from mqlab.wire.names import TRACE_TOPIC
 

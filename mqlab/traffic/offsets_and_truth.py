@@ -25,7 +25,7 @@ from mqlab.wire.names import retry_topic
 
 if TYPE_CHECKING:
     from mqlab.traffic.broker_store import BrokerStore
-    from mqlab.traffic.slice_rows import Slice
+    from mqlab.traffic.slice_messages import Slice
 
 COUNTED_UNTIL = 22 * 60 + 30  # minute of the day
 _NEVER = np.int64(1 << 62)

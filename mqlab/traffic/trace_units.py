@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mqlab.client.sending.trace import BATCH_NUM
-from mqlab.traffic.carried import resolve, taken
 from mqlab.traffic.draws import Array
-from mqlab.traffic.message_kinds import MARK_BYTE, Laid, UnitKind
 from mqlab.traffic.message_shapes import HEAD_SIZE
 from mqlab.traffic.model import TAGS
-from mqlab.traffic.slice_rows import OrderTexts, Slice, offset_ids
-from mqlab.traffic.texts import digits, hexadecimal, moments
+from mqlab.traffic.order_units import MARK_BYTE, Laid, UnitKind
+from mqlab.traffic.pending_rows import resolve, taken
+from mqlab.traffic.slice_messages import OrderTexts, Slice, offset_ids
+from mqlab.traffic.text_columns import digits, hexadecimal, moments
 from mqlab.traffic.trace_shapes import (
     AFTER,
     KEYED_FIRST,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mqlab.traffic.carried import resolve
+from mqlab.traffic.byte_templates import Stretch
 from mqlab.traffic.clients import WAREHOUSE, Clients
 from mqlab.traffic.draws import Array, below
 from mqlab.traffic.message_shapes import (
@@ -30,9 +30,9 @@ from mqlab.traffic.message_shapes import (
 )
 from mqlab.traffic.model import ARTICLES, TAGS, WAREHOUSES
 from mqlab.traffic.orders import people
-from mqlab.traffic.shapes import Stretch
-from mqlab.traffic.slice_rows import OrderTexts, Slice, offset_ids
-from mqlab.traffic.texts import hexadecimal, pool
+from mqlab.traffic.pending_rows import resolve
+from mqlab.traffic.slice_messages import OrderTexts, Slice, offset_ids
+from mqlab.traffic.text_columns import hexadecimal, pool
 from mqlab.wire.host import encode_host
 from mqlab.wire.java_hash import tags_code
 

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mqlab.traffic.body_sums import write_body_sums
-from mqlab.traffic.carried import taken
+from mqlab.traffic.body_crcs import write_body_sums
 from mqlab.traffic.draws import Array
-from mqlab.traffic.message_kinds import Laid, OrderUnits, StockUnits, UnitKind
-from mqlab.traffic.slice_rows import OrderTexts
-from mqlab.traffic.trace_messages import TraceUnits
+from mqlab.traffic.order_units import Laid, OrderUnits, StockUnits, UnitKind
+from mqlab.traffic.pending_rows import taken
+from mqlab.traffic.slice_messages import OrderTexts
+from mqlab.traffic.trace_units import TraceUnits
 
 if TYPE_CHECKING:
     from mqlab.traffic.broker_store import BrokerStore
-    from mqlab.traffic.slice_rows import Slice
+    from mqlab.traffic.slice_messages import Slice
 
 _ROW_BITS = 22
 

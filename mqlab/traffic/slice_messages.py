@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mqlab.traffic.carried import COPY, ENTRY, unresolved
 from mqlab.traffic.clients import consumer
 from mqlab.traffic.deliveries import Deliveries, Parked
 from mqlab.traffic.draws import Array, below
 from mqlab.traffic.message_shapes import DEAD, RETRIED, SCHEDULED
 from mqlab.traffic.model import Asked
 from mqlab.traffic.orders import FIRST_ORDER, Events
-from mqlab.traffic.texts import digits, joined, moments, pool, table
+from mqlab.traffic.pending_rows import COPY, ENTRY, unresolved
+from mqlab.traffic.text_columns import digits, joined, moments, pool, table
 from mqlab.traffic.trace_shapes import AFTER, BEFORE, PUB
 
 if TYPE_CHECKING:
