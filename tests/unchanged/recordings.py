@@ -92,7 +92,8 @@ def real_store(name: str) -> Digest:
     """What the command line says about a store of the real broker: its messages, its summary, its recovery."""
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        store = str(unpack("stores.tar.xz", Path(folder)) / name)
+        unpack("stores.tar.xz", Path(folder))
+        store = str(Path(folder) / "stores" / name)
         for verb in ("cat", "inspect", "recover"):
             answer = CliRunner().invoke(main, [verb, store, "--json"])
             lines.append(f"{verb} exit {answer.exit_code}")
