@@ -13,9 +13,9 @@ from __future__ import annotations
 from mqlab.admin.brokers import BrokerVerbs
 from mqlab.admin.dead_letters import DeadLetterVerbs
 from mqlab.admin.diagnosis import DiagnosisVerbs
+from mqlab.admin.message_traces import TraceVerbs
+from mqlab.admin.message_tracks import TrackVerbs
 from mqlab.admin.replication import ReplicationVerbs
-from mqlab.admin.traces import TraceVerbs
-from mqlab.admin.tracks import TrackVerbs
 
 
 class Admin(BrokerVerbs, ReplicationVerbs, DeadLetterVerbs, DiagnosisVerbs, TrackVerbs, TraceVerbs):

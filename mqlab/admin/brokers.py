@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.admin.answers import Rows, Shown
-from mqlab.admin.asking import MASTER_ID
 from mqlab.admin.clusters import KeyValue
-from mqlab.admin.resets import ResetVerbs
+from mqlab.admin.offset_resets import ResetVerbs
+from mqlab.admin.requests import MASTER_ID
 from mqlab.errors import BrokerError
 from mqlab.wire.body import camel_case
 from mqlab.wire.codes import RequestCode, ResponseCode

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqlab.admin.answers import Rows
-from mqlab.admin.asking import AdminNode, value_of
+from mqlab.admin.requests import AdminNode, value_of
 from mqlab.errors import RemotingError
 from mqlab.wire.codes import RequestCode
 

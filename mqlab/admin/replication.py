@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mqlab.admin.answers import Shown
-from mqlab.admin.asking import MASTER_ID, AdminNode
+from mqlab.admin.requests import MASTER_ID, AdminNode
 from mqlab.wire.body import camel_case
 from mqlab.wire.codes import RequestCode
 

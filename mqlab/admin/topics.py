@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mqlab.admin.answers import Rows, Shown
-from mqlab.admin.asking import value_of
 from mqlab.admin.clusters import ClusterVerbs
+from mqlab.admin.requests import value_of
 from mqlab.errors import BrokerError, UsageError
 from mqlab.wire import names
 from mqlab.wire.bodies import BrokerData, QueueData, SubscriptionGroupConfig, TopicConfig

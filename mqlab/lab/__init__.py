@@ -4,9 +4,9 @@ Mirrors: a RocketMQ cluster with its machines and its operator. Every notebook s
 
     lab, cluster, clients, handles      the world and the nodes in it
     story, crashes                      a story that stops anywhere; one run per place at which a node could die
-    faults, traffic_verbs, shared       kill, partition and slow down; send at a rate; databases and resources
+    faults, schedule, shared_resources  kill, partition and slow down; send at a rate; databases and resources
     deliveries, absences, progress      what listeners were given, what they were not, and how far each group is
-    looking                             the views of all this
+    what_happened                       the views of all this
 
 Left out: the drivers, see mqlab.runtime.
 """

@@ -26,10 +26,10 @@ from mqlab.lab import clients, cluster
 from mqlab.lab.deliveries import DeliveryBook
 from mqlab.lab.faults import Faults
 from mqlab.lab.handles import BROKERS, NodeHandle
-from mqlab.lab.looking import WhatHappened
-from mqlab.lab.shared import Database, Resource
+from mqlab.lab.schedule import TrafficVerbs
+from mqlab.lab.shared_resources import Database, Resource
 from mqlab.lab.story import Story, StoryTeller
-from mqlab.lab.traffic_verbs import TrafficVerbs
+from mqlab.lab.what_happened import WhatHappened
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.journal import Journal, StepRecord
 from mqlab.runtime.kinds import check_kind

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.admin.traces import TraceEntry, decode_trace
+from mqlab.admin.message_traces import TraceEntry, decode_trace
 from mqlab.store import StoreInspector
 from mqlab.traffic import TrafficModel, TrafficSummary, write
 from mqlab.traffic.incidents import KINDS

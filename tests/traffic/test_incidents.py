@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from mqlab.admin.traces import decode_trace
+from mqlab.admin.message_traces import decode_trace
 from mqlab.store import StoreInspector, config_texts
 from mqlab.traffic import TrafficModel
 from mqlab.traffic.incidents import KINDS, MAX_SPAN, incidents_of

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from mqlab.admin.traces import decode_trace
+from mqlab.admin.message_traces import decode_trace
 from mqlab.store import StoreInspector
 from mqlab.traffic import PlayedDay, play
 

@@ -22,7 +22,7 @@ from typing import Any
 from mqlab.client.consuming.listener import as_call
 from mqlab.errors import LimitReached, UsageError
 from mqlab.lab.lab import Lab
-from mqlab.lab.shared import Database
+from mqlab.lab.shared_resources import Database
 from mqlab.teach.cases.lab00 import one_queue
 from mqlab.teach.cases.lab07_days import BODIES, GROUP, start_billing, told
 from mqlab.teach.exercises import Answers

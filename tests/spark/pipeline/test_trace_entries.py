@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mqlab.admin.traces import decode_trace
+from mqlab.admin.message_traces import decode_trace
 from mqlab.spark import pipeline
 from mqlab.store import StoreInspector
 
