@@ -224,9 +224,13 @@ def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:
 
 
 def _cases_files(lab: Lab) -> list[Path]:
-    """A lab's manifest and the modules beside it that make and judge its cases (lab01.py, lab01_judges.py, …)."""
-    folder = lab.cases_folder or Path(mqlab.__file__).parent / "teach" / "cases"
-    return sorted(folder.glob(f"{lab.id}*.py"))
+    """The modules that make and judge a lab's cases: lab01/manifest.py, lab01/judges.py …, and what labs share.
+
+    A course's own lab may be modules of its name (lab20.py, lab20_judges.py) instead of a folder.
+    """
+    package = Path(mqlab.__file__).parent / "teach" / "cases"
+    folder = lab.cases_folder or package
+    return sorted({*folder.glob(f"{lab.id}*.py"), *(folder / lab.id).rglob("*.py"), *package.glob("*.py")})
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

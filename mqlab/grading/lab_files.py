@@ -4,7 +4,7 @@ Mirrors: nothing in RocketMQ. The only source of what is asked and what it is wo
 
     course folder ─┬─ labs/01-what-the-broker-writes.ipynb      pristine (or originals/, where labs/ was worked in)
                    ├─ solutions/grading/lab01.py                SEEDED, HIDDEN, WRONG
-                   └─ cases/lab01.py                            exercises of a course's own lab
+                   └─ cases/lab01.py, cases/lab01/              exercises of a course's own lab
 
 Left out: submissions.
 """
@@ -120,7 +120,8 @@ def open_lab(course: Path, number: str, with_hidden: bool = True) -> Lab:
     """A lab with its exercises. UsageError when its notebook and its exercises do not fit."""
     path, notebook = pristine(course, number)
     cases = course / "cases"
-    cases_folder = cases if (cases / f"lab{number}.py").is_file() else None
+    own = (cases / f"lab{number}.py", cases / f"lab{number}" / "__init__.py")
+    cases_folder = cases if any(path.is_file() for path in own) else None
     if cases_folder is not None and str(cases_folder) not in mqlab.teach.cases.__path__:
         mqlab.teach.cases.__path__.append(str(cases_folder))
     hidden = course / "solutions" / "grading" / f"lab{number}.py"

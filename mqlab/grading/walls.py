@@ -29,7 +29,7 @@ def try_walls(forbidden: list[str]) -> str:
         with contextlib.suppress(OSError):
             if os.listdir(path):
                 return f"an answer could read {path}"
-    if judges := [name for _, name, _ in pkgutil.iter_modules(_places_of_judges())]:
+    if judges := _judges():
         return f"an answer could import the judges {', '.join(judges)}"
     if _has_network():
         return "an answer could use the network"
@@ -43,8 +43,12 @@ def try_walls(forbidden: list[str]) -> str:
     return ALL_WELL
 
 
-def _places_of_judges() -> list[str]:
-    return [str(Path(folder, *CASES)) for folder in (str(Path(mqlab.__file__).parents[1]), *sys.path)]
+def _judges() -> list[str]:
+    """What an import would find of the judges: modules, and folders, which need no ``__init__.py`` to be imported."""
+    places = [Path(folder, *CASES) for folder in (str(Path(mqlab.__file__).parents[1]), *sys.path)]
+    modules = {name for _, name, _ in pkgutil.iter_modules(map(str, places))}
+    folders = {entry.name for place in places if place.is_dir() for entry in place.iterdir() if entry.is_dir()}
+    return sorted(modules | folders)
 
 
 def _has_network() -> bool:

@@ -7,7 +7,7 @@ Mirrors: nothing in RocketMQ. Every lab uses these four.
     check("lab00.find")                      not started │ its cell failed │ wrong: which rule, first bad thing │ passes
     hint("lab00.find")                       the next of three
 
-Questions, cases, hints and notes are data: mqlab.teach.cases has a module a lab.
+Questions, cases, hints and notes are data: mqlab.teach.cases has one package per lab.
 Left out: hidden cases and points (grading has them; they are not in this package).
 """
 

@@ -115,9 +115,11 @@ def manifest(lab: str) -> Manifest:
     except ModuleNotFoundError as error:
         if error.name != f"mqlab.teach.cases.{lab}":
             raise
-        raise AskedWrongly(f"there is no lab {lab!r}", hint='an id looks like "lab00.find"') from None
-    found: Manifest = module.MANIFEST
-    return found
+        module = None
+    asked: Manifest | None = getattr(module, "MANIFEST", None)
+    if asked is None:
+        raise AskedWrongly(f"there is no lab {lab!r}", hint='an id looks like "lab00.find"')
+    return asked
 
 
 def exercise(exercise_id: str) -> Exercise:

@@ -6,7 +6,8 @@ The known-wrong answers are in wrong/lab00, a file each.
 from __future__ import annotations
 
 from mqlab.lab.lab import Lab, play
-from mqlab.teach.cases.lab00 import GROUPS, one_queue, reader
+from mqlab.teach.cases.lab00.days import GROUPS
+from mqlab.teach.cases.story_parts import one_queue, reader
 from mqlab.teach.exercises import Answers, Case, Finding
 from mqlab.wire.message import Message
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import struct
 
-from mqlab.teach.cases import lab01_files as made
-from mqlab.teach.cases import lab01_judges as judges
+from mqlab.teach.cases.lab01 import files as made
+from mqlab.teach.cases.lab01 import judges
 from mqlab.teach.exercises import Answers, Case, Finding
 from mqlab.wire import record
 from mqlab.wire.java_hash import tags_code

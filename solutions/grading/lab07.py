@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import random
 
-from mqlab.teach.cases import lab07_days as days
-from mqlab.teach.cases import lab07_judges as judges
+from mqlab.teach.cases.lab07 import days, judges
 from mqlab.teach.exercises import Case
 
 SEEDED = {

@@ -5,8 +5,8 @@ The known-wrong answers are in wrong/lab10, a file each.
 
 from __future__ import annotations
 
-from mqlab.teach.cases import lab10_judges as judges
-from mqlab.teach.cases.lab10_days import odd_day
+from mqlab.teach.cases.lab10 import judges
+from mqlab.teach.cases.lab10.days import odd_day
 from mqlab.teach.exercises import Answers, Case, Finding
 
 SEEDED = {
@@ -36,7 +36,7 @@ def _no_match(answers: Answers) -> Finding | None:
 
 def _few_parts(answers: Answers) -> Finding | None:
     """Another number of parts, on the day of a public case."""
-    from mqlab.teach.cases.lab10_days import day
+    from mqlab.teach.cases.lab10.days import day
 
     return judges.judge_parts(answers, day(1), 5)
 

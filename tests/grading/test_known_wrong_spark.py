@@ -24,7 +24,7 @@ from mqlab.grading.notebook_file import parse_notebook
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import HIDDEN, PUBLIC
-from mqlab.teach.cases import lab10_days
+from mqlab.teach.cases.lab10 import days as lab10_days
 from mqlab.teach.exercises import Case, Exercise, manifest
 from tests.grading.test_known_wrong import COURSE, Wrong, known_wrong, solution_sources
 

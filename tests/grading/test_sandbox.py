@@ -204,7 +204,7 @@ LOOKS = ["listed", "read", "imported", "folders_that_end_with"]
 def test_judges_cannot_be_imported_and_what_answers_import_can(walls: Sandbox) -> None:
     desk = Desk(Sandbox("bwrap", limits=Limits(seconds=60, total_seconds=200)))
     names = desk.load("lab.a", LOOKS_AROUND, LOOKS)
-    for name in ("lab00", "lab01_judges", "lab07_bank", "lab10_questions"):
+    for name in ("lab00", "lab01.judges", "lab07.bank", "lab10.questions"):
         with pytest.raises(ModuleNotFoundError):
             names["imported"](f"mqlab.teach.cases.{name}")
     for name in ("mqlab.teach", "mqlab.teach.datasets", "mqlab.spark"):
@@ -219,7 +219,7 @@ def test_copies_of_the_judges_are_covered_too(walls: Sandbox, tmp_path: Path) ->
         save(b"secret", tmp_path / place / "lab01.pyc")
     for place in ("course/solutions/grading/lab20.py", "course/cases/lab20.py", "course/shown.txt"):
         save(b"secret", tmp_path / place)
-    for name, entry in (("mqlab.whl", "mqlab/teach/cases/lab01.py"), ("other.zip", "other/readme.txt")):
+    for name, entry in (("mqlab.whl", "mqlab/teach/cases/lab01/manifest.py"), ("other.zip", "other/readme.txt")):
         with zipfile.ZipFile(tmp_path / "python" / name, "w") as packed:
             packed.writestr(entry, "secret")
     hidden = judges_of(tmp_path / "course", [str(tmp_path / "python")])

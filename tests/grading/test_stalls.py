@@ -30,8 +30,8 @@ from mqlab.grading.submissions import Submission
 from mqlab.grading.tampering import suspicions
 from mqlab.grading.values import Codec, Malformed
 from mqlab.runtime.sim import SimWorld
-from mqlab.teach.cases.lab07_bank import TABLES, BadDay
-from mqlab.teach.cases.lab07_days import GROUP
+from mqlab.teach.cases.lab07.bank import TABLES, BadDay
+from mqlab.teach.cases.lab07.days import GROUP
 from mqlab.views.table import Table
 from tests.grading.course import RIGHT, make_course, save, untouched, with_answers
 

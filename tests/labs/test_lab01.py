@@ -11,7 +11,7 @@ import pytest
 
 from mqlab.store import MessageStore, StoreInspector
 from mqlab.teach import CheckFailed, check
-from mqlab.teach.cases import lab01_files as made
+from mqlab.teach.cases.lab01 import files as made
 from mqlab.teach.datasets import real_store
 from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.wire import properties, record

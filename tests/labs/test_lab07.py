@@ -11,8 +11,8 @@ import pytest
 
 from mqlab import RECONSUME_LATER
 from mqlab.teach import CheckFailed, check
-from mqlab.teach.cases import lab07_bank as bank
-from mqlab.teach.cases import lab07_days as days
+from mqlab.teach.cases.lab07 import bank
+from mqlab.teach.cases.lab07 import days
 from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.wire import names
 from tests.labs.notebooks import ROOT, read, texts

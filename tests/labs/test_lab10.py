@@ -11,9 +11,9 @@ from mqlab import play
 from mqlab.arrow import read_table
 from mqlab.spark import plan_of, rows_of
 from mqlab.teach import CheckFailed, check
-from mqlab.teach.cases import lab10_judges as judges
-from mqlab.teach.cases import lab10_questions as right
-from mqlab.teach.cases.lab10_days import odd_day
+from mqlab.teach.cases.lab10 import judges
+from mqlab.teach.cases.lab10 import questions as right
+from mqlab.teach.cases.lab10.days import odd_day
 from mqlab.teach.datasets import small_day
 from mqlab.teach.exercises import Finding, manifest
 from tests.labs.notebooks import ROOT, read, texts

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab.teach import CheckFailed, check
-from mqlab.teach.cases.lab00 import _working_day
+from mqlab.teach.cases.lab00.days import working_day
 from mqlab.teach.exercises import manifest
 
 Rows = list[dict[str, Any]]
@@ -172,7 +172,7 @@ def test_every_exercise_has_points_hints_and_a_note(exercise: Any) -> None:
 
 
 def test_after_a_restart_the_first_delivery_is_where_the_group_stood() -> None:
-    lab = _working_day(3, 16_000)
+    lab = working_day(3, 16_000)
     lab.kill("billing-1")
     stood = stand(lab.timeline().table().to_dicts(), ["billing"])["billing"]
     before = len(lab.deliveries("billing"))

@@ -1,1 +1,4 @@
-"""What each lab asks: a module a lab, each with its MANIFEST (see mqlab.teach.exercises)."""
+"""What each lab asks: one package per lab that holds its MANIFEST (see mqlab.teach.exercises).
+
+A course's own lab may be a single module labNN.py in the course's folder ``cases``.
+"""

@@ -5,7 +5,7 @@ Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
     rows(directory) ─▶ messages as dictionaries, read by mqlab.arrow without Spark
     fullest, busiest, cost, failures ─▶ the rows that an answer has to give
 
-Left out: what is said to a wrong answer (lab10_judges).
+Left out: what is said to a wrong answer (judges).
 """
 
 from __future__ import annotations

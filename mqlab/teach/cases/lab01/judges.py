@@ -5,7 +5,7 @@ Mirrors: nothing in RocketMQ. Lab 01; its manifest is lab01.
     answer ─▶ judge ─┬─ None
                      └─ Finding   rule (the layout or the promise)   first wrong (place and bytes)   expected   found
 
-Left out: the files themselves (lab01_files).
+Left out: the files themselves (files).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable
 
 from mqlab.inspector.index_table import IndexTable
-from mqlab.teach.cases import lab01_files as made
+from mqlab.teach.cases.lab01 import files as made
 from mqlab.teach.exercises import Answers, Finding
 from mqlab.wire import properties, record
 from mqlab.wire.java_hash import index_key_hash, utf16_units

@@ -7,7 +7,7 @@ Mirrors: nothing in RocketMQ. Lab 07; its manifest is lab07.
     killer    an order at which the process dies, again and again   ─▶ deliveries of all lives, and the table
 
 The bank itself is a function in the notebook (ask_bank); a day knows what it does to each order at each try.
-Left out: judging (lab07_judges).
+Left out: judging (judges).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from mqlab.client.consuming.listener import as_call
 from mqlab.errors import LimitReached, UsageError
 from mqlab.lab.lab import Lab
 from mqlab.lab.shared_resources import Database
-from mqlab.teach.cases.lab00 import one_queue
-from mqlab.teach.cases.lab07_days import BODIES, GROUP, start_billing, told
+from mqlab.teach.cases.lab07.days import BODIES, GROUP, start_billing, told
+from mqlab.teach.cases.story_parts import one_queue
 from mqlab.teach.exercises import Answers
 from mqlab.teach.lives import anew
 from mqlab.wire.message import Message

@@ -6,7 +6,7 @@ Mirrors: nothing in RocketMQ. Lab 07; its manifest is lab07.
     schedule  one order that always fails, any table of levels      ─▶ when the broker parked it, and how long
     redrive   dead letters of three kinds, then a repaired billing  ─▶ what the groups got afterwards
 
-Left out: days with a bank (lab07_bank); judging (lab07_judges).
+Left out: days with a bank (bank); judging (judges).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER, SUSPEND_CURRENT_QUEUE_A_MOMENT
 from mqlab.lab.lab import Lab, play
-from mqlab.teach.cases.lab00 import one_queue, reader
+from mqlab.teach.cases.story_parts import one_queue, reader
 from mqlab.teach.exercises import Answers
 from mqlab.wire import names
 from mqlab.wire.codes import RequestCode

@@ -9,13 +9,13 @@ Mirrors: nothing in RocketMQ. Lab 01.
     lab01.torn     a log after a power cut        ─▶ where it ends
     lab01.rebuild  the units of a log             ─▶ a lost consume queue
 
-Left out: reference and known-wrong answers; the files (lab01_files); what is said to a wrong answer (lab01_judges).
+Left out: reference and known-wrong answers; the files (files); what is said to a wrong answer (judges).
 """
 
 from __future__ import annotations
 
-from mqlab.teach.cases import lab01_files as made
-from mqlab.teach.cases import lab01_judges as judges
+from mqlab.teach.cases.lab01 import files as made
+from mqlab.teach.cases.lab01 import judges
 from mqlab.teach.exercises import Case, Exercise, Manifest, Prediction
 
 

@@ -9,7 +9,7 @@ Mirrors: nothing in RocketMQ. Lab 01; its manifest is lab01.
     torn      a log after a power cut                        ─▶ the rule of recovery (wire.record.check)
     rebuild   a log whose beginning is deleted               ─▶ the entries that the broker wrote
 
-Left out: judging (lab01_judges).
+Left out: judging (judges).
 """
 
 from __future__ import annotations

@@ -10,14 +10,13 @@ Mirrors: nothing in RocketMQ. Lab 10.
     lab10.failures   all messages               ─▶ messages and copies that came back, for each group
 
 The answers are functions DataFrame -> DataFrame; the lab's own ``rows_of`` reads a store, calls one and collects its
-rows. Left out: reference and known-wrong answers; stores (lab10_days), judging (lab10_judges, lab10_reads).
+rows. Left out: reference and known-wrong answers; stores (days), judging (judges, reads).
 """
 
 from __future__ import annotations
 
-from mqlab.teach.cases import lab10_judges as judges
-from mqlab.teach.cases import lab10_reads as reads
-from mqlab.teach.cases.lab10_days import day
+from mqlab.teach.cases.lab10 import judges, reads
+from mqlab.teach.cases.lab10.days import day
 from mqlab.teach.exercises import Case, Exercise, Manifest, Prediction
 
 PARTS = 16

@@ -7,7 +7,7 @@ Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
                  messages without tags or keys, tags that hold other tags, keys in any order
 
 Each is made once in a process, where answers can read it, and is gone when the process ends. The truth about a day is
-deleted at once. Left out: what is asked about them (lab10_questions).
+deleted at once. Left out: what is asked about them (questions).
 """
 
 from __future__ import annotations

@@ -9,17 +9,15 @@ Mirrors: nothing in RocketMQ. Lab 07.
     lab07.stuck     a bank that hangs             ─▶ a listener that holds nobody up
     lab07.killer    an order that kills billing   ─▶ a listener that remembers across its own death
 
-Left out: reference and known-wrong answers; the days (lab07_days, lab07_bank); what is said to a wrong answer
-(lab07_judges).
+Left out: reference and known-wrong answers; the days (days, bank); what is said to a wrong answer
+(judges).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from mqlab.teach.cases import lab07_bank as bank
-from mqlab.teach.cases import lab07_days as days
-from mqlab.teach.cases import lab07_judges as judges
+from mqlab.teach.cases.lab07 import bank, days, judges
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest, Prediction
 
 

@@ -4,7 +4,7 @@ Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
 
     Wanted ─▶ options (the answer) ─▶ parsed as the source parses them ─▶ the columns and messages they choose
 
-No Spark is needed to judge them. Left out: the stores (lab10_days).
+No Spark is needed to judge them. Left out: the stores (days).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from mqlab.errors import MqlabError
-from mqlab.teach.cases import lab10_questions as right
+from mqlab.teach.cases.lab10 import questions as right
 from mqlab.teach.exercises import Answers, Finding
 
 HOUR_MS = 3_600_000

@@ -5,7 +5,7 @@ Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
     answer ─▶ rows_of (in the answer's own process) ─▶ rows ─▶ judge ─┬─ None
                                                                        └─ Finding   rule   row   expected   found
 
-Rows are compared as values, in any order. Left out: the right rows (lab10_questions), the stores (lab10_days).
+Rows are compared as values, in any order. Left out: the right rows (questions), the stores (days).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mqlab.teach.cases import lab10_questions as right
-from mqlab.teach.cases.lab10_questions import Row
+from mqlab.teach.cases.lab10 import questions as right
+from mqlab.teach.cases.lab10.questions import Row
 from mqlab.teach.exercises import Answers, Finding
 
 Explain = Callable[[Row, Row | None], str]  # the right row and the one found  ->  the rule that is broken

@@ -5,7 +5,7 @@ Mirrors: nothing in RocketMQ. Lab 07; its manifest is lab07.
     answer ─▶ judge ─┬─ None
                      └─ Finding   rule (what the broker does, or what billing promises)   first wrong   expected   found
 
-Left out: the days themselves (lab07_days, lab07_bank).
+Left out: the days themselves (days, bank).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import re
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
-from mqlab.teach.cases import lab07_bank as bank
-from mqlab.teach.cases import lab07_days as days
+from mqlab.teach.cases.lab07 import bank, days
 from mqlab.teach.exercises import Answers, Finding
 from mqlab.views.table import calendar
 from mqlab.wire import names
