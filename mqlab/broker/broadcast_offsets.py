@@ -12,15 +12,12 @@ Left out: the starting positions a proxy asks for; a direct client reads its own
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from mqlab.broker.state import BrokerState
 from mqlab.broker.tables.consumers import CONSUME_PASSIVELY
 from mqlab.broker.tables.offsets import BROADCAST_SUFFIX
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel
-
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
 
 COMMIT_PERIOD_MS = 5_000
 
@@ -36,17 +33,17 @@ class PulledPositions:
 class BroadcastOffsets:
     """Positions of broadcasting clients, and the commit of their minimum."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._started_ms = broker.now_ms()
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
+        self._started_ms = state.now_ms()
         self._positions: dict[tuple[str, str], dict[str, PulledPositions]] = {}
         self._deadline: Deadline | None = None
 
     def pulled(self, group: str, topic: str, queue_id: int, queue_offset: int, channel: Channel) -> None:
         """A client pulled; positions only grow. Mirrors updateBroadcastPulledOffset."""
-        if not self._broker.config.enable_broadcast_offset_store:
+        if not self._state.config.enable_broadcast_offset_store:
             return
-        members = self._broker.consumers.get(group)
+        members = self._state.consumers.get(group)
         if members is None or not members.is_broadcasting or members.consume_type != CONSUME_PASSIVELY:
             return
         member = members.members.get(channel)
@@ -54,7 +51,7 @@ class BroadcastOffsets:
             return
         clients = self._positions.setdefault((topic, group), {})
         positions = clients.setdefault(member.client_id, PulledPositions())
-        positions.updated_ms = self._broker.now_ms()
+        positions.updated_ms = self._state.now_ms()
         if queue_offset > positions.queues.get(queue_id, -1):
             positions.queues[queue_id] = queue_offset
             self._arm()
@@ -67,17 +64,17 @@ class BroadcastOffsets:
 
     def _arm(self, due_ms: int = 0) -> None:
         if self._deadline is None:
-            due_ms = next_on_grid(max(due_ms, self._broker.now_ms() + 1), COMMIT_PERIOD_MS, self._started_ms)
-            self._deadline = self._broker.ports.clock.call_at(due_ms, self._commit_least, "offset.broadcast")
+            due_ms = next_on_grid(max(due_ms, self._state.now_ms() + 1), COMMIT_PERIOD_MS, self._started_ms)
+            self._deadline = self._state.ports.clock.call_at(due_ms, self._commit_least, "offset.broadcast")
 
     def _commit_least(self) -> None:
         """Commit the smallest position per queue; forget clients that are gone for long. Mirrors scanOffsetData."""
         self._deadline = None
-        config = self._broker.config
-        now_ms = self._broker.now_ms()
+        config = self._state.config
+        now_ms = self._state.now_ms()
         forgotten_ms: list[int] = []  # when clients that are gone stop to count
         for (topic, group), clients in list(self._positions.items()):
-            members = self._broker.consumers.get(group)
+            members = self._state.consumers.get(group)
             least: dict[int, int] = {}
             for client_id, positions in list(clients.items()):
                 online = members is not None and members.member(client_id) is not None
@@ -93,7 +90,7 @@ class BroadcastOffsets:
             if not clients:
                 del self._positions[topic, group]
             for queue_id, queue_offset in least.items():
-                self._broker.offset_table.commit(group + BROADCAST_SUFFIX, topic, queue_id, queue_offset)
+                self._state.offset_table.commit(group + BROADCAST_SUFFIX, topic, queue_id, queue_offset)
         if forgotten_ms:
             self._arm(min(forgotten_ms))
 

@@ -51,26 +51,25 @@ class HeldPull:
     message_filter: MessageFilter
     held_at_ms: int
     timeout_ms: int
+    run_again: Callable[[HeldPull], None] = field(repr=False)
     deadline: Deadline | None = field(default=None, repr=False)
 
 
 class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
     """(topic, queue id) -> the pulls held for that queue, oldest first. Mirrors PullRequestHoldService.
 
-    ``run_again`` gets each pull once, after it has left the table.
+    Each pull is run again once, after it has left the table, by the function that it carries.
     """
 
     def __init__(
         self,
         clock: Clock,
-        run_again: Callable[[HeldPull], None],
         max_offset: Callable[[str, int], int],
         *,
         check_period_ms: int = CHECK_PERIOD_MS,
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self._clock = clock
-        self._run_again = run_again
         self._max_offset = max_offset
         self._period_ms = check_period_ms
         self._origin_ms = clock.now_ms()
@@ -144,7 +143,7 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
     def _wake(self, pull: HeldPull, why: str) -> None:
         self._remove(pull)
         self._note("pull.woken", group=pull.group, topic=pull.topic, queue_id=pull.queue_id, why=why)
-        self._run_again(pull)
+        pull.run_again(pull)
 
     def _remove(self, pull: HeldPull) -> None:
         if pull.deadline is not None:

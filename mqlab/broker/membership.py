@@ -15,8 +15,8 @@ Left out: heartbeats without subscriptions (V2: the answer does not offer them, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from mqlab.broker.long_polling import HeldPulls
+from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
 from mqlab.broker.tables.consumer_filters import is_tag_type
 from mqlab.broker.tables.consumers import CONSUME_ACTIVELY, ConsumerGroup, Member
@@ -31,9 +31,6 @@ from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.command import request as make_request
 
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
-
 SCAN_PERIOD_MS = 10_000
 BATCHED_NOTICE_FIRST_MS = 30_000
 BATCHED_NOTICE_PERIOD_MS = 15_000
@@ -42,9 +39,11 @@ BATCHED_NOTICE_PERIOD_MS = 15_000
 class Membership:
     """Handlers of what clients say about themselves, and the scan for silent ones."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._started_ms = broker.now_ms()
+    def __init__(self, state: BrokerState, held_pulls: HeldPulls) -> None:
+        self._state = state
+        self._held_pulls = held_pulls
+        state.consumers.members_changed.subscribe(self.members_changed)
+        self._started_ms = state.now_ms()
         self._scan: Deadline | None = None
         self._batched: dict[str, ConsumerGroup] = {}
         self._batch: Deadline | None = None
@@ -56,32 +55,32 @@ class Membership:
         heartbeat = HeartbeatData.from_json(body(request))
         for consumer in heartbeat.consumer_data_set:
             active = consumer.consume_type == CONSUME_ACTIVELY
-            if not (active and self._broker.config.reject_pull_consumer_enable):
+            if not (active and self._state.config.reject_pull_consumer_enable):
                 self._register_consumer(consumer, self._member(heartbeat, channel, request))
         for producer in heartbeat.producer_data_set:
-            self._broker.producers.register(producer.group_name, self._member(heartbeat, channel, request))
+            self._state.producers.register(producer.group_name, self._member(heartbeat, channel, request))
         self._arm_scan()
         return request.reply()
 
     def _member(self, heartbeat: HeartbeatData, channel: Channel, request: RemotingCommand) -> Member:
-        return Member(channel, heartbeat.client_id, request.language, request.version, self._broker.now_ms())
+        return Member(channel, heartbeat.client_id, request.language, request.version, self._state.now_ms())
 
     def _register_consumer(self, consumer: ConsumerData, member: Member) -> None:
-        broker = self._broker
-        group = broker.groups.find(consumer.group_name)
+        state = self._state
+        group = state.groups.find(consumer.group_name)
         if group is None:
             return  # it may not be made: skipped without a word
         ordered = any(
-            subscribed.topic in broker.topics and broker.topics[subscribed.topic].order
+            subscribed.topic in state.topics and state.topics[subscribed.topic].order
             for subscribed in consumer.subscription_data_set
         )
-        broker.topics.create_on_send_back(
+        state.topics.create_on_send_back(
             names.retry_topic(consumer.group_name),
             group.retry_queue_nums,
             order=ordered,
             topic_sys_flag=topics.UNIT_SUB_FLAG if consumer.unit_mode else 0,
         )
-        broker.consumers.register(
+        state.consumers.register(
             consumer.group_name,
             member,
             consume_type=consumer.consume_type,
@@ -96,26 +95,26 @@ class Membership:
         text(request, "clientID")
         producer_group = request.ext_fields.get("producerGroup")
         if producer_group:
-            self._broker.producers.unregister(producer_group, channel)
+            self._state.producers.unregister(producer_group, channel)
         consumer_group = request.ext_fields.get("consumerGroup")
         if consumer_group:
-            group = self._broker.groups.find(consumer_group)
+            group = self._state.groups.find(consumer_group)
             notify = group is None or group.notify_consumer_ids_changed_enable
-            self._broker.consumers.unregister(consumer_group, channel, notify=notify)
+            self._state.consumers.unregister(consumer_group, channel, notify=notify)
         return request.reply()
 
     def channel_closed(self, channel: Channel) -> None:
         """A connection is gone, with everybody who spoke over it; nothing is told while the broker itself stops."""
-        if not self._broker.is_running:
+        if not self._state.is_running:
             return
-        self._broker.held_pulls.drop(channel)
-        self._broker.consumers.channel_closed(channel)
-        self._broker.producers.channel_closed(channel)
+        self._held_pulls.drop(channel)
+        self._state.consumers.channel_closed(channel)
+        self._state.producers.channel_closed(channel)
 
     def get_consumer_list_by_group(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_CONSUMER_LIST_BY_GROUP."""
         group = text(request, "consumerGroup")
-        members = self._broker.consumers.get(group)
+        members = self._state.consumers.get(group)
         if members is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {group}")
         return request.reply(body=bodies.consumer_ids_to_json(members.client_ids))
@@ -125,7 +124,7 @@ class Membership:
         subscription = CheckClientRequestBody.from_json(body(request)).subscription_data
         if subscription is None or is_tag_type(subscription.expression_type):
             return request.reply()
-        if not self._broker.config.enable_property_filter:
+        if not self._state.config.enable_property_filter:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR,
                 f"The broker does not support consumer to filter message by {subscription.expression_type}",
@@ -140,7 +139,7 @@ class Membership:
 
     def members_changed(self, group: ConsumerGroup) -> None:
         """Tell every member to rebalance: now, or together with other changes of 15 s."""
-        config = self._broker.config
+        config = self._state.config
         if not config.notify_consumer_ids_changed_enable:
             return
         if config.real_time_notify_consumer_change:
@@ -149,8 +148,8 @@ class Membership:
         self._batched[group.name] = group
         if self._batch is None:
             origin_ms = self._started_ms + BATCHED_NOTICE_FIRST_MS
-            due_ms = next_on_grid(max(self._broker.now_ms(), origin_ms), BATCHED_NOTICE_PERIOD_MS, origin_ms)
-            self._batch = self._broker.ports.clock.call_at(due_ms, self._notify_batched, "broker.notify_members")
+            due_ms = next_on_grid(max(self._state.now_ms(), origin_ms), BATCHED_NOTICE_PERIOD_MS, origin_ms)
+            self._batch = self._state.ports.clock.call_at(due_ms, self._notify_batched, "broker.notify_members")
 
     def _notify_batched(self) -> None:
         self._batch = None
@@ -167,18 +166,18 @@ class Membership:
     def _arm_scan(self) -> None:
         if self._scan is not None:
             return
-        broker = self._broker
-        heard = [broker.consumers.oldest_update_ms(), broker.producers.oldest_update_ms()]
+        state = self._state
+        heard = [state.consumers.oldest_update_ms(), state.producers.oldest_update_ms()]
         oldest_ms = min((at for at in heard if at is not None), default=None)
         if oldest_ms is not None:
-            first_silent_ms = oldest_ms + broker.config.channel_expired_timeout + 1
+            first_silent_ms = oldest_ms + state.config.channel_expired_timeout + 1
             due_ms = next_on_grid(first_silent_ms, SCAN_PERIOD_MS, self._started_ms)
-            self._scan = broker.ports.clock.call_at(due_ms, self._expire, "broker.scan_channels")
+            self._scan = state.ports.clock.call_at(due_ms, self._expire, "broker.scan_channels")
 
     def _expire(self) -> None:
         self._scan = None
-        timeout_ms = self._broker.config.channel_expired_timeout
-        silent = self._broker.consumers.expire(timeout_ms) + self._broker.producers.expire(timeout_ms)
+        timeout_ms = self._state.config.channel_expired_timeout
+        silent = self._state.consumers.expire(timeout_ms) + self._state.producers.expire(timeout_ms)
         for channel in dict.fromkeys(silent):
             channel.close()
         self._arm_scan()
@@ -195,11 +194,11 @@ class Membership:
     def lock_batch_mq(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """LOCK_BATCH_MQ: answers with the queues the client holds now."""
         asked = LockBatchRequestBody.from_json(body(request))
-        held = self._broker.queue_locks.try_lock(asked.consumer_group, asked.mq_set, asked.client_id)
+        held = self._state.queue_locks.try_lock(asked.consumer_group, asked.mq_set, asked.client_id)
         return request.reply(body=bodies.LockBatchResponseBody(lock_ok_mq_set=held).to_json())
 
     def unlock_batch_mq(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UNLOCK_BATCH_MQ."""
         asked = LockBatchRequestBody.from_json(body(request))
-        self._broker.queue_locks.unlock(asked.consumer_group, asked.mq_set, asked.client_id)
+        self._state.queue_locks.unlock(asked.consumer_group, asked.mq_set, asked.client_id)
         return request.reply()

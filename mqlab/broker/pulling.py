@@ -15,8 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mqlab.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.broker.config import MASTER_ID
-from mqlab.broker.long_polling import HeldPull
+from mqlab.broker.long_polling import HeldPull, HeldPulls
+from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
 from mqlab.broker.tables.consumer_filters import ConsumerFilter, PullFilter, is_tag_type
 from mqlab.broker.tables.consumers import CONSUME_ACTIVELY
@@ -31,7 +33,6 @@ from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.command import RemotingCommand
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
     from mqlab.store.get_result import GetResult
 
 OFFSET_RESET = "OFFSET_RESET"
@@ -102,8 +103,10 @@ class PullAnswer:
 class Pulling:
     """Handlers of the pull requests. Mirrors PullMessageProcessor."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState, held_pulls: HeldPulls, broadcast_offsets: BroadcastOffsets) -> None:
+        self._state = state
+        self._held_pulls = held_pulls
+        self._broadcast_offsets = broadcast_offsets
 
     def pull_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """PULL_MESSAGE and LITE_PULL_MESSAGE."""
@@ -133,9 +136,9 @@ class Pulling:
         body = None
         if code == ResponseCode.SUCCESS and answer.found is not None:
             body = b"".join(answer.found.units)
-            stats = self._broker.stats
+            stats = self._state.stats
             stats.got(header.group, header.topic, len(answer.found.units), len(body))
-            if self._broker.config.transfer_msg_by_heap:  # the time to copy them, which is none in virtual time
+            if self._state.config.transfer_msg_by_heap:  # the time to copy them, which is none in virtual time
                 stats.add(GROUP_GET_LATENCY, f"{header.queue_id}@{header.topic}@{header.group}", 0)
         code, suggested = self._suggestion(code, group, answer)
         return request.reply(
@@ -153,18 +156,18 @@ class Pulling:
     # -- who may
 
     def _checked(self, header: PullHeader, request: RemotingCommand) -> tuple[SubscriptionGroupConfig, TopicConfig]:
-        broker, config = self._broker, self._broker.config
+        state, config = self._state, self._state.config
         if not topics.is_readable(config.broker_permission):
-            raise _forbidden(f"the broker[{broker.ip}] pulling message is forbidden", BROKER_FORBIDDEN)
+            raise _forbidden(f"the broker[{state.identity.ip}] pulling message is forbidden", BROKER_FORBIDDEN)
         if request.code == RequestCode.LITE_PULL_MESSAGE and not config.lite_pull_message_enable:
-            raise _forbidden(f"the broker[{broker.ip}] for lite pull consumer is forbidden", BROKER_FORBIDDEN)
-        group = broker.groups.find(header.group)
+            raise _forbidden(f"the broker[{state.identity.ip}] for lite pull consumer is forbidden", BROKER_FORBIDDEN)
+        group = state.groups.find(header.group)
         if group is None:
             remark = f"subscription group [{header.group}] does not exist"
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if not group.consume_enable:
             raise _forbidden(f"subscription group no permission, {header.group}", GROUP_FORBIDDEN)
-        topic = broker.topics.get(header.topic)
+        topic = state.topics.get(header.topic)
         if topic is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist, create it first")
         if not topics.is_readable(topic.perm):
@@ -182,14 +185,14 @@ class Pulling:
     ) -> tuple[SubscriptionData, ConsumerFilter | None]:
         if header.sys_flag & sys_flag.PULL_SUBSCRIPTION:
             return self._brought_along(header)
-        members = self._broker.consumers.get(header.group)
+        members = self._state.consumers.get(header.group)
         if members is None:
             raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist")
         if not group.consume_broadcast_enable and members.is_broadcasting:
             raise _forbidden(
                 f"the consumer group[{header.group}] can not consume by broadcast way", BROADCASTING_DISABLE_FORBIDDEN
             )
-        if self._broker.groups.is_forbidden(header.group, header.topic, READ_BIT):
+        if self._state.groups.is_forbidden(header.group, header.topic, READ_BIT):
             raise _forbidden(
                 f"the consumer group[{header.group}] is forbidden for topic[{header.topic}]", SUBSCRIPTION_FORBIDDEN
             )
@@ -200,7 +203,7 @@ class Pulling:
             raise Refused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
         if is_tag_type(subscription.expression_type):
             return subscription, None
-        consumer_filter = self._broker.filters.get(header.topic, header.group)
+        consumer_filter = self._state.filters.get(header.topic, header.group)
         if consumer_filter is None:
             raise Refused(ResponseCode.FILTER_DATA_NOT_EXIST, "the broker has no filter data: is the expression wrong?")
         if consumer_filter.client_version < header.sub_version:
@@ -213,7 +216,7 @@ class Pulling:
             if is_tag_type(header.expression_type):
                 return tag_subscription(header.topic, header.subscription, header.sub_version), None
             expression, kind = header.subscription or "", header.expression_type or ""
-            made = self._broker.filters.build(header.topic, header.group, expression, kind, header.sub_version)
+            made = self._state.filters.build(header.topic, header.group, expression, kind, header.sub_version)
         except FilterError as error:
             raise Refused(
                 ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"parse the consumer's subscription failed: {error.text}"
@@ -226,13 +229,13 @@ class Pulling:
         )
 
     def _check_filter_allowed(self, header: PullHeader, subscription: SubscriptionData, channel: Channel) -> None:
-        if not is_tag_type(subscription.expression_type) and not self._broker.config.enable_property_filter:
+        if not is_tag_type(subscription.expression_type) and not self._state.config.enable_property_filter:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR,
                 f"The broker does not support consumer to filter message by {subscription.expression_type}",
             )
-        if self._broker.config.reject_pull_consumer_enable:
-            members = self._broker.consumers.get(header.group)
+        if self._state.config.reject_pull_consumer_enable:
+            members = self._state.consumers.get(header.group)
             active = members is None or members.consume_type == CONSUME_ACTIVELY
             unknown = members is None or channel not in members.members
             if active and unknown and header.group != names.TOOLS_GROUP:
@@ -244,19 +247,19 @@ class Pulling:
         self, header: PullHeader, subscription: SubscriptionData, consumer_filter: ConsumerFilter | None
     ) -> PullFilter:
         """What this pull lets through."""
-        if not self._broker.config.filter_support_retry:
+        if not self._state.config.filter_support_retry:
             return PullFilter(subscription, consumer_filter)
-        return PullFilter(subscription, consumer_filter, lambda topic: self._broker.filters.get(topic, header.group))
+        return PullFilter(subscription, consumer_filter, lambda topic: self._state.filters.get(topic, header.group))
 
     def _read(self, header: PullHeader, channel: Channel, message_filter: PullFilter) -> PullAnswer:
-        store, topic, queue_id = self._broker.store, header.topic, header.queue_id
-        reset = self._broker.offset_table.take_reset(header.group, topic, queue_id)
-        if reset is not None and self._broker.config.use_server_side_reset_offset:
+        store, topic, queue_id = self._state.store, header.topic, header.queue_id
+        reset = self._state.offset_table.take_reset(header.group, topic, queue_id)
+        if reset is not None and self._state.config.use_server_side_reset_offset:
             bounds = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
             return PullAnswer(OFFSET_RESET, reset, *bounds)
         chosen = None if message_filter.passes_all else message_filter
         found = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=chosen)
-        self._broker.store_stats.got(len(found.units))
+        self._state.store_stats.got(len(found.units))
         return PullAnswer(found.status, found.next_begin_offset, found.min_offset, found.max_offset, found)
 
     def _code(self, status: str, queue_offset: int) -> int:
@@ -267,25 +270,25 @@ class Pulling:
 
     def _note_positions(self, header: PullHeader, channel: Channel, code: int, answer: PullAnswer, first: bool) -> None:
         """Remember how far the pull came and, on its first run only, what it commits."""
-        broker = self._broker
-        broker.broadcast_offsets.pulled(
+        state = self._state
+        self._broadcast_offsets.pulled(
             header.group,
             header.topic,
             header.queue_id,
             answer.next_begin_offset if code == ResponseCode.PULL_OFFSET_MOVED else header.queue_offset,
             channel,
         )
-        broker.offset_table.pulled(header.group, header.topic, header.queue_id, answer.next_begin_offset)
+        state.offset_table.pulled(header.group, header.topic, header.queue_id, answer.next_begin_offset)
         if first and header.sys_flag & sys_flag.PULL_COMMIT_OFFSET:
-            broker.offset_table.commit(header.group, header.topic, header.queue_id, header.commit_offset)
+            state.offset_table.commit(header.group, header.topic, header.queue_id, header.commit_offset)
 
     def _suggestion(self, code: int, group: SubscriptionGroupConfig, answer: PullAnswer) -> tuple[int, int]:
         """The response code as a slave gives it, and the broker id the next pull should go to."""
         suggested = MASTER_ID
-        if self._broker.config.slave_read_enable:
+        if self._state.config.slave_read_enable:
             slowly = answer.found is not None and answer.found.suggest_pulling_from_slave
             suggested = group.which_broker_when_consume_slowly if slowly else group.broker_id
-        store = self._broker.store.config
+        store = self._state.store.config
         if code == ResponseCode.PULL_OFFSET_MOVED and store.broker_role == "SLAVE" and not store.offset_check_in_slave:
             return ResponseCode.PULL_RETRY_IMMEDIATELY, group.broker_id
         return code, suggested
@@ -294,9 +297,9 @@ class Pulling:
         self, header: PullHeader, channel: Channel, request: RemotingCommand, reply: Reply, message_filter: PullFilter
     ) -> None:
         timeout_ms = header.suspend_timeout_ms
-        if not self._broker.config.long_polling_enable:
-            timeout_ms = self._broker.config.short_polling_time_mills
-        self._broker.held_pulls.hold(
+        if not self._state.config.long_polling_enable:
+            timeout_ms = self._state.config.short_polling_time_mills
+        self._held_pulls.hold(
             HeldPull(
                 header.topic,
                 header.queue_id,
@@ -306,8 +309,9 @@ class Pulling:
                 channel,
                 reply,
                 message_filter,
-                self._broker.now_ms(),
+                self._state.now_ms(),
                 timeout_ms,
+                self.run_again,
             )
         )
 

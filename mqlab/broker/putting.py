@@ -12,24 +12,40 @@ Left out: the timer wheel (messages with TIMER_ properties are refused, as with 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from mqlab.broker.tables.store_stats import StoreStats
+from mqlab.broker.state import BrokerState
 from mqlab.promises import Promise
+from mqlab.store import put_result
+from mqlab.store.config import parse_delay_levels
 from mqlab.store.put_result import MESSAGE_ILLEGAL, PutResult
 from mqlab.wire import names, properties, sys_flag
 from mqlab.wire import property_names as p
+from mqlab.wire.codes import ResponseCode
 from mqlab.wire.java_hash import hash_map_order
 from mqlab.wire.record import Record
-
-if TYPE_CHECKING:
-    from mqlab.store.message_store import MessageStore
 
 WHEEL_TIMER_NOT_ENABLE = "WHEEL_TIMER_NOT_ENABLE"
 PARSED_MAP_CAPACITY = 128  # string2messageProperties makes a HashMap of this size
 MAX_TOPIC_BYTES = 127
 MAX_RETRY_TOPIC_BYTES = 255
 _TIMER_REQUESTS = (p.TIMER_DELIVER_MS, p.TIMER_DELAY_MS, p.TIMER_DELAY_SEC)
+
+STORED_CODES = {
+    put_result.PUT_OK: ResponseCode.SUCCESS,
+    put_result.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
+    put_result.FLUSH_SLAVE_TIMEOUT: ResponseCode.FLUSH_SLAVE_TIMEOUT,
+    "SLAVE_NOT_AVAILABLE": ResponseCode.SLAVE_NOT_AVAILABLE,
+}
+"""Put statuses after which the message is there, and the response codes that say so."""
+
+REFUSED_CODES = {
+    put_result.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
+    put_result.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
+    put_result.SERVICE_NOT_AVAILABLE: ResponseCode.SERVICE_NOT_AVAILABLE,
+    put_result.OS_PAGE_CACHE_BUSY: ResponseCode.SYSTEM_BUSY,
+    put_result.CREATE_MAPPED_FILE_FAILED: ResponseCode.SYSTEM_ERROR,
+    WHEEL_TIMER_NOT_ENABLE: ResponseCode.SYSTEM_ERROR,
+}
 
 
 def encode_as_java(named: Mapping[str, str], capacity: int = PARSED_MAP_CAPACITY) -> bytes:
@@ -67,13 +83,13 @@ def parked_for_delay(record: Record, level: int, max_level: int) -> Record:
 class Putter:
     """Checks a message, parks it if it is delayed, stores it.
 
-    ``max_delay_level`` is the highest configured level; ``stats`` counts what was stored and what was not.
+    The store's counters get what was stored and what was not.
     """
 
-    def __init__(self, store: MessageStore, max_delay_level: int, stats: StoreStats) -> None:
-        self._store = store
-        self._max_delay_level = max_delay_level
-        self._stats = stats
+    def __init__(self, state: BrokerState) -> None:
+        self._store = state.store
+        self._max_delay_level = len(parse_delay_levels(state.store.config.message_delay_level))
+        self._stats = state.store_stats
 
     def put(self, record: Record, *, delay_level: int = 0) -> PutResult:
         """Store one message, in the schedule topic when ``delay_level`` is above 0.
@@ -116,6 +132,11 @@ class Putter:
         else:
             self._stats.failed += 1
         return result
+
+
+def refusal(result: PutResult) -> tuple[int, str]:
+    """The response code and remark for a message that was not stored."""
+    return REFUSED_CODES.get(result.status, ResponseCode.SYSTEM_ERROR), f"{result.status}: {result.reason}"
 
 
 def _may_wait(record: Record) -> bool:

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from mqlab.broker.replication.replication import Replication
+from mqlab.broker.state import BrokerState
 from mqlab.broker.tables.topics import PERM_ALL
 from mqlab.ports import Deadline
 from mqlab.promises import Promise, gather
+from mqlab.remoting.endpoint import Remoting
 from mqlab.wire import java_json
 from mqlab.wire.bodies import RegisterBrokerBody, TopicConfig
 from mqlab.wire.codes import RequestCode, ResponseCode
@@ -27,20 +29,23 @@ from mqlab.wire.command import RemotingCommand
 from mqlab.wire.command import request as make_request
 from mqlab.wire.java_hash import crc32
 
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
-
 SECOND_REGISTRATION_MS = 10_000
 
 
 class Registration:
     """Keeps the name servers informed. ``registered`` counts the answers that said yes."""
 
-    def __init__(self, broker: Broker, name_servers: Iterable[str]) -> None:
-        self._broker = broker
+    def __init__(
+        self, state: BrokerState, remoting: Remoting, replication: Replication, name_servers: Iterable[str]
+    ) -> None:
+        self._state = state
+        self._remoting = remoting
+        self._replication = replication
         self._deadline: Deadline | None = None
         self.name_servers = list(name_servers)
         self.registered = 0
+        state.topics.changed.subscribe(self.register_changed)
+        state.permission_changed.subscribe(self.register_all)
 
     def start(self) -> None:
         """Register now and from now on."""
@@ -56,25 +61,26 @@ class Registration:
 
     def register_all(self) -> None:
         """Send the whole topic table. Mirrors registerBrokerAll."""
-        self._register(self._broker.topics.values())
+        self._register(self._state.topics.values())
 
     def register_changed(self, topics: list[TopicConfig]) -> None:
         """Send the topics that were made or changed. Mirrors registerIncrementBrokerData."""
-        self._register(topics)
+        if topics and self._state.is_running:
+            self._register(topics)
 
     def _arm(self, delay_ms: int) -> None:
-        self._deadline = self._broker.ports.clock.call_later(delay_ms, self._tick, "broker.register")
+        self._deadline = self._state.ports.clock.call_later(delay_ms, self._tick, "broker.register")
 
     def _tick(self) -> None:
         self.register_all()
-        self._arm(self._broker.config.register_period_ms)
+        self._arm(self._state.config.register_period_ms)
 
     def _register(self, topics: Iterable[TopicConfig]) -> None:
         if not self.name_servers:
             return
         table = {topic.topic_name: self._as_shown(topic) for topic in topics}
         content = RegisterBrokerBody(
-            topic_config_table=table, data_version=self._broker.topics.data_version, filter_server_list=[]
+            topic_config_table=table, data_version=self._state.topics.data_version, filter_server_list=[]
         ).to_json()
         answers: list[RemotingCommand] = []
 
@@ -90,18 +96,18 @@ class Registration:
 
     def _as_shown(self, topic: TopicConfig) -> TopicConfig:
         """A topic as clients may use it: what the broker as a whole does not allow, none of its topics does."""
-        allowed = self._broker.config.broker_permission
+        allowed = self._state.config.broker_permission
         return topic if allowed & PERM_ALL == PERM_ALL else dataclasses.replace(topic, perm=topic.perm & allowed)
 
     def _register_request(self, content: bytes) -> RemotingCommand:
-        config = self._broker.config
+        config = self._state.config
         return make_request(
             RequestCode.REGISTER_BROKER,
             content,
             brokerName=config.broker_name,
-            brokerAddr=self._broker.address,
+            brokerAddr=self._state.identity.address,
             clusterName=config.broker_cluster_name,
-            haServerAddr=self._broker.ha_address,
+            haServerAddr=self._state.identity.ha_address,
             brokerId=config.broker_id,
             enableActingMaster=False,
             compressed=False,
@@ -109,25 +115,25 @@ class Registration:
         )
 
     def _unregister_request(self) -> RemotingCommand:
-        config = self._broker.config
+        config = self._state.config
         return make_request(
             RequestCode.UNREGISTER_BROKER,
             brokerName=config.broker_name,
-            brokerAddr=self._broker.address,
+            brokerAddr=self._state.identity.address,
             clusterName=config.broker_cluster_name,
             brokerId=config.broker_id,
         )
 
     def _send(self, server: str, request: RemotingCommand) -> Promise[RemotingCommand]:
-        return self._broker.remoting.invoke(server, request, self._broker.config.register_broker_timeout_mills)
+        return self._remoting.invoke(server, request, self._state.config.register_broker_timeout_mills)
 
     def _take_over(self, answer: RemotingCommand) -> None:
         """Where a slave's master is, and which topics are ordered. Mirrors handleRegisterBrokerResult."""
         told = answer.ext_fields
-        self._broker.replication.registered(told.get("haServerAddr"), told.get("masterAddr"))
+        self._replication.registered(told.get("haServerAddr"), told.get("masterAddr"))
         if answer.body:
             table = java_json.loads(answer.body.decode("utf-8", "replace")).get("table") or {}
-            self._broker.topics.set_order(table)
+            self._state.topics.set_order(table)
 
     def __repr__(self) -> str:
         return f"<Registration at {len(self.name_servers)} name servers, {self.registered} times accepted>"

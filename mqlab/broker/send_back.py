@@ -16,10 +16,9 @@ Left out: reading the original from another broker of the same name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mqlab.broker.putting import encode_as_java
+from mqlab.broker.putting import Putter, encode_as_java
 from mqlab.broker.sending import DLQ_QUEUES, V3_4_9
+from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
 from mqlab.broker.tables.stats import SNDBCK2DLQ_TIMES
 from mqlab.remoting.endpoint import Channel, Reply
@@ -32,56 +31,54 @@ from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.record import Record
 
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
-
 FIRST_RETRY_LEVEL = 3
 
 
 class SendBack:
     """Handler of CONSUMER_SEND_MSG_BACK."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState, putter: Putter) -> None:
+        self._state = state
+        self._putter = putter
 
     def consumer_send_msg_back(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """CONSUMER_SEND_MSG_BACK."""
-        broker = self._broker
+        state = self._state
         group_name = text(request, "group")
-        group = broker.groups.find(group_name)
+        group = state.groups.find(group_name)
         if group is None:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group_name}")
-        if not topics.is_writeable(broker.config.broker_permission):
-            raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{broker.ip}] sending message is forbidden")
+        if not topics.is_writeable(state.config.broker_permission):
+            raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{state.identity.ip}] sending message is forbidden")
         if group.retry_queue_nums <= 0:
             return request.reply()  # the message is thrown away: the group does not retry
-        retry_topic = broker.topics.create_on_send_back(
+        retry_topic = state.topics.create_on_send_back(
             names.retry_topic(group_name),
             group.retry_queue_nums,
             topic_sys_flag=topics.UNIT_SUB_FLAG if truth(request, "unitMode") else 0,
         )
-        queue_id = broker.ports.rng.randrange(group.retry_queue_nums)
+        queue_id = state.ports.rng.randrange(group.retry_queue_nums)
         if not topics.is_writeable(retry_topic.perm):
             raise Refused(ResponseCode.NO_PERMISSION, f"sending to topic[{retry_topic.topic_name}] is forbidden")
         physical_offset = whole(request, "offset")
-        original = broker.store.message_at(physical_offset)
+        original = state.store.message_at(physical_offset)
         if original is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {physical_offset}")
         level = whole_or(request, "delayLevel", 0) or 0
         dead = original.reconsume_times >= self._most_tries(group, request) or level < 0
         if dead:
-            dlq_topic = broker.topics.create_on_send_back(names.dlq_topic(group_name), DLQ_QUEUES)
+            dlq_topic = state.topics.create_on_send_back(names.dlq_topic(group_name), DLQ_QUEUES)
             copy, level = _copy(original, dlq_topic.topic_name, 0, 0), 0
         else:
             level = level or FIRST_RETRY_LEVEL + original.reconsume_times
             copy = _copy(original, retry_topic.topic_name, queue_id, level)
-        copy.store_host = broker.store_host
-        result = broker.putter.put(copy, delay_level=level)
+        copy.store_host = state.identity.store_host
+        result = self._putter.put(copy, delay_level=level)
         if result.status != put_result.PUT_OK:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{result.status}: {result.reason}")
         self._count(group_name, copy, level, dead, result.size)
         result.wait_store_msg_ok = True  # whatever the copy's WAIT says: the consumer lets go of the original now
-        broker.putter.when_safe(result).then(lambda status: reply(_answer(request, status)))
+        self._putter.when_safe(result).then(lambda status: reply(_answer(request, status)))
         return None
 
     def _most_tries(self, group: SubscriptionGroupConfig, request: RemotingCommand) -> int:
@@ -90,10 +87,10 @@ class SendBack:
         return asked if request.version >= V3_4_9 and asked is not None else group.retry_max_times
 
     def _count(self, group: str, copy: Record, level: int, dead: bool, size: int) -> None:
-        broker = self._broker
+        state = self._state
         named = copy.property_map
         first_topic = named.get(p.RETRY_TOPIC, copy.topic)
-        broker.stats.sent_back(group, first_topic, *broker.putter.place_of(copy, level), size)
+        state.stats.sent_back(group, first_topic, *self._putter.place_of(copy, level), size)
         noted = {
             "group": group,
             "topic": copy.topic,
@@ -102,10 +99,10 @@ class SendBack:
             "reconsume_times": copy.reconsume_times,
         }
         if dead:
-            broker.stats.add(SNDBCK2DLQ_TIMES, f"{first_topic}@{group}", 1)
-            broker.ports.note("message.dead", by="send_back", **noted)
+            state.stats.add(SNDBCK2DLQ_TIMES, f"{first_topic}@{group}", 1)
+            state.ports.note("message.dead", by="send_back", **noted)
         else:
-            broker.ports.note("message.sent_back", delay_level=level, **noted)
+            state.ports.note("message.sent_back", delay_level=level, **noted)
 
 
 def _answer(request: RemotingCommand, status: str) -> RemotingCommand:

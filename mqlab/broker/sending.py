@@ -14,15 +14,15 @@ Left out: request-reply (324, 325), recall (370), static topics, compaction topi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from mqlab.broker.putting import WHEEL_TIMER_NOT_ENABLE, delay_level_of, encode_as_java
+from mqlab.broker.putting import STORED_CODES, Putter, delay_level_of, encode_as_java, refusal
+from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
 from mqlab.broker.tables.stats import TOPIC_PUT_LATENCY
+from mqlab.broker.transactions import Transactions
 from mqlab.errors import CorruptionError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
-from mqlab.store import put_result
 from mqlab.store.put_result import PutResult
 from mqlab.wire import batch, names, properties, sys_flag
 from mqlab.wire import property_names as p
@@ -32,9 +32,6 @@ from mqlab.wire.command import RemotingCommand
 from mqlab.wire.host import host_of
 from mqlab.wire.java_hash import hash_map_order
 from mqlab.wire.record import Record
-
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
 
 V3_4_9 = 121  # from this client version on, the request's maxReconsumeTimes counts
 DLQ_QUEUES = 1
@@ -58,23 +55,6 @@ LETTERS = {
 """Field names of code 10 -> those of codes 310 and 320. Mirrors SendMessageRequestHeaderV2."""
 
 _LONG_NAMES = {name: name for name in LETTERS}
-
-STORED_CODES = {
-    put_result.PUT_OK: ResponseCode.SUCCESS,
-    put_result.FLUSH_DISK_TIMEOUT: ResponseCode.FLUSH_DISK_TIMEOUT,
-    put_result.FLUSH_SLAVE_TIMEOUT: ResponseCode.FLUSH_SLAVE_TIMEOUT,
-    "SLAVE_NOT_AVAILABLE": ResponseCode.SLAVE_NOT_AVAILABLE,
-}
-"""Put statuses after which the message is there, and the response codes that say so."""
-
-REFUSED_CODES = {
-    put_result.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
-    put_result.PROPERTIES_SIZE_EXCEEDED: ResponseCode.MESSAGE_ILLEGAL,
-    put_result.SERVICE_NOT_AVAILABLE: ResponseCode.SERVICE_NOT_AVAILABLE,
-    put_result.OS_PAGE_CACHE_BUSY: ResponseCode.SYSTEM_BUSY,
-    put_result.CREATE_MAPPED_FILE_FAILED: ResponseCode.SYSTEM_ERROR,
-    WHEEL_TIMER_NOT_ENABLE: ResponseCode.SYSTEM_ERROR,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +99,12 @@ class SendHeader:
 class Sending:
     """Handlers of the send requests. Mirrors SendMessageProcessor."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        trace_on = "true" if broker.config.trace_on else "false"
-        self._stamp = {p.MSG_REGION: broker.config.region_id, p.TRACE_ON: trace_on}
+    def __init__(self, state: BrokerState, putter: Putter, transactions: Transactions) -> None:
+        self._state = state
+        self._putter = putter
+        self._transactions = transactions
+        trace_on = "true" if state.config.trace_on else "false"
+        self._stamp = {p.MSG_REGION: state.config.region_id, p.TRACE_ON: trace_on}
 
     def send_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE."""
@@ -142,13 +124,13 @@ class Sending:
     # -- checks
 
     def _checked_topic(self, header: SendHeader, channel: Channel) -> TopicConfig:
-        broker, config = self._broker, self._broker.config
-        if broker.now_ms() < config.start_accept_send_request_time_stamp:
+        state, config = self._state, self._state.config
+        if state.now_ms() < config.start_accept_send_request_time_stamp:
             until_ms = config.start_accept_send_request_time_stamp
             raise Refused(ResponseCode.SYSTEM_ERROR, f"broker unable to service, until {until_ms}")
-        known = broker.topics.get(header.topic)
+        known = state.topics.get(header.topic)
         if not topics.is_writeable(config.broker_permission) and known is not None and known.order:
-            raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{broker.ip}] sending message is forbidden")
+            raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{state.identity.ip}] sending message is forbidden")
         problem = names.topic_problem(header.topic)
         if problem is not None:
             raise Refused(ResponseCode.INVALID_PARAMETER, problem)
@@ -168,11 +150,11 @@ class Sending:
         unit_flag = 0
         if header.unit_mode:
             unit_flag = topics.UNIT_SUB_FLAG if is_retry else topics.UNIT_FLAG
-        made = self._broker.topics.create_on_send(
+        made = self._state.topics.create_on_send(
             header.topic, header.default_topic, header.default_topic_queue_nums, unit_flag
         )
         if made is None and is_retry:
-            made = self._broker.topics.create_on_send_back(header.topic, 1, topic_sys_flag=unit_flag)
+            made = self._state.topics.create_on_send_back(header.topic, 1, topic_sys_flag=unit_flag)
         if made is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist, create it first")
         return made
@@ -180,7 +162,7 @@ class Sending:
     def _random_queue(self, queues: int) -> int:
         if queues <= 0:
             raise Refused(ResponseCode.SYSTEM_ERROR, "the topic has no write queue")
-        return self._broker.ports.rng.randrange(queues)
+        return self._state.ports.rng.randrange(queues)
 
     # -- one message
 
@@ -200,8 +182,8 @@ class Sending:
         if header.topic.startswith(names.RETRY_PREFIX) and self._goes_to_dlq(header, request.version):
             target, target_queue = self._dead_letter_topic(header, named), 0
         if not named.get(p.UNIQ_KEY):
-            named[p.UNIQ_KEY] = self._broker.unique_ids.next(self._broker.now_ms())
-        named[p.CLUSTER] = self._broker.config.broker_cluster_name
+            named[p.UNIQ_KEY] = self._state.unique_ids.next(self._state.now_ms())
+        named[p.CLUSTER] = self._state.config.broker_cluster_name
         record = Record(
             target,
             request.body,
@@ -210,20 +192,20 @@ class Sending:
             sys_flag=_sys_flag(header, topic),
             born_timestamp=header.born_timestamp,
             born_host=host_of(channel.remote_address),
-            store_host=self._broker.store_host,
+            store_host=self._state.identity.store_host,
             reconsume_times=header.reconsume_times,
             properties=encode_as_java(named),
         )
         level = delay_level_of(named)
         is_half = named.get(p.TRAN_MSG, "").lower() == "true" and not (record.reconsume_times > 0 and level > 0)
-        if is_half and self._broker.config.reject_transaction_message:
-            remark = f"the broker[{self._broker.ip}] sending transaction message is forbidden"
+        if is_half and self._state.config.reject_transaction_message:
+            remark = f"the broker[{self._state.identity.ip}] sending transaction message is forbidden"
             raise Refused(ResponseCode.NO_PERMISSION, remark)
         if is_half:
-            result, place = self._broker.transactions.prepare(record, delay_level=level)
+            result, place = self._transactions.prepare(record, delay_level=level)
         else:
-            result = self._broker.putter.put(record, delay_level=level)
-            place = self._broker.putter.place_of(record, level)
+            result = self._putter.put(record, delay_level=level)
+            place = self._putter.place_of(record, level)
         if header.topic.startswith(names.RETRY_PREFIX):
             result.wait_store_msg_ok = True  # a failed message sent again by its consumer: see send_back
         self._answer_when_safe(result, place, queue_id, named[p.UNIQ_KEY], request, reply)
@@ -237,19 +219,19 @@ class Sending:
     def _goes_to_dlq(self, header: SendHeader, version: int) -> bool:
         """A consumer sends a failed message again by itself. Mirrors handleRetryAndDLQ."""
         group_name = names.group_of(header.topic) or ""
-        group = self._broker.groups.find(group_name)
+        group = self._state.groups.find(group_name)
         if group is None:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group_name}")
         most = group.retry_max_times
         if version >= V3_4_9 and header.max_reconsume_times is not None:
             most = header.max_reconsume_times
-        return header.reconsume_times > most or not self._broker.queue_locks.all_expired(group_name)
+        return header.reconsume_times > most or not self._state.queue_locks.all_expired(group_name)
 
     def _dead_letter_topic(self, header: SendHeader, named: dict[str, str]) -> str:
         group = names.group_of(header.topic) or ""
         named[p.DELAY] = "-1"
-        made = self._broker.topics.create_on_send_back(names.dlq_topic(group), DLQ_QUEUES)
-        self._broker.ports.note(
+        made = self._state.topics.create_on_send_back(names.dlq_topic(group), DLQ_QUEUES)
+        self._state.ports.note(
             "message.dead", group=group, topic=made.topic_name, msg_id=named.get(p.UNIQ_KEY),
             origin_msg_id=named.get(p.ORIGIN_MESSAGE_ID), by="resend",
         )  # fmt: skip
@@ -270,7 +252,7 @@ class Sending:
             raise Refused(ResponseCode.SYSTEM_ERROR, "the batch has no body")
         if header.topic.startswith(names.RETRY_PREFIX):
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"batch request does not support retry group {header.topic}")
-        limit = self._broker.store.config.max_message_size
+        limit = self._state.store.config.max_message_size
         if len(request.body) > limit:
             remark = f"a batch of {len(request.body)} bytes, at most {limit} are allowed"
             raise Refused(ResponseCode.SYSTEM_ERROR, remark)  # not 13: RocketMQ's encoder throws, the client retries
@@ -279,7 +261,7 @@ class Sending:
         except CorruptionError as error:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         named = self._named_properties(header)
-        named[p.CLUSTER] = self._broker.config.broker_cluster_name
+        named[p.CLUSTER] = self._state.config.broker_cluster_name
         shared, flags, born_host = encode_as_java(named), _sys_flag(header, topic), host_of(channel.remote_address)
         records = [
             Record(
@@ -290,13 +272,13 @@ class Sending:
                 sys_flag=flags,
                 born_timestamp=header.born_timestamp,
                 born_host=born_host,
-                store_host=self._broker.store_host,
+                store_host=self._state.identity.store_host,
                 reconsume_times=header.reconsume_times,
                 properties=_closed(item.properties) + shared,
             )
             for item in items
         ]
-        result = self._broker.putter.put_batch(records)
+        result = self._putter.put_batch(records)
         self._answer_when_safe(result, (header.topic, queue_id), queue_id, named.get(p.UNIQ_KEY), request, reply)
 
     # -- the answer
@@ -312,11 +294,11 @@ class Sending:
     ) -> None:
         if result.status not in STORED_CODES:
             raise Refused(*refusal(result))
-        self._broker.stats.put(*place, result.message_count, result.size)
+        self._state.stats.put(*place, result.message_count, result.size)
 
         def durable(status: str) -> None:
-            took_ms = self._broker.now_ms() - result.store_timestamp
-            self._broker.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{place[0]}", took_ms)
+            took_ms = self._state.now_ms() - result.store_timestamp
+            self._state.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{place[0]}", took_ms)
             code = STORED_CODES.get(status, ResponseCode.SYSTEM_ERROR)
             answer = request.reply(
                 code,
@@ -328,12 +310,7 @@ class Sending:
             answer.ext_fields.update(self._stamp)
             reply(answer)
 
-        self._broker.putter.when_safe(result).then(durable)
-
-
-def refusal(result: PutResult) -> tuple[int, str]:
-    """The response code and remark for a message that was not stored."""
-    return REFUSED_CODES.get(result.status, ResponseCode.SYSTEM_ERROR), f"{result.status}: {result.reason}"
+        self._putter.when_safe(result).then(durable)
 
 
 def _sys_flag(header: SendHeader, topic: TopicConfig) -> int:

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mqlab.broker.putting import encode_as_java
+from mqlab.broker.putting import Putter, encode_as_java
+from mqlab.broker.state import BrokerState
 from mqlab.broker.transactions import HALF_QUEUE, REMOVE_TAG, SEPARATOR, immunity_ms
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.promises import Flow, Promise, flow
@@ -31,7 +32,6 @@ from mqlab.wire.command import request as make_request
 from mqlab.wire.record import Record
 
 if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
     from mqlab.store.get_result import GetResult
 
 OP_PULL_NUMS = 32
@@ -86,15 +86,16 @@ class DoneHalves:
 class TransactionCheck:
     """The check rounds of one broker."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState, putter: Putter) -> None:
+        self._state = state
+        self._putter = putter
         self._started_ms: int | None = None
         self._deadline: Deadline | None = None
         self._running = False
 
     def start(self) -> None:
         """Begin: rounds are at most one each transaction_check_interval, the first after one of them."""
-        self._started_ms = self._broker.now_ms()
+        self._started_ms = self._state.now_ms()
         self.look()
 
     def stop(self) -> None:
@@ -108,20 +109,20 @@ class TransactionCheck:
         """Arm the next round if something is unchecked; called when half and op messages arrive and after a round."""
         if self._started_ms is None or self._deadline is not None or self._running or not self._something_unchecked():
             return
-        period_ms = self._broker.config.transaction_check_interval
-        due_ms = next_on_grid(self._broker.now_ms() + 1, period_ms, self._started_ms)
-        self._deadline = self._broker.ports.clock.call_at(due_ms, self._begin_round, "transaction.check")
+        period_ms = self._state.config.transaction_check_interval
+        due_ms = next_on_grid(self._state.now_ms() + 1, period_ms, self._started_ms)
+        self._deadline = self._state.ports.clock.call_at(due_ms, self._begin_round, "transaction.check")
 
     def _something_unchecked(self) -> bool:
-        store = self._broker.store
+        store = self._state.store
         return any(
             store.max_offset(topic, HALF_QUEUE) > self._stored_offset(topic)
             for topic in (names.HALF_TOPIC, names.OP_HALF_TOPIC)
         )
 
     def _stored_offset(self, topic: str) -> int:
-        stored = self._broker.offset_table.query(names.TRANSACTION_GROUP, topic, HALF_QUEUE)
-        return stored if stored >= 0 else self._broker.store.min_offset(topic, HALF_QUEUE)
+        stored = self._state.offset_table.query(names.TRANSACTION_GROUP, topic, HALF_QUEUE)
+        return stored if stored >= 0 else self._state.store.min_offset(topic, HALF_QUEUE)
 
     def _begin_round(self) -> None:
         self._deadline = None
@@ -135,23 +136,23 @@ class TransactionCheck:
 
     def _failed(self, error: BaseException) -> None:
         self._running = False
-        self._broker.ports.note("transaction.check_failed", error=str(error))
+        self._state.ports.note("transaction.check_failed", error=str(error))
         self.look()
 
     @flow
     def round(self) -> Flow[None]:
         """Walk the half queue once. Mirrors check."""
-        started_ms = self._broker.now_ms()
+        started_ms = self._state.now_ms()
         half_offset, op_offset = self._stored_offset(names.HALF_TOPIC), self._stored_offset(names.OP_HALF_TOPIC)
         done = DoneHalves(half_offset)
         ops, next_op_offset = self._read_ops(done, op_offset)
         at = new_offset = half_offset
         missing = 0
-        while self._broker.now_ms() - started_ms <= LONGEST_ROUND_MS and self._started_ms is not None:
+        while self._state.now_ms() - started_ms <= LONGEST_ROUND_MS and self._started_ms is not None:
             if done.take(at):
                 at = new_offset = at + 1
                 continue
-            found = self._broker.store.get(names.HALF_TOPIC, HALF_QUEUE, at, 1)
+            found = self._state.store.get(names.HALF_TOPIC, HALF_QUEUE, at, 1)
             if not found.units:
                 missing += 1
                 if missing > HALF_MISSING_TRIES or found.status in NOTHING_NEW:
@@ -176,23 +177,23 @@ class TransactionCheck:
         """What becomes of a half message that is not done: "next", "stop" or "read more"."""
         named = dict(half.property_map)
         checks = named.get(p.TRANSACTION_CHECK_TIMES)
-        now_ms = self._broker.now_ms()
+        now_ms = self._state.now_ms()
         age_ms = now_ms - half.born_timestamp
-        kept_ms = self._broker.store.config.file_reserved_time * 3_600_000
-        if (checks is not None and _number(checks) >= self._broker.config.transaction_check_max) or age_ms > kept_ms:
+        kept_ms = self._state.store.config.file_reserved_time * 3_600_000
+        if (checks is not None and _number(checks) >= self._state.config.transaction_check_max) or age_ms > kept_ms:
             self._give_up(half)
             return "next"
         named[p.TRANSACTION_CHECK_TIMES] = str(1 if checks is None else _number(checks) + 1)
         if half.store_timestamp >= started_ms:
             return "stop"
-        immune_ms = immunity_ms(named, self._broker.config.transaction_time_out)
+        immune_ms = immunity_ms(named, self._state.config.transaction_time_out)
         if p.CHECK_IMMUNITY_TIME_IN_SECONDS in named:
             if age_ms <= immune_ms and self._kept_immune(half, named, done):
                 return "next"
         elif 0 <= age_ms <= immune_ms:
             return "stop"
         last_op_ms = ops[-1].born_timestamp if ops else None
-        timed_out = last_op_ms is not None and last_op_ms - started_ms > self._broker.config.transaction_time_out
+        timed_out = last_op_ms is not None and last_op_ms - started_ms > self._state.config.transaction_time_out
         if not ((last_op_ms is None and age_ms > immune_ms) or timed_out or age_ms <= -1):
             return "read more"
         return "next" if self._ask(half, named) else "stop"
@@ -213,11 +214,11 @@ class TransactionCheck:
         fresh = self._store_again(half, named)
         if fresh is None:
             return False
-        broker = self._broker
-        broker.stats.put(names.HALF_TOPIC, HALF_QUEUE, 1, fresh.total_size)
+        state = self._state
+        state.stats.put(names.HALF_TOPIC, HALF_QUEUE, 1, fresh.total_size)
         group = named.get(p.PGROUP, "")
-        channel = broker.producers.available_channel(group)
-        broker.ports.note(
+        channel = state.producers.available_channel(group)
+        state.ports.note(
             "transaction.checked",
             topic=named.get(p.REAL_TOPIC),
             msg_id=named.get(p.UNIQ_KEY),
@@ -244,7 +245,7 @@ class TransactionCheck:
                 msgId=named.get(p.UNIQ_KEY),
                 transactionId=named.get(p.UNIQ_KEY),
                 offsetMsgId=fresh.offset_msg_id,
-                bname=self._broker.config.broker_name,
+                bname=self._state.config.broker_name,
             )
         )
         return True
@@ -254,7 +255,7 @@ class TransactionCheck:
         again = half.changed(
             flag=0, reconsume_times=0, prepared_transaction_offset=0, properties=encode_as_java(named), magic=None
         )
-        result = self._broker.putter.put(again)
+        result = self._putter.put(again)
         if result.status != put_result.PUT_OK:
             return None
         again.queue_offset, again.physical_offset = result.queue_offset, result.physical_offset
@@ -263,13 +264,13 @@ class TransactionCheck:
 
     def _give_up(self, half: Record) -> None:
         """Move a half message that nobody will end. Mirrors resolveDiscardMsg."""
-        topic = self._broker.topics.create_on_send_back(names.CHECK_MAX_TIME_TOPIC, 1)
+        topic = self._state.topics.create_on_send_back(names.CHECK_MAX_TIME_TOPIC, 1)
         moved = half.changed(topic=topic.topic_name, queue_id=0, prepared_transaction_offset=0, magic=None)
-        result = self._broker.putter.put(moved)
+        result = self._putter.put(moved)
         if result.status == put_result.PUT_OK:
             named = half.property_map
-            self._broker.transactions.metrics.add(named.get(p.REAL_TOPIC, ""), -1)
-            self._broker.ports.note(
+            self._state.transaction_metrics.add(named.get(p.REAL_TOPIC, ""), -1)
+            self._state.ports.note(
                 "transaction.given_up",
                 topic=named.get(p.REAL_TOPIC),
                 msg_id=named.get(p.UNIQ_KEY),
@@ -278,7 +279,7 @@ class TransactionCheck:
 
     def _read_ops(self, done: DoneHalves, op_offset: int) -> tuple[list[Record], int]:
         """Read the next op messages into ``done``; they and where the following ones begin."""
-        found: GetResult = self._broker.store.get(names.OP_HALF_TOPIC, HALF_QUEUE, op_offset, OP_PULL_NUMS)
+        found: GetResult = self._state.store.get(names.OP_HALF_TOPIC, HALF_QUEUE, op_offset, OP_PULL_NUMS)
         self._count_get(names.OP_HALF_TOPIC, found)
         ops = [record.decode(unit) for unit in found.units]
         for op in ops:
@@ -290,15 +291,15 @@ class TransactionCheck:
     def _count_get(self, topic: str, found: GetResult) -> None:
         if found.units:
             size = sum(len(unit) for unit in found.units)
-            self._broker.stats.got(names.TRANSACTION_GROUP, topic, len(found.units), size)
+            self._state.stats.got(names.TRANSACTION_GROUP, topic, len(found.units), size)
 
     def _keep(self, topic: str, before: int, now: int) -> None:
         if now != before:
-            self._broker.offset_table.commit(names.TRANSACTION_GROUP, topic, HALF_QUEUE, now)
+            self._state.offset_table.commit(names.TRANSACTION_GROUP, topic, HALF_QUEUE, now)
 
     def _pause(self) -> Promise[None]:
         pause: Promise[None] = Promise()
-        self._broker.ports.clock.call_later(WAIT_FOR_OP_MS, lambda: pause.resolve(None), "transaction.wait_for_op")
+        self._state.ports.clock.call_later(WAIT_FOR_OP_MS, lambda: pause.resolve(None), "transaction.wait_for_op")
         return pause
 
     def __repr__(self) -> str:

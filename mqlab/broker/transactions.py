@@ -18,11 +18,8 @@ Left out: escaping to another broker (acting master).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mqlab.broker.putting import encode_as_java
-from mqlab.broker.sending import STORED_CODES, refusal
-from mqlab.broker.tables.transaction_metrics import TransactionMetrics
+from mqlab.broker.putting import STORED_CODES, Putter, encode_as_java, refusal
+from mqlab.broker.state import BrokerState
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole
@@ -34,9 +31,6 @@ from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.record import Record
 
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
-
 HALF_QUEUE = 0
 REMOVE_TAG = "d"
 SEPARATOR = ","
@@ -45,9 +39,9 @@ SEPARATOR = ","
 class Transactions:
     """Half messages and their ends. ``open_halves`` counts per topic what is prepared and not ended."""
 
-    def __init__(self, broker: Broker, metrics: TransactionMetrics) -> None:
-        self._broker = broker
-        self.metrics = metrics
+    def __init__(self, state: BrokerState, putter: Putter) -> None:
+        self._state = state
+        self._putter = putter
         self._done: list[int] = []  # half offsets that no op message names yet
         self._last_write_ms: int | None = None
         self._woke_ms: int | None = None  # when the writing thread woke out of turn; its next wakes count from there
@@ -72,17 +66,17 @@ class Transactions:
             properties=encode_as_java(named),
             magic=None,
         )
-        result = self._broker.putter.put(half, delay_level=delay_level)
+        result = self._putter.put(half, delay_level=delay_level)
         if result.status in STORED_CODES:
-            self.metrics.add(record.topic, 1)
-            self._broker.ports.note(
+            self._state.transaction_metrics.add(record.topic, 1)
+            self._state.ports.note(
                 "transaction.prepared",
                 topic=record.topic,
                 msg_id=named.get(p.UNIQ_KEY),
                 half_offset=result.queue_offset,
                 physical_offset=result.physical_offset,
             )
-        return result, self._broker.putter.place_of(half, delay_level)
+        return result, self._putter.place_of(half, delay_level)
 
     # -- end
 
@@ -90,7 +84,7 @@ class Transactions:
         """END_TRANSACTION: commit, roll back, or nothing when the producer does not know."""
         state = whole(request, "commitOrRollback")
         if state not in (sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK):
-            self._broker.ports.note("transaction.pending", msg_id=request.ext_fields.get("msgId"))
+            self._state.ports.note("transaction.pending", msg_id=request.ext_fields.get("msgId"))
             return None
         half = self._checked_half(request)
         if state == sys_flag.TRANSACTION_ROLLBACK:
@@ -107,18 +101,18 @@ class Transactions:
             else:
                 reply(request.reply(ResponseCode.SYSTEM_ERROR, status))
 
-        self._broker.putter.when_safe(result).then(durable)
+        self._putter.when_safe(result).then(durable)
         return None
 
     def _checked_half(self, request: RemotingCommand) -> Record:
         physical_offset = whole(request, "commitLogOffset")
-        half = self._broker.store.message_at(physical_offset)
+        half = self._state.store.message_at(physical_offset)
         if half is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
         named = half.property_map
         if not truth(request, "fromTransactionCheck") and named.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS):
-            age_ms = self._broker.now_ms() - half.born_timestamp
-            if age_ms > latest_end_ms(named, self._broker.config.transaction_time_out):
+            age_ms = self._state.now_ms() - half.born_timestamp
+            if age_ms > latest_end_ms(named, self._state.config.transaction_time_out):
                 raise Refused(ResponseCode.ILLEGAL_OPERATION, "too late: the broker asks for the state now")
         if named.get(p.PGROUP) != text(request, "producerGroup"):
             raise Refused(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
@@ -138,17 +132,17 @@ class Transactions:
             prepared_transaction_offset=half.physical_offset,
             magic=None,
         )
-        result = self._broker.putter.put(record)
+        result = self._putter.put(record)
         if result.status in STORED_CODES:
-            self._broker.stats.put(record.topic, record.queue_id, 1, result.size)
+            self._state.stats.put(record.topic, record.queue_id, 1, result.size)
         return result
 
     def finish(self, half: Record, kind: str) -> None:
         """Remember that a half message is done; an op message will say so soon. Mirrors deletePrepareMessage."""
         named = half.property_map
         topic = named.get(p.REAL_TOPIC, "")
-        self.metrics.add(topic, -1)
-        self._broker.ports.note(kind, topic=topic, msg_id=named.get(p.UNIQ_KEY), half_offset=half.queue_offset)
+        self._state.transaction_metrics.add(topic, -1)
+        self._state.ports.note(kind, topic=topic, msg_id=named.get(p.UNIQ_KEY), half_offset=half.queue_offset)
         self._done.append(half.queue_offset)
         self._arm_flush()
 
@@ -162,25 +156,25 @@ class Transactions:
 
         The first time, the 3 s count from the first half message that is done. Mirrors TransactionalOpBatchService.
         """
-        now_ms = self._broker.now_ms()
-        interval_ms = self._broker.config.transaction_op_batch_interval
+        now_ms = self._state.now_ms()
+        interval_ms = self._state.config.transaction_op_batch_interval
         if self._last_write_ms is None:
             self._last_write_ms = now_ms
-        if self._waiting_bytes() > self._broker.config.transaction_op_msg_max_size:
+        if self._waiting_bytes() > self._state.config.transaction_op_msg_max_size:
             due_ms = self._woke_ms = now_ms
         else:
-            origin_ms = self._broker.started_ms if self._woke_ms is None else self._woke_ms
+            origin_ms = self._state.started_ms if self._woke_ms is None else self._woke_ms
             due_ms = next_on_grid(max(now_ms, self._last_write_ms + interval_ms), interval_ms, origin_ms)
         if self._flush is not None:
             if self._flush.due_ms <= due_ms:
                 return
             self._flush.cancel()
-        self._flush = self._broker.ports.clock.call_at(due_ms, self._write_due, "transaction.op_write")
+        self._flush = self._state.ports.clock.call_at(due_ms, self._write_due, "transaction.op_write")
 
     def _write_due(self) -> None:
         self._flush = None
         if self._write_op_message():
-            while self._waiting_bytes() >= self._broker.config.transaction_op_msg_max_size and self._write_op_message():
+            while self._waiting_bytes() >= self._state.config.transaction_op_msg_max_size and self._write_op_message():
                 pass
         if self._done:
             self._arm_flush()
@@ -189,15 +183,15 @@ class Transactions:
         """Name done half messages in one op message, as many as it may hold. Mirrors getOpMessage and writeOp."""
         content = ""
         taken = 0
-        while taken < len(self._done) and len(content) < self._broker.config.transaction_op_msg_max_size:
+        while taken < len(self._done) and len(content) < self._state.config.transaction_op_msg_max_size:
             content += f"{self._done[taken]}{SEPARATOR}"
             taken += 1
-        now_ms = self._last_write_ms = self._broker.now_ms()
-        result = self._broker.putter.put(self._op_record(content, now_ms))
+        now_ms = self._last_write_ms = self._state.now_ms()
+        result = self._putter.put(self._op_record(content, now_ms))
         if result.status != put_result.PUT_OK:
             return False
-        self._broker.stats.put(names.OP_HALF_TOPIC, HALF_QUEUE, 1, result.size)
-        self._broker.ports.note("transaction.op_written", half_offsets=content, queue_offset=result.queue_offset)
+        self._state.stats.put(names.OP_HALF_TOPIC, HALF_QUEUE, 1, result.size)
+        self._state.ports.note("transaction.op_written", half_offsets=content, queue_offset=result.queue_offset)
         del self._done[:taken]
         return True
 
@@ -207,8 +201,8 @@ class Transactions:
             content.encode("utf-8"),
             HALF_QUEUE,
             born_timestamp=now_ms,
-            born_host=self._broker.store_host,
-            store_host=self._broker.store_host,
+            born_host=self._state.identity.store_host,
+            store_host=self._state.identity.store_host,
             properties=properties.encode({p.WAIT: "true", p.TAGS: REMOVE_TAG}),
         )
 
@@ -221,7 +215,7 @@ class Transactions:
             pass
 
     def __repr__(self) -> str:
-        return f"<Transactions: {self.metrics.total} open, {len(self._done)} done and not named yet>"
+        return f"<Transactions: {self._state.transaction_metrics.total} open, {len(self._done)} done and not named yet>"
 
 
 def immunity_ms(named: dict[str, str], default_ms: int) -> int:

@@ -16,7 +16,8 @@ class Filters:
     def __init__(self) -> None:
         self.now_ms = 100 * HOUR
         self.changes = 0
-        self.table = ConsumerFilterTable(lambda: self.now_ms, on_changed=self._changed)
+        self.table = ConsumerFilterTable(lambda: self.now_ms)
+        self.table.changed.subscribe(self._changed)
 
     def _changed(self) -> None:
         self.changes += 1

@@ -21,11 +21,9 @@ class Group:
         self.now_ms = 0
         self.told: list[list[str]] = []
         self.gone: list[str] = []
-        self.table = ConsumerTable(
-            lambda: self.now_ms,
-            on_members_changed=lambda group: self.told.append(group.client_ids),
-            on_removed=self.gone.append,
-        )
+        self.table = ConsumerTable(lambda: self.now_ms)
+        self.table.members_changed.subscribe(lambda group: self.told.append(group.client_ids))
+        self.table.removed.subscribe(self.gone.append)
 
     def heartbeat(self, channel: Any, client_id: str, *subscriptions: SubscriptionData, **more: Any) -> bool:
         values = {"consume_type": "CONSUME_PASSIVELY", "message_model": "CLUSTERING", "consume_from_where": "X", **more}

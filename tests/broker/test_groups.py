@@ -11,7 +11,8 @@ from mqlab.wire.bodies import SubscriptionGroupConfig
 
 def test_predefined_groups_and_groups_made_by_use() -> None:
     changes = []
-    groups = GroupTable(lambda: 7, on_changed=lambda: changes.append(1))
+    groups = GroupTable(lambda: 7)
+    groups.changed.subscribe(lambda: changes.append(1))
     assert len(groups) == 8 and "CID_RMQ_SYS_TRANS" in groups
     made = groups.find("billing")
     assert made is not None and (made.retry_queue_nums, made.retry_max_times) == (1, 16)

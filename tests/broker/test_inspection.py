@@ -405,5 +405,5 @@ def test_unknown_codes_and_the_binary_header(world: World, client: BareClient) -
     assert (unknown.code, unknown.remark) == (3, " request type 9999 not supported")
     asked = RemotingCommand(RequestCode.GET_MAX_OFFSET, {"topic": "orders", "queueId": "0"}, serialize_type=1)
     answer = client.remoting.invoke(world.broker.address, asked)
-    world.sim.play_until_settled(answer)
+    world.sim.wait_for(answer)
     assert answer.result().serialize_type == 1 and answer.result().ext_fields == {"offset": "0"}

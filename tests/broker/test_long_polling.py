@@ -36,19 +36,22 @@ class Holder:
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.held = HeldPulls(
             self.clock,
-            lambda pull: self.woken.append((pull.group, self.clock.now_ms() - self.start_ms)),
             lambda topic, queue_id: self.max_offset,
             check_period_ms=period_ms,
             note=lambda kind, **values: self.told.append((kind, values)),
         )
+
+    def _run_again(self, pull: HeldPull) -> None:
+        self.woken.append((pull.group, self.clock.now_ms() - self.start_ms))
 
     def hold(
         self, group: str, *, offset: int = 7, code: int = 5, timeout_ms: int = 15_000, channel: Any = None
     ) -> None:
         now_ms = self.clock.now_ms()
         pull = HeldPull(
-            "订单", 0, offset, group, request(11), channel, lambda answer: None, OnlyCode(code), now_ms, timeout_ms
-        )
+            "订单", 0, offset, group, request(11), channel, lambda answer: None, OnlyCode(code), now_ms, timeout_ms,
+            self._run_again,
+        )  # fmt: skip
         self.held.hold(pull)
 
 

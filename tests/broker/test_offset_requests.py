@@ -210,7 +210,7 @@ def test_a_held_pull_is_not_interrupted_by_a_reset(world: World, stored: BareCli
     reset(stored, queueId=0, offset=5)
     world.run_for(10_000)
     assert not held.done
-    world.sim.play_until_settled(held)
+    world.sim.wait_for(held)
     assert (held.result().code, held.result().ext_fields["nextBeginOffset"]) == (ResponseCode.PULL_OFFSET_MOVED, "5")
 
 

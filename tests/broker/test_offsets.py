@@ -12,9 +12,9 @@ def test_commits_overwrite_and_may_go_back() -> None:
     changes, told = [], []
     table = ConsumerOffsetTable(
         lambda: 7,
-        on_changed=lambda: changes.append(1),
         note=lambda kind, **v: told.append((v["before"], v["queue_offset"])),
     )
+    table.changed.subscribe(lambda: changes.append(1))
     for offset in (5, 5, 3):
         table.commit("billing", "订单", 0, offset)
     assert table.query("billing", "订单", 0) == 3 and dict(table["订单@billing"]) == {0: 3}

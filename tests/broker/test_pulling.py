@@ -154,7 +154,7 @@ def test_a_held_pull_is_answered_by_the_message_it_waits_for(world: World, subsc
 def test_a_held_pull_ends_between_15_and_20_seconds(world: World, subscribed: BareClient) -> None:
     started_ms = world.sim.now_ms
     held = subscribed.pull("billing", "orders", 3)
-    world.sim.play_until_settled(held)
+    world.sim.wait_for(held)
     assert held.result().code == ResponseCode.PULL_NOT_FOUND
     assert 15_000 <= world.sim.now_ms - started_ms <= 20_010
 
@@ -190,7 +190,7 @@ def test_short_polling_holds_one_second(tmp_path: Path) -> None:
     client.heartbeat("billing", tag("*"))
     held = client.pull("billing", "orders", 1)
     started_ms = world.sim.now_ms
-    world.sim.play_until_settled(held)
+    world.sim.wait_for(held)
     assert 1_000 <= world.sim.now_ms - started_ms <= 2_010
 
 

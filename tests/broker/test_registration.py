@@ -75,7 +75,7 @@ def test_a_clean_stop_unregisters_and_a_killed_broker_is_forgotten_by_its_channe
 
 
 def test_what_the_broker_may_not_do_no_topic_of_it_may(world: World) -> None:
-    world.broker.update_config(dataclasses.replace(world.broker.config, broker_permission=4))
+    world.broker.state.change_config(dataclasses.replace(world.broker.config, broker_permission=4))
     world.run_for(10)
     queue = world.name_server.routes.queue_data("TBW102", "broker-a")
     assert queue is not None and queue.perm == 4

@@ -15,10 +15,9 @@ from mqlab.wire.bodies import TopicConfig
 
 def table(**settings: Any) -> tuple[TopicTable, list[list[str]]]:
     changed: list[list[str]] = []
-    made = TopicTable(
-        BrokerConfig(**settings), lambda: 7, on_changed=lambda topics: changed.append([t.topic_name for t in topics])
-    )
-    return made, changed
+    topics = TopicTable(BrokerConfig(**settings), lambda: 7)
+    topics.changed.subscribe(lambda changed_topics: changed.append([topic.topic_name for topic in changed_topics]))
+    return topics, changed
 
 
 def test_every_broker_starts_with_rocketmqs_system_topics() -> None:

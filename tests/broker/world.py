@@ -49,7 +49,7 @@ class BareClient:
     def ask(self, code: int, body: bytes | None = None, *, to: str | None = None, **fields: Any) -> RemotingCommand:
         """Ask and play until the answer is there."""
         answer = self.send(code, body, to=to, **fields)
-        self.world.sim.play_until_settled(answer)
+        self.world.sim.wait_for(answer)
         return answer.result()
 
     def tell(self, code: int, body: bytes | None = None, **fields: Any) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mqlab.broker.config import BrokerConfig
-from mqlab.broker.schedule import DelayOffsetTable
 from mqlab.broker.tables.consumer_filters import ConsumerFilterTable
+from mqlab.broker.tables.delay_offsets import DelayOffsetTable
 from mqlab.broker.tables.groups import GroupTable
 from mqlab.broker.tables.offsets import ConsumerOffsetTable
 from mqlab.broker.tables.topics import TopicTable
@@ -59,7 +59,7 @@ def answered(exchange: dict[str, Any]) -> RemotingCommand:
 
 def replay(client: BareClient, request: RemotingCommand, to: str | None = None) -> RemotingCommand:
     answer = client.remoting.invoke(to or client.world.broker.address, request)
-    client.world.sim.play_until_settled(answer)
+    client.world.sim.wait_for(answer)
     return answer.result()
 
 
@@ -76,7 +76,7 @@ TABLES: dict[str, Callable[[], Any]] = {
     "topics.json": lambda: TopicTable(BrokerConfig(broker_cluster_name="LabCluster"), lambda: 0),
     "subscriptionGroup.json": lambda: GroupTable(lambda: 0),
     "consumerOffset.json": lambda: ConsumerOffsetTable(lambda: 0),
-    "delayOffset.json": lambda: DelayOffsetTable(lambda: 0, version_step=200, on_changed=lambda: None),
+    "delayOffset.json": lambda: DelayOffsetTable(lambda: 0, version_step=200),
     "consumerFilter.json": lambda: ConsumerFilterTable(lambda: AFTER_THE_STORE_MS),
     "transactionMetrics": lambda: TransactionMetrics(lambda: 0),
 }

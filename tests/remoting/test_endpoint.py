@@ -52,7 +52,7 @@ class Two:
 
     def answer(self, command: RemotingCommand, timeout_ms: int = 3_000) -> RemotingCommand:
         promise = self.client.invoke(self.address, command, timeout_ms)
-        self.world.play_until_settled(promise)
+        self.world.wait_for(promise)
         return promise.result()
 
 

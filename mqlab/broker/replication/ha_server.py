@@ -49,11 +49,6 @@ class HaServer:
         """How many logs reach an offset, this one included."""
         return 1 + sum(1 for each in self._connections.values() if each.ack_offset >= end_offset)
 
-    def start_of_last_file(self) -> int:
-        """Where a slave with an empty log begins: older files stay with the master alone."""
-        end = self.store.max_physical_offset
-        return max(0, end - end % self.store.config.mapped_file_size_commit_log)
-
     @property
     def fall_behind_bytes(self) -> int:
         """What the broker's log calls "slave fall behind master": to the highest acknowledgement ever."""
@@ -70,7 +65,7 @@ class HaServer:
         if not self.is_running:
             connection.close()
             return
-        self._connections[connection] = SlaveConnection(self, connection)
+        self._connections[connection] = SlaveConnection(self.ports, self.store, connection, self.lost)
         self.store.on_append = self._appended
         self.ports.note("ha.connected", slave=connection.remote_address)
 

@@ -15,18 +15,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from mqlab.broker.config import MASTER_ID, BrokerConfig
+from mqlab.broker.state import BrokerState
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Answering, Refused
 from mqlab.store.config import StoreConfig
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.command import RemotingCommand
-
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
 
 REJECTED = "[REJECTREQUEST]system busy, start flow control for a while"
 SLAVE_MEMORY_RATIO_LESS = 10
@@ -52,16 +49,16 @@ def settings_of_role(config: BrokerConfig, store: StoreConfig) -> tuple[BrokerCo
     return config, dataclasses.replace(store, access_message_in_memory_max_ratio=ratio)
 
 
-def handlers_of_role(broker: Broker, handlers: Mapping[RequestCode, Answering]) -> Mapping[RequestCode, Answering]:
+def handlers_of_role(state: BrokerState, handlers: Mapping[RequestCode, Answering]) -> Mapping[RequestCode, Answering]:
     """A slave's handlers: the same, but for what it turns away."""
-    if not broker.is_slave:
+    if not state.identity.is_slave:
         return handlers
 
     def reject(channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         raise Refused(ResponseCode.SYSTEM_BUSY, REJECTED)
 
     def pull(channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        if not broker.config.slave_read_enable:
+        if not state.config.slave_read_enable:
             raise Refused(ResponseCode.SYSTEM_BUSY, REJECTED)
         return handlers[RequestCode(request.code)](channel, request, reply)
 

@@ -16,14 +16,12 @@ Left out: the socket's send buffer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from mqlab.broker.replication.transfer_speed import SECOND_MS, TransferSpeed
-from mqlab.ports import Connection, Deadline, next_on_grid
+from mqlab.ports import Connection, Deadline, Ports, next_on_grid
+from mqlab.store.message_store import MessageStore
 from mqlab.wire.ha import HaBlock, ReportReader
-
-if TYPE_CHECKING:
-    from mqlab.broker.replication.ha_server import HaServer
 
 IDLE_WAIT_MS = 100
 NOT_YET = -1
@@ -33,11 +31,14 @@ class SlaveConnection:
     """One accepted link. Offsets are physical: ``ack_offset`` what the slave has written, ``next_offset`` what it gets
     next (-1: nothing was asked for yet)."""
 
-    def __init__(self, server: HaServer, connection: Connection) -> None:
-        self._server = server
-        self._ports = server.ports
-        self._config = server.store.config
+    def __init__(
+        self, ports: Ports, store: MessageStore, connection: Connection, on_closed: Callable[[Connection, str], None]
+    ) -> None:
+        self._ports = ports
+        self._store = store
+        self._config = store.config
         self._connection = connection
+        self._on_closed = on_closed  # called with the reason when the link is closed from this side
         self._reader = ReportReader()
         self._transfer: Deadline | None = None
         self._transfer_due_ms = 0
@@ -75,10 +76,15 @@ class SlaveConnection:
 
     def _begin(self) -> None:
         asked = self.request_offset
-        self.next_offset = asked if asked else self._server.start_of_last_file()
+        self.next_offset = asked if asked else self._start_of_last_file()
         self._ports.note("ha.requested", slave=self.address, physical_offset=asked, sends_from=self.next_offset)
         self._arm_heartbeat()
         self.wake()
+
+    def _start_of_last_file(self) -> int:
+        """Where a slave with an empty log begins: the older files are not copied."""
+        end = self._store.max_physical_offset
+        return max(0, end - end % self._config.mapped_file_size_commit_log)
 
     # what the master sends ---------------------------------------------------------------------------------------
 
@@ -108,7 +114,7 @@ class SlaveConnection:
             size = min(size, self.speed.left(self._config.max_ha_transfer_byte_in_second, now_ms))
             if not size:
                 return self._arm_transfer(now_ms - now_ms % SECOND_MS + SECOND_MS)
-        block = HaBlock(self.next_offset, self._server.store.commit_log.block_from(self.next_offset, size))
+        block = HaBlock(self.next_offset, self._store.commit_log.block_from(self.next_offset, size))
         if block.is_heartbeat:  # nothing there: no block
             self._idle_since_ms = now_ms
             return None
@@ -117,7 +123,7 @@ class SlaveConnection:
         self._ports.note(
             "ha.block_sent", slave=self.address, physical_offset=block.physical_offset, size=len(block.data)
         )
-        if self.next_offset < self._server.store.max_physical_offset:
+        if self.next_offset < self._store.max_physical_offset:
             return self._arm_transfer(now_ms)
         self._idle_since_ms = now_ms
         return None
@@ -153,7 +159,7 @@ class SlaveConnection:
     def close(self, reason: str) -> None:
         """Close the link from this side."""
         self._connection.close()
-        self._server.lost(self._connection, reason)
+        self._on_closed(self._connection, reason)
 
     def ended(self) -> None:
         """The link is gone: disarm everything."""

@@ -16,17 +16,15 @@ Left out: message request modes (402, POP), the timer wheel's checkpoint and met
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from mqlab.broker.state import BrokerState
 from mqlab.errors import MqlabError
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.promises import Flow, flow
+from mqlab.remoting.endpoint import Remoting
 from mqlab.wire.codes import RequestCode, ResponseCode, request_name
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.command import request as make_request
-
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
 
 FIRST_LOOK_MS = 10_000
 LOOK_PERIOD_MS = 3_000
@@ -37,8 +35,9 @@ TIMEOUT_MS = 3_000
 class SlaveSynchronize:
     """The copying of one slave. ``master_address``: the master's normal port, None while no name server knows it."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState, remoting: Remoting) -> None:
+        self._state = state
+        self._remoting = remoting
         self._deadline: Deadline | None = None
         self._started_ms = 0
         self.master_address: str | None = None
@@ -46,7 +45,7 @@ class SlaveSynchronize:
 
     def start(self) -> None:
         """Count from now on."""
-        self._started_ms = self._broker.now_ms()
+        self._started_ms = self._state.now_ms()
         self._arm()
 
     def stop(self) -> None:
@@ -56,9 +55,9 @@ class SlaveSynchronize:
             self._deadline = None
 
     def _arm(self) -> None:
-        earliest_ms = self._broker.now_ms() + SYNC_AFTER_MS + 1
+        earliest_ms = self._state.now_ms() + SYNC_AFTER_MS + 1
         due_ms = next_on_grid(earliest_ms, LOOK_PERIOD_MS, self._started_ms + FIRST_LOOK_MS)
-        self._deadline = self._broker.ports.clock.call_at(due_ms, self._tick, "slave.synchronize")
+        self._deadline = self._state.ports.clock.call_at(due_ms, self._tick, "slave.synchronize")
 
     def _tick(self) -> None:
         self._arm()
@@ -67,20 +66,20 @@ class SlaveSynchronize:
     @flow
     def sync_all(self) -> Flow[None]:
         """One round; what fails is left for the next one."""
-        broker, address = self._broker, self.master_address
-        if address is None or address == broker.address:
+        state, address = self._state, self.master_address
+        if address is None or address == state.identity.address:
             return
         self.rounds += 1
-        yield self._copy(address, RequestCode.GET_ALL_TOPIC_CONFIG, broker.topics.take_over)
-        yield self._copy(address, RequestCode.GET_ALL_CONSUMER_OFFSET, broker.offset_table.take_over)
-        yield self._copy(address, RequestCode.GET_ALL_DELAY_OFFSET, broker.delay_offset_table.take_over)
-        yield self._copy(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, broker.groups.take_over)
+        yield self._copy(address, RequestCode.GET_ALL_TOPIC_CONFIG, state.topics.take_over)
+        yield self._copy(address, RequestCode.GET_ALL_CONSUMER_OFFSET, state.offset_table.take_over)
+        yield self._copy(address, RequestCode.GET_ALL_DELAY_OFFSET, state.delay_offset_table.take_over)
+        yield self._copy(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, state.groups.take_over)
 
     @flow
     def _copy(self, address: str, code: RequestCode, take_over: Callable[[str], bool]) -> Flow[None]:
-        ports = self._broker.ports
+        ports = self._state.ports
         try:
-            answer: RemotingCommand = yield self._broker.remoting.invoke(address, make_request(code), TIMEOUT_MS)
+            answer: RemotingCommand = yield self._remoting.invoke(address, make_request(code), TIMEOUT_MS)
             if answer.code != ResponseCode.SUCCESS:
                 ports.note("slave.synchronize_failed", what=request_name(code), error=f"{answer.code}: {answer.remark}")
                 return

@@ -22,6 +22,7 @@ from typing import Any
 from mqlab.broker.tables import bloom_filter
 from mqlab.errors import CorruptionError, FilterError
 from mqlab.filter import sql
+from mqlab.signals import Signal
 from mqlab.wire import java_json, names
 from mqlab.wire import property_names as p
 from mqlab.wire.bodies import SubscriptionData
@@ -79,13 +80,12 @@ class ConsumerFilterTable:
         expect_groups: int = 32,
         error_rate: int = 20,
         clean_after_ms: int = 24 * 3_600_000,
-        on_changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._now_ms = now_ms
         self._hashes = bloom_filter.hash_count(error_rate)
         self._bits = bloom_filter.bit_count(error_rate, expect_groups)
         self._clean_after_ms = clean_after_ms
-        self._on_changed = on_changed
+        self.changed: Signal[[]] = Signal()
         self._topics: dict[str, dict[str, ConsumerFilter]] = {}
 
     def get(self, topic: str, group: str) -> ConsumerFilter | None:
@@ -124,22 +124,22 @@ class ConsumerFilterTable:
         if known is not None and version <= known.client_version:
             if version == known.client_version and known.is_dead:
                 known.dead_ms = 0
-                self._on_changed()
+                self.changed()
             return
         if known is not None and known.expression == subscription.sub_string:
             known.client_version = version
             known.dead_ms = 0
-            self._on_changed()
+            self.changed()
             return
         try:
             groups[group] = self.build(topic, group, subscription.sub_string, subscription.expression_type, version)
         except FilterError:
             groups.pop(group, None)  # the client learns of it by code 27
-        self._on_changed()
+        self.changed()
 
     def _die(self, known: ConsumerFilter) -> None:
         known.dead_ms = self._now_ms()
-        self._on_changed()
+        self.changed()
 
     def _of_group(self, group: str) -> list[ConsumerFilter]:
         return [groups[group] for groups in self._topics.values() if group in groups]

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mqlab.remoting.endpoint import Channel
+from mqlab.signals import Signal
 from mqlab.wire.bodies import SubscriptionData
 
 BROADCASTING = "BROADCASTING"
@@ -81,23 +82,20 @@ class ConsumerGroup:
 class ConsumerTable(Mapping[str, ConsumerGroup]):
     """group -> members and subscriptions. Mirrors ConsumerManager.
 
-    ``on_members_changed(group)`` asks for a notice to all members; ``on_registered(group, subscriptions)`` follows
-    every heartbeat; ``on_removed(group name)`` follows the last member's leaving.
+    ``members_changed(group)`` asks for a notice to all members; ``registered(group name, subscriptions)`` follows
+    every heartbeat; ``removed(group name)`` follows when the last member has left.
     """
 
     def __init__(
         self,
         now_ms: Callable[[], int],
         *,
-        on_members_changed: Callable[[ConsumerGroup], None] = lambda group: None,
-        on_registered: Callable[[str, list[SubscriptionData]], None] = lambda group, subscriptions: None,
-        on_removed: Callable[[str], None] = lambda group: None,
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self._now_ms = now_ms
-        self._on_members_changed = on_members_changed
-        self._on_registered = on_registered
-        self._on_removed = on_removed
+        self.members_changed: Signal[[ConsumerGroup]] = Signal()
+        self.registered: Signal[[str, list[SubscriptionData]]] = Signal()
+        self.removed: Signal[[str]] = Signal()
         self._note = note
         self._groups: dict[str, ConsumerGroup] = {}
 
@@ -127,8 +125,8 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
         if list(group.subscriptions.values()) != before:
             self._note("subscription.changed", group=name, subscriptions=_expressions(group), client=member.client_id)
         if (joined or topics_changed) and notify and not group.is_broadcasting:
-            self._on_members_changed(group)
-        self._on_registered(name, subscriptions)
+            self.members_changed(group)
+        self.registered(name, subscriptions)
         return joined or topics_changed
 
     def unregister(self, name: str, channel: Channel, *, notify: bool = True) -> None:
@@ -141,13 +139,13 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
             return
         self._left(group, channel, "unregistered")
         if notify and not group.is_broadcasting:
-            self._on_members_changed(group)
+            self.members_changed(group)
 
     def channel_closed(self, channel: Channel) -> None:
         """A connection is gone: its member leaves every group. Mirrors doChannelCloseEvent."""
         for group in list(self._groups.values()):
             if self._left(group, channel, "channel closed") and not group.is_broadcasting:
-                self._on_members_changed(group)
+                self.members_changed(group)
 
     def expire(self, timeout_ms: int) -> list[Channel]:
         """Remove members not heard of for longer than ``timeout_ms``; returns their channels, which are to be closed.
@@ -188,7 +186,7 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
         self._note("member.left", group=group.name, client=member.client_id, why=why, members=len(group.members))
         if not group.members:
             del self._groups[group.name]
-            self._on_removed(group.name)
+            self.removed(group.name)
         return True
 
     def __getitem__(self, name: str) -> ConsumerGroup:

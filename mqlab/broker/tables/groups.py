@@ -17,6 +17,7 @@ from typing import Any
 
 from mqlab.broker.tables.topic_attributes import KNOWN_OF_GROUPS, altered_attributes
 from mqlab.errors import CorruptionError
+from mqlab.signals import Signal
 from mqlab.wire import java_json, names
 from mqlab.wire.bodies import DataVersion, SubscriptionGroupConfig
 
@@ -29,12 +30,11 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         now_ms: Callable[[], int],
         *,
         auto_create: bool = True,
-        on_changed: Callable[[], None] = lambda: None,
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self._now_ms = now_ms
         self.auto_create = auto_create
-        self._on_changed = on_changed
+        self.changed: Signal[[]] = Signal()
         self._note = note
         self.data_version = DataVersion.at(now_ms())
         self._groups = {name: SubscriptionGroupConfig(group_name=name) for name in names.PREDEFINED_GROUPS}
@@ -115,12 +115,12 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
             return False
         self._groups = groups
         self.data_version = version or self.data_version
-        self._on_changed()
+        self.changed()
         return True
 
     def _advance(self) -> None:
         self.data_version = self.data_version.next(self._now_ms())
-        self._on_changed()
+        self.changed()
 
     def __getitem__(self, group: str) -> SubscriptionGroupConfig:
         return self._groups[group]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from mqlab.errors import CorruptionError
+from mqlab.signals import Signal
 from mqlab.wire import java_json
 from mqlab.wire.bodies import DataVersion
 
@@ -30,7 +31,7 @@ Queues = dict[int, int]
 class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
     """``"topic@group"`` -> queue id -> next offset to consume. Mirrors ConsumerOffsetManager.
 
-    ``on_changed`` is called after every change of what the file holds.
+    ``changed`` is called after every change of what the file holds.
     """
 
     def __init__(
@@ -39,13 +40,12 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         *,
         version_step: int = 500,
         use_server_side_reset: bool = True,
-        on_changed: Callable[[], None] = lambda: None,
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self._now_ms = now_ms
         self._version_step = version_step
         self._use_reset = use_server_side_reset
-        self._on_changed = on_changed
+        self.changed: Signal[[]] = Signal()
         self._note = note
         self._commits = 0
         self.data_version = DataVersion.at(now_ms())
@@ -72,7 +72,7 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
                 before=before,
                 queue_offset=queue_offset,
             )
-            self._on_changed()
+            self.changed()
 
     def query(self, group: str, topic: str, queue_id: int) -> int:
         """The offset a consumer should start from: a waiting reset, else the stored one, else NO_OFFSET (-1)."""
@@ -98,7 +98,7 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         queues = self.offset_table.get(_key(topic, source_group))
         if queues is not None:
             self.offset_table[_key(topic, target_group)] = dict(queues)
-            self._on_changed()
+            self.changed()
 
     def remove_group(self, group: str) -> None:
         """Forget everything about a group. Mirrors removeOffset."""
@@ -121,7 +121,7 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         self._note(
             "offset.reset", group=group, topic=topic, queue_id=queue_id, before=before, queue_offset=queue_offset
         )
-        self._on_changed()
+        self.changed()
 
     def has_reset(self, group: str, topic: str, queue_id: int) -> bool:
         """True while a reset of the queue waits: commits are ignored until it is taken."""
@@ -182,7 +182,7 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         self.data_version = version or self.data_version
         changed = self.offset_table != before
         if changed:
-            self._on_changed()
+            self.changed()
         return changed
 
     def _pairs(self) -> list[tuple[str, str]]:
@@ -196,7 +196,7 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
                 parts = key.split(SEPARATOR)
                 if len(parts) == 2 and unwanted(parts[0], parts[1]):
                     del table[key]
-        self._on_changed()
+        self.changed()
 
     def __getitem__(self, key: str) -> Mapping[int, int]:
         return self.offset_table[key]

@@ -69,6 +69,7 @@ class StoreStats:
         self.puts = Sampled(began_ms)
         self.put_bytes = 0
         self.failed = 0
+        self.dispatched = 0  # messages that a slave has copied; it puts nothing itself
         self.found = Sampled(began_ms)
         self.missed = Sampled(began_ms)
         self.asked = Sampled(began_ms)

@@ -20,6 +20,7 @@ from typing import Any
 from mqlab.broker.config import BrokerConfig
 from mqlab.broker.tables.topic_attributes import altered_attributes
 from mqlab.errors import CorruptionError
+from mqlab.signals import Signal
 from mqlab.wire import java_json, names
 from mqlab.wire.bodies import DataVersion, TopicConfig
 
@@ -67,7 +68,7 @@ def system_topics(config: BrokerConfig) -> list[TopicConfig]:
 class TopicTable(Mapping[str, TopicConfig]):
     """topic -> its configuration. Mirrors TopicConfigManager.
 
-    ``on_changed`` gets the topics that were made or changed (none for a deletion), after the version advanced.
+    ``changed`` gets the topics that were created or changed (none for a deletion), after the version advanced.
     """
 
     def __init__(
@@ -75,12 +76,11 @@ class TopicTable(Mapping[str, TopicConfig]):
         config: BrokerConfig,
         now_ms: Callable[[], int],
         *,
-        on_changed: Callable[[list[TopicConfig]], None] = lambda topics: None,
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self.config = config
         self._now_ms = now_ms
-        self._on_changed = on_changed
+        self.changed: Signal[[list[TopicConfig]]] = Signal()
         self._note = note
         self.data_version = DataVersion.at(now_ms())
         self._topics = {topic.topic_name: topic for topic in system_topics(config)}
@@ -195,7 +195,7 @@ class TopicTable(Mapping[str, TopicConfig]):
             return False
         self._topics = topics
         self.data_version = version or self.data_version
-        self._on_changed([])
+        self.changed([])
         return True
 
     def touch(self) -> None:
@@ -235,7 +235,7 @@ class TopicTable(Mapping[str, TopicConfig]):
 
     def _advance(self, changed: list[TopicConfig]) -> None:
         self.data_version = self.data_version.next(self._now_ms())
-        self._on_changed(changed)
+        self.changed(changed)
 
     def __getitem__(self, topic: str) -> TopicConfig:
         return self._topics[topic]

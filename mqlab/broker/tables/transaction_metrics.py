@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable
 
 from mqlab.errors import CorruptionError
+from mqlab.signals import Signal
 from mqlab.wire import java_json
 from mqlab.wire.bodies import DataVersion
 
@@ -21,9 +22,9 @@ from mqlab.wire.bodies import DataVersion
 class TransactionMetrics:
     """Open half messages by real topic. Mirrors TransactionMetrics."""
 
-    def __init__(self, now_ms: Callable[[], int], *, on_changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
-        self._on_changed = on_changed
+        self.changed: Signal[[]] = Signal()
         self._counts: dict[str, tuple[int, int]] = {}
         self.data_version = DataVersion.at(now_ms())
 
@@ -41,7 +42,7 @@ class TransactionMetrics:
         now_ms = self._now_ms()
         self._counts[topic] = self.count(topic) + change, now_ms
         self.data_version = self.data_version.next(now_ms)
-        self._on_changed()
+        self.changed()
 
     def encode(self) -> str:
         """The text of transactionMetrics."""

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mqlab.broker.state import BrokerState
 from mqlab.broker.tables.consumers import Member
 from mqlab.broker.tables.stats import GROUP_GET_NUMS, TOPIC_PUT_NUMS
 from mqlab.remoting.endpoint import Channel, Reply
@@ -26,22 +27,19 @@ from mqlab.wire.command import RemotingCommand
 from mqlab.wire.java_json import to_json
 from mqlab.wire.message import MessageQueue
 
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
-
 
 class GroupQueries:
     """Handlers of the requests that look at groups, queues and connections."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
 
     # -- progress
 
     def get_topic_stats_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_TOPIC_STATS_INFO."""
         topic = self._topic(text(request, "topic"))
-        store = self._broker.store
+        store = self._state.store
         table = {}
         for queue in self._queues(topic, max(topic.read_queue_nums, topic.write_queue_nums)):
             name, queue_id = queue.topic, queue.queue_id
@@ -51,7 +49,7 @@ class GroupQueries:
                 "maxOffset": most,
                 "lastUpdateTimestamp": self._time(name, queue_id, most - 1) if most > 0 else 0,
             }
-        tps = self._broker.stats.minute_tps(TOPIC_PUT_NUMS, topic.topic_name)
+        tps = self._state.stats.minute_tps(TOPIC_PUT_NUMS, topic.topic_name)
         return request.reply(body=to_json({"offsetTable": table, "topicPutTps": tps}))
 
     def get_consume_stats(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
@@ -59,27 +57,27 @@ class GroupQueries:
         group = text(request, "consumerGroup")
         listed = [name for name in (request.ext_fields.get("topicList") or "").split(";") if name]
         named = request.ext_fields.get("topic")
-        chosen = listed or self._subscribed(group, [named] if named else self._broker.offset_table.topics_of(group))
+        chosen = listed or self._subscribed(group, [named] if named else self._state.offset_table.topics_of(group))
         stats: dict[str, Any] = {"consumeTps": 0.0, "offsetTable": {}}
         for name in chosen:
-            topic = self._broker.topics.get(name)
+            topic = self._state.topics.get(name)
             if topic is not None:
                 stats["offsetTable"].update(self._progress(group, topic, topic.read_queue_nums))
-                stats["consumeTps"] += self._broker.stats.minute_tps(GROUP_GET_NUMS, f"{name}@{group}")
+                stats["consumeTps"] += self._state.stats.minute_tps(GROUP_GET_NUMS, f"{name}@{group}")
         return request.reply(body=to_json(stats))
 
     def get_broker_consume_stats(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_BROKER_CONSUME_STATS: 208 for every group of this broker."""
         only_ordered = truth(request, "isOrder")
         listed, total, inflight = [], 0, 0
-        for group in self._broker.groups:
+        for group in self._state.groups:
             stats = []
-            for name in self._subscribed(group, self._broker.offset_table.topics_of(group)):
-                topic = self._broker.topics.get(name)
+            for name in self._subscribed(group, self._state.offset_table.topics_of(group)):
+                topic = self._state.topics.get(name)
                 if topic is None or (only_ordered and not topic.order):
                     continue
                 table = self._progress(group, topic, topic.write_queue_nums)
-                tps = self._broker.stats.minute_tps(GROUP_GET_NUMS, f"{name}@{group}")
+                tps = self._state.stats.minute_tps(GROUP_GET_NUMS, f"{name}@{group}")
                 stats.append({"consumeTps": tps, "offsetTable": table})
                 total += sum(row["brokerOffset"] - row["consumerOffset"] for row in table.values())
                 inflight += sum(max(row["pullOffset"] - row["consumerOffset"], 0) for row in table.values())
@@ -87,7 +85,7 @@ class GroupQueries:
         return request.reply(
             body=to_json(
                 {
-                    "brokerAddr": self._broker.address,
+                    "brokerAddr": self._state.identity.address,
                     "consumeStatsList": listed,
                     "totalDiff": total,
                     "totalInflightDiff": inflight,
@@ -97,7 +95,7 @@ class GroupQueries:
 
     def _subscribed(self, group: str, topics: Iterable[str]) -> list[str]:
         """The topics the group's members subscribe to; all of them when nobody is online."""
-        members = self._broker.consumers.get(group)
+        members = self._state.consumers.get(group)
         if members is None or not members.subscriptions:
             return list(topics)
         return [topic for topic in topics if topic in members.subscriptions]
@@ -106,10 +104,10 @@ class GroupQueries:
         table = {}
         for queue in self._queues(topic, queues):
             name, queue_id = queue.topic, queue.queue_id
-            consumed = max(self._broker.offset_table.query(group, name, queue_id), 0)
-            pulled = self._broker.offset_table.query_pull(group, name, queue_id)
+            consumed = max(self._state.offset_table.query(group, name, queue_id), 0)
+            pulled = self._state.offset_table.query_pull(group, name, queue_id)
             table[queue_key(queue)] = {
-                "brokerOffset": self._broker.store.max_offset(name, queue_id),
+                "brokerOffset": self._state.store.max_offset(name, queue_id),
                 "consumerOffset": consumed,
                 "lastTimestamp": max(self._time(name, queue_id, consumed - 1), 0) if consumed else 0,
                 "pullOffset": max(consumed, pulled),
@@ -119,11 +117,11 @@ class GroupQueries:
     def query_consume_time_span(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_CONSUME_TIME_SPAN."""
         topic, group = self._topic(text(request, "topic")), text(request, "group")
-        store, spans = self._broker.store, []
+        store, spans = self._state.store, []
         for queue in self._queues(topic, topic.write_queue_nums):
             name, queue_id = queue.topic, queue.queue_id
             least, most = store.min_offset(name, queue_id), store.max_offset(name, queue_id)
-            consumed = self._broker.offset_table.query(group, name, queue_id)
+            consumed = self._state.offset_table.query(group, name, queue_id)
             earliest, latest = self._time(name, queue_id, least), self._time(name, queue_id, most - 1)
             reached = self._time(name, queue_id, consumed - 1) if consumed > 0 else earliest
             waiting = self._time(name, queue_id, max(consumed, 0)) if consumed < most else -1
@@ -136,7 +134,7 @@ class GroupQueries:
                     "maxTimeStampStr": _shown(latest),
                     "consumeTimeStamp": reached,
                     "consumeTimeStampStr": _shown(reached),
-                    "delayTime": self._broker.now_ms() - waiting if waiting >= 0 else 0,
+                    "delayTime": self._state.now_ms() - waiting if waiting >= 0 else 0,
                 }
             )
         return request.reply(body=to_json({"consumeTimeSpanSet": spans}))
@@ -145,7 +143,7 @@ class GroupQueries:
         """QUERY_CONSUME_QUEUE: a queue's units as they stand."""
         topic, queue_id = text(request, "topic"), whole(request, "queueId")
         first, count = whole(request, "index"), whole(request, "count")
-        store = self._broker.store
+        store = self._state.store
         if queue_id not in store.topics().get(topic, ()):
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
         rows = []
@@ -161,7 +159,7 @@ class GroupQueries:
         }
         group = request.ext_fields.get("consumerGroup")
         if group:
-            members = self._broker.consumers.get(group)
+            members = self._state.consumers.get(group)
             subscription = members.subscriptions.get(topic) if members is not None else None
             if subscription is None:
                 answer["filterData"] = f"{group}@{topic} is not online!"
@@ -174,7 +172,7 @@ class GroupQueries:
     def get_consumer_connection_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_CONSUMER_CONNECTION_LIST."""
         name = text(request, "consumerGroup")
-        group = self._broker.consumers.get(name)
+        group = self._state.consumers.get(name)
         if group is None:
             raise Refused(ResponseCode.CONSUMER_NOT_ONLINE, f"the consumer group[{name}] not online")
         return request.reply(
@@ -192,7 +190,7 @@ class GroupQueries:
     def get_producer_connection_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_PRODUCER_CONNECTION_LIST."""
         name = text(request, "producerGroup")
-        members = self._broker.producers.get(name)
+        members = self._state.producers.get(name)
         if members is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"the producer group[{name}] not exist")
         return request.reply(body=to_json({"connectionSet": _connections(members.values())}))
@@ -210,25 +208,25 @@ class GroupQueries:
                 }
                 for member in members.values()
             ]
-            for group, members in self._broker.producers.items()
+            for group, members in self._state.producers.items()
         }
         return request.reply(body=to_json({"data": table}))
 
     def query_topic_consume_by_who(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_TOPIC_CONSUME_BY_WHO: groups online and groups with offsets."""
         topic = text(request, "topic")
-        groups = self._broker.consumers.groups_subscribing(topic) + self._broker.offset_table.groups_of(topic)
+        groups = self._state.consumers.groups_subscribing(topic) + self._state.offset_table.groups_of(topic)
         return request.reply(body=to_json({"groupList": list(dict.fromkeys(groups))}))
 
     def query_topics_by_consumer(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_TOPICS_BY_CONSUMER."""
-        topics = self._broker.offset_table.topics_of(text(request, "group"))
-        return request.reply(body=to_json({"brokerAddr": self._broker.address, "topicList": topics}))
+        topics = self._state.offset_table.topics_of(text(request, "group"))
+        return request.reply(body=to_json({"brokerAddr": self._state.identity.address, "topicList": topics}))
 
     def query_subscription_by_consumer(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_SUBSCRIPTION_BY_CONSUMER."""
         group, topic = text(request, "group"), text(request, "topic")
-        members = self._broker.consumers.get(group)
+        members = self._state.consumers.get(group)
         subscription = members.subscriptions.get(topic) if members is not None else None
         answer: dict[str, Any] = {"group": group, "topic": topic}
         if subscription is not None:
@@ -238,18 +236,18 @@ class GroupQueries:
     # -- parts
 
     def _topic(self, name: str) -> TopicConfig:
-        topic = self._broker.topics.get(name)
+        topic = self._state.topics.get(name)
         if topic is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist")
         return topic
 
     def _queues(self, topic: TopicConfig, count: int) -> list[MessageQueue]:
-        broker_name = self._broker.config.broker_name
+        broker_name = self._state.config.broker_name
         return [MessageQueue(topic.topic_name, broker_name, queue_id) for queue_id in range(count)]
 
     def _time(self, topic: str, queue_id: int, queue_offset: int) -> int:
         """The store time of a queue's message, -1 without one."""
-        found = self._broker.store.store_time_at(topic, queue_id, queue_offset) if queue_offset >= 0 else None
+        found = self._state.store.store_time_at(topic, queue_id, queue_offset) if queue_offset >= 0 else None
         return -1 if found is None else found
 
 

@@ -11,8 +11,7 @@ Left out: pushing replies of request-reply messages (326).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from mqlab.broker.state import BrokerState
 from mqlab.errors import CorruptionError, RemotingError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text
@@ -21,9 +20,6 @@ from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.command import request as make_request
 
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
-
 CALL_TIMEOUT_MS = 10_000
 V3_1_8 = 57  # members older than this do not know the questions
 
@@ -31,8 +27,8 @@ V3_1_8 = 57  # members older than this do not know the questions
 class MemberCalls:
     """Handlers of the requests that are passed on to a member."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
 
     def get_consumer_running_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_CONSUMER_RUNNING_INFO."""
@@ -41,19 +37,19 @@ class MemberCalls:
 
     def consume_message_directly(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """CONSUME_MESSAGE_DIRECTLY: the broker adds the message, found by its offset id."""
-        broker = self._broker
-        fields = {**request.ext_fields, "brokerName": broker.config.broker_name}
-        topic = broker.topics.get(fields.get("topic", ""))
+        state = self._state
+        fields = {**request.ext_fields, "brokerName": state.config.broker_name}
+        topic = state.topics.get(fields.get("topic", ""))
         if topic is not None:
             fields["topicSysFlag"] = str(topic.topic_sys_flag)
-        group = broker.groups.get(text(request, "consumerGroup"))
+        group = state.groups.get(text(request, "consumerGroup"))
         if group is not None:
             fields["groupSysFlag"] = str(group.group_sys_flag)
         try:
             _, physical_offset = ids.parse_offset_msg_id(text(request, "msgId"))
         except CorruptionError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
-        found = broker.store.message_at(physical_offset)
+        found = state.store.message_at(physical_offset)
         if found is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {physical_offset}")
         self._call(request, record.encode(found), fields, reply)
@@ -61,7 +57,7 @@ class MemberCalls:
 
     def _call(self, request: RemotingCommand, content: bytes | None, fields: dict[str, str], reply: Reply) -> None:
         group, client_id = text(request, "consumerGroup"), text(request, "clientId")
-        members = self._broker.consumers.get(group)
+        members = self._state.consumers.get(group)
         member = members.member(client_id) if members is not None else None
         if member is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"The Consumer <{group}> <{client_id}> not online")

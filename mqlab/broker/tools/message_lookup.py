@@ -11,16 +11,12 @@ Left out: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from mqlab.broker.state import BrokerState
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole
 from mqlab.wire import record
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
-
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
 
 UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 DEFAULT_QUERY_MAX_NUM = 32
@@ -29,13 +25,13 @@ DEFAULT_QUERY_MAX_NUM = 32
 class MessageLookup:
     """Handlers of the requests that look for messages."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
 
     def view_message_by_id(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """VIEW_MESSAGE_BY_ID."""
         physical_offset = whole(request, "offset")
-        found = self._broker.store.message_at(physical_offset)
+        found = self._state.store.message_at(physical_offset)
         if found is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {physical_offset}")
         return request.reply(body=record.encode(found))
@@ -43,7 +39,7 @@ class MessageLookup:
     def query_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_MESSAGE."""
         most = DEFAULT_QUERY_MAX_NUM if truth(request, UNIQUE_KEY_QUERY) else whole(request, "maxNum")
-        found = self._broker.store.query(
+        found = self._state.store.query(
             text(request, "topic"),
             text(request, "key"),
             max_nums=most,

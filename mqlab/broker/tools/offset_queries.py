@@ -14,16 +14,12 @@ Left out: static topics.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from mqlab.broker.state import BrokerState
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.java_json import to_json
-
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
 
 LONG_MAX = (1 << 63) - 1
 RESET_REMARK = "Offset has been previously reset"
@@ -32,14 +28,14 @@ RESET_REMARK = "Offset has been previously reset"
 class OffsetQueries:
     """Handlers of the requests that ask for or set offsets."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
 
     def query_consumer_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_CONSUMER_OFFSET."""
-        broker = self._broker
+        state = self._state
         group, topic, queue_id = text(request, "consumerGroup"), text(request, "topic"), whole(request, "queueId")
-        stored = broker.offset_table.query(group, topic, queue_id)
+        stored = state.offset_table.query(group, topic, queue_id)
         if stored >= 0:
             return request.reply(offset=stored)
         if not truth(request, "setZeroIfNotFound", True):
@@ -50,7 +46,7 @@ class OffsetQueries:
 
     def _starts_at_message_zero(self, topic: str, queue_id: int) -> bool:
         """True when a new group may be told "0" as if it were stored: message 0 is there and in memory."""
-        store = self._broker.store
+        store = self._state.store
         if store.min_offset(topic, queue_id) > 0:
             return False
         unit = store.consume_queue_unit(topic, queue_id, 0)
@@ -58,31 +54,31 @@ class OffsetQueries:
 
     def update_consumer_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_CONSUMER_OFFSET."""
-        broker = self._broker
+        state = self._state
         group, topic = text(request, "consumerGroup"), text(request, "topic")
-        if group not in broker.groups:
+        if group not in state.groups:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
-        if topic not in broker.topics:
+        if topic not in state.topics:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
         queue_id, offset = whole(request, "queueId"), whole(request, "commitOffset")
-        if broker.config.use_server_side_reset_offset and broker.offset_table.has_reset(group, topic, queue_id):
+        if state.config.use_server_side_reset_offset and state.offset_table.has_reset(group, topic, queue_id):
             return request.reply(ResponseCode.SUCCESS, RESET_REMARK)
         if offset >= 0:  # some clients commit -1 for queues they have not read yet
-            broker.offset_table.commit(group, topic, queue_id, offset)
+            state.offset_table.commit(group, topic, queue_id, offset)
         return request.reply()
 
     def get_max_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_MAX_OFFSET."""
-        return request.reply(offset=self._broker.store.max_offset(text(request, "topic"), whole(request, "queueId")))
+        return request.reply(offset=self._state.store.max_offset(text(request, "topic"), whole(request, "queueId")))
 
     def get_min_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_MIN_OFFSET."""
-        return request.reply(offset=self._broker.store.min_offset(text(request, "topic"), whole(request, "queueId")))
+        return request.reply(offset=self._state.store.min_offset(text(request, "topic"), whole(request, "queueId")))
 
     def search_offset_by_timestamp(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """SEARCH_OFFSET_BY_TIMESTAMP."""
         boundary = request.ext_fields.get("boundaryType", "LOWER").lower()
-        found = self._broker.store.search_offset(
+        found = self._state.store.search_offset(
             text(request, "topic"),
             whole(request, "queueId"),
             whole(request, "timestamp"),
@@ -93,17 +89,17 @@ class OffsetQueries:
     def get_earliest_msg_storetime(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_EARLIEST_MSG_STORETIME."""
         topic, queue_id = text(request, "topic"), whole(request, "queueId")
-        store = self._broker.store
+        store = self._state.store
         found = store.store_time_at(topic, queue_id, store.min_offset(topic, queue_id))
         return request.reply(timestamp=-1 if found is None else found)
 
     def get_all_consumer_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ALL_CONSUMER_OFFSET."""
-        return request.reply(body=self._broker.offset_table.to_json())
+        return request.reply(body=self._state.offset_table.to_json())
 
     def get_all_delay_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ALL_DELAY_OFFSET."""
-        return request.reply(body=self._broker.delay_offset_table.to_json())
+        return request.reply(body=self._state.delay_offset_table.to_json())
 
     def query_correction_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_CORRECTION_OFFSET: where the slowest group of a topic is, compared with one group.
@@ -112,10 +108,10 @@ class OffsetQueries:
         """
         topic, compared = text(request, "topic"), text(request, "compareGroup")
         left_out = (request.ext_fields.get("filterGroups") or "").split(",")
-        table, smallest = self._broker.offset_table, dict[int, int]()
+        table, smallest = self._state.offset_table, dict[int, int]()
         for group in table.groups_of(topic):
             for queue_id, queue_offset in (table.queues_of(group, topic) or {}).items():
-                if group not in left_out and queue_offset >= self._broker.store.min_offset(topic, queue_id):
+                if group not in left_out and queue_offset >= self._state.store.min_offset(topic, queue_id):
                     smallest[queue_id] = min(smallest.get(queue_id, LONG_MAX), queue_offset)
         for queue_id, queue_offset in (table.queues_of(compared, topic) or {}).items():
             if smallest.get(queue_id, -1) > queue_offset:

@@ -14,8 +14,7 @@ Left out: the list form of 220 for C++ members is sent, their own reset is not m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from mqlab.broker.state import BrokerState
 from mqlab.promises import Promise, gather
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole, whole_or
@@ -28,9 +27,6 @@ from mqlab.wire.command import request as make_request
 from mqlab.wire.java_json import to_json
 from mqlab.wire.message import MessageQueue
 
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
-
 CALL_TIMEOUT_MS = 5_000
 LATEST = -1
 
@@ -38,13 +34,13 @@ LATEST = -1
 class OffsetResets:
     """Handlers of the requests that move offsets or ask members for theirs."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
 
     def invoke_broker_to_reset_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """INVOKE_BROKER_TO_RESET_OFFSET."""
         group, topic_name, timestamp_ms = text(request, "group"), text(request, "topic"), whole(request, "timestamp")
-        if self._broker.config.use_server_side_reset_offset:
+        if self._state.config.use_server_side_reset_offset:
             offsets = self._reset_here(group, topic_name, timestamp_ms, request)
         else:
             offsets = self._reset_members(group, topic_name, timestamp_ms, truth(request, "isForce"))
@@ -56,13 +52,13 @@ class OffsetResets:
     def _reset_here(
         self, group: str, name: str, timestamp_ms: int, request: RemotingCommand
     ) -> dict[MessageQueue, int]:
-        broker = self._broker
-        if broker.store.config.broker_role == "SLAVE":
+        state = self._state
+        if state.store.config.broker_role == "SLAVE":
             raise Refused(ResponseCode.SYSTEM_ERROR, "Can not reset offset in slave broker")
-        topic = broker.topics.get(name)
+        topic = state.topics.get(name)
         if topic is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic {name} does not exist")
-        if group not in broker.groups:
+        if group not in state.groups:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
         queue_id = whole_or(request, "queueId", -1)
         asked = whole_or(request, "offset", None)
@@ -76,11 +72,11 @@ class OffsetResets:
             for one in range(topic.read_queue_nums):
                 targets[one] = self._by_time(topic, one, timestamp_ms)
         for one, target in targets.items():
-            broker.offset_table.assign_reset(group, name, one, target)
-        return {MessageQueue(name, broker.config.broker_name, one): target for one, target in targets.items()}
+            state.offset_table.assign_reset(group, name, one, target)
+        return {MessageQueue(name, state.config.broker_name, one): target for one, target in targets.items()}
 
     def _in_range(self, topic: TopicConfig, queue_id: int, asked: int | None) -> int:
-        store = self._broker.store
+        store = self._state.store
         least, most = store.min_offset(topic.topic_name, queue_id), store.max_offset(topic.topic_name, queue_id)
         if asked is None or not least <= asked <= most + 1:
             range_text = f"[{least}-{most}]"
@@ -89,24 +85,24 @@ class OffsetResets:
 
     def _by_time(self, topic: TopicConfig, queue_id: int, timestamp_ms: int) -> int:
         if timestamp_ms < 0:
-            return self._broker.store.max_offset(topic.topic_name, queue_id)
-        return self._broker.store.search_offset(topic.topic_name, queue_id, timestamp_ms)
+            return self._state.store.max_offset(topic.topic_name, queue_id)
+        return self._state.store.search_offset(topic.topic_name, queue_id, timestamp_ms)
 
     # -- at the members
 
     def _reset_members(self, group: str, name: str, timestamp_ms: int, force: bool) -> dict[MessageQueue, int]:
-        broker = self._broker
-        topic = broker.topics.get(name)
+        state = self._state
+        topic = state.topics.get(name)
         if topic is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"no topic in this broker. topic={name}")
         offsets = {}
         for queue_id in range(topic.write_queue_nums):
-            stored = broker.offset_table.query(group, name, queue_id)
+            stored = state.offset_table.query(group, name, queue_id)
             if stored == -1:
                 raise Refused(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")
             target = max(self._by_time(topic, queue_id, timestamp_ms), 0)
-            offsets[MessageQueue(name, broker.config.broker_name, queue_id)] = target if force else min(target, stored)
-        members = broker.consumers.get(group)
+            offsets[MessageQueue(name, state.config.broker_name, queue_id)] = target if force else min(target, stored)
+        members = state.consumers.get(group)
         if members is None:
             raise Refused(
                 ResponseCode.CONSUMER_NOT_ONLINE,
@@ -130,7 +126,7 @@ class OffsetResets:
         """INVOKE_BROKER_TO_GET_CONSUMER_STATUS: what the members' offset stores hold."""
         group, topic = text(request, "group"), text(request, "topic")
         only = request.ext_fields.get("clientAddr")
-        members = self._broker.consumers.get(group)
+        members = self._state.consumers.get(group)
         if members is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"No Any Consumer online in the consumer group: [{group}]")
         asked: list[tuple[str, Promise[RemotingCommand]]] = []
@@ -154,11 +150,11 @@ class OffsetResets:
         """CLONE_GROUP_OFFSET: a group starts where another one is."""
         source, target = text(request, "srcGroup"), text(request, "destGroup")
         named = request.ext_fields.get("topic") or ""
-        members = self._broker.consumers.get(source)
-        for topic in [named] if named.strip() else self._broker.offset_table.topics_of(source):
+        members = self._state.consumers.get(source)
+        for topic in [named] if named.strip() else self._state.offset_table.topics_of(source):
             left_out = members is not None and topic not in members.subscriptions and not truth(request, "offline")
-            if topic in self._broker.topics and not left_out:
-                self._broker.offset_table.clone(source, target, topic)
+            if topic in self._state.topics and not left_out:
+                self._state.offset_table.clone(source, target, topic)
         return request.reply()
 
 

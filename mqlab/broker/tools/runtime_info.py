@@ -12,8 +12,8 @@ Left out: thread pool queues (there are none: shown as empty, with RocketMQ's ca
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
+from mqlab.broker.state import BrokerState
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, body, text
@@ -22,9 +22,6 @@ from mqlab.wire import names
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.java_json import to_json
-
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
 
 VERSION_TEXT = "V5_3_3"
 READ_LIVE = (
@@ -43,28 +40,28 @@ NO_TRANSIENT_POOL = (1 << 31) - 1  # what RocketMQ shows when that pool is off
 class RuntimeInfo:
     """Handlers of the requests about the broker itself."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
 
     def get_broker_runtime_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_BROKER_RUNTIME_INFO."""
         return request.reply(body=to_json({"table": {name: str(value) for name, value in self._table().items()}}))
 
     def _table(self) -> dict[str, object]:
-        broker = self._broker
-        store = broker.store
-        disk_used = broker.ports.files.used_ratio(store.directory)
-        disk_bytes, disk_free = broker.ports.files.disk_space(store.directory)
-        put = broker.stats.puts_of_day.look(broker.now_ms())
-        got = broker.stats.gets_of_day.look(broker.now_ms())
+        state = self._state
+        store = state.store
+        disk_used = state.ports.files.used_ratio(store.directory)
+        disk_bytes, disk_free = state.ports.files.disk_space(store.directory)
+        put = state.stats.puts_of_day.look(state.now_ms())
+        got = state.stats.gets_of_day.look(state.now_ms())
         earliest = store.message_at(store.min_physical_offset)
         table: dict[str, object] = {
-            "brokerActive": "false" if broker.is_slave else "true",
+            "brokerActive": "false" if state.identity.is_slave else "true",
             "brokerVersion": "479",
             "brokerVersionDesc": VERSION_TEXT,
-            "bootTimestamp": broker.started_ms,
-            "runtime": _since(broker.now_ms() - broker.started_ms),
-            **broker.store_stats.table(),
+            "bootTimestamp": state.started_ms,
+            "runtime": _since(state.now_ms() - state.started_ms),
+            **state.store_stats.table(),
             "msgPutTotalYesterdayMorning": put.yesterday,
             "msgPutTotalTodayMorning": put.today,
             "msgPutTotalTodayNow": put.now,
@@ -82,7 +79,7 @@ class RuntimeInfo:
             "consumeQueueDiskRatio": disk_used,
             "dispatchMaxBuffer": 0,
             "earliestMessageTimeStamp": -1 if earliest is None else earliest.store_timestamp,
-            "startAcceptSendRequestTimeStamp": broker.config.start_accept_send_request_time_stamp,
+            "startAcceptSendRequestTimeStamp": state.config.start_accept_send_request_time_stamp,
             "pageCacheLockTimeMills": 0,
             "timerReadBehind": 0,
             "timerOffsetBehind": 0,
@@ -90,22 +87,22 @@ class RuntimeInfo:
             "timerEnqueueTps": 0.0,
             "timerDequeueTps": 0.0,
         }
-        if broker.is_slave:  # puts nothing itself: what it dispatched counts
-            table["putMessageTimesTotal"] = max(broker.replication.messages_dispatched, 1)
+        if state.identity.is_slave:  # puts nothing itself: what it dispatched counts
+            table["putMessageTimesTotal"] = max(state.store_stats.dispatched, 1)
         for pool, capacity in CAPACITY_OF_POOLS.items():
             table[f"{pool}ThreadPoolQueueSize"] = 0
             table[f"{pool}ThreadPoolQueueCapacity"] = capacity
             table[f"{pool}ThreadPoolQueueHeadWaitTimeMills"] = 0
         table["EndTransactionQueueSize"] = 0
         table["EndTransactionThreadPoolQueueCapacity"] = END_TRANSACTION_CAPACITY
-        for level, reached in broker.delay_offset_table.items():
+        for level, reached in state.delay_offset_table.items():
             table[f"scheduleMessageOffset_{level}"] = f"{reached},{store.max_offset(names.SCHEDULE_TOPIC, level - 1)}"
         return table
 
     def view_broker_stats_data(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """VIEW_BROKER_STATS_DATA."""
         name, key = text(request, "statsName"), text(request, "statsKey")
-        found = self._broker.stats.snapshots(name, key)
+        found = self._state.stats.snapshots(name, key)
         if found is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist")
         return request.reply(body=to_json({window: dataclasses.asdict(snapshot) for window, snapshot in found.items()}))
@@ -114,20 +111,20 @@ class RuntimeInfo:
 
     def get_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_BROKER_CONFIG."""
-        settings = lines_of(self._broker.config) + lines_of(self._broker.store.config)
-        lines = [f"brokerIP1={self._broker.ip}", *settings]
-        version = to_json(self._broker.topics.data_version.to_value()).decode("utf-8")
+        settings = lines_of(self._state.config) + lines_of(self._state.store.config)
+        lines = [f"brokerIP1={self._state.identity.ip}", *settings]
+        version = to_json(self._state.topics.data_version.to_value()).decode("utf-8")
         return request.reply(body="\n".join(sorted(lines)).encode("utf-8"), version=version)
 
     def update_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_BROKER_CONFIG: all the named settings, or none when one is wrong; 16 for those of the black list."""
         values = parsed_lines(body(request))
-        refuse_black_listed(values, NEVER_UPDATED, self._broker.config.config_black_list)
+        refuse_black_listed(values, NEVER_UPDATED, self._state.config.config_black_list)
         of_store = {name: int(typed(name, values.pop(camel(name)), 0)) for name in READ_LIVE if camel(name) in values}
-        changes = changes_to(self._broker.config, values)
+        changes = changes_to(self._state.config, values)
         try:
-            self._broker.update_config(dataclasses.replace(self._broker.config, **changes))
-            self._broker.update_store_config(**of_store)
+            self._state.change_config(dataclasses.replace(self._state.config, **changes))
+            self._state.change_store_config(**of_store)
         except UsageError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
         return request.reply()

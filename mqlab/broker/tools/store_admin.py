@@ -11,37 +11,33 @@ Left out: nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from mqlab.broker.state import BrokerState
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer
 from mqlab.wire.command import RemotingCommand
-
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
 
 
 class StoreAdmin:
     """Handlers of the requests that clean up."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
 
     def clean_expired_consumequeue(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """CLEAN_EXPIRED_CONSUMEQUEUE."""
-        self._broker.store.retention.clean_expired_queues()
+        self._state.store.retention.clean_expired_queues()
         return request.reply()
 
     def clean_unused_topic(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """CLEAN_UNUSED_TOPIC."""
-        topics = self._broker.topics
-        for topic in list(self._broker.store.topics()):
+        topics = self._state.topics
+        for topic in list(self._state.store.topics()):
             if topic not in topics and not topics.is_system(topic):
-                self._broker.store.delete_topic(topic)
-                self._broker.ports.note("topic.queues_deleted", topic=topic)
+                self._state.store.delete_topic(topic)
+                self._state.ports.note("topic.queues_deleted", topic=topic)
         return request.reply()
 
     def delete_expired_commitlog(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """DELETE_EXPIRED_COMMITLOG."""
-        self._broker.store.retention.delete_manually()
+        self._state.store.retention.delete_manually()
         return request.reply()

@@ -12,8 +12,9 @@ Left out: paging of 21 and 201, static topics, POP's retry topics.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mqlab.broker.state import BrokerState
 from mqlab.broker.tables.topic_attributes import altered_attributes, parse_attributes
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
@@ -24,15 +25,12 @@ from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.java_json import to_json
 
-if TYPE_CHECKING:
-    from mqlab.broker.broker import Broker
-
 
 class TopicAdmin:
     """Handlers of the requests that change and list topics and groups."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
 
     # -- topics
 
@@ -66,24 +64,24 @@ class TopicAdmin:
         except UsageError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
         self._check_topic(config, changes)
-        known = self._broker.topics.get(config.topic_name)
+        known = self._state.topics.get(config.topic_name)
         if known is None or changes or known != config:
             self._put_topic(config, changes)
 
     def _put_topic(self, config: TopicConfig, changes: Mapping[str, str]) -> None:
         try:
-            self._broker.topics.update(config, changes)
+            self._state.topics.update(config, changes)
         except UsageError as error:  # one list changed the same topic twice
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
 
     def _check_topic(self, config: TopicConfig, changes: Mapping[str, str]) -> None:
         """Refuse a topic that may not be, or a change of its attributes that cannot be made."""
-        problem = self._broker.topics.problem_of(config)
+        problem = self._state.topics.problem_of(config)
         if problem is not None:
             raise Refused(ResponseCode.INVALID_PARAMETER, problem)
-        if changes.get("+message.type") == "MIXED" and not self._broker.config.enable_mixed_message_type:
+        if changes.get("+message.type") == "MIXED" and not self._state.config.enable_mixed_message_type:
             raise Refused(ResponseCode.INVALID_PARAMETER, "MIXED message type is not supported.")
-        known = self._broker.topics.get(config.topic_name)
+        known = self._state.topics.get(config.topic_name)
         try:
             altered_attributes({} if known is None else known.attributes, changes, create=known is None)
         except UsageError as error:
@@ -94,22 +92,22 @@ class TopicAdmin:
         topic = text(request, "topic")
         if not topic.strip():
             raise Refused(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
-        if self._broker.topics.is_system(topic):
+        if self._state.topics.is_system(topic):
             raise Refused(ResponseCode.INVALID_PARAMETER, f"The topic[{topic}] is conflict with system topic.")
-        self._broker.topics.delete(topic)
-        self._broker.offset_table.remove_topic(topic)
-        self._broker.store.delete_topic(topic)
-        self._broker.stats.remove_topic(topic)
+        self._state.topics.delete(topic)
+        self._state.offset_table.remove_topic(topic)
+        self._state.store.delete_topic(topic)
+        self._state.stats.remove_topic(topic)
         return request.reply()
 
     def get_all_topic_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ALL_TOPIC_CONFIG."""
         empty: dict[str, object] = {"topicQueueMappingDetailMap": {}, "topicQueueMappingInfoMap": {}}
-        return request.reply(body=to_json({**self._broker.topics.to_value(), **empty}))
+        return request.reply(body=to_json({**self._state.topics.to_value(), **empty}))
 
     def get_topic_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_TOPIC_CONFIG."""
-        topic = self._broker.topics.get(text(request, "topic"))
+        topic = self._state.topics.get(text(request, "topic"))
         if topic is None:
             remark = f"No topic in this broker. topic: {request.ext_fields['topic']}"
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, remark)
@@ -117,7 +115,7 @@ class TopicAdmin:
 
     def get_system_topic_list_from_broker(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_SYSTEM_TOPIC_LIST_FROM_BROKER."""
-        return request.reply(body=to_json({"topicList": list(self._broker.topics.system_names)}))
+        return request.reply(body=to_json({"topicList": list(self._state.topics.system_names)}))
 
     # -- groups
 
@@ -139,17 +137,17 @@ class TopicAdmin:
         if problem is not None:
             raise Refused(ResponseCode.INVALID_PARAMETER, problem)
         try:
-            self._broker.groups.update(group)
+            self._state.groups.update(group)
         except UsageError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
 
     def get_all_subscriptiongroup_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""
-        return request.reply(body=to_json(self._broker.groups.to_value()))
+        return request.reply(body=to_json(self._state.groups.to_value()))
 
     def get_subscriptiongroup_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_SUBSCRIPTIONGROUP_CONFIG."""
-        group = self._broker.groups.find(text(request, "group"))
+        group = self._state.groups.find(text(request, "group"))
         if group is None:
             raise Refused(
                 ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
@@ -160,10 +158,10 @@ class TopicAdmin:
     def delete_subscriptiongroup(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """DELETE_SUBSCRIPTIONGROUP, with its offsets if asked."""
         group = text(request, "groupName")
-        self._broker.groups.delete(group)
+        self._state.groups.delete(group)
         if truth(request, "cleanOffset"):
-            self._broker.offset_table.remove_group(group)
-        self._broker.stats.remove_group(group)
+            self._state.offset_table.remove_group(group)
+        self._state.stats.remove_group(group)
         return request.reply()
 
 

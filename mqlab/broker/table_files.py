@@ -1,0 +1,92 @@
+"""Which table of a broker is kept in which file of the directory ``config``, and how often it is written.
+
+Mirrors: the scheduled persist tasks of BrokerController and the file names of BrokerPathConfigHelper.
+
+    file                      table                  written
+    topics.json               topics                 at every change
+    subscriptionGroup.json    groups                 at every change
+    consumerOffset.json       offset_table           every 5 s after a change (flush_consumer_offset_interval)
+    delayOffset.json          delay_offset_table     every 10 s after a change (flush_delay_offset_interval)
+    consumerFilter.json       filters                every 10 s after a change
+    transactionMetrics        transaction_metrics    every 10 s after a change (transaction_metric_flush_interval)
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from mqlab.broker.state import BrokerState
+from mqlab.broker.tables.config_saver import ConfigSaver
+from mqlab.store.config_files import ConfigFile
+from mqlab.store.message_store import MessageStore
+
+FIRST_PERSIST_MS = 10_000
+FILTER_PERSIST_MS = 10_000
+
+
+class KeptTable(Protocol):
+    """A table that can be written as text and read back."""
+
+    def encode(self) -> str: ...
+
+    def decode(self, text: str) -> None: ...
+
+
+def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver, ...]:
+    """A saver per table with a file, each of them subscribed to the changes of its table."""
+    files, clock, config, note = state.ports.files, state.ports.clock, state.config, state.ports.note
+
+    def saver(
+        name: str,
+        table: KeptTable,
+        period_ms: int | None,
+        kind: str = "broker.persist",
+        *,
+        saved_kind: str = "config.persisted",
+        points_into_log: bool = False,
+    ) -> ConfigSaver:
+        return ConfigSaver(
+            clock,
+            ConfigFile(files, f"{store_directory}/config/{name}"),
+            table.encode,
+            table.decode,
+            first_ms=FIRST_PERSIST_MS,
+            period_ms=period_ms,
+            kind=kind,
+            saved_kind=saved_kind,
+            ready=(lambda: log_is_safe(state.store)) if points_into_log else (lambda: True),
+            note=note,
+        )
+
+    topics = saver("topics.json", state.topics, None)
+    groups = saver("subscriptionGroup.json", state.groups, None)
+    offsets = saver(
+        "consumerOffset.json",
+        state.offset_table,
+        config.flush_consumer_offset_interval,
+        "offset.persist",
+        saved_kind="offset.persisted",
+        points_into_log=True,
+    )
+    delay_offsets = saver(
+        "delayOffset.json", state.delay_offset_table, config.flush_delay_offset_interval, points_into_log=True
+    )
+    filters = saver("consumerFilter.json", state.filters, FILTER_PERSIST_MS)
+    metrics = saver("transactionMetrics", state.transaction_metrics, config.transaction_metric_flush_interval)
+
+    state.topics.changed.subscribe(lambda changed_topics: topics.changed())
+    state.groups.changed.subscribe(groups.changed)
+    state.offset_table.changed.subscribe(offsets.changed)
+    state.delay_offset_table.changed.subscribe(delay_offsets.changed)
+    state.filters.changed.subscribe(filters.changed)
+    state.transaction_metrics.changed.subscribe(metrics.changed)
+    return topics, groups, offsets, delay_offsets, filters, metrics
+
+
+def log_is_safe(store: MessageStore) -> bool:
+    """Whether a file of offsets may be written: under SYNC_FLUSH only after the log.
+
+    What an offset has passed over must have its copies on the disk: a retry copy, a delivered delayed message and a
+    half message that is stored again are acknowledged without a flush.
+    """
+    return not store.config.is_sync_flush or store.flusher.sync_log()

@@ -1,0 +1,92 @@
+"""How far the delivery of each delay level has come.
+
+Mirrors: the offset table of ScheduleMessageService; file config/delayOffset.json.
+
+    level    offset of the next entry to look at in queue (level - 1) of SCHEDULE_TOPIC_XXXX
+    3        41
+    4        7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mqlab.errors import CorruptionError
+from mqlab.signals import Signal
+from mqlab.wire import java_json
+from mqlab.wire.bodies import DataVersion
+
+
+class DelayOffsetTable(Mapping[int, int]):
+    """Delay level -> the next queue offset to look at in that level's queue. Part of ScheduleMessageService."""
+
+    def __init__(self, now_ms: Callable[[], int], *, version_step: int) -> None:
+        self._now_ms = now_ms
+        self._version_step = version_step
+        self.changed: Signal[[]] = Signal()
+        self._updates = 0
+        self._offsets: dict[int, int] = {}
+        self.data_version = DataVersion.at(now_ms())
+
+    def update(self, level: int, queue_offset: int) -> None:
+        """Remember how far a level has come."""
+        self._updates += 1
+        if self._updates % self._version_step == 0:
+            self.data_version = self.data_version.next(self._now_ms())
+        if self._offsets.get(level) != queue_offset:
+            self._offsets[level] = queue_offset
+            self.changed()
+
+    def correct(self, level: int, queue_offset: int) -> None:
+        """Set a level to an offset that its queue has; the data version does not count that."""
+        self._offsets[level] = queue_offset
+        self.changed()
+
+    def to_value(self) -> dict[str, Any]:
+        """What the file and request 45 hold."""
+        return {"dataVersion": self.data_version.to_value(), "offsetTable": dict(self._offsets)}
+
+    def to_json(self) -> bytes:
+        """The body of request 45's answer."""
+        return java_json.to_json(self.to_value())
+
+    def encode(self) -> str:
+        """The text of delayOffset.json."""
+        return java_json.pretty(self.to_value())
+
+    def decode(self, text: str) -> None:
+        """Take over a file's offsets; levels that it does not name stay. Raises CorruptionError."""
+        try:
+            value = java_json.loads(text)
+            self._offsets = self._offsets | {int(level): int(at) for level, at in value["offsetTable"].items()}
+            version = value.get("dataVersion")
+            self.data_version = DataVersion.from_value(version) if version else self.data_version
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CorruptionError(
+                "delay offsets cannot be read", expected='{"offsetTable":{1:10}}', found=error
+            ) from error
+
+    def take_over(self, text: str) -> bool:
+        """A slave's table takes its master's offsets (the answer to request 45); False when it has them already.
+
+        They may be ahead of the slave's own queues, which follow later: the next start corrects what still is.
+        Raises CorruptionError. Mirrors SlaveSynchronize.syncDelayOffset and loadWhenSyncDelayOffset.
+        """
+        before = self._offsets
+        self.decode(text)
+        if self._offsets != before:
+            self.changed()
+        return self._offsets != before
+
+    def __getitem__(self, level: int) -> int:
+        return self._offsets[level]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._offsets)
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __repr__(self) -> str:
+        return f"<DelayOffsetTable {self._offsets}>"
