@@ -13,34 +13,32 @@ the Lab began.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mqlab.lab.cluster import readable_brokers
 from mqlab.lab.deliveries import Delivery
+from mqlab.lab.state import LabState
 from mqlab.wire import names, property_names
 from mqlab.wire.message import MessageExt, MessageQueue
-
-if TYPE_CHECKING:
-    from mqlab.lab.lab import Lab
 
 FILTERED_BY_BROKER = "FILTERED_BY_BROKER"
 NOT_PULLED = "NOT_PULLED"
 
 
-def absences(lab: Lab, group: str) -> list[Delivery]:
+def absences(state: LabState, group: str) -> list[Delivery]:
     """A row for each stored message of the group's topics that no listener got, by queue; times are None."""
-    delivered = {(row.message_queue, row.queue_offset) for row in lab.delivery_book.of(group)}
-    members = [h.node for h in lab.handles.values() if h.role == "consumer" and h.is_up and h.node.group == group]
+    delivered = {(row.message_queue, row.queue_offset) for row in state.delivery_book.of(group)}
+    members = [h.node for h in state.handles.values() if h.role == "consumer" and h.is_up and h.node.group == group]
     found: list[Delivery] = []
-    for name, broker in readable_brokers(lab):
-        found += _of_broker(lab, name, broker, group, delivered, members)
+    for name, broker in readable_brokers(state):
+        found += _of_broker(state, name, broker, group, delivered, members)
     return sorted(found, key=lambda row: (row.message_queue, row.queue_offset))
 
 
 def _of_broker(
-    lab: Lab, name: str, broker: Any, group: str, delivered: set[tuple[MessageQueue, int]], members: list[Any]
+    state: LabState, name: str, broker: Any, group: str, delivered: set[tuple[MessageQueue, int]], members: list[Any]
 ) -> Iterator[Delivery]:
-    for topic, wishes in lab.delivery_book.wishes.get(group, {}).items():
+    for topic, wishes in state.delivery_book.wishes.get(group, {}).items():
         for queue_id in broker.store.topics().get(topic, ()):
             queue = MessageQueue(topic, name, queue_id)
             committed = broker.offset_table.query(group, topic, queue_id)
@@ -50,14 +48,14 @@ def _of_broker(
                 if (queue, queue_offset) in delivered or _is_cached(members, queue, queue_offset):
                     continue
                 message = _message(broker, queue, queue_offset)
-                if message is not None and not _of_an_earlier_life(lab, message, committed):
+                if message is not None and not _of_an_earlier_life(state, message, committed):
                     filtered = queue_offset < passed and any(wish.wants(message.properties) is False for wish in wishes)
                     yield _row(group, message, queue, FILTERED_BY_BROKER if filtered else NOT_PULLED)
 
 
-def _of_an_earlier_life(lab: Lab, message: MessageExt, committed: int) -> bool:
+def _of_an_earlier_life(state: LabState, message: MessageExt, committed: int) -> bool:
     """Stored before this Lab began, and below what the group has committed: who got it then is not known here."""
-    return message.store_timestamp < lab.began_ms and message.queue_offset < committed
+    return message.store_timestamp < state.began_ms and message.queue_offset < committed
 
 
 def _is_cached(members: list[Any], queue: MessageQueue, queue_offset: int) -> bool:

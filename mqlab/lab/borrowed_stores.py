@@ -14,11 +14,8 @@ from __future__ import annotations
 import mmap
 import os
 import shutil
-from collections.abc import Mapping
-from pathlib import Path
 
 from mqlab.errors import UsageError
-from mqlab.lab import cluster
 from mqlab.lab.lab import Lab
 from mqlab.runtime.crash_files import CrashFiles, CrashMapping, Keep, Unsynced
 from mqlab.runtime.files import RealMapping, with_descriptors
@@ -87,15 +84,15 @@ class BorrowedFiles(CrashFiles):
         raise UsageError("the stores of this Lab are borrowed: no power cut", hint="Lab(stores=...) works on a copy")
 
 
+def link(source: str, target: str) -> None:
+    """Make ``target`` a symbolic link to the file itself."""
+    os.symlink(os.path.realpath(source), target)
+
+
 class BorrowingLab(Lab):
-    """A Lab over stores that are not copied, for a look at what brokers would say. Only the simulated driver."""
+    """A Lab over stores that are not copied, for a look at what brokers would answer. Only the simulated driver."""
+
+    bring_file = staticmethod(link)
 
     def machine_files(self) -> CrashFiles:
         return BorrowedFiles()
-
-    def bring_stores(self, stores: Mapping[str, str | Path] | None) -> int | None:
-        return cluster.bring_stores(stores, self.directory, _link)
-
-
-def _link(source: str, target: str) -> None:
-    os.symlink(os.path.realpath(source), target)

@@ -25,27 +25,25 @@ from mqlab.client import (
 from mqlab.errors import ClientError, UsageError
 from mqlab.lab.cluster import name_server_addresses
 from mqlab.lab.handles import NodeHandle
+from mqlab.lab.state import LabState
 from mqlab.ports import Ports
 from mqlab.runtime.files import RealFiles
 
 if TYPE_CHECKING:
     from mqlab.admin import Admin
-    from mqlab.lab.lab import Lab
 
 CLIENT_ROLES = ("producer", "consumer", "tool")
 ADMIN = "admin"
 
 
-class ClientVerbs:
+class ClientVerbs(LabState):
     """The verbs of a Lab that make clients."""
 
-    def producer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
+    def producer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A started producer of a group; settings have DefaultMQProducer's names in snake_case."""
         return self._client("producer", group, name, 2, Producer, settings, start=True)
 
-    def transaction_producer(  # type: ignore[misc]
-        self: Lab, group: str, listener: Any, *, name: str | None = None, **settings: Any
-    ) -> Any:
+    def transaction_producer(self, group: str, listener: Any, *, name: str | None = None, **settings: Any) -> Any:
         """A started producer of half messages; the listener executes and checks the local transaction."""
 
         def make(ports: Ports, group: str, servers: list[str], **settings: Any) -> TransactionProducer:
@@ -53,28 +51,24 @@ class ClientVerbs:
 
         return self._client("producer", group, name, 2, make, settings, start=True)
 
-    def push_consumer(  # type: ignore[misc]
-        self: Lab, group: str, *, name: str | None = None, cores: int = 2, **settings: Any
-    ) -> Any:
+    def push_consumer(self, group: str, *, name: str | None = None, cores: int = 2, **settings: Any) -> Any:
         """A push consumer of a group, not started; settings have DefaultMQPushConsumer's names in snake_case."""
         return self._client("consumer", group, name, cores, PushConsumer, settings)
 
-    def pull_consumer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
+    def pull_consumer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A started consumer that pulls when told, one request at a time. Mirrors DefaultMQPullConsumer."""
         return self._client("consumer", group, name, 2, PullConsumer, settings, start=True)
 
-    def pull_consumer_schedule_service(  # type: ignore[misc]
-        self: Lab, group: str, *, name: str | None = None, **settings: Any
-    ) -> Any:
+    def pull_consumer_schedule_service(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A pull consumer that calls back for each queue, not started. Mirrors MQPullConsumerScheduleService."""
         return self._client("consumer", group, name, 2, PullConsumerScheduleService, settings)
 
-    def lite_pull_consumer(self: Lab, group: str, *, name: str | None = None, **settings: Any) -> Any:  # type: ignore[misc]
+    def lite_pull_consumer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A consumer to poll, not started. Mirrors DefaultLitePullConsumer."""
         return self._client("consumer", group, name, 2, LitePullConsumer, settings)
 
     @property
-    def admin(self: Lab) -> Admin:  # type: ignore[misc]
+    def admin(self) -> Admin:
         """The operator's tool: mqadmin's verbs, asked from a node of its own that is made when first needed."""
         from mqlab.admin import Admin
 
@@ -86,8 +80,8 @@ class ClientVerbs:
         tool: Admin = self.handles[ADMIN].node
         return tool
 
-    def _client(  # type: ignore[misc]
-        self: Lab,
+    def _client(
+        self,
         kind: str,
         group: str,
         name: str | None,
@@ -138,9 +132,9 @@ def _free_name(handles: Mapping[str, NodeHandle], kind: str, group: str, wanted:
     raise UsageError(f"the name {name!r} is taken: {holder.status} is a {holder.role}", hint=f'name="{group}-2"')
 
 
-def shutdown_all(lab: Lab) -> None:
+def shutdown_all(state: LabState) -> None:
     """Shut down what runs: clients first, then slaves, masters, name servers."""
     for roles in (CLIENT_ROLES, ("slave",), ("broker",), ("name server",)):
-        for handle in list(lab.handles.values()):
+        for handle in list(state.handles.values()):
             if handle.role in roles and handle.is_up:
                 handle.shutdown()

@@ -19,6 +19,7 @@ from typing import Any
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.lab import Lab
+from mqlab.lab.state import CrashPoint
 from mqlab.lab.story import Story, StoryTeller
 from mqlab.runtime.line_watch import LineWatch
 
@@ -29,18 +30,6 @@ def _with_its_disk(lab: Lab, node: str) -> None:
 
 
 HOW: dict[str, Callable[[Lab, str], None]] = {"kill": Lab.kill, "power_off": Lab.power_off, "lose_disk": _with_its_disk}
-
-
-@dataclass(frozen=True, slots=True)
-class CrashPoint:
-    """Where a node died: ``kind`` "step" or "line", its number in the run without a crash, and in words."""
-
-    kind: str
-    number: int
-    where: str
-
-    def __str__(self) -> str:
-        return f"before {self.kind} {self.number} ({self.where})"
 
 
 def every_crash(

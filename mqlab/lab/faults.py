@@ -17,32 +17,32 @@ from typing import TYPE_CHECKING, Any
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.handles import BROKERS, NodeHandle
+from mqlab.lab.state import LabState
 from mqlab.runtime.crash_files import CrashFiles, Keep
 from mqlab.runtime.files import LAB_DISK_USED
 
 if TYPE_CHECKING:
-    from mqlab.lab.lab import Lab
     from mqlab.runtime.world import Machine
 
 Node = NodeHandle | str
 
 
-class Faults:
+class Faults(LabState):
     """The verbs of a Lab that break and mend. A node is given as its handle or its name."""
 
-    def kill(self: Lab, node: Node) -> None:  # type: ignore[misc]
+    def kill(self, node: Node) -> None:
         """End a process at once: its connections close and its listeners die where they wait."""
         handle = self._end(node, "killed", silent=False)
         self.world.workers[handle.name].leave()
 
-    def power_off(self: Lab, node: Node, *, keep: Keep | None = None) -> None:  # type: ignore[misc]
+    def power_off(self, node: Node, *, keep: Keep | None = None) -> None:
         """Cut a machine's power: peers hear nothing, and what was not synced is lost, but for what ``keep`` keeps."""
         handle = self._end(node, "powered off", silent=True)
         if isinstance(handle.files, CrashFiles):
             handle.files.power_cut(keep)
         self.world.workers[handle.name].leave()
 
-    def start(self: Lab, node: Node) -> None:  # type: ignore[misc]
+    def start(self, node: Node) -> None:
         """Start a node that is down: a new process on the same machine and files."""
         handle = self.node_handle(node)
         if handle.is_up:
@@ -53,7 +53,7 @@ class Faults:
         sim_node.alive, sim_node.silent = True, False
         handle.came_back(self.world.ports(sim_node, handle.files))
 
-    def lose_disk(self: Lab, broker: Node) -> None:  # type: ignore[misc]
+    def lose_disk(self, broker: Node) -> None:
         """Take the disk of a broker that is down: it will start with an empty store and empty tables."""
         handle = self.node_handle(broker)
         if handle.role not in BROKERS or handle.is_up:
@@ -68,7 +68,7 @@ class Faults:
             handle.files.remove_tree(directory)
             handle.files.sync_directory(directory.rpartition("/")[0])
 
-    def partition(self: Lab, one: Node, other: Node) -> None:  # type: ignore[misc]
+    def partition(self, one: Node, other: Node) -> None:
         """Let nothing pass between two nodes until heal(); what they send meanwhile arrives then."""
         first, second = self.node_handle(one).name, self.node_handle(other).name
         if first == second:
@@ -76,18 +76,18 @@ class Faults:
         self._fault(self.world.nodes[first], "partition", other=second)
         self.world.network.partition(first, second)
 
-    def heal(self: Lab) -> None:  # type: ignore[misc]
+    def heal(self) -> None:
         """End all partitions."""
         self._fault(next(iter(self.world.nodes.values())), "heal")
         self.world.network.heal()
 
-    def slow(self: Lab, node: Node, delay: str | int) -> None:  # type: ignore[misc]
+    def slow(self, node: Node, delay: str | int) -> None:
         """Add a delay to every frame that leaves or reaches a node from now on; 0 ends it."""
         sim_node = self.world.nodes[self.node_handle(node).name]
         self._fault(sim_node, "slow", delay_ms=milliseconds(delay))
         sim_node.delay_ms = milliseconds(delay)
 
-    def drop(self: Lab, sender: Node, receiver: Node, count: int = 1) -> None:  # type: ignore[misc]
+    def drop(self, sender: Node, receiver: Node, count: int = 1) -> None:
         """Lose the next frames from one node to another."""
         first, second = self.node_handle(sender).name, self.node_handle(receiver).name
         if first == second:
@@ -97,7 +97,7 @@ class Faults:
         self._fault(self.world.nodes[first], "drop", receiver=second, count=count)
         self.world.network.drop(first, second, count)
 
-    def skew_clock(self: Lab, node: Node, skew: str | int) -> None:  # type: ignore[misc]
+    def skew_clock(self, node: Node, skew: str | int) -> None:
         """Set how far a node's clock is ahead ("50ms") or behind ("-50ms", -50) of the world's."""
         sim_node = self.world.nodes[self.node_handle(node).name]
         behind = skew.strip().startswith("-") if isinstance(skew, str) else skew < 0
@@ -106,7 +106,7 @@ class Faults:
         self._fault(sim_node, "skew_clock", skew_ms=skew_ms)
         sim_node.skew_ms = skew_ms
 
-    def disk_full(self: Lab, broker: Node, used: float = 0.95) -> None:  # type: ignore[misc]
+    def disk_full(self, broker: Node, used: float = 0.95) -> None:
         """Say how full a broker's disk is, 0 to 1: over 0.9 it takes no messages from its next look on; 0 ends it."""
         if not 0 <= used <= 1:
             raise UsageError(f"a disk is 0 to 1 full, not {used}", hint='lab.disk_full("broker-a", 0.95)')
@@ -118,7 +118,7 @@ class Faults:
         if handle.is_up:
             handle.node.store.retention.arm()
 
-    def slow_disk(self: Lab, broker: Node, duration: str | int) -> None:  # type: ignore[misc]
+    def slow_disk(self, broker: Node, duration: str | int) -> None:
         """Let a broker's disk hang for a while: what is written is in memory, nothing is synced until it is over."""
         handle = self._broker_with_a_disk(broker)
         if not handle.is_up:
@@ -128,22 +128,14 @@ class Faults:
         flusher.stalled = True
         sim_node.call_later(milliseconds(duration), flusher.resume, "disk.answers")
 
-    def _broker_with_a_disk(self: Lab, broker: Node) -> NodeHandle:  # type: ignore[misc]
+    def _broker_with_a_disk(self, broker: Node) -> NodeHandle:
         self.simulation("disk_full and lab.slow_disk")
         handle = self.node_handle(broker)
         if handle.role not in BROKERS:
             raise UsageError(f"{handle.name} is a {handle.role}: only a broker's disk can fill up or hang")
         return handle
 
-    def node_handle(self: Lab, node: Node | Any) -> NodeHandle:  # type: ignore[misc]
-        """The handle of a node given as handle or name; UsageError names those that exist."""
-        name = node if isinstance(node, str) else getattr(node, "name", None)
-        handle = self.handles.get(name) if isinstance(name, str) else None
-        if handle is None:
-            raise UsageError(f"there is no node {node!r}", hint=f"nodes: {', '.join(self.handles)}")
-        return handle
-
-    def _end(self: Lab, node: Node, word: str, *, silent: bool) -> NodeHandle:  # type: ignore[misc]
+    def _end(self, node: Node, word: str, *, silent: bool) -> NodeHandle:
         handle = self.node_handle(node)
         if not handle.is_up:
             raise UsageError(f"{handle.status} is down already", hint=f'lab.start("{handle.name}") brings it back')
@@ -157,6 +149,6 @@ class Faults:
         handle.went_down(word)
         return handle
 
-    def _fault(self: Lab, sim_node: Machine, what: str, **values: Any) -> None:  # type: ignore[misc]
+    def _fault(self, sim_node: Machine, what: str, **values: Any) -> None:
         self.world.open_call(sim_node, "fault")
         self.world.note(sim_node, f"fault.{what}", values)

@@ -1,17 +1,16 @@
-"""A whole RocketMQ world to hold in one hand: name servers, brokers, clients, a clock, a network, and what happened.
+"""A whole RocketMQ world in one object: name servers, brokers, clients, a clock, a network, and what happened.
 
-Mirrors: a cluster with its machines; every lab begins with ``Lab()`` or ``play(story)``.
+Mirrors: a cluster with its machines. Every lab begins with ``Lab()`` or ``play(story)``.
 
     lab = Lab(seed=7)                                 nameserver-1, broker-a, a virtual clock, a temporary directory
     producer = lab.producer("shop")                   each client is a node of its own: shop-1
-    lab.run_for("10s"), lab.step(), lab.journal       play it and look
+    lab.run_for("10s"), lab.step(), lab.journal       let time pass and look at what happened
 
-Left out: what the base classes have (client verbs, faults, traffic, looking).
+The verbs are in groups (clients, faults, schedule, what_happened); all of them work on one state (state.py).
 """
 
 from __future__ import annotations
 
-import inspect
 import shutil
 import tempfile
 import weakref
@@ -22,39 +21,39 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
-from mqlab.lab import clients, cluster
-from mqlab.lab.deliveries import DeliveryBook
+from mqlab.lab import cluster
+from mqlab.lab.clients import ClientVerbs, shutdown_all
 from mqlab.lab.faults import Faults
-from mqlab.lab.handles import BROKERS, NodeHandle
-from mqlab.lab.schedule import TrafficVerbs
-from mqlab.lab.shared_resources import Database, Resource
+from mqlab.lab.handles import BROKERS
+from mqlab.lab.schedule import ScheduleVerbs
 from mqlab.lab.story import Story, StoryTeller
 from mqlab.lab.what_happened import WhatHappened
-from mqlab.runtime.files import RealFiles
-from mqlab.runtime.journal import Journal, StepRecord
+from mqlab.runtime.journal import StepRecord
 from mqlab.runtime.kinds import check_kind
 from mqlab.runtime.sim import SimWorld
-from mqlab.runtime.threads import ThreadWorld
 from mqlab.runtime.world import DEFAULT_START_MS, World
 
 if TYPE_CHECKING:
-    from mqlab.lab.crashes import CrashPoint
+    from mqlab.lab.shared_resources import Database, Resource
     from mqlab.store import StoreInspector
 
 Duration = str | int
-Faulty = Mapping[int, Callable[["Lab"], Any]]
+FaultsByStep = Mapping[int, Callable[["Lab"], Any]]
 
 
-class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
+class Lab(ClientVerbs, Faults, ScheduleVerbs, WhatHappened):
     """A world of RocketMQ nodes. Raises UsageError for settings that do not exist, naming the nearest one.
 
     ``brokers`` and ``name_servers`` are counts or lists of names; ``broker`` and ``name_server`` hold settings by their
-    RocketMQ names in snake_case; ``replicas`` slaves stand beside each broker (broker-a-s1 …), with the settings of
-    ``broker`` and on top of them those of ``replica``; ``stores`` maps a broker's name to an existing store directory,
-    of which a copy is opened; ``client`` holds settings for all clients (message trace is on unless it says
-    ``enable_trace=False``); ``directory`` is kept, without one a temporary directory goes with the Lab. ``driver`` is
-    "sim" or "threads".
+    RocketMQ names in snake_case. ``replicas`` is the number of slaves of each broker (broker-a-s1 …); they have the
+    settings of ``broker``, overridden by those of ``replica``. ``stores`` maps a broker's name to an existing store
+    directory, of which a copy is opened. ``client`` holds settings for all clients (message trace is on unless it has
+    ``enable_trace=False``). A given ``directory`` is kept; without one the Lab has a temporary directory, which is
+    removed together with the Lab object. ``driver`` is "sim" or "threads".
     """
+
+    bring_file = staticmethod(cluster.copy_writable)
+    """How a file of a store given by ``stores=`` comes into the Lab's directory."""
 
     def __init__(
         self,
@@ -75,30 +74,19 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         journal_limit: int | None = None,
         speed: float = 1.0,
     ) -> None:
-        self.seed = seed
-        self.client_settings = {"enable_trace": True, **(client or {})}
+        # 1. Check the arguments before anything is created.
         names, servers = cluster.broker_names(brokers, stores), cluster.name_server_names(name_servers)
         latency_ms = cluster.latency(network)
         _check_numbers(replicas, journal_limit, speed)
-        self.directory = self._own_directory(directory)
-        start_ms = self.bring_stores(stores) or DEFAULT_START_MS
-        self.world: World[Any]
-        if driver == "sim":
-            self.world = SimWorld(seed=seed, start_ms=start_ms, latency_ms=latency_ms, journal_limit=journal_limit)
-        elif driver == "threads":
-            self.world = ThreadWorld(
-                seed=seed, start_ms=start_ms, latency_ms=latency_ms, speed=speed, journal_limit=journal_limit
-            )
-        else:
-            raise UsageError(f"there is no driver {driver!r}", hint='drivers are "sim" and "threads"')
-        self.began_ms = start_ms
-        self.crash_point: CrashPoint | None = None  # where a run of every_crash killed its node
-        self.telling: Telling | None = None  # how play told its story here
-        self._resources: dict[str, Resource] = {}
-        self.delivery_book = DeliveryBook()
-        self.world.watchers.append(self.delivery_book.watch)
-        self.files = RealFiles()
-        self.handles: dict[str, NodeHandle] = {}
+        # 2. The directory comes first: the clock starts after the last timestamp of the stores that are copied there.
+        own_directory = self._own_directory(directory)
+        start_ms = cluster.bring_stores(stores, own_directory, self.bring_file) or DEFAULT_START_MS
+        # 3. The world and the state. The state's delivery book must see the first change of the world.
+        world = _world(driver, speed, seed=seed, start_ms=start_ms, latency_ms=latency_ms, journal_limit=journal_limit)
+        client_settings = {"enable_trace": True, **(client or {})}
+        super().__init__(world, own_directory, seed=seed, began_ms=start_ms, client_settings=client_settings)
+        self.telling: Telling | None = None  # what play was called with
+        # 4. The servers. Slaves come last because they learn from the name servers where their masters are.
         try:
             cluster.start_name_servers(self, servers, name_server or {})
             cluster.start_brokers(self, names, broker or {}, memory)
@@ -117,83 +105,67 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
         return path
 
-    def bring_stores(self, stores: Mapping[str, str | Path] | None) -> int | None:
-        """Copy the stores into the Lab's directory; when its clock starts, if they say that."""
-        return cluster.bring_stores(stores, self.directory, cluster.copy_writable)
-
-    def machine_files(self) -> RealFiles:
-        """The files of a new broker's machine. Its disk is a quarter full, whatever the host's is."""
-        return self.world.machine_files()
-
     # nodes -----------------------------------------------------------------------------------------------------
 
     def broker(self, name: str = "broker-a") -> Any:
-        """A broker's handle, through which all of Broker's attributes are seen; it survives kill and start."""
-        return self._handle(name, *BROKERS)
+        """The handle of a broker. It has all attributes of Broker and survives kill and start."""
+        return self.handle_of(name, *BROKERS)
 
     def slaves(self, broker: str = "broker-a") -> list[Any]:
         """The handles of a broker's slaves, by broker id."""
-        name = self._handle(broker, *BROKERS).node.config.broker_name
+        name = self.handle_of(broker, *BROKERS).node.config.broker_name
         return [h for h in self.handles.values() if h.role == "slave" and h.node.config.broker_name == name]
 
     def name_server(self, name: str = "nameserver-1") -> Any:
         """A name server's handle."""
-        return self._handle(name, "name server")
+        return self.handle_of(name, "name server")
 
     def store(self, broker: str = "broker-a") -> StoreInspector:
-        """A read-only look into a broker's store directory, live or dead."""
+        """A read-only view of a broker's store directory, whether the broker is running or not."""
         from mqlab.store import StoreInspector
 
-        return StoreInspector(self._handle(broker, *BROKERS).node.store.directory)
-
-    def _handle(self, name: str, *roles: str) -> NodeHandle:
-        handle = self.handles.get(name)
-        if handle is None or handle.role not in roles:
-            known = [n for n, h in self.handles.items() if h.role in roles]
-            raise UsageError(f"there is no {roles[0]} named {name!r}", hint=f"there are: {', '.join(known) or 'none'}")
-        return handle
+        return StoreInspector(self.handle_of(broker, *BROKERS).node.store.directory)
 
     def create_topic(
         self, topic: str, *, read_queue_nums: int = 4, write_queue_nums: int = 4, perm: int = 6,
         brokers: Sequence[str] | str | None = None,
     ) -> None:  # fmt: skip
-        """Create or change a topic on all brokers, or on those named, and wait until every name server knows."""
+        """Create or change a topic on all brokers, or on those named, and wait until every name server has it."""
         cluster.create_topic(self, topic, read_queue_nums, write_queue_nums, perm, brokers)
 
     # things shared by listeners ------------------------------------------------------------------------------------
 
     def resource(self, name: str, *, slots: int | None = None) -> Resource:
-        """A shared thing to wait for, made when ``slots`` is given: ``with lab.resource("db"): …``."""
+        """A shared resource to wait for, created when ``slots`` is given: ``with lab.resource("db"): …``."""
         if slots is not None:
-            self._resources[name] = Resource(self.world, name, slots)
-        if name not in self._resources:
-            raise UsageError(f"there is no resource {name!r}", hint=f'make it first: lab.resource("{name}", slots=10)')
-        return self._resources[name]
+            from mqlab.lab.shared_resources import Resource
+
+            self.resources[name] = Resource(self.world, name, slots)
+        if name not in self.resources:
+            raise UsageError(f"there is no resource {name!r}", hint=f'first call lab.resource("{name}", slots=10)')
+        return self.resources[name]
 
     def database(self, name: str) -> Database:
         """A SQLite database that all listeners can reach; its file survives kill and is in the Lab's directory."""
+        from mqlab.lab.shared_resources import Database
+
         return Database(self.world, self.directory / f"{cluster.file_name(name, 'databases')}.sqlite")
 
     # time ------------------------------------------------------------------------------------------------------
 
-    @property
-    def now_ms(self) -> int:
-        """The world's time: ms since the epoch."""
-        return self.world.now_ms
-
     def step(self) -> StepRecord | None:
-        """Let the next thing happen; its record, or None when nothing is left."""
+        """Let the next step happen and return its record; None when nothing is left to happen."""
         return self.simulation("step").advance()
 
     def run_for(self, duration: Duration) -> Lab:
-        """Play everything that is due within a duration."""
+        """Play everything that is due within a duration, and advance the clock by it."""
         self.world.run_for_ms(milliseconds(duration))
         return self
 
     def run_until(self, condition: str | Callable[..., Any], limit: Duration = "1h") -> Lab:
-        """Play until a condition (called with this Lab, or with nothing) holds, or a step or change of a kind happens.
+        """Play until a condition holds, or until a step or change of a kind happens. LimitReached after ``limit``.
 
-        LimitReached after ``limit``.
+        A condition with a parameter is called with this Lab.
         """
         if isinstance(condition, str):
             kind, seen = condition, [False]
@@ -211,12 +183,12 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
             finally:
                 self.world.watchers.remove(watch)
         elif not callable(condition):
-            raise UsageError(f"{condition!r} is no condition", hint='lambda: …, or a kind such as "message.stored"')
+            raise UsageError(
+                f"{condition!r} is not a condition", hint='write lambda: …, or a kind such as "message.stored"'
+            )
         else:
-            takes_lab = any(p.default is p.empty for p in inspect.signature(condition).parameters.values())
-            holds = (lambda: condition(self)) if takes_lab else condition
             what = getattr(condition, "__name__", "the condition")
-            self.world.run_until(holds, milliseconds(limit), what)
+            self.world.run_until(self.bound(condition), milliseconds(limit), what)
         return self
 
     def _last_step_is(self, kind: str, first: int) -> bool:
@@ -224,41 +196,30 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         return last >= first and self.journal[last].kind == kind
 
     def run_until_quiet(self, limit: Duration = "1h") -> Lab:
-        """Play until only periodic timers are left; LimitReached after ``limit`` with what is still armed."""
+        """Play until only periodic timers are left; LimitReached after ``limit``."""
         self.world.run_until(self.world.is_quiet, milliseconds(limit), "quiet (only periodic timers left)")
         return self
 
-    def simulation(self, verb: str) -> SimWorld:
-        """The simulated world; UsageError for a verb that needs it under another driver."""
-        if not isinstance(self.world, SimWorld):
-            raise UsageError(f"lab.{verb} needs the simulated driver: real threads do not stop for a look")
-        return self.world
+    # again -----------------------------------------------------------------------------------------------------
 
-    # what happened ---------------------------------------------------------------------------------------------
+    def replay(self, *, until_step: int | None = None, faults: FaultsByStep | None = None) -> Lab:
+        """A new Lab from this one's seed and story, in a directory of its own: its journal is equal to the byte.
 
-    @property
-    def journal(self) -> Journal:
-        """One record a step; see mqlab.runtime.journal."""
-        return self.world.journal
-
-    def replay(self, *, until_step: int | None = None, faults: Faulty | None = None) -> Lab:
-        """A Lab rebuilt from this one's seed and story, in a directory of its own: the same journal, to the byte.
-
-        ``faults`` replace those of the first telling. UsageError for a Lab that no story was played on.
+        ``faults`` replace those of the first run. UsageError for a Lab that no story was played on.
         """
         if self.telling is None:
-            raise UsageError("this Lab was not made by play(story)", hint="only a story can be told again")
-        told = self.telling
+            raise UsageError("this Lab was not made by play(story)", hint="only a story can be replayed")
+        telling = self.telling
         return play(
-            told.story, seed=self.seed, until_step=until_step, faults=told.faults if faults is None else faults,
-            **told.settings,
+            telling.story, seed=self.seed, until_step=until_step, faults=telling.faults if faults is None else faults,
+            **telling.settings,
         )  # fmt: skip
 
     # ends ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Shut every living node down cleanly; a temporary directory goes with the Lab object."""
-        clients.shutdown_all(self)
+        """Shut down every node that is up; a temporary directory is removed together with the Lab object."""
+        shutdown_all(self)
         self.world.stop()
 
     def __enter__(self) -> Lab:
@@ -272,23 +233,34 @@ class Lab(clients.ClientVerbs, Faults, TrafficVerbs, WhatHappened):
         return f"<Lab seed={self.seed} now={self.now_ms} step={self.journal.next_step}: {nodes}>"
 
 
+def _world(driver: str, speed: float, **settings: Any) -> World[Any]:
+    if driver == "sim":
+        return SimWorld(**settings)
+    if driver == "threads":
+        from mqlab.runtime.threads import ThreadWorld
+
+        return ThreadWorld(speed=speed, **settings)
+    raise UsageError(f"there is no driver {driver!r}", hint='drivers are "sim" and "threads"')
+
+
 def _check_numbers(replicas: int, journal_limit: int | None, speed: float) -> None:
     if not isinstance(replicas, int) or replicas < 0:
-        raise UsageError(f"a broker has 0 or more replicas, not {replicas!r}")
+        raise UsageError(f"replicas must be 0 or more, got {replicas!r}")
     if journal_limit is not None and (not isinstance(journal_limit, int) or journal_limit < 1):
         raise UsageError(
-            f"journal_limit={journal_limit!r} keeps no step", hint="the number of steps to keep, or None: all"
+            f"journal_limit must be 1 or more, got {journal_limit!r}",
+            hint="None keeps all steps",
         )
     if speed <= 0:
-        raise UsageError(f"speed={speed} is no speed", hint="2 is twice as fast as the wall clock, 0.5 half as fast")
+        raise UsageError(f"speed must be positive, got {speed}", hint="2 is twice as fast as real time")
 
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What play was given; with the Lab's seed it is all of a run. The directory is left out: each run has its own."""
+    """What play was called with. Together with the seed it determines the run; each run has a directory of its own."""
 
     story: Story
-    faults: Faulty | None
+    faults: FaultsByStep | None
     settings: dict[str, Any]
 
 
@@ -297,12 +269,13 @@ def play(
     *,
     seed: int = 0,
     until_step: int | None = None,
-    faults: Faulty | None = None,
+    faults: FaultsByStep | None = None,
     **settings: Any,
 ) -> Lab:
-    """Tell a story on a fresh Lab and give the Lab back: at its end, or stopped just before ``until_step``.
+    """Play a story on a new Lab and return the Lab: at the story's end, or stopped just before ``until_step``.
 
-    ``faults`` maps step numbers to functions of the Lab, each called just before its step. Other keywords are Lab's.
+    ``faults`` maps step numbers to functions of the Lab, each called just before its step.
+    All other keywords are those of Lab.
     An error that leaves the story carries the seed and the step as a note.
     """
     if settings.get("driver", "sim") == "threads" and (until_step is not None or faults):
@@ -310,14 +283,14 @@ def play(
     lab = Lab(seed=seed, **settings)
     kept = {name: value for name, value in settings.items() if name != "directory"}
     lab.telling = Telling(story, dict(faults) if faults else None, kept)
-    if not isinstance(lab.world, SimWorld):
+    if not lab.world.is_simulated:
         try:
             story(lab)
         except BaseException:
             lab.close()
             raise
         return lab
-    teller = StoryTeller(lab.world, faults or {}, until_step)
+    teller = StoryTeller(lab.simulation("play"), faults or {}, until_step)
     teller.check_steps()
     try:
         teller.tell(story, lab)

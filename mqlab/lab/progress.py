@@ -10,14 +10,12 @@ Left out: the broker's metrics, which count differently (ConsumerLagCalculator).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mqlab.lab.cluster import readable_brokers
 from mqlab.lab.handles import NodeHandle
+from mqlab.lab.state import LabState
 from mqlab.wire.message import MessageQueue
-
-if TYPE_CHECKING:
-    from mqlab.lab.lab import Lab
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +34,11 @@ class QueueProgress:
     last_timestamp: int
 
 
-def progress_rows(lab: Lab, group: str) -> list[QueueProgress]:
+def progress_rows(state: LabState, group: str) -> list[QueueProgress]:
     """The rows, sorted by topic, broker and queue; a broker that is down is read from a slave, or left out."""
     rows: list[QueueProgress] = []
-    consumers = [handle for handle in lab.handles.values() if handle.role == "consumer" and handle.is_up]
-    for name, broker in readable_brokers(lab):
+    consumers = [handle for handle in state.handles.values() if handle.role == "consumer" and handle.is_up]
+    for name, broker in readable_brokers(state):
         for topic in _topics_of(broker, group):
             rows.extend(_queues_of(broker, name, topic, group, consumers))
     return sorted(rows, key=lambda row: (row.topic, row.broker, row.queue_id))

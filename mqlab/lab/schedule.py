@@ -11,28 +11,27 @@ Left out: random arrival (give ``rates`` what your seed draws).
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
+from mqlab.lab.state import LabState
 from mqlab.wire.message import Message
-
-if TYPE_CHECKING:
-    from mqlab.lab.lab import Lab
 
 
 class Traffic:
     """Messages being sent at a changing rate: ``sent`` and ``failed`` count the answers; ``stop()`` ends it."""
 
-    def __init__(self, lab: Lab, producer: Any, rates: Sequence[tuple[int, float]], message: Callable[[int], Message]):
-        self._lab = lab
+    def __init__(
+        self, state: LabState, producer: Any, rates: Sequence[tuple[int, float]], message: Callable[[int], Message]
+    ):
+        self._state = state
         self._producer = producer
         self._rates = list(rates)
         self._message = message
-        self._begin_ms = lab.now_ms
-        self._next_ms = float(lab.now_ms)
+        self._begin_ms = state.now_ms
+        self._next_ms = float(state.now_ms)
         self._stopped = False
         self.number = 0
         self.sent = 0
@@ -61,7 +60,7 @@ class Traffic:
                 return
             self._next_ms = until
             rate, _ = self._rate_at(until)
-        world = self._lab.world
+        world = self._state.world
         world.arm(world.outside, round(self._next_ms), "traffic.due", self._due)
 
     def _due(self) -> None:
@@ -69,7 +68,7 @@ class Traffic:
         if self._stopped:
             return
         number, self.number = self.number, self.number + 1
-        world = self._lab.world
+        world = self._state.world
         if self._producer.is_up:
             node = world.nodes[self._producer.name]
             world.arm(node, world.now_ms, "traffic.send", lambda: self._send(number))
@@ -92,21 +91,20 @@ class Traffic:
         return f"<Traffic of {self._producer.name}: {self.sent} sent, {self.failed} failed>"
 
 
-class TrafficVerbs:
+class ScheduleVerbs(LabState):
     """The verbs of a Lab that act by its clock."""
 
-    def at(self: Lab, time: str | int, action: Callable[..., Any]) -> None:  # type: ignore[misc]
+    def at(self, time: str | int, action: Callable[..., Any]) -> None:
         """Do something (called with this Lab, or with nothing) when this long has passed since the Lab began."""
         due_ms = self.began_ms + milliseconds(time)
         if due_ms < self.now_ms:
             raise UsageError(
                 f"{time!r} after the beginning has passed already: {self.now_ms - self.began_ms} ms are over"
             )
-        takes_lab = any(p.default is p.empty for p in inspect.signature(action).parameters.values())
-        self.world.at(due_ms, (lambda: action(self)) if takes_lab else action)
+        self.world.at(due_ms, self.bound(action))
 
-    def traffic(  # type: ignore[misc]
-        self: Lab, producer: Any, *, rates: Sequence[tuple[str | int, float]], message: Callable[[int], Message]
+    def traffic(
+        self, producer: Any, *, rates: Sequence[tuple[str | int, float]], message: Callable[[int], Message]
     ) -> Traffic:
         """Send message(0), message(1), … at rates given as (from when after now, messages a second)."""
         if not rates:

@@ -22,11 +22,11 @@ from mqlab.errors import UsageError
 from mqlab.lab.absences import absences as absences_of
 from mqlab.lab.handles import BROKERS, NodeHandle
 from mqlab.lab.progress import QueueProgress, progress_rows
+from mqlab.lab.state import LabState
 from mqlab.runtime.collector import collecting_rarely
 from mqlab.runtime.kinds import CHANGE_KINDS, PERIODIC_KINDS, STEP_KINDS
 
 if TYPE_CHECKING:
-    from mqlab.lab.lab import Lab
     from mqlab.views import Table
     from mqlab.views.diagram import Diagram
     from mqlab.views.offset_strip import OffsetStrip
@@ -40,11 +40,11 @@ DELIVERY_COLUMNS = [
 Snapshot = dict[str, Any]
 
 
-class WhatHappened:
+class WhatHappened(LabState):
     """The verbs of a Lab that show."""
 
     @collecting_rarely()
-    def deliveries(self: Lab, group: str, *, absences: bool = True) -> Table:  # type: ignore[misc]
+    def deliveries(self, group: str, *, absences: bool = True) -> Table:
         """A row per delivery to a listener of a group, in the order they began; then the messages nobody got.
 
         ``absences=False`` leaves out the latter (FILTERED_BY_BROKER, NOT_PULLED), which are read from the stores. Where
@@ -58,7 +58,7 @@ class WhatHappened:
         columns = [*DELIVERY_COLUMNS, *(["error"] if any(row.error for row in rows) else [])]
         return Table(rows, columns=columns, title=f"deliveries of {group}", empty=self._no_rows(group))
 
-    def progress(self: Lab, group: str) -> Table:  # type: ignore[misc]
+    def progress(self, group: str) -> Table:
         """A row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp.
 
         The title names brokers that are down and cannot be read from a slave either.
@@ -68,20 +68,20 @@ class WhatHappened:
         rows = progress_rows(self, group)
         return Table(rows, title=f"progress of {group}{self._not_here(rows)}", empty=self._no_rows(group))
 
-    def _not_here(self: Lab, rows: list[QueueProgress]) -> str:  # type: ignore[misc]
+    def _not_here(self, rows: list[QueueProgress]) -> str:
         """The brokers whose queues are missing, in brackets."""
         there = [row.broker for row in rows]
         down = [handle for handle in self.handles.values() if handle.role == "broker" and not handle.is_up]
         missing = [handle.status for handle in down if handle.name not in there]
         return f" (not here: {', '.join(missing)})" if missing else ""
 
-    def _no_rows(self: Lab, group: str) -> str:  # type: ignore[misc]
+    def _no_rows(self, group: str) -> str:
         """What an empty table of a group says: nothing yet, or that there is no such group."""
         groups = {handle.node.group: None for handle in self.handles.values() if handle.role == "consumer"}
         known = list(dict.fromkeys([*groups, *self.delivery_book.wishes]))
         return "no rows" if group in known else f"no consumer of this Lab is of group {group!r}, but of {known}"
 
-    def upcoming(self: Lab, count: int = 5) -> Table:  # type: ignore[misc]
+    def upcoming(self, count: int = 5) -> Table:
         """The next deadlines and arrivals in order, to predict from: a row each with due_ms, in_ms, node, kind."""
         from mqlab.views import Table
 
@@ -91,7 +91,7 @@ class WhatHappened:
         ]
         return Table(rows, columns=["due_ms", "in_ms", "node", "kind"], title=f"upcoming at {self.now_ms}")
 
-    def kinds(self: Lab) -> Table:  # type: ignore[misc]
+    def kinds(self) -> Table:
         """Every kind of step and of change a journal can hold: a row each with its meaning, how often it is here."""
         from mqlab.views import Table
 
@@ -104,9 +104,7 @@ class WhatHappened:
         ]
         return Table(rows, title="kinds of the journal")
 
-    def timeline(  # type: ignore[misc]
-        self: Lab, message: str | None = None, *, first_step: int = 0, last_step: int | None = None
-    ) -> Timeline:
+    def timeline(self, message: str | None = None, *, first_step: int = 0, last_step: int | None = None) -> Timeline:
         """The journal (between two steps) as a static picture, of one message (its msg_id) or of all.
 
         ``.table()`` is its text twin. A journal that dropped steps is told from where it begins.
@@ -121,20 +119,20 @@ class WhatHappened:
             title = f"no message {message!r} in these steps"
         return Timeline(told, title=title)
 
-    def space_time(self: Lab, first_step: int = 0, last_step: int | None = None) -> Timeline:  # type: ignore[misc]
+    def space_time(self, first_step: int = 0, last_step: int | None = None) -> Timeline:
         """Every frame between two steps as an arrow from node to node."""
         from mqlab.views.moments import space_time
 
         return space_time(self.journal, first_step, last_step)
 
-    def offset_strip(self: Lab, group: str) -> OffsetStrip:  # type: ignore[misc]
+    def offset_strip(self, group: str) -> OffsetStrip:
         """Where a group stands on each queue: smallest, committed, pulled and largest offset as a strip."""
         from mqlab.views.offset_strip import OffsetStrip
 
         rows = progress_rows(self, group)
         return OffsetStrip(rows, title=f"offsets of {group}{self._not_here(rows)}")
 
-    def diagram(self: Lab) -> Diagram:  # type: ignore[misc]
+    def diagram(self) -> Diagram:
         """The nodes and their open connections; a slave says whose it is, its replication link has a name."""
         from mqlab.views.diagram import Diagram
 
@@ -146,7 +144,7 @@ class WhatHappened:
             edges[client, server] = label
         return Diagram(nodes, [(client, server, label) for (client, server), label in edges.items()])
 
-    def verify(self: Lab, group: str, *, stuck_after: str | int = "1m") -> Verdict:  # type: ignore[misc]
+    def verify(self, group: str, *, stuck_after: str | int = "1m") -> Verdict:
         """What is wrong with how a group fared: LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK."""
         from mqlab.views.verify import verify
 
@@ -154,7 +152,7 @@ class WhatHappened:
         wishes, broadcasting = book.wishes.get(group, {}), group in book.broadcasting
         return verify(self.journal, group, stuck_after=stuck_after, broadcasting=broadcasting, wishes=wishes)
 
-    def snapshot(self: Lab) -> Snapshot:  # type: ignore[misc]
+    def snapshot(self) -> Snapshot:
         """Offsets, tables and files of all living brokers as one flat dict, to be compared by ``changes``."""
         found: Snapshot = {}
         for name, handle in self.handles.items():
@@ -163,7 +161,7 @@ class WhatHappened:
                 found.update(_files_of(name, Path(handle.node.store.directory)))
         return found
 
-    def changes(self: Lab, before: Snapshot) -> Table:  # type: ignore[misc]
+    def changes(self, before: Snapshot) -> Table:
         """What is not as it was in a snapshot: a row each with what, before, after (None: was not, is not there)."""
         from mqlab.views import Table
 

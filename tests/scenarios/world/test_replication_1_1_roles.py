@@ -21,7 +21,7 @@ def test_a_lab_with_replicas_names_and_links_them() -> None:
         assert lab.broker(f"{master}-s2").replication.client.state == "TRANSFER"
     assert "slave of broker-b" in repr(lab.diagram()) or "slave of broker-b" in lab.diagram().text()
     assert lab.diagram().text().count("copies the log of") == 4
-    with pytest.raises(UsageError, match="0 or more replicas"):
+    with pytest.raises(UsageError, match="replicas must be 0 or more"):
         quiet_lab(replicas=-1)
 
 

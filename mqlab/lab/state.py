@@ -1,0 +1,104 @@
+"""What every verb of a Lab works on: its world, its directory, its nodes and what listeners were given.
+
+The groups of verbs (clients, faults, schedule, what_happened) extend this class, and the functions beside them
+(cluster, absences, progress) are handed it. It knows none of them.
+
+    state.handle_of("broker-a", "broker", "slave")      a node by its name, or an error that lists the names
+    state.simulation("step")                            the simulated world, or an error that names the verb
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mqlab.errors import UsageError
+from mqlab.lab.deliveries import DeliveryBook
+from mqlab.lab.handles import NodeHandle
+from mqlab.runtime.files import RealFiles
+from mqlab.runtime.journal import Journal
+from mqlab.runtime.sim import SimWorld
+from mqlab.runtime.world import World
+
+if TYPE_CHECKING:
+    from mqlab.lab.shared_resources import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoint:
+    """A place where every_crash ended a node: before a step or a line, with its number in the run without a crash."""
+
+    kind: str
+    number: int
+    where: str
+
+    def __str__(self) -> str:
+        return f"before {self.kind} {self.number} ({self.where})"
+
+
+class LabState:
+    """The state of a Lab and the look-ups that all its verbs share.
+
+    ``directory`` holds the stores, ``client_settings`` are the settings of all clients, ``began_ms`` is the world's
+    time at the start, ``handles`` maps the name of each node to its handle in the order of creation.
+    """
+
+    def __init__(
+        self, world: World[Any], directory: Path, *, seed: int, began_ms: int, client_settings: Mapping[str, Any]
+    ) -> None:
+        self.world = world
+        self.directory = directory
+        self.seed = seed
+        self.began_ms = began_ms
+        self.client_settings = dict(client_settings)
+        self.handles: dict[str, NodeHandle] = {}
+        self.resources: dict[str, Resource] = {}
+        self.delivery_book = DeliveryBook()
+        self.crash_point: CrashPoint | None = None  # set in each run of every_crash
+        world.watchers.append(self.delivery_book.watch)
+
+    @property
+    def now_ms(self) -> int:
+        """The world's time: ms since the epoch."""
+        return self.world.now_ms
+
+    @property
+    def journal(self) -> Journal:
+        """The journal of the world, with one record per step; see mqlab.runtime.journal."""
+        return self.world.journal
+
+    def simulation(self, verb: str) -> SimWorld:
+        """The simulated world; UsageError for a verb that needs it under another driver."""
+        if not isinstance(self.world, SimWorld):
+            raise UsageError(f"lab.{verb} needs the simulated driver: real threads cannot be stopped between two steps")
+        return self.world
+
+    def machine_files(self) -> RealFiles:
+        """The files of a new broker's machine. Its disk is a quarter full, whatever the real disk has."""
+        return self.world.machine_files()
+
+    def handle_of(self, name: str, *roles: str) -> NodeHandle:
+        """The handle of a node in one of these roles; UsageError lists the names of the nodes that have one."""
+        handle = self.handles.get(name)
+        if handle is None or handle.role not in roles:
+            names = [each.name for each in self.handles.values() if each.role in roles]
+            raise UsageError(f"there is no {roles[0]} named {name!r}", hint=f"there are: {', '.join(names) or 'none'}")
+        return handle
+
+    def node_handle(self, node: NodeHandle | str | Any) -> NodeHandle:
+        """The handle of a node that is given as a handle or by its name; UsageError lists the names of all nodes."""
+        name = node if isinstance(node, str) else getattr(node, "name", None)
+        handle = self.handles.get(name) if isinstance(name, str) else None
+        if handle is None:
+            raise UsageError(f"there is no node {node!r}", hint=f"nodes: {', '.join(self.handles)}")
+        return handle
+
+    def bound(self, action: Callable[..., Any]) -> Callable[[], Any]:
+        """The action as a function without parameters: if it has a parameter without default, it is called with this
+        Lab.
+        """
+        parameters = inspect.signature(action).parameters.values()
+        return (lambda: action(self)) if any(each.default is each.empty for each in parameters) else action
