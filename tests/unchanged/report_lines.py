@@ -18,26 +18,33 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NUMBER = re.compile(r"-?\d[\d.,:]*")
+RUN = "source"  # the section about the run itself
 DRAWN = {"d", "points", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"}
 
 
 class Numbers(HTMLParser):
-    """The numbers of a page: those of its texts and those that its charts are drawn with."""
+    """The numbers of a page: those of its texts and those that its charts are drawn with.
+
+    Left out is the last section, which says how many seconds this run took.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.lines: list[str] = []
-        self._in_style = False
+        self._is_left_out = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._in_style = tag == "style"
+        if tag in ("style", "section", "body"):
+            self._is_left_out = tag == "style" or ("id", RUN) in attrs
+        if self._is_left_out:
+            return
         self.lines += [f"{tag} {name} {value}" for name, value in attrs if name in DRAWN]
 
     handle_startendtag = handle_starttag
 
     def handle_data(self, data: str) -> None:
-        if not self._in_style:
+        if not self._is_left_out:
             self.lines += NUMBER.findall(data)
 
 
