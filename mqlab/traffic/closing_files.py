@@ -1,6 +1,6 @@
-"""The small files of a finished store: configuration, checkpoint, lock; as a broker leaves them at a clean stop.
+"""The small files of a finished store, as a broker leaves them at a clean stop, and the summary of the store.
 
-Mirrors: ConfigManager.persist of each table, StoreCheckpoint. Lab 00 reads consumerOffset.json.
+Mirrors: ConfigManager.persist of each table, StoreCheckpoint.
 
     config/topics.json, subscriptionGroup.json, consumerOffset.json, delayOffset.json, consumerFilter.json,
     consumerOrderInfo.json      checkpoint      lock      no abort: the store was closed
@@ -11,8 +11,8 @@ Left out: .bak files; a broker makes them when it saves for the second time.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 from mqlab.broker.config import BrokerConfig
 from mqlab.broker.tables.groups import GroupTable
@@ -20,70 +20,88 @@ from mqlab.broker.tables.topics import TopicTable
 from mqlab.runtime.files import RealFiles
 from mqlab.store import config_texts
 from mqlab.store.checkpoint import Checkpoint
-from mqlab.traffic.model import GROUPS, TRACED
+from mqlab.traffic.model import GROUPS, ORDERS, STOCK, TRACED
+from mqlab.traffic.offsets_and_truth import Outcomes
+from mqlab.traffic.store_state import StoreState
 from mqlab.wire.bodies import DataVersion, SubscriptionGroupConfig, TopicConfig
 from mqlab.wire.names import SCHEDULE_TOPIC, dlq_topic, retry_topic
 
-if TYPE_CHECKING:
-    from mqlab.traffic.broker_store import BrokerStore, BrokerSummary
+
+@dataclass(frozen=True, slots=True)
+class BrokerSummary:
+    """The contents of one broker's store: messages by topic, bytes of the log, and the fingerprint of its units."""
+
+    name: str
+    messages: int
+    topics: dict[str, int]
+    log_bytes: int
+    first_ms: int
+    last_ms: int
+    fingerprint: str
+    truth: list[dict[str, Any]]
 
 
-def finish_store(store: BrokerStore) -> BrokerSummary:
-    """Write what is left to write; the store is whole afterwards."""
-    from mqlab.traffic.broker_store import BrokerSummary
-
-    index_ms = store.index.close() if store.index is not None else 0
+def finish_store(state: StoreState, outcomes: Outcomes) -> BrokerSummary:
+    """Write what is left to write; the store is complete afterwards."""
+    index_ms = state.index.close() if state.index is not None else 0
     files = RealFiles()
-    checkpoint = Checkpoint(files, f"{store.directory}/checkpoint")
-    checkpoint.physic_msg_timestamp = checkpoint.logics_msg_timestamp = store.outcomes.last_ms
+    checkpoint = Checkpoint(files, f"{state.directory}/checkpoint")
+    checkpoint.physic_msg_timestamp = checkpoint.logics_msg_timestamp = outcomes.last_ms
     checkpoint.index_msg_timestamp = index_ms
     checkpoint.flush()
-    files.make_directory(f"{store.directory}/config")
-    for name, value in _configs(store).items():
+    files.make_directory(f"{state.directory}/config")
+    for name, value in _configs(state, outcomes).items():
         text = config_texts.encode(name, value)
-        files.write(f"{store.directory}/config/{name}", text.encode(), sync=True)
-    files.write(f"{store.directory}/lock", b"lock", sync=True)
-    files.sync_directory(store.directory)
-    topics: Counter[str] = Counter()
-    for (topic, _), count in zip(store.queues.places, store.queues.ends.tolist(), strict=True):
-        if count:
-            topics[topic] += count
-    name = store.asked.broker_name(store.broker)
+        files.write(f"{state.directory}/config/{name}", text.encode(), sync=True)
+    files.write(f"{state.directory}/lock", b"lock", sync=True)
+    files.sync_directory(state.directory)
     return BrokerSummary(
-        name, store.written, dict(topics), store.log.end, store.outcomes.first_ms, store.outcomes.last_ms,
-        store.queues.fingerprint(), store.outcomes.truth(),
+        state.broker_name, state.written, _message_counts(state), state.log.end, outcomes.first_ms, outcomes.last_ms,
+        state.queues.fingerprint(), outcomes.truth(),
     )  # fmt: skip
 
 
-def _configs(store: BrokerStore) -> dict[str, dict[str, Any]]:
-    start_ms = store.day.start_ms
+def _message_counts(state: StoreState) -> dict[str, int]:
+    """Topic -> messages, of the topics that have any."""
+    counts: Counter[str] = Counter()
+    for (topic, _), count in zip(state.queues.places, state.queues.ends.tolist(), strict=True):
+        if count:
+            counts[topic] += count
+    return dict(counts)
+
+
+def _configs(state: StoreState, outcomes: Outcomes) -> dict[str, dict[str, Any]]:
+    start_ms = state.day.start_ms
     version = DataVersion(1, 0, start_ms).to_value()
     delays = {
         queue + 1: int(offset)
-        for (topic, queue), offset in zip(store.queues.places, store.outcomes.delivered(), strict=True)
+        for (topic, queue), offset in zip(state.queues.places, outcomes.delivered(), strict=True)
         if topic == SCHEDULE_TOPIC and offset
     }
     return {
-        "topics.json": {**_topics(store).to_value(), "dataVersion": version},
+        "topics.json": {**_topics(state).to_value(), "dataVersion": version},
         "subscriptionGroup.json": {**_groups(start_ms).to_value(), "dataVersion": version},
-        "consumerOffset.json": {"dataVersion": version, "offsetTable": store.outcomes.committed()},
+        "consumerOffset.json": {"dataVersion": version, "offsetTable": outcomes.committed()},
         "delayOffset.json": {"dataVersion": version, "offsetTable": delays},
         "consumerFilter.json": {"filterDataByTopic": {}},
         "consumerOrderInfo.json": {"table": {}},
     }
 
 
-def _topics(store: BrokerStore) -> TopicTable:
-    model, name = store.asked.model, store.asked.broker_name(store.broker)
-    config = replace(BrokerConfig(), broker_name=name, broker_cluster_name=model.cluster, trace_topic_enable=True)
+def _topics(state: StoreState) -> TopicTable:
+    model = state.asked.model
+    config = replace(
+        BrokerConfig(), broker_name=state.broker_name, broker_cluster_name=model.cluster, trace_topic_enable=True
+    )
     topics = TopicTable(config, lambda: model.start_ms)
-    for topic, queues in (("orders", model.queues), ("stock", model.stock_queues)):
-        topics.update(TopicConfig(topic, queues, queues))
+    for topic, queue_count in ((ORDERS, model.queues), (STOCK, model.stock_queues)):
+        topics.update(TopicConfig(topic, queue_count, queue_count))
     for group in GROUPS:
         topics.update(TopicConfig(retry_topic(group.name), 1, 1))
-    held = {topic for (topic, _), count in zip(store.queues.places, store.queues.ends.tolist(), strict=True) if count}
+    # A broker makes a dead letter topic when its first message comes.
+    counts = _message_counts(state)
     for group in TRACED:
-        if dlq_topic(group.name) in held:
+        if dlq_topic(group.name) in counts:
             topics.update(TopicConfig(dlq_topic(group.name), 1, 1))
     return topics
 

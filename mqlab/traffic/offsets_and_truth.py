@@ -1,17 +1,17 @@
-"""What a store's making finds out on the way: how far groups have read, and what the incidents did.
+"""What becomes known while a store is written: how far the groups have read, and what the incidents did.
 
-Mirrors: ConsumerOffsetManager's table, and an operator's notes after a bad day. Lab 13's grading reads the notes.
+Mirrors: ConsumerOffsetManager's table, and an operator's notes after a bad day.
 
-    committed offset   of a group and queue: the first message not done with at the end of the day, else the queue's end
+    committed offset   of a group and queue: the first message not finished at the end of the day, else the queue's end
                        analytics counts by the hour and has not begun with what came after 22:30
-    truth              an incident's plan and what it came to: messages, keys, places, counts
+    truth              an incident's plan and its effect: messages, keys, places, counts
 
 Left out: offsets in between; the pipeline rebuilds them from the trace.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,114 +20,118 @@ from mqlab.traffic.deliveries import SUCCESS, Deliveries, Parked, Stored
 from mqlab.traffic.draws import Array
 from mqlab.traffic.incidents import Incident
 from mqlab.traffic.model import GROUPS, TAGS, TRACED
+from mqlab.traffic.slice_messages import Slice
+from mqlab.traffic.store_state import LEVELS, StoreState
 from mqlab.wire.ids import offset_msg_id
 from mqlab.wire.names import retry_topic
-
-if TYPE_CHECKING:
-    from mqlab.traffic.broker_store import BrokerStore
-    from mqlab.traffic.slice_messages import Slice
 
 COUNTED_UNTIL = 22 * 60 + 30  # minute of the day
 _NEVER = np.int64(1 << 62)
 
 
 class Outcomes:
-    """Collects while a store is made."""
+    """Collects outcomes slice by slice; ``committed``, ``delivered`` and ``truth`` are asked at the end."""
 
-    def __init__(self, store: BrokerStore) -> None:
-        self._store = store
-        self._undone = np.full((len(TRACED), store.numbers.orders), _NEVER)
+    def __init__(self, state: StoreState) -> None:
+        self._state = state
+        queue_count = state.numbers.orders
+        self._first_unfinished = np.full((len(TRACED), queue_count), _NEVER)
         self._failed = np.zeros(len(TRACED), np.int64)
         self._dead = np.zeros(len(TRACED), np.int64)
         self._slow = np.zeros(len(TRACED), np.int64)
-        self._most_lag_ms = np.zeros(len(TRACED), np.int64)
-        self._counted_until_ms = store.day.start_ms + COUNTED_UNTIL * MINUTE_MS
-        self._counted = np.zeros(store.numbers.orders, np.int64)
-        self._delivered = np.zeros(18, np.int64)
+        self._max_lag_ms = np.zeros(len(TRACED), np.int64)
+        self._counted_until_ms = state.day.start_ms + COUNTED_UNTIL * MINUTE_MS
+        self._counted = np.zeros(queue_count, np.int64)
+        self._delivered = np.zeros(LEVELS, np.int64)
         self._hot_orders = self._burst_orders = 0
         self._singled_out: dict[str, dict[str, Any]] = {}
         self.first_ms = self.last_ms = 0
 
-    def note(self, made: Deliveries, parked: Parked | None, stored: Stored, slice_made: Slice) -> None:
-        """A round of deliveries of one group."""
-        if not len(made):
+    def note(self, deliveries: Deliveries, parked: Parked | None, stored: Stored) -> None:
+        """Count one round of deliveries of one group."""
+        if not len(deliveries):
             return
-        group = int(made.group[0])
-        end_ms = self._store.day.end_ms
-        unfinished = np.flatnonzero((made.end_ms >= end_ms) | ~made.returned)
-        unfinished = unfinished[(made.tries[unfinished] == 0) & ~made.extra[unfinished]]
-        rows = made.row[unfinished]
-        np.minimum.at(self._undone[group], stored.queue_id[rows], stored.queue_offset[rows])
-        window = self._window("failing_consumer", group)
-        if window is not None:
-            inside = (made.start_ms >= window.start_ms) & (made.start_ms < window.end_ms)
-            self._failed[group] += int((inside & (made.code != SUCCESS)).sum())
+        group = int(deliveries.group[0])
+        end_ms = self._state.day.end_ms
+        # 1. A first try that has not ended holds the group's offset of its queue back. Later tries are read from the
+        #    retry topic, and messages repeated by a wrong reset lie before the offset.
+        unfinished = np.flatnonzero((deliveries.end_ms >= end_ms) | ~deliveries.returned)
+        unfinished = unfinished[(deliveries.tries[unfinished] == 0) & ~deliveries.extra[unfinished]]
+        rows = deliveries.row[unfinished]
+        np.minimum.at(self._first_unfinished[group], stored.queue_id[rows], stored.queue_offset[rows])
+        # 2. Failures inside the incident, dead letters of the whole day.
+        incident = self._incident("failing_consumer", group)
+        if incident is not None:
+            inside = (deliveries.start_ms >= incident.start_ms) & (deliveries.start_ms < incident.end_ms)
+            self._failed[group] += int((inside & (deliveries.code != SUCCESS)).sum())
         if parked is not None:
             self._dead[group] += int(((parked.level == 0) & (parked.stored_ms < end_ms)).sum())
-        window = self._window("slow_consumer", group)
-        if window is not None:
-            first = made.tries == 0
-            lag = np.where(first & ~made.extra, made.start_ms - stored.stored_ms[made.row], 0)
-            self._most_lag_ms[group] = max(int(self._most_lag_ms[group]), int(lag.max(initial=0)))
-            self._slow[group] += int((made.end_ms - made.start_ms >= 1_000).sum())
+        # 3. How late first tries were, and how many calls took a second or longer.
+        if self._incident("slow_consumer", group) is not None:
+            is_first = (deliveries.tries == 0) & ~deliveries.extra
+            lag_ms = np.where(is_first, deliveries.start_ms - stored.stored_ms[deliveries.row], 0)
+            self._max_lag_ms[group] = max(int(self._max_lag_ms[group]), int(lag_ms.max(initial=0)))
+            self._slow[group] += int((deliveries.end_ms - deliveries.start_ms >= 1_000).sum())
 
-    def placed(self, made: Slice, physical_offsets: Array) -> None:
-        """The order messages of a slice have their places."""
-        store = self._store
-        for incident in store.incidents:
-            inside = (made.born_ms >= incident.start_ms) & (made.born_ms < incident.end_ms)
+    def placed(self, messages: Slice, physical_offsets: Array) -> None:
+        """Count the order messages of a slice, whose places are known now."""
+        state = self._state
+        for incident in state.incidents:
+            created = (messages.born_ms >= incident.start_ms) & (messages.born_ms < incident.end_ms)
+            created &= messages.kind == 0
             if incident.kind == "hot_key":
-                self._hot_orders += int((inside & (made.kind == 0) & (made.customer == incident.customer)).sum())
+                self._hot_orders += int((created & (messages.customer == incident.customer)).sum())
             elif incident.kind == "burst":
-                self._burst_orders += int((inside & (made.kind == 0)).sum())
-        counted = made.queue_id[made.stored_ms < self._counted_until_ms]
+                self._burst_orders += int(created.sum())
+        counted = messages.queue_id[messages.stored_ms < self._counted_until_ms]
         self._counted += np.bincount(counted, minlength=len(self._counted))
-        message = made.order * 8 + made.kind
-        offsets = store.queues.offsets(made.queue_id)
-        stuck = (made.queue_id == store.fixed.stuck_queue) & (offsets == store.fixed.stuck_offset)
-        for kind, rows in (("poison_message", message == store.fixed.poison), ("stuck_message", stuck)):
+        offsets = state.queues.offsets(messages.queue_id)
+        is_poison = messages.order * 8 + messages.kind == state.fixed.poison
+        is_stuck = (messages.queue_id == state.fixed.stuck_queue) & (offsets == state.fixed.stuck_offset)
+        for kind, rows in (("poison_message", is_poison), ("stuck_message", is_stuck)):
             for row in np.flatnonzero(rows).tolist():
-                self._singled_out[kind] = self._described(made, row, int(physical_offsets[row]), int(offsets[row]))
+                self._singled_out[kind] = self._described(messages, row, int(physical_offsets[row]), int(offsets[row]))
 
-    def _described(self, made: Slice, row: int, physical_offset: int, queue_offset: int) -> dict[str, Any]:
-        store = self._store
-        one = slice(row, row + 1)
-        unique = store.clients.ids(made.sender[one], made.born_ms[one], made.counter[one])[0]
-        texts = store.units.texts
-        host = store.clients.broker_host(store.broker)
+    def _described(self, messages: Slice, row: int, physical_offset: int, queue_offset: int) -> dict[str, Any]:
+        state = self._state
+        at = slice(row, row + 1)
+        unique = state.clients.ids(messages.sender[at], messages.born_ms[at], messages.counter[at])[0]
+        host = state.clients.broker_host(state.broker)
         return {
             "msg_id": bytes(unique).decode(), "offset_msg_id": offset_msg_id(host, physical_offset),
-            "key": f"O{bytes(texts.order(made.order[one])[0]).decode()}", "tag": TAGS[int(made.kind[row])],
-            "queue_id": int(made.queue_id[row]), "queue_offset": queue_offset, "physical_offset": physical_offset,
-            "stored_ms": int(made.stored_ms[row]),
+            "key": f"O{bytes(state.texts.order(messages.order[at])[0]).decode()}",
+            "tag": TAGS[int(messages.kind[row])], "queue_id": int(messages.queue_id[row]),
+            "queue_offset": queue_offset, "physical_offset": physical_offset,
+            "stored_ms": int(messages.stored_ms[row]),
         }  # fmt: skip
 
     def came_back(self, levels: Array) -> None:
-        """Scheduled copies were delivered to their retry topics, of these levels (0 is level 1)."""
+        """Count scheduled copies that were delivered to their retry topics, by level (0 is level 1)."""
         self._delivered += np.bincount(levels, minlength=len(self._delivered))
 
     def slice_ended(self, first_ms: int, last_ms: int) -> None:
-        """Store times of a slice's first and last unit."""
+        """Keep the store times of a slice's first and last unit."""
         self.first_ms = self.first_ms or first_ms
         self.last_ms = last_ms
 
-    def _window(self, kind: str, group: int) -> Incident | None:
-        found = [i for i in self._store.incidents if i.kind == kind and i.group == TRACED[group].name]
-        return found[0] if found else None
+    def _incident(self, kind: str, group: int) -> Incident | None:
+        """This group's incident of a kind, if there is one."""
+        matching = (i for i in self._state.incidents if i.kind == kind and i.group == TRACED[group].name)
+        return next(matching, None)
 
     # ── at the end ──
 
     def committed(self) -> dict[str, dict[int, int]]:
-        """``topic@group`` -> queue -> committed offset, as consumerOffset.json holds it."""
-        store = self._store
-        ends = {place: int(end) for place, end in zip(store.queues.places, store.queues.ends, strict=True)}
+        """``topic@group`` -> queue -> committed offset, as in consumerOffset.json."""
+        queues = self._state.queues
+        ends = {place: int(end) for place, end in zip(queues.places, queues.ends, strict=True)}
         table: dict[str, dict[int, int]] = {}
         for number, group in enumerate(GROUPS):
-            queues = sorted(queue for topic, queue in ends if topic == group.topic)
-            offsets = {queue: ends[group.topic, queue] for queue in queues}
+            queue_ids = sorted(queue for topic, queue in ends if topic == group.topic)
+            offsets = {queue: ends[group.topic, queue] for queue in queue_ids}
             if group.traced:
-                undone = self._undone[number].tolist()
-                offsets = {queue: min(end, undone[queue]) for queue, end in offsets.items()}
+                first_unfinished = self._first_unfinished[number].tolist()
+                offsets = {queue: min(end, first_unfinished[queue]) for queue, end in offsets.items()}
             elif group.name == "analytics":
                 offsets = {queue: int(count) for queue, count in enumerate(self._counted.tolist())}
             table[f"{group.topic}@{group.name}"] = offsets
@@ -136,34 +140,34 @@ class Outcomes:
         return table
 
     def delivered(self) -> list[int]:
-        """Of each queue, by number: where the schedule goes on (0 for queues that are none of its)."""
-        store = self._store
-        delivered = np.zeros(len(store.queues.places), np.int64)
-        first = store.numbers.schedule
+        """By queue number, the offset where the schedule goes on (0 for queues of other topics)."""
+        delivered = np.zeros(len(self._state.queues.places), np.int64)
+        first = self._state.numbers.schedule
         delivered[first : first + len(self._delivered)] = self._delivered
         return [int(count) for count in delivered]
 
     def truth(self) -> list[dict[str, Any]]:
-        """The incidents that can be seen in this store, with what they came to."""
-        return [{**incident.told(self._store.asked), **self._came_to(incident)} for incident in self._store.incidents]
+        """The incidents that can be seen in this store, with their effect."""
+        state = self._state
+        return [{**incident.told(state.asked), **self._effect(incident)} for incident in state.incidents]
 
-    def _came_to(self, incident: Incident) -> dict[str, Any]:
-        store = self._store
+    def _effect(self, incident: Incident) -> dict[str, Any]:
+        state = self._state
         number = next((n for n, group in enumerate(TRACED) if group.name == incident.group), 0)
         if incident.kind == "burst":
             return {"orders": self._burst_orders}
         if incident.kind == "hot_key":
             customer = np.array([incident.customer])
             return {
-                "key": f"C{bytes(store.units.texts.customer(customer)[0]).decode()}", "orders": self._hot_orders,
-                "queue_id": int(store.orders.queues(customer)[0]),
+                "key": f"C{bytes(state.texts.customer(customer)[0]).decode()}", "orders": self._hot_orders,
+                "queue_id": int(state.orders.queues(customer)[0]),
             }  # fmt: skip
         if incident.kind == "slow_consumer":
-            return {"slow_deliveries": int(self._slow[number]), "most_lag_ms": int(self._most_lag_ms[number])}
+            return {"slow_deliveries": int(self._slow[number]), "most_lag_ms": int(self._max_lag_ms[number])}
         if incident.kind == "failing_consumer":
             return {"failed_deliveries": int(self._failed[number]), "dead_letters_of_the_day": int(self._dead[number])}
         if incident.kind == "inconsistent_tags":
-            return {"messages_not_delivered": int(store.consumers.lost[number])}
+            return {"messages_not_delivered": int(state.consumers.lost[number])}
         if incident.kind == "wrong_reset":
-            return {"messages_delivered_again": int(store.consumers.repeated[number])}
+            return {"messages_delivered_again": int(state.consumers.repeated[number])}
         return self._singled_out.get(incident.kind, {})

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
-from mqlab.traffic.broker_store import BrokerSummary
+from mqlab.traffic.closing_files import BrokerSummary
 from mqlab.traffic.model import Asked
 from mqlab.traffic.writing import Progress, RunBrokers, make_store
 

@@ -1,107 +1,108 @@
-"""The units of a slice, of all kinds: put in order of time, given places, and written as bytes.
+"""Lays out the units of a slice: puts all kinds in order of time, gives them places, and writes them as bytes.
 
-Mirrors: the append path of CommitLog and its dispatch, many units at a time. No lab.
+Mirrors: the append path of CommitLog and its dispatch, many units at a time.
 
     order messages | copies of failed ones | trace messages | stock messages
        └──────────────── store time, size ────────────────┘──▶ one order ──▶ places in the log, offsets in queues
        each kind lays its stretches into the slice's buffer ──▶ body check sums ──▶ log, queues, index
 
-Left out: flushing in between; a store that is not finished is never given its name.
+Left out: flushing in between; a store gets its name only when it is finished.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mqlab.traffic.body_crcs import write_body_sums
 from mqlab.traffic.draws import Array
-from mqlab.traffic.order_units import Laid, OrderUnits, StockUnits, UnitKind
+from mqlab.traffic.offsets_and_truth import Outcomes
+from mqlab.traffic.order_bodies import OrderBodies
+from mqlab.traffic.order_units import OrderUnits
 from mqlab.traffic.pending_rows import taken
-from mqlab.traffic.slice_messages import OrderTexts
+from mqlab.traffic.slice_messages import Slice
+from mqlab.traffic.stock_units import StockUnits
+from mqlab.traffic.store_state import StoreState
 from mqlab.traffic.trace_units import TraceUnits
-
-if TYPE_CHECKING:
-    from mqlab.traffic.broker_store import BrokerStore
-    from mqlab.traffic.slice_messages import Slice
+from mqlab.traffic.unit_kind import Laid, UnitKind
 
 _ROW_BITS = 22
 
 
-class SliceUnits:
+class SliceLayout:
     """Lays out the slices of one store."""
 
-    def __init__(self, store: BrokerStore) -> None:
-        self._store = store
-        self._orders = OrderUnits(store)
-        self._stock = StockUnits(store)
-        self._traces = TraceUnits(store)
+    def __init__(self, state: StoreState, bodies: OrderBodies, outcomes: Outcomes) -> None:
+        self._state = state
+        self._outcomes = outcomes
+        self._orders = OrderUnits(state, bodies, outcomes)
+        self._stock = StockUnits(state)
+        self._traces = TraceUnits(state)
         self._buffer = np.empty(1 << 20, np.uint8)
 
-    @property
-    def texts(self) -> OrderTexts:
-        """How orders and customers are numbered."""
-        return self._orders.texts
-
-    def body_sizes(self, order: Array, kind: Array, customer: Array) -> Array:
-        """Bytes of the bodies of order messages."""
-        return self._orders.body_sizes(order, kind, customer)
-
-    def write(self, made: Slice, copies: list[Array], entries: list[Array], room: int, *, is_last: bool) -> None:
-        """Write everything stored in a slice; stock messages make up ``room`` units altogether."""
-        store = self._store
-        until_ms = made.end_ms - 1 if is_last else made.end_ms
-        due = store.copies.due(copies, until_ms)
-        due = taken(due, np.argsort(due["time_ms"], kind="stable"))
-        told = store.entries.due(entries, until_ms)
-        kinds: list[UnitKind] = [self._orders.sent(made), self._orders.given_back(due)]
-        traces = self._traces.messages(told, made)
-        spare = room - len(made.order) - len(due) - len(traces.stored_ms)
+    def write(self, messages: Slice, copies: list[Array], entries: list[Array], room: int, *, is_last: bool) -> None:
+        """Write everything stored in a slice; stock messages fill it up to ``room`` units altogether."""
+        state = self._state
+        until_ms = messages.end_ms - 1 if is_last else messages.end_ms
+        due_copies = state.pending_copies.due(copies, until_ms)
+        due_copies = taken(due_copies, np.argsort(due_copies["time_ms"], kind="stable"))
+        due_entries = state.pending_entries.due(entries, until_ms)
+        kinds: list[UnitKind] = [self._orders.sent(messages), self._orders.given_back(due_copies)]
+        traces = self._traces.messages(due_entries, messages)
+        spare = room - len(messages.order) - len(due_copies) - len(traces.stored_ms)
         if is_last and spare < 0:
-            traces = traces.first(len(traces.stored_ms) + spare)  # those were still with the clients
-        kinds += [traces, self._stock.messages(max(0, spare), made)]
-        self._lay_out(made, kinds)
+            # The store must hold exactly what was asked for. Clients may still hold trace messages at the end of a day.
+            traces = traces.first(len(traces.stored_ms) + spare)
+        kinds += [traces, self._stock.messages(max(0, spare), messages.start_ms, messages.end_ms)]
+        self._lay_out(messages, kinds)
 
-    def _lay_out(self, made: Slice, kinds: list[UnitKind]) -> None:
-        store = self._store
+    def _lay_out(self, messages: Slice, kinds: list[UnitKind]) -> None:
+        state = self._state
+        # 1. One order for the units of all kinds: by store time, then by row. One sort of 64-bit keys does both.
         stored_ms = np.concatenate([kind.stored_ms for kind in kinds])
-        assert len(stored_ms) < 1 << _ROW_BITS, "a slice of more units than its sort keys can number"
+        assert len(stored_ms) < 1 << _ROW_BITS, "a slice has more units than its sort keys can number"
         rows = np.arange(len(stored_ms))
-        keys = np.sort((stored_ms - made.start_ms) << _ROW_BITS | rows)
+        keys = np.sort((stored_ms - messages.start_ms) << _ROW_BITS | rows)
         in_order = keys & ((1 << _ROW_BITS) - 1)
         place_of = np.empty(len(rows), np.int64)
         place_of[in_order] = rows
+        # 2. Places in the log and offsets in the queues follow from the order.
         sizes = np.concatenate([kind.sizes for kind in kinds])[in_order]
         queues = np.concatenate([kind.queues for kind in kinds])[in_order]
-        places, blanks = store.log.places(sizes)
-        queue_offsets = store.queues.offsets(queues)
-        start = store.log.end
+        places, blanks = state.log.places(sizes)
+        queue_offsets = state.queues.offsets(queues)
+        start = state.log.end
         buffer = self._room(int(places[-1] + sizes[-1]) - start)
+        # 3. Each kind writes its bytes. Order messages come first, because the others name their physical offsets.
         first = 0
         for number, kind in enumerate(kinds):
-            mine = place_of[first : first + len(kind.stored_ms)]
+            own_places = place_of[first : first + len(kind.stored_ms)]
             first += len(kind.stored_ms)
             if number == 0:
-                for other in kinds:
-                    other.resolve(places[mine])
-                store.copies.resolve("origin", places[mine])
-                store.entries.resolve("physical_offset", places[mine])
-                store.outcomes.placed(made, places[mine])
-            kind.put(buffer, Laid(places[mine] - start, places[mine], queue_offsets[mine]))
+                self._resolve(messages, kinds, places[own_places])
+            laid = Laid(places[own_places] - start, places[own_places], queue_offsets[own_places])
+            kind.put(buffer, laid)
+        # 4. Check sums need the bytes of the bodies; log, queues and index need the check sums.
         body_sizes = np.concatenate([kind.body_sizes for kind in kinds])[in_order]
         sums = write_body_sums(buffer, places - start, body_sizes)
-        store.log.append(buffer, blanks)
+        state.log.append(buffer, blanks)
         tags_codes = np.concatenate([kind.tags_codes for kind in kinds])[in_order]
-        store.queues.append(queues, places, sizes, tags_codes)
+        state.queues.append(queues, places, sizes, tags_codes)
         times = stored_ms[in_order]
-        store.queues.also(sums)
-        store.queues.also(times)
-        if store.index is not None:
-            endings = np.concatenate([kind.property_sizes for kind in kinds])[in_order]
-            store.index.add(buffer, start, places, sizes, endings, queues, times)
-        store.written += len(rows)
-        store.outcomes.slice_ended(int(times[0]), int(times[-1]))
+        state.queues.also(sums)
+        state.queues.also(times)
+        if state.index is not None:
+            property_sizes = np.concatenate([kind.property_sizes for kind in kinds])[in_order]
+            state.index.add(buffer, start, places, sizes, property_sizes, queues, times)
+        state.written += len(rows)
+        self._outcomes.slice_ended(int(times[0]), int(times[-1]))
+
+    def _resolve(self, messages: Slice, kinds: list[UnitKind], physical_offsets: Array) -> None:
+        """Hand the physical offsets of the slice's order messages to everything that names them."""
+        for kind in kinds:
+            kind.resolve(physical_offsets)
+        self._state.pending_copies.resolve("origin", physical_offsets)
+        self._state.pending_entries.resolve("physical_offset", physical_offsets)
+        self._outcomes.placed(messages, physical_offsets)
 
     def _room(self, size: int) -> Array:
         if len(self._buffer) < size:

@@ -1,6 +1,6 @@
-"""Trace messages of a slice: entries gathered by client, ten to a message, and laid out.
+"""Trace messages as units of a slice: entries gathered by client, ten per message.
 
-Mirrors: AsyncTraceDispatcher: ten entries make a message. Lab 11.
+Mirrors: AsyncTraceDispatcher: ten entries make a message.
 
     entries by (client, time) ─▶ ten at a time ─▶ a message, stored 2 ms after its last entry
       size = head + entries + topic + properties with the keys of the entries
@@ -14,7 +14,6 @@ Left out: the limit of 118,000 bytes, which ten entries do not reach.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,10 @@ from mqlab.client.sending.trace import BATCH_NUM
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_shapes import HEAD_SIZE
 from mqlab.traffic.model import TAGS
-from mqlab.traffic.order_units import MARK_BYTE, Laid, UnitKind
+from mqlab.traffic.order_bodies import offset_ids
 from mqlab.traffic.pending_rows import resolve, taken
-from mqlab.traffic.slice_messages import OrderTexts, Slice, offset_ids
+from mqlab.traffic.slice_messages import Slice
+from mqlab.traffic.store_state import StoreState
 from mqlab.traffic.text_columns import digits, hexadecimal, moments
 from mqlab.traffic.trace_shapes import (
     AFTER,
@@ -34,17 +34,15 @@ from mqlab.traffic.trace_shapes import (
     TraceShapes,
     entry_class,
 )
+from mqlab.traffic.unit_kind import MARK_BYTE, Laid, UnitKind
 from mqlab.wire.host import encode_host
-
-if TYPE_CHECKING:
-    from mqlab.traffic.broker_store import BrokerStore
 
 _ROW_BITS, _TIME_BITS = 22, 32
 
 
 @dataclass(slots=True)
 class TraceMessages(UnitKind):
-    """Trace messages; ``first`` of each is the row of its first entry, in ``entries``, and one more at the end."""
+    """Trace messages. ``starts``: the row in ``entries`` of each message's first entry, and one more for the end."""
 
     units: TraceUnits
     entries: Array
@@ -55,7 +53,7 @@ class TraceMessages(UnitKind):
     born_ms: Array
 
     def resolve(self, physical_offsets: Array) -> None:
-        """What senders tell names the places of their messages."""
+        """Entries of senders name the physical offsets of their messages."""
         resolve(self.entries, "physical_offset", physical_offsets)
 
     def first(self, count: int) -> TraceMessages:
@@ -82,52 +80,53 @@ class TraceMessages(UnitKind):
 class TraceUnits:
     """Makes trace messages of entries."""
 
-    def __init__(self, store: BrokerStore) -> None:
-        self._store = store
-        self._shapes = TraceShapes(store.broker, store.asked.model.cluster)
-        self._texts = OrderTexts(store.asked, store.broker)
-        self._host = encode_host(type(store.clients).broker_host(store.broker))
+    def __init__(self, state: StoreState) -> None:
+        self._state = state
+        self._shapes = TraceShapes(state.broker, state.asked.model.cluster)
+        self._host = encode_host(state.clients.broker_host(state.broker))
         self._sent = 0
 
-    def messages(self, told: Array, made: Slice) -> TraceMessages:
+    def messages(self, due_entries: Array, messages: Slice) -> TraceMessages:
         """The messages that these entries make, all stored within the slice."""
-        entries, starts, message_of = _gathered(told, made.start_ms)
+        entries, starts, message_of = _gathered(due_entries, messages.start_ms)
         classes = entry_class(
             *(entries[name].astype(np.int64) for name in ("what", "kind", "group", "tries", "cost_ms", "code"))
         )
-        customers = self._store.orders.customers(entries["order"])
-        keyed = _key_classes(entries, customers, message_of)
-        keyed[starts[:-1]] = KEYED_FIRST
+        customers = self._state.orders.customers(entries["order"])
+        key_classes = _key_classes(entries, customers, message_of)
+        key_classes[starts[:-1]] = KEYED_FIRST
         body_sizes = _sums(self._shapes.entries.sizes[classes], starts)
-        property_sizes = _sums(self._shapes.keys.sizes[keyed], starts) + self._shapes.fixed_properties
-        last = entries["time_ms"][starts[1:] - 1]
+        property_sizes = _sums(self._shapes.keys.sizes[key_classes], starts) + self._shapes.fixed_properties
+        last_ms = entries["time_ms"][starts[1:] - 1]
         count = len(starts) - 1
         return TraceMessages(
-            np.minimum(last + 2, made.end_ms), HEAD_SIZE + body_sizes + TOPIC_SIZE + 2 + property_sizes,
-            np.full(count, self._store.numbers.trace), np.zeros(count, np.int64), body_sizes, property_sizes, self,
-            entries, customers, classes, keyed, starts, last,
+            np.minimum(last_ms + 2, messages.end_ms), HEAD_SIZE + body_sizes + TOPIC_SIZE + 2 + property_sizes,
+            np.full(count, self._state.numbers.trace), np.zeros(count, np.int64), body_sizes, property_sizes, self,
+            entries, customers, classes, key_classes, starts, last_ms,
         )  # fmt: skip
 
     def put(self, buffer: Array, laid: Laid, rows: TraceMessages) -> None:
         """Write trace messages into the buffer."""
-        store, shapes, count = self._store, self._shapes, len(rows.sizes)
+        state, shapes, count = self._state, self._shapes, len(rows.sizes)
+        # 1. Head, topic and properties: one of each per message.
         client = rows.entries["client"][rows.starts[:-1]]
         counter = (self._sent + np.arange(count)) % (1 << 16)
         self._sent += count
         columns = {
             "total_size": rows.sizes, "body_crc": np.zeros(count, np.int64), "queue_id": np.zeros(count, np.int64),
             "queue_offset": laid.queue_offset, "physical_offset": laid.physical_offset,
-            "born_timestamp": rows.born_ms, "born_host": store.clients.hosts[client],
+            "born_timestamp": rows.born_ms, "born_host": state.clients.hosts[client],
             "store_timestamp": rows.stored_ms, "reconsume_times": np.zeros(count, np.int64),
             "body_length": rows.body_sizes, "properties_length": rows.property_sizes,
-            "unique": store.clients.ids(client, rows.born_ms, counter), "byte3": np.repeat(MARK_BYTE, count),
+            "unique": state.clients.ids(client, rows.born_ms, counter), "byte3": np.repeat(MARK_BYTE, count),
         }  # fmt: skip
-        one = np.zeros(count, np.int64)
-        shapes.head.put(buffer, laid.at, one, columns)
+        only_class = np.zeros(count, np.int64)
+        shapes.head.put(buffer, laid.at, only_class, columns)
         topic_at = laid.at + HEAD_SIZE + rows.body_sizes
-        shapes.before_keys.put(buffer, topic_at, one, columns)
+        shapes.before_keys.put(buffer, topic_at, only_class, columns)
         keys_at = topic_at + shapes.before_keys.sizes[0]
-        shapes.after_keys.put(buffer, laid.at + rows.sizes - shapes.after_keys.sizes[0], one, columns)
+        shapes.after_keys.put(buffer, laid.at + rows.sizes - shapes.after_keys.sizes[0], only_class, columns)
+        # 2. Entries are the body, their keys are in the properties: up to ten of each per message.
         texts = self._entry_texts(rows.entries, rows.customers)
         sizes = shapes.entries.sizes[rows.entry_classes]
         shapes.entries.put(buffer, _within(laid.at + HEAD_SIZE, sizes, rows.starts), rows.entry_classes, texts)
@@ -135,7 +134,7 @@ class TraceUnits:
         shapes.keys.put(buffer, _within(keys_at, sizes, rows.starts), rows.key_classes, texts)
 
     def _entry_texts(self, entries: Array, customers: Array) -> dict[str, Array]:
-        store = self._store
+        state = self._state
         order, born_ms = entries["order"], entries["born_ms"]
         cost = digits(entries["cost_ms"].astype(np.int64), 8)
         letters = {width: _tail(cost, width) for width in range(1, 6)}
@@ -146,10 +145,10 @@ class TraceUnits:
         begun_ms = np.where(entries["what"] == AFTER, entries["time_ms"] - entries["cost_ms"], entries["time_ms"])
         return {
             "told": moments(np.where(is_pub, born_ms, entries["time_ms"])),
-            "unique": store.clients.ids(entries["sender"], born_ms, counter),
-            "request": store.clients.ids(entries["client"], begun_ms, entries["request"].astype(np.int64)),
-            "order": self._texts.order(order),
-            "customer": self._texts.customer(customers),
+            "unique": state.clients.ids(entries["sender"], born_ms, counter),
+            "request": state.clients.ids(entries["client"], begun_ms, entries["request"].astype(np.int64)),
+            "order": state.texts.order(order),
+            "customer": state.texts.customer(customers),
             "body3": _tail(digits(entries["body"].astype(np.int64), 4), 3),
             "offset_id": offset_ids(self._host, offset, hexadecimal(offset, 16)),
             "tries1": _tail(tries, 1), "tries2": _tail(tries, 2),
@@ -157,33 +156,34 @@ class TraceUnits:
         }  # fmt: skip
 
 
-def _gathered(told: Array, start_ms: int) -> tuple[Array, Array, Array]:
+def _gathered(due_entries: Array, start_ms: int) -> tuple[Array, Array, Array]:
     """(entries by client and time, first row of each message and one more, message of each entry)."""
-    count = len(told)
-    assert count < 1 << _ROW_BITS, "a slice of more entries than its sort keys can number"
-    keys = (told["client"].astype(np.int64) << (_TIME_BITS + _ROW_BITS)) | np.arange(count)
-    keys |= (told["time_ms"] - start_ms) << _ROW_BITS
+    count = len(due_entries)
+    assert count < 1 << _ROW_BITS, "a slice has more entries than its sort keys can number"
+    # Client, time and row in one 64-bit key: one fast sort instead of a sort by three columns.
+    keys = (due_entries["client"].astype(np.int64) << (_TIME_BITS + _ROW_BITS)) | np.arange(count)
+    keys |= (due_entries["time_ms"] - start_ms) << _ROW_BITS
     keys.sort()
-    entries = taken(told, keys & ((1 << _ROW_BITS) - 1))
+    entries = taken(due_entries, keys & ((1 << _ROW_BITS) - 1))
     client = entries["client"]
     borders = np.flatnonzero(client[1:] != client[:-1]) + 1
     first_of_client = np.concatenate(([0], borders)) if count else np.zeros(0, np.int64)
-    many = np.diff(np.append(first_of_client, count))
-    rank = np.arange(count) - np.repeat(first_of_client, many)
-    begins = rank % BATCH_NUM == 0
+    counts = np.diff(np.append(first_of_client, count))
+    rank = np.arange(count) - np.repeat(first_of_client, counts)
+    begins = rank % BATCH_NUM == 0  # every tenth entry of a client begins a message
     starts = np.append(np.flatnonzero(begins), count)
     return entries, starts, np.cumsum(begins) - 1
 
 
 def _key_classes(entries: Array, customers: Array, message_of: Array) -> Array:
-    """Which keys each entry tells: those that no earlier entry of its message has told."""
+    """Which keys each entry adds: those that no earlier entry of its message has."""
     message = entries["order"] * len(TAGS) + entries["kind"]
-    told_before = np.zeros((3, len(entries)), bool)
+    is_repeated = np.zeros((3, len(entries)), bool)  # message id, order, customer
     for back in range(1, min(BATCH_NUM, len(entries))):
         together = message_of[back:] == message_of[:-back]
-        for told, values in zip(told_before, (message, entries["order"], customers), strict=True):
-            told[back:] |= together & (values[back:] == values[:-back])
-    classes: Array = (~told_before * np.array([[1], [2], [4]])).sum(axis=0)
+        for repeated, values in zip(is_repeated, (message, entries["order"], customers), strict=True):
+            repeated[back:] |= together & (values[back:] == values[:-back])
+    classes: Array = (~is_repeated * np.array([[1], [2], [4]])).sum(axis=0)
     return classes
 
 
@@ -194,7 +194,7 @@ def _sums(sizes: Array, starts: Array) -> Array:
 
 
 def _within(at: Array, sizes: Array, starts: Array) -> Array:
-    """Where each entry begins, given where the first of each message does."""
+    """Where each entry begins, given where the first entry of each message begins."""
     ends = np.cumsum(sizes)
     before = ends - sizes
     lengths = np.diff(starts)

@@ -25,7 +25,8 @@ from typing import Any
 
 from mqlab.errors import StoreError, UsageError
 from mqlab.runtime.files import RealFiles
-from mqlab.traffic.broker_store import BrokerStore, BrokerSummary
+from mqlab.traffic.broker_store import BrokerStore
+from mqlab.traffic.closing_files import BrokerSummary
 from mqlab.traffic.incidents import incidents_of
 from mqlab.traffic.model import Asked, TrafficModel
 

@@ -10,6 +10,9 @@ from click.testing import CliRunner
 
 from mqlab.cli import main
 from mqlab.traffic import broker_store
+from mqlab.traffic.closing_files import BrokerSummary
+from mqlab.traffic.offsets_and_truth import Outcomes
+from mqlab.traffic.store_state import StoreState
 
 SMALL = ("--set", "commit_log_bytes=1048576", "--set", "consume_queue_bytes=20000")
 
@@ -72,10 +75,10 @@ def test_ctrl_c_and_on_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     words = ("--messages", "4_000", "--brokers", "2", "--out", str(tmp_path / "day"), *SMALL)
     finish = broker_store.finish_store
 
-    def interrupted(store: broker_store.BrokerStore) -> broker_store.BrokerSummary:
-        if store.broker == 1:
+    def interrupted(state: StoreState, outcomes: Outcomes) -> BrokerSummary:
+        if state.broker == 1:
             raise KeyboardInterrupt
-        return finish(store)
+        return finish(state, outcomes)
 
     monkeypatch.setattr(broker_store, "finish_store", interrupted)
     code, out, err = run(*words)

@@ -1,0 +1,118 @@
+"""What the parts of one broker's store share while it is written: the plan, the day, the files, the counters.
+
+    open_state(plan, broker, directory)     made once, before the first slice
+      plan       what was asked for, incidents that can be seen at this broker
+      day        orders, consumers, clients, the numbering of orders and customers
+      files      commit log, consume queues, key index
+      pending    trace entries and copies of failed messages that belong to later slices
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mqlab.traffic.clients import Clients
+from mqlab.traffic.day import Day
+from mqlab.traffic.deliveries import Consumers, Fixed
+from mqlab.traffic.draws import Draws
+from mqlab.traffic.incidents import Incident, bursts, incidents_of
+from mqlab.traffic.log_files import Log, Queues
+from mqlab.traffic.model import ORDERS, STOCK, TRACED, Asked
+from mqlab.traffic.order_bodies import OrderTexts
+from mqlab.traffic.orders import Orders
+from mqlab.traffic.pending_rows import COPY, ENTRY, Pool
+from mqlab.traffic.store_index import StoreIndex
+from mqlab.wire.names import SCHEDULE_TOPIC, TRACE_TOPIC, dlq_topic, retry_topic
+
+LEVELS = 18  # of the delay schedule
+_UNITS_OF_40_ORDERS = 196  # with all that follows, stock included: chosen so that a sixth of it is stock
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNumbers:
+    """The queues of a store, numbered: orders, stock, trace, schedule levels, retry and dead letter topics."""
+
+    orders: int
+    stock: int
+
+    @property
+    def trace(self) -> int:
+        return self.orders + self.stock
+
+    @property
+    def schedule(self) -> int:
+        return self.trace + 1
+
+    @property
+    def retry(self) -> int:
+        return self.schedule + LEVELS
+
+    @property
+    def dead(self) -> int:
+        return self.retry + len(TRACED)
+
+    def places(self) -> list[tuple[str, int]]:
+        """(topic, queue id) by number."""
+        return [
+            *((ORDERS, queue) for queue in range(self.orders)),
+            *((STOCK, queue) for queue in range(self.stock)),
+            (TRACE_TOPIC, 0),
+            *((SCHEDULE_TOPIC, level) for level in range(LEVELS)),
+            *((retry_topic(group.name), 0) for group in TRACED),
+            *((dlq_topic(group.name), 0) for group in TRACED),
+        ]
+
+
+@dataclass(slots=True, eq=False)
+class StoreState:
+    """The state of one store being written. ``index`` is None when no key index was asked for."""
+
+    asked: Asked
+    broker: int
+    directory: str
+    incidents: tuple[Incident, ...]
+    message_count: int  # units the finished store holds
+    day: Day
+    orders: Orders
+    consumers: Consumers
+    clients: Clients
+    texts: OrderTexts
+    numbers: QueueNumbers
+    queues: Queues
+    log: Log
+    index: StoreIndex | None
+    pending_entries: Pool
+    pending_copies: Pool
+    fixed: Fixed = field(default_factory=Fixed)
+    written: int = 0  # units in the log so far
+    order_events: int = 0  # order messages so far: the counter in their UNIQ_KEYs
+    requests: int = 0  # deliveries so far: the counter in their request ids
+
+    @property
+    def broker_name(self) -> str:
+        return self.asked.broker_name(self.broker)
+
+
+def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
+    """The state at the start of the day, with files open for writing below ``directory``."""
+    model = asked.model
+    incidents = tuple(incident for incident in incidents_of(asked) if incident.concerns(broker))
+    message_count = asked.messages_of(broker)
+    order_count = max(1, message_count * 40 // _UNITS_OF_40_ORDERS)
+    draws = Draws(asked.seed, broker)
+    day = Day(model.start_ms, order_count, bursts(incidents, model.start_ms))
+    numbers = QueueNumbers(model.queues, model.stock_queues)
+    places = numbers.places()
+    return StoreState(
+        asked, broker, directory, incidents, message_count, day,
+        orders=Orders(model, day, draws, incidents),
+        consumers=Consumers(model, draws, incidents),
+        clients=Clients(broker, model.start_ms),
+        texts=OrderTexts(asked, broker),
+        numbers=numbers,
+        queues=Queues(directory, places, model.consume_queue_bytes),
+        log=Log(directory, model.commit_log_bytes),
+        index=StoreIndex(directory, model, places) if model.index else None,
+        pending_entries=Pool(ENTRY),
+        pending_copies=Pool(COPY),
+    )  # fmt: skip
