@@ -1,8 +1,10 @@
-"""Durations as people write them: "200ms", "10s", "5m", "1h", "2d", or a plain number of milliseconds.
+"""Durations as people write them: "200ms", "10s", "5m", "1h", "2d", or a plain number of milliseconds; and back.
 
-Mirrors: the units of RocketMQ's messageDelayLevel (s, m, h, d), with ms added. Every lab uses them.
+Mirrors: the units of RocketMQ's messageDelayLevel (s, m, h, d), with ms added.
 
-    "1s" -> 1000      "4h" -> 14_400_000      250 -> 250      "1.5s" -> 1500
+    "1s" -> 1000      "4h" -> 14_400_000      250 -> 250      "1.5s" -> 1500        milliseconds
+    61_001 -> "0:01:01.001"                                                         exact_text, for timelines
+    90_000 -> "1.5 min"                                                             rounded_text, for reports
 
 Left out: months, and sums such as "1h30m".
 """
@@ -19,7 +21,7 @@ _PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")
 
 
 def milliseconds(duration: str | int | float) -> int:
-    """The duration in whole ms, rounded half up. Raises UsageError when it is no duration or below zero.
+    """The duration in whole ms, rounded half up. Raises UsageError when it is not a duration or below zero.
 
     >>> milliseconds("1h"), milliseconds("200ms"), milliseconds(250), milliseconds("1.5s")
     (3600000, 200, 250, 1500)
@@ -36,3 +38,32 @@ def milliseconds(duration: str | int | float) -> int:
     if duration < 0:
         raise UsageError(f"a duration cannot be negative: {duration!r}")
     return int(duration + 0.5)
+
+
+def exact_text(duration_ms: int) -> str:
+    """A duration exact to the millisecond.
+
+    >>> exact_text(12), exact_text(5000), exact_text(61_001)
+    ('12 ms', '5 s', '0:01:01.001')
+    """
+    if duration_ms < 1000:
+        return f"{duration_ms} ms"
+    seconds, ms = divmod(duration_ms, 1000)
+    tail = f".{ms:03d}" if ms else ""
+    if seconds < 60:
+        return f"{seconds}{tail} s"
+    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{tail}"
+
+
+def rounded_text(duration_ms: float) -> str:
+    """A duration of three digits in the unit that fits.
+
+    >>> rounded_text(7), rounded_text(1_500), rounded_text(90_000), rounded_text(7_200_000)
+    ('7 ms', '1.5 s', '1.5 min', '2 h')
+    """
+    if duration_ms == 0:
+        return "0"
+    for unit, name in (("d", "d"), ("h", "h"), ("m", "min"), ("s", "s")):
+        if duration_ms >= UNITS_MS[unit]:
+            return f"{duration_ms / UNITS_MS[unit]:.3g} {name}"
+    return f"{duration_ms:.3g} ms"

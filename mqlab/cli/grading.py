@@ -55,13 +55,15 @@ def grade(
 
     Example:  mqlab grade submissions --lab 01 --out grades --seed autumn -j 4
     """
+    from wcwidth import ljust
+
     from mqlab.grading.attempts import efforts, read_attempts
     from mqlab.grading.gradebook import Grader, Plan, open_gradebook
     from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
     from mqlab.grading.reports import write_reports
     from mqlab.grading.reports.course_sheet import must_fit
     from mqlab.grading.submissions import attempt_logs, find_submissions, read_roster
-    from mqlab.views.text_width import pad, width
+    from mqlab.views.text_width import width
 
     home = course_folder(course)
     numbers = lab_numbers(home) if "all" in labs else [number.removeprefix("lab") for number in dict.fromkeys(labs)]
@@ -95,7 +97,8 @@ def grade(
         _fill_sheet(sheet, records, out)
     widest = max([WIDTH, *(width(record.student) for record in records)])
     for record in sorted(records, key=lambda record: (record.student, record.lab)):
-        line = f"{pad(record.student, widest)} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
+        student = ljust(record.student, widest)
+        line = f"{student} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
         click.echo(json.dumps(record.to_json(), ensure_ascii=False) if as_json else line)
     unjudged = sum(bool(record.not_judged) for record in records)
     if unjudged:

@@ -14,9 +14,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from wcwidth import ljust
+
 from mqlab.views.picture import INK, MUTED, PAPER, RULE, Canvas, Picture, text_pixels
 from mqlab.views.table import Row, Table, as_row
-from mqlab.views.text_width import pad, width
+from mqlab.views.text_width import width
 
 BAR_PIXELS = 360
 BAR_CHARACTERS = 30
@@ -86,7 +88,7 @@ class OffsetStrip(Picture):
             pulled = max(done, strip.share(strip.pull_offset, BAR_CHARACTERS))
             rest = " " if strip.is_empty else "░"
             bar = "█" * done + "▒" * (pulled - done) + rest * (BAR_CHARACTERS - pulled)
-            lines.append(f"{pad(strip.name, names)}  {bar}  {strip.words}")
+            lines.append(f"{ljust(strip.name, names)}  {bar}  {strip.words}")
         return "\n".join(lines if self.strips else [f"{self.title}: no queues" if self.title else "no queues"])
 
     def svg(self) -> str:

@@ -15,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+from wcwidth import ljust
+
 from mqlab.views.picture import INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
 from mqlab.views.table import Table, as_row
-from mqlab.views.text_width import cut, pad
+from mqlab.views.text_width import cut
 
 DRAWN_ENTRIES = 16
 LABEL_COLUMNS = 12
@@ -91,7 +93,7 @@ class QueueView(Picture):
         for offset, label in slots:
             here = [group for group, position in self.groups.items() if position == offset]
             mark = f"  ◀ {' and '.join(here)} {'read' if len(here) > 1 else 'reads'} this next" if here else ""
-            padded = pad(label, LABEL_COLUMNS) if mark and any(len(text) > 8 for _, text in slots) else label
+            padded = ljust(label, LABEL_COLUMNS) if mark and any(len(text) > 8 for _, text in slots) else label
             lines.append(f"{offset:>{numbers}}: {padded}{mark}".rstrip())
         return "\n".join(head + lines)
 

@@ -18,10 +18,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, overload
 
 from markupsafe import Markup
+from wcwidth import ljust, rjust
 
 from mqlab.errors import UsageError
 from mqlab.views.on_demand import OnDemand
-from mqlab.views.text_width import cut, pad, printable, width
+from mqlab.views.text_width import cut, printable, width
 from mqlab.views.view import View
 from mqlab.wire.message import MessageQueue
 
@@ -194,7 +195,8 @@ class Table(View):
         rights = [self._is_number(name) for name in self.columns]
 
         def joined(values: Iterable[str]) -> str:
-            parts = [pad(value, w, right=right) for value, w, right in zip(values, widths, rights, strict=True)]
+            cells = zip(values, widths, rights, strict=True)
+            parts = [rjust(value, columns) if right else ljust(value, columns) for value, columns, right in cells]
             return "  ".join(parts).rstrip()
 
         lines = [self.title] if self.title else []

@@ -9,7 +9,7 @@ Left out: terminals that draw emoji narrower than Unicode says.
 
 from __future__ import annotations
 
-from wcwidth import wcswidth, wcwidth
+from wcwidth import clip, wcswidth, wcwidth
 
 ELLIPSIS = "…"
 MAX_MARKS = 8  # characters a column, accents and joiners included: a body of megabytes is not measured again and again
@@ -37,22 +37,11 @@ def width(text: str) -> int:
 def cut(text: str, columns: int) -> str:
     """The text in at most ``columns`` columns, ended by an ellipsis where something is missing.
 
+    A letter and its accents, or the parts of an emoji, are kept or left out together.
+
     >>> cut("订单已经支付", 6), cut("paid", 6)
     ('订单…', 'paid')
     """
     if width(text) <= columns:
         return text
-    kept = text[: MAX_MARKS * columns]
-    while kept and width(kept) > columns - 1:
-        kept = kept[:-1]
-    return kept + ELLIPSIS
-
-
-def pad(text: str, columns: int, *, right: bool = False) -> str:
-    """The text filled with spaces up to ``columns``; ``right`` puts the spaces in front.
-
-    >>> pad("订单", 6) + "|", pad("7", 3, right=True)
-    ('订单  |', '  7')
-    """
-    spaces = " " * max(0, columns - width(text))
-    return spaces + text if right else text + spaces
+    return clip(text[: MAX_MARKS * columns], 0, columns - 1, fillchar="") + ELLIPSIS

@@ -18,10 +18,13 @@ from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any
 
+from wcwidth import ljust
+
+from mqlab.durations import exact_text
 from mqlab.views.on_demand import OnDemand
 from mqlab.views.picture import CHARACTER, INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
 from mqlab.views.table import Table, calendar
-from mqlab.views.text_width import pad, width
+from mqlab.views.text_width import width
 
 LOOKS = {
     "stored": Look("#0b5fa5", "square", "written by the broker"),
@@ -122,14 +125,14 @@ class Timeline(Picture):
         if not self.moments:
             return f"{self.title}: nothing happened" if self.title else "nothing happened"
         column = max(22, *(width(name) + 2 for name in self.lanes))
-        head = "".join(pad(name, column) for name in self.lanes)
+        head = "".join(ljust(name, column) for name in self.lanes)
         lines = [self.title] if self.title else []
         times = max([TIME_COLUMNS, *(len(after(moment.now_ms - self.start_ms)) for moment in self._drawn)])
         lines.append(f"{'time':>{times}}  {head}".rstrip())
         before = self._first_ms()
         for moment in self._drawn:
             if moment.now_ms - before >= LONG_PAUSE_MS:
-                lines.append(f"{'⋮':>{times}}  {duration(moment.now_ms - before)} later")
+                lines.append(f"{'⋮':>{times}}  {exact_text(moment.now_ms - before)} later")
             before = moment.now_ms
             time = after(moment.now_ms - self.start_ms)
             lines.append(f"{time:>{times}}  {self._text_row(moment, column)}".rstrip())
@@ -178,7 +181,7 @@ class Timeline(Picture):
             y += ROW_PIXELS
             if moment.now_ms - before >= LONG_PAUSE_MS:
                 canvas.line(right + 6, y - 5, canvas.width - MARGIN, y - 5, RULE, dashed=True)  # not through its words
-                canvas.text(right, y - 1, f"{duration(moment.now_ms - before)} later", MUTED, anchor="end")
+                canvas.text(right, y - 1, f"{exact_text(moment.now_ms - before)} later", MUTED, anchor="end")
                 y += ROW_PIXELS
             before = moment.now_ms
             time = after(moment.now_ms - self.start_ms)
@@ -201,7 +204,7 @@ class Timeline(Picture):
     def _time_pixels(self) -> int:
         """Room for the longest time or pause at the left edge."""
         drawn = self._drawn
-        pauses = (duration(b.now_ms - a.now_ms) + " later" for a, b in pairwise(drawn))
+        pauses = (exact_text(b.now_ms - a.now_ms) + " later" for a, b in pairwise(drawn))
         longest = max(map(len, [*pauses, *(after(moment.now_ms - self.start_ms) for moment in drawn)]), default=0)
         return TIME_PIXELS + CHARACTER * max(0, longest - TIME_CHARACTERS)
 
@@ -266,19 +269,4 @@ def after(elapsed_ms: int) -> str:
     ('+0 ms', '+1.250 s', '+4:45:40')
     """
     sign, rest = ("-", -elapsed_ms) if elapsed_ms < 0 else ("+", elapsed_ms)
-    return sign + duration(rest)
-
-
-def duration(elapsed_ms: int) -> str:
-    """A length of time as people write it, exact to the millisecond.
-
-    >>> duration(12), duration(5000), duration(61_001)
-    ('12 ms', '5 s', '0:01:01.001')
-    """
-    if elapsed_ms < 1000:
-        return f"{elapsed_ms} ms"
-    seconds, ms = divmod(elapsed_ms, 1000)
-    tail = f".{ms:03d}" if ms else ""
-    if seconds < 60:
-        return f"{seconds}{tail} s"
-    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{tail}"
+    return sign + exact_text(rest)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from mqlab.durations import rounded_text
 from mqlab.spark.report import charts as c
-from mqlab.spark.report.scales import bytes_text, count_text, duration_text, linear
+from mqlab.spark.report.scales import bytes_text, count_text, linear
 from mqlab.spark.report.sections import (
     CAUSES,
     HALF,
@@ -51,7 +52,7 @@ def failures(facts: Facts) -> Section:
             room = c.Frame(times[0], times[-1], linear(most), width=HALF, height=SMALL, right=NO_NAMES)
             series = [c.Series("", [(t, float(sums["failures"].get(t, 0))) for t in times], 4)]
             alt = f"failed calls of {group} over the day; at most {count_text(most)} in a stretch"
-            caption = f"{group}: failed calls in {duration_text(facts.stretch_ms)}"
+            caption = f"{group}: failed calls in {rounded_text(facts.stretch_ms)}"
             pictures.append(figure(caption, c.areas(room, series, alt), "half"))
         share = total["failures"] / total["calls"] if total["calls"] else 0
         rows.append((group, number(total["calls"]), number(total["failures"]), f"{share:.2%}", number(total["retries"]),

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from mqlab.durations import rounded_text
 from mqlab.spark.report import more_sections as m
 from mqlab.spark.report import sections as s
-from mqlab.spark.report.scales import bytes_text, count_text, duration_text, time_text
+from mqlab.spark.report.scales import bytes_text, count_text, time_text
 from mqlab.spark.report.tables import Facts, read_facts
 
 STYLE = Path(__file__).with_name("page.css")
@@ -90,7 +91,7 @@ def _day(facts: Facts) -> str:
 
 def _told(facts: Facts) -> str:
     brokers = [each["store"]["broker_name"] for each in facts.manifest["stores"]]
-    long = duration_text(max(facts.end_ms - facts.start_ms, 0))
+    long = rounded_text(max(facts.end_ms - facts.start_ms, 0))
     return (
         f"{long} of {', '.join(brokers[:6])}{' …' if len(brokers) > 6 else ''}, "
         f"from {time_text(facts.start_ms, 1_000)} to {time_text(facts.end_ms, 1_000)} UTC"

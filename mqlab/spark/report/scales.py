@@ -14,7 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
+from mqlab.durations import UNITS_MS
+
+SECOND, MINUTE, HOUR, DAY = (UNITS_MS[unit] for unit in ("s", "m", "h", "d"))
 TIME_STEPS_MS = (
     SECOND, 5 * SECOND, 10 * SECOND, 30 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR,
     6 * HOUR, 12 * HOUR, DAY, 7 * DAY,
@@ -44,20 +46,6 @@ def bytes_text(value: float) -> str:
     units = ["B", "KiB", "MiB", "GiB", "TiB"]
     at = min(int(math.log(max(value, 1), 1024)), len(units) - 1)
     return f"{value:.0f} B" if at == 0 else f"{value / 1024**at:.1f} {units[at]}"
-
-
-def duration_text(value_ms: float) -> str:
-    """A duration in the unit that fits.
-
-    >>> duration_text(7), duration_text(1_500), duration_text(90_000), duration_text(7_200_000)
-    ('7 ms', '1.5 s', '1.5 min', '2 h')
-    """
-    if value_ms == 0:
-        return "0"
-    for unit, size in (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", SECOND)):
-        if value_ms >= size:
-            return f"{value_ms / size:.3g} {unit}"
-    return f"{value_ms:.3g} ms"
 
 
 def time_text(time_ms: int, step_ms: int = MINUTE) -> str:

@@ -15,11 +15,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from mqlab.durations import rounded_text
 from mqlab.spark.report import charts as c
 from mqlab.spark.report.scales import (
     bytes_text,
     count_text,
-    duration_text,
     durations,
     linear,
     time_text,
@@ -90,7 +90,7 @@ def number(value: Any) -> str | None:
 
 def duration(value: Any) -> str | None:
     """A duration of a fact; None where there is none."""
-    return None if value is None or value != value else duration_text(float(value))
+    return None if value is None or value != value else rounded_text(float(value))
 
 
 def moment(value: Any) -> str | None:
@@ -237,13 +237,13 @@ def latency(facts: Facts) -> Section:
         names = ("p50", "p90", "p99")
         values = {name: mine[f"{name}_latency_ms"] for name in names}
         least, most = float(values["p50"].min()), float(values["p99"].max())
-        room = c.Frame(times[0], times[-1], durations(least, most), duration_text, HALF, SMALL, SHORT_NAMES)
+        room = c.Frame(times[0], times[-1], durations(least, most), rounded_text, HALF, SMALL, SHORT_NAMES)
         series = [
             c.Series(name, [(t, float(values[name][t]) if t in values[name].index else None) for t in times], at,
                      c.DASHES[at])
             for at, name in enumerate(names)
         ]  # fmt: skip
-        alt = f"latency of {group} over the day, p50 from {duration_text(least)}, p99 up to {duration_text(most)}"
+        alt = f"latency of {group} over the day, p50 from {rounded_text(least)}, p99 up to {rounded_text(most)}"
         pictures.append(figure(f"{group} ← {topic}", c.lines(room, series, alt), "half"))
         worst = mine.loc[mine["p99_latency_ms"].idxmax()]
         rows.append((group, topic, duration(values["p50"].median()), duration(values["p99"].median()),
