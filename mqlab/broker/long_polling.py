@@ -19,11 +19,35 @@ from typing import Protocol
 
 from mqlab.ports import Clock, Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
+from mqlab.state_table import StateTable
 from mqlab.wire.command import RemotingCommand
 
 CHECK_PERIOD_MS = 5_000
 
 QueueKey = tuple[str, int]  # topic, queue id
+
+HELD, DUE, WOKEN, ANSWERED, DROPPED = "HELD", "DUE", "WOKEN", "ANSWERED", "DROPPED"
+ARRIVED, LOOK, CHECK, TIMEOUT = "arrived", "look again", "check", "timeout"
+ANSWER, DROP = "answer", "drop"
+
+HELD_PULL = StateTable(
+    "the life of a held pull",
+    HELD,
+    [
+        (HELD, ARRIVED, WOKEN),
+        (HELD, LOOK, DUE),
+        (HELD, TIMEOUT, WOKEN),
+        (HELD, CHECK, WOKEN),  # only after the clock was set back: the time of the pull is over, but not by the clock
+        (HELD, DROP, DROPPED),
+        (DUE, ARRIVED, WOKEN),
+        (DUE, LOOK, DUE),
+        (DUE, CHECK, WOKEN),
+        (DUE, TIMEOUT, WOKEN),
+        (DUE, DROP, DROPPED),
+        (WOKEN, ANSWER, ANSWERED),
+    ],
+)
+"""``arrived``: a message that passes the filter. ``look again``: one that may not, so the next check runs the pull."""
 
 
 class MessageFilter(Protocol):
@@ -52,6 +76,7 @@ class HeldPull:
     held_at_ms: int
     timeout_ms: int
     run_again: Callable[[HeldPull], None] = field(repr=False)
+    state: str = HELD
     deadline: Deadline | None = field(default=None, repr=False)
 
 
@@ -81,7 +106,8 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
         self._queues.setdefault((pull.topic, pull.queue_id), []).append(pull)
         self._check_at(pull, pull.held_at_ms + pull.timeout_ms, "pull.hold")
         if self._max_offset(pull.topic, pull.queue_id) > pull.queue_offset:
-            self._check_at(pull, pull.held_at_ms, "pull.recheck")  # something is there although nothing was read
+            pull.state = HELD_PULL[pull.state, LOOK]  # there is a message although nothing was read
+            self._check_at(pull, pull.held_at_ms, "pull.recheck")
         self._note(
             "pull.held", group=pull.group, topic=pull.topic, queue_id=pull.queue_id, queue_offset=pull.queue_offset
         )
@@ -100,21 +126,22 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
             if next_queue_offset <= pull.queue_offset:
                 continue
             if self._suits(pull.message_filter, tags_code, properties):
-                self._wake(pull, "arrived")
+                self._wake(pull, ARRIVED)
             else:
+                pull.state = HELD_PULL[pull.state, LOOK]
                 self._check_at(pull, self._clock.now_ms(), "pull.recheck")
 
     def drop(self, channel: Channel) -> None:
         """Forget the pulls of a closed channel: nobody waits for them."""
         for waiting in list(self._queues.values()):
             for pull in [held for held in waiting if held.channel is channel]:
-                self._remove(pull)
+                self._remove(pull, DROP)
 
     def clear(self) -> None:
         """Forget everything: the broker stops."""
         for waiting in list(self._queues.values()):
             for pull in list(waiting):
-                self._remove(pull)
+                self._remove(pull, DROP)
 
     def held(self) -> list[HeldPull]:
         """All held pulls."""
@@ -136,16 +163,17 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
     def _checked(self, pull: HeldPull) -> None:
         pull.deadline = None
         if self._clock.now_ms() >= pull.held_at_ms + pull.timeout_ms:
-            self._wake(pull, "timeout")
+            self._wake(pull, TIMEOUT)
         else:
-            self._wake(pull, "check")  # armed early only when a message is there; a check asks no filter
+            self._wake(pull, CHECK)  # armed early only when a message is there; a check asks no filter
 
     def _wake(self, pull: HeldPull, why: str) -> None:
-        self._remove(pull)
+        self._remove(pull, why)
         self._note("pull.woken", group=pull.group, topic=pull.topic, queue_id=pull.queue_id, why=why)
         pull.run_again(pull)
 
-    def _remove(self, pull: HeldPull) -> None:
+    def _remove(self, pull: HeldPull, event: str) -> None:
+        pull.state = HELD_PULL[pull.state, event]
         if pull.deadline is not None:
             pull.deadline.cancel()
             pull.deadline = None

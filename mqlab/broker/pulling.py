@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.broker.config import MASTER_ID
-from mqlab.broker.long_polling import HeldPull, HeldPulls
+from mqlab.broker.long_polling import ANSWER, HELD_PULL, HeldPull, HeldPulls
 from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
 from mqlab.broker.tables.consumer_filters import ConsumerFilter, PullFilter, is_tag_type
@@ -118,6 +118,7 @@ class Pulling:
             answer = self._pull(held.channel, held.request, held.reply, first=False)
         except Refused as no:
             answer = no.answer_to(held.request)
+        held.state = HELD_PULL[held.state, ANSWER]
         if answer is not None:
             held.reply(answer)
 

@@ -8,7 +8,7 @@ services that they name; no part knows the broker or another part that was made 
                  ├─ topics, groups, offset_table, delay_offset_table,
                  │  filters, transaction_metrics                      tables with a file, see table_files
                  └─ consumers, producers, queue_locks,
-                    stats, store_stats                                tables in memory only
+                    half_states, stats, store_stats                                tables in memory only
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mqlab.broker.tables.consumer_filters import ConsumerFilterTable
 from mqlab.broker.tables.consumers import ConsumerTable
 from mqlab.broker.tables.delay_offsets import DelayOffsetTable
 from mqlab.broker.tables.groups import GroupTable
+from mqlab.broker.tables.half_states import HalfStates
 from mqlab.broker.tables.offsets import ConsumerOffsetTable
 from mqlab.broker.tables.producers import ProducerTable
 from mqlab.broker.tables.queue_locks import QueueLocks
@@ -64,6 +65,7 @@ class BrokerState:
     delay_offset_table: DelayOffsetTable
     filters: ConsumerFilterTable
     transaction_metrics: TransactionMetrics
+    half_states: HalfStates
     queue_locks: QueueLocks
     stats: BrokerStats
     store_stats: StoreStats
@@ -137,6 +139,7 @@ def open_state(
         DelayOffsetTable(now_ms, version_step=config.delay_offset_update_version_step),
         filters,
         TransactionMetrics(now_ms),
+        HalfStates(),
         QueueLocks(now_ms, max_live_ms=config.lock_max_live_time, note=note),
         BrokerStats(now_ms, config.broker_cluster_name, is_system=topics.is_system, detail=config.enable_detail_stat),
         StoreStats(now_ms),

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from mqlab.broker.putting import Putter, encode_as_java
 from mqlab.broker.state import BrokerState
+from mqlab.broker.tables.half_states import GIVE_UP, STORE_AGAIN
 from mqlab.broker.transactions import HALF_QUEUE, REMOVE_TAG, SEPARATOR, immunity_ms
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.promises import Flow, Promise, flow
@@ -258,6 +259,7 @@ class TransactionCheck:
         result = self._putter.put(again)
         if result.status != put_result.PUT_OK:
             return None
+        self._state.half_states.move(half.queue_offset, STORE_AGAIN)
         again.queue_offset, again.physical_offset = result.queue_offset, result.physical_offset
         again.store_timestamp, again.total_size = result.store_timestamp, result.size
         return again
@@ -268,6 +270,7 @@ class TransactionCheck:
         moved = half.changed(topic=topic.topic_name, queue_id=0, prepared_transaction_offset=0, magic=None)
         result = self._putter.put(moved)
         if result.status == put_result.PUT_OK:
+            self._state.half_states.move(half.queue_offset, GIVE_UP)
             named = half.property_map
             self._state.transaction_metrics.add(named.get(p.REAL_TOPIC, ""), -1)
             self._state.ports.note(

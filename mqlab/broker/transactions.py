@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from mqlab.broker.putting import STORED_CODES, Putter, encode_as_java, refusal
 from mqlab.broker.state import BrokerState
+from mqlab.broker.tables.half_states import COMMIT, NAME, ROLL_BACK
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole
@@ -88,7 +89,7 @@ class Transactions:
             return None
         half = self._checked_half(request)
         if state == sys_flag.TRANSACTION_ROLLBACK:
-            self.finish(half, "transaction.rolled_back")
+            self._end(half, ROLL_BACK)
             return request.reply()
         result = self._commit(half)
         if result.status not in STORED_CODES:
@@ -96,7 +97,7 @@ class Transactions:
 
         def durable(status: str) -> None:
             if status in STORED_CODES:
-                self.finish(half, "transaction.committed")
+                self._end(half, COMMIT)
                 reply(request.reply())
             else:
                 reply(request.reply(ResponseCode.SYSTEM_ERROR, status))
@@ -137,12 +138,15 @@ class Transactions:
             self._state.stats.put(record.topic, record.queue_id, 1, result.size)
         return result
 
-    def finish(self, half: Record, kind: str) -> None:
-        """Remember that a half message is done; an op message will say so soon. Mirrors deletePrepareMessage."""
+    def _end(self, half: Record, event: str) -> None:
+        """Remember that a half message has ended; an op message will name it soon. Mirrors deletePrepareMessage."""
         named = half.property_map
         topic = named.get(p.REAL_TOPIC, "")
+        state = self._state.half_states.move(half.queue_offset, event)
         self._state.transaction_metrics.add(topic, -1)
-        self._state.ports.note(kind, topic=topic, msg_id=named.get(p.UNIQ_KEY), half_offset=half.queue_offset)
+        self._state.ports.note(
+            f"transaction.{state.lower()}", topic=topic, msg_id=named.get(p.UNIQ_KEY), half_offset=half.queue_offset
+        )
         self._done.append(half.queue_offset)
         self._arm_flush()
 
@@ -192,7 +196,11 @@ class Transactions:
             return False
         self._state.stats.put(names.OP_HALF_TOPIC, HALF_QUEUE, 1, result.size)
         self._state.ports.note("transaction.op_written", half_offsets=content, queue_offset=result.queue_offset)
+        ended = self._done[:taken]
         del self._done[:taken]
+        for half_offset in dict.fromkeys(ended):
+            if half_offset not in self._done:  # ended twice: a later op message names it again
+                self._state.half_states.move(half_offset, NAME)
         return True
 
     def _op_record(self, content: str, now_ms: int) -> Record:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mqlab.broker.long_polling import HeldPull, HeldPulls
+import pytest
+
+from mqlab.broker.long_polling import HELD_PULL, HeldPull, HeldPulls
+from mqlab.state_table import IllegalMove
 from mqlab.wire.command import request
 from tests.broker.fake_clock import FakeClock
 
@@ -131,3 +134,24 @@ def test_what_happens_is_told() -> None:
         ("pull.held", None),
         ("pull.woken", "timeout"),
     ]
+
+
+def test_a_pull_moves_by_its_table() -> None:
+    holder = Holder()
+    holder.hold("billing")
+    [pull] = holder.held.held()
+    assert pull.state == "HELD"
+    holder.held.arrived("订单", 0, 8, 6, {})
+    assert pull.state == "DUE"
+    holder.held.arrived("订单", 0, 9, 5, {})
+    assert pull.state == "WOKEN"
+    with pytest.raises(IllegalMove, match="the event 'timeout' is not legal in the state WOKEN"):
+        _ = HELD_PULL[pull.state, "timeout"]
+
+
+def test_a_pull_of_a_closed_channel_is_dropped() -> None:
+    holder, channel = Holder(), object()
+    holder.hold("billing", channel=channel)
+    [pull] = holder.held.held()
+    holder.held.drop(channel)  # type: ignore[arg-type]
+    assert pull.state == "DROPPED" and len(holder.held) == 0

@@ -88,6 +88,14 @@ def test_a_rollback_leaves_nothing_but_an_op_message(world: World, client: BareC
     assert real(world) == [] and [op.body for op in ops(world)] == [b"0,"]
 
 
+def test_a_second_commit_stores_the_message_twice_and_its_half_is_named_twice(world: World, client: BareClient) -> None:
+    half = prepare(client)
+    assert end(client, half, COMMIT).code == end(client, half, COMMIT).code == ResponseCode.SUCCESS
+    assert len(real(world)) == 2 and world.broker.state.half_states.state_of(0) == "COMMITTED"
+    world.run_for(6_000)
+    assert [op.body for op in ops(world)] == [b"0,0,"] and len(world.broker.state.half_states) == 0
+
+
 def test_unknown_changes_nothing_and_oneway_is_enough(world: World, client: BareClient) -> None:
     half = prepare(client)
     client.tell(37, **half, commitOrRollback=UNKNOWN)
