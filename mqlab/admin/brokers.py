@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.admin.answers import Rows, Shown
-from mqlab.admin.clusters import KeyValue
-from mqlab.admin.offset_resets import ResetVerbs
-from mqlab.admin.requests import MASTER_ID
+from mqlab.admin.clusters import KeyValue, examine_broker_cluster_info
+from mqlab.admin.groups import stats_of_group
+from mqlab.admin.requests import MASTER_ID, AdminNode
+from mqlab.admin.topics import fetch_all_topic_list, query_topic_consume_by_who
 from mqlab.errors import BrokerError
 from mqlab.wire.body import camel_case
 from mqlab.wire.codes import RequestCode, ResponseCode
@@ -80,100 +81,110 @@ class TopicTraffic:
     out_24_hours: int
 
 
-class BrokerVerbs(ResetVerbs):
-    """Verbs about single brokers."""
-
-    def cluster_list(self) -> Rows[BrokerStatus]:
-        """Every master with what it takes and gives. Mirrors clusterList."""
-        rows = []
-        clusters = {row.broker: row.cluster for row in self.examine_broker_cluster_info()}
-        for broker, address in self.brokers():
-            found = {each.name: each.value for each in self.fetch_broker_runtime_stats(broker)}
-            rows.append(
-                BrokerStatus(
-                    clusters[broker],
-                    broker,
-                    address,
-                    found.get("brokerVersionDesc", ""),
-                    _first_number(found.get("putTps", "")),
-                    _first_number(found.get("getTransferredTps", "")),
-                    int(found.get("msgPutTotalTodayNow", 0)) - int(found.get("msgPutTotalTodayMorning", 0)),
-                    int(found.get("msgGetTotalTodayNow", 0)) - int(found.get("msgGetTotalTodayMorning", 0)),
-                    int(found.get("dispatchBehindBytes", 0)),
-                )
+def cluster_list(admin: AdminNode) -> Rows[BrokerStatus]:
+    """Every master with what it takes and gives. Mirrors clusterList."""
+    rows = []
+    clusters = {row.broker: row.cluster for row in examine_broker_cluster_info(admin)}
+    for broker, address in admin.brokers():
+        found = {each.name: each.value for each in fetch_broker_runtime_stats(admin, broker)}
+        rows.append(
+            BrokerStatus(
+                clusters[broker],
+                broker,
+                address,
+                found.get("brokerVersionDesc", ""),
+                _first_number(found.get("putTps", "")),
+                _first_number(found.get("getTransferredTps", "")),
+                int(found.get("msgPutTotalTodayNow", 0)) - int(found.get("msgPutTotalTodayMorning", 0)),
+                int(found.get("msgGetTotalTodayNow", 0)) - int(found.get("msgGetTotalTodayMorning", 0)),
+                int(found.get("dispatchBehindBytes", 0)),
             )
-        return Rows(rows, "cluster")
-
-    def fetch_broker_runtime_stats(self, broker: str, broker_id: int = MASTER_ID) -> Rows[KeyValue]:
-        """Everything a broker (its master, or a slave by id) says of itself, by name. Mirrors brokerStatus."""
-        address = self.address_of(broker, broker_id)
-        table = self.ask_value(address, RequestCode.GET_BROKER_RUNTIME_INFO).get("table") or {}
-        return Rows([KeyValue(name, str(table[name])) for name in sorted(table)], f"status of {broker}")
-
-    def view_broker_stats_data(self, broker: str, stats_name: str, stats_key: str) -> BrokerStatsData:
-        """One counter over a minute, an hour and a day; BrokerError with code 1 for what was never counted."""
-        _, address = self.brokers(broker)[0]
-        found = self._counter(address, stats_name, stats_key)
-        return BrokerStatsData(
-            broker, stats_name, stats_key, tuple(_window(name, found[name]) for name in WINDOWS[::-1])
         )
+    return Rows(rows, "cluster")
 
-    def stats_all(self, topic: str | None = None) -> Rows[TopicTraffic]:
-        """What goes in and out of topics, a row for each group that reads one. Mirrors statsAll."""
-        topics = [topic] if topic else [row.topic for row in self.fetch_all_topic_list() if row.kind == "NORMAL"]
-        rows = []
-        for name in topics:
-            in_tps, in_day = self._summed(name, "TOPIC_PUT_NUMS", name)
-            groups = self.query_topic_consume_by_who(name)
-            for group in groups:
-                out_tps, out_day = self._summed(name, "GROUP_GET_NUMS", f"{name}@{group}")
-                behind = self._consume_stats(group, name).total_diff
-                rows.append(TopicTraffic(name, group, max(behind, 0), in_tps, out_tps, in_day, out_day))
-            if not groups:
-                rows.append(TopicTraffic(name, None, None, in_tps, 0.0, in_day, 0))
-        return Rows(rows, "traffic")
 
-    def _summed(self, topic: str, stats_name: str, stats_key: str) -> tuple[float, int]:
-        """A counter of all brokers of a topic: a second's average of the last minute, and the longest window's sum."""
-        tps, total = 0.0, 0
-        for _, address in self.brokers_of(topic):
-            try:
-                found = self._counter(address, stats_name, stats_key)
-            except BrokerError as error:
-                if error.response_code != ResponseCode.SYSTEM_ERROR:
-                    raise
-                continue  # never counted there
-            tps += float(found["statsMinute"]["tps"])
-            total += next((int(found[name]["sum"]) for name in WINDOWS if found[name]["sum"]), 0)
-        return tps, total
+def fetch_broker_runtime_stats(admin: AdminNode, broker: str, broker_id: int = MASTER_ID) -> Rows[KeyValue]:
+    """Everything a broker (its master, or a slave by id) says of itself, by name. Mirrors brokerStatus."""
+    address = admin.address_of(broker, broker_id)
+    table = admin.ask_value(address, RequestCode.GET_BROKER_RUNTIME_INFO).get("table") or {}
+    return Rows([KeyValue(name, str(table[name])) for name in sorted(table)], f"status of {broker}")
 
-    def _counter(self, address: str, stats_name: str, stats_key: str) -> dict[str, Any]:
-        code = RequestCode.VIEW_BROKER_STATS_DATA
-        return self.ask_value(address, code, statsName=stats_name, statsKey=stats_key)
 
-    # settings and cleaning -------------------------------------------------------------------------------------------
+def view_broker_stats_data(admin: AdminNode, broker: str, stats_name: str, stats_key: str) -> BrokerStatsData:
+    """One counter over a minute, an hour and a day; BrokerError with code 1 for what was never counted."""
+    _, address = admin.brokers(broker)[0]
+    found = _counter(admin, address, stats_name, stats_key)
+    return BrokerStatsData(broker, stats_name, stats_key, tuple(_window(name, found[name]) for name in WINDOWS[::-1]))
 
-    def update_broker_config(self, broker: str, **settings: object) -> None:
-        """Change settings of a running broker; names in snake_case, all or none are taken."""
-        _, address = self.brokers(broker)[0]
-        lines = "".join(f"{camel_case(name)}={_java(value)}\n" for name, value in settings.items())
-        self.ask(address, RequestCode.UPDATE_BROKER_CONFIG, lines.encode())
 
-    def delete_expired_commit_log(self, broker: str | None = None) -> None:
-        """Delete log files older than file_reserved_time now, whatever the hour, at one broker or all."""
-        self._clean(RequestCode.DELETE_EXPIRED_COMMITLOG, broker)
+def stats_all(admin: AdminNode, topic: str | None = None) -> Rows[TopicTraffic]:
+    """What goes in and out of topics, a row for each group that reads one. Mirrors statsAll."""
+    topics = [topic] if topic else [row.topic for row in fetch_all_topic_list(admin) if row.kind == "NORMAL"]
+    rows = []
+    for name in topics:
+        in_tps, in_day = _summed(admin, name, "TOPIC_PUT_NUMS", name)
+        groups = query_topic_consume_by_who(admin, name)
+        for group in groups:
+            out_tps, out_day = _summed(admin, name, "GROUP_GET_NUMS", f"{name}@{group}")
+            behind = stats_of_group(admin, group, name).total_diff
+            rows.append(TopicTraffic(name, group, max(behind, 0), in_tps, out_tps, in_day, out_day))
+        if not groups:
+            rows.append(TopicTraffic(name, None, None, in_tps, 0.0, in_day, 0))
+    return Rows(rows, "traffic")
 
-    def clean_expired_consumer_queue(self, broker: str | None = None) -> None:
-        """Delete queues whose messages are all gone from the log."""
-        self._clean(RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, broker)
 
-    def clean_unused_topic(self, broker: str | None = None) -> None:
-        """Delete the queues of topics that the broker does not know any more."""
-        self._clean(RequestCode.CLEAN_UNUSED_TOPIC, broker)
+def _summed(admin: AdminNode, topic: str, stats_name: str, stats_key: str) -> tuple[float, int]:
+    """A counter of all brokers of a topic: a second's average of the last minute, and the longest window's sum."""
+    tps, total = 0.0, 0
+    for _, address in admin.brokers_of(topic):
+        try:
+            found = _counter(admin, address, stats_name, stats_key)
+        except BrokerError as error:
+            if error.response_code != ResponseCode.SYSTEM_ERROR:
+                raise
+            continue  # never counted there
+        tps += float(found["statsMinute"]["tps"])
+        total += next((int(found[name]["sum"]) for name in WINDOWS if found[name]["sum"]), 0)
+    return tps, total
 
-    def _clean(self, code: int, broker: str | None) -> None:
-        for _, address in self.brokers(broker):
-            self.ask(address, code)
+
+def _counter(admin: AdminNode, address: str, stats_name: str, stats_key: str) -> dict[str, Any]:
+    code = RequestCode.VIEW_BROKER_STATS_DATA
+    return admin.ask_value(address, code, statsName=stats_name, statsKey=stats_key)
+
+
+def get_broker_config(admin: AdminNode, broker: str) -> dict[str, str]:
+    """Every setting of a broker, by RocketMQ's names, as text."""
+    _, address = admin.brokers(broker)[0]
+    text = (admin.ask(address, RequestCode.GET_BROKER_CONFIG).body or b"").decode("utf-8", "replace")
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def update_broker_config(admin: AdminNode, broker: str, **settings: object) -> None:
+    """Change settings of a running broker; names in snake_case, all or none are taken."""
+    _, address = admin.brokers(broker)[0]
+    lines = "".join(f"{camel_case(name)}={_java(value)}\n" for name, value in settings.items())
+    admin.ask(address, RequestCode.UPDATE_BROKER_CONFIG, lines.encode())
+
+
+def delete_expired_commit_log(admin: AdminNode, broker: str | None = None) -> None:
+    """Delete log files older than file_reserved_time now, whatever the hour, at one broker or all."""
+    _clean(admin, RequestCode.DELETE_EXPIRED_COMMITLOG, broker)
+
+
+def clean_expired_consumer_queue(admin: AdminNode, broker: str | None = None) -> None:
+    """Delete queues whose messages are all gone from the log."""
+    _clean(admin, RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE, broker)
+
+
+def clean_unused_topic(admin: AdminNode, broker: str | None = None) -> None:
+    """Delete the queues of topics that the broker does not know any more."""
+    _clean(admin, RequestCode.CLEAN_UNUSED_TOPIC, broker)
+
+
+def _clean(admin: AdminNode, code: int, broker: str | None) -> None:
+    for _, address in admin.brokers(broker):
+        admin.ask(address, code)
 
 
 def _window(name: str, found: dict[str, Any]) -> Window:

@@ -45,59 +45,63 @@ class KeyValue:
     value: str
 
 
-class ClusterVerbs(AdminNode):
-    """Verbs about the whole cluster."""
+def examine_broker_cluster_info(admin: AdminNode) -> Rows[BrokerAddress]:
+    """Every broker process of every cluster."""
+    known = admin.cluster_info().broker_addr_table
+    rows = [
+        BrokerAddress(data.cluster, name, broker_id, address)
+        for name, data in sorted(known.items())
+        for broker_id, address in sorted(data.broker_addrs.items())
+    ]
+    return Rows(rows, "brokers")
 
-    def examine_broker_cluster_info(self) -> Rows[BrokerAddress]:
-        """Every broker process of every cluster."""
-        known = self.cluster_info().broker_addr_table
-        rows = [
-            BrokerAddress(data.cluster, name, broker_id, address)
-            for name, data in sorted(known.items())
-            for broker_id, address in sorted(data.broker_addrs.items())
-        ]
-        return Rows(rows, "brokers")
 
-    def wipe_write_perm(self, broker: str) -> Rows[WritePerm]:
-        """Take the write permission of a broker's topics from the routes, at every name server: producers move away.
+def wipe_write_perm(admin: AdminNode, broker: str) -> Rows[WritePerm]:
+    """Take the write permission of a broker's topics from the routes, at every name server: producers move away.
 
-        The broker itself takes what still comes; its next registration of a changed topic brings that topic back.
-        """
-        return self._permission(RequestCode.WIPE_WRITE_PERM_OF_BROKER, "wipeTopicCount", broker)
+    The broker itself takes what still comes; its next registration of a changed topic brings that topic back.
+    """
+    return _permission(admin, RequestCode.WIPE_WRITE_PERM_OF_BROKER, "wipeTopicCount", broker)
 
-    def add_write_perm(self, broker: str) -> Rows[WritePerm]:
-        """Give the write permission back, at every name server."""
-        return self._permission(RequestCode.ADD_WRITE_PERM_OF_BROKER, "addTopicCount", broker)
 
-    def _permission(self, code: int, counted: str, broker: str) -> Rows[WritePerm]:
-        self.brokers(broker)
-        rows, failed = [], None
-        for address in sorted(self.name_servers.addresses):  # each on its own: one that is down does not stop the rest
-            try:
-                answer = self.ask(address, code, brokerName=broker)
-            except RemotingError as error:
-                failed = error
-                continue
-            rows.append(WritePerm(address, broker, int(answer.ext_fields.get(counted) or 0)))
-        if failed is not None and not rows:
-            raise failed
-        return Rows(rows, f"write permission of {broker}")
+def add_write_perm(admin: AdminNode, broker: str) -> Rows[WritePerm]:
+    """Give the write permission back, at every name server."""
+    return _permission(admin, RequestCode.ADD_WRITE_PERM_OF_BROKER, "addTopicCount", broker)
 
-    def put_kv_config(self, namespace: str, key: str, value: str) -> None:
-        """Keep a value at every name server."""
-        self.ask_every_name_server(RequestCode.PUT_KV_CONFIG, namespace=namespace, key=key, value=value)
 
-    def get_kv_config(self, namespace: str, key: str) -> str:
-        """A kept value; BrokerError with code 22 when there is none."""
-        answer = self.ask_name_server(RequestCode.GET_KV_CONFIG, namespace=namespace, key=key)
-        return answer.ext_fields["value"]
+def _permission(admin: AdminNode, code: int, counted: str, broker: str) -> Rows[WritePerm]:
+    admin.brokers(broker)
+    rows, failed = [], None
+    for address in sorted(admin.name_servers.addresses):  # each on its own: one that is down does not stop the rest
+        try:
+            answer = admin.ask(address, code, brokerName=broker)
+        except RemotingError as error:
+            failed = error
+            continue
+        rows.append(WritePerm(address, broker, int(answer.ext_fields.get(counted) or 0)))
+    if failed is not None and not rows:
+        raise failed
+    return Rows(rows, f"write permission of {broker}")
 
-    def delete_kv_config(self, namespace: str, key: str) -> None:
-        """Forget a value at every name server."""
-        self.ask_every_name_server(RequestCode.DELETE_KV_CONFIG, namespace=namespace, key=key)
 
-    def get_kv_list_by_namespace(self, namespace: str) -> Rows[KeyValue]:
-        """All values of a namespace."""
-        found = value_of(self.ask_name_server(RequestCode.GET_KVLIST_BY_NAMESPACE, namespace=namespace))
-        rows = [KeyValue(name, str(value)) for name, value in (found.get("table") or {}).items()]
-        return Rows(rows, f"values of {namespace}")
+def put_kv_config(admin: AdminNode, namespace: str, key: str, value: str) -> None:
+    """Keep a value at every name server."""
+    admin.ask_every_name_server(RequestCode.PUT_KV_CONFIG, namespace=namespace, key=key, value=value)
+
+
+def get_kv_config(admin: AdminNode, namespace: str, key: str) -> str:
+    """A kept value; BrokerError with code 22 when there is none."""
+    answer = admin.ask_name_server(RequestCode.GET_KV_CONFIG, namespace=namespace, key=key)
+    return answer.ext_fields["value"]
+
+
+def delete_kv_config(admin: AdminNode, namespace: str, key: str) -> None:
+    """Forget a value at every name server."""
+    admin.ask_every_name_server(RequestCode.DELETE_KV_CONFIG, namespace=namespace, key=key)
+
+
+def get_kv_list_by_namespace(admin: AdminNode, namespace: str) -> Rows[KeyValue]:
+    """All values of a namespace."""
+    found = value_of(admin.ask_name_server(RequestCode.GET_KVLIST_BY_NAMESPACE, namespace=namespace))
+    rows = [KeyValue(name, str(value)) for name, value in (found.get("table") or {}).items()]
+    return Rows(rows, f"values of {namespace}")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.admin.answers import Rows, Shown
-from mqlab.admin.groups import GroupVerbs
+from mqlab.admin.requests import AdminNode
 from mqlab.errors import BrokerError
 from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.body import queue_from_key
@@ -133,116 +133,122 @@ class DirectResult:
     spent_ms: int
 
 
-class ConnectionVerbs(GroupVerbs):
-    """Verbs about connected clients."""
-
-    def examine_consumer_connection_info(self, group: str) -> ConsumerConnection:
-        """The online members of a group; BrokerError with code 206 when there are none."""
-        answers, refused = [], None
-        for _, address in self.brokers_of_group(group):
-            try:
-                answers.append(self.ask_value(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, consumerGroup=group))
-            except BrokerError as error:
-                if error.response_code != ResponseCode.CONSUMER_NOT_ONLINE:
-                    raise
-                refused = error
-        if not answers:
-            raise refused or BrokerError(ResponseCode.CONSUMER_NOT_ONLINE, f"no broker has the group {group}")
-        members = {each.client_id: each for answer in answers for each in _connections(answer)}
-        wanted = {
-            topic: SubscriptionData.from_value(value)
-            for answer in answers
-            for topic, value in (answer.get("subscriptionTable") or {}).items()
-        }
-        first = answers[0]
-        return ConsumerConnection(
-            group,
-            first["consumeType"],
-            first["messageModel"],
-            first["consumeFromWhere"],
-            tuple(members[client_id] for client_id in sorted(members)),
-            tuple(wanted[topic] for topic in sorted(wanted)),
-        )
-
-    def online_members(self, group: str) -> tuple[Connection, ...]:
-        """The online members of a group; none when nobody is."""
+def examine_consumer_connection_info(admin: AdminNode, group: str) -> ConsumerConnection:
+    """The online members of a group; BrokerError with code 206 when there are none."""
+    answers, refused = [], None
+    for _, address in admin.brokers_of_group(group):
         try:
-            return self.examine_consumer_connection_info(group).connections
+            answers.append(admin.ask_value(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, consumerGroup=group))
         except BrokerError as error:
             if error.response_code != ResponseCode.CONSUMER_NOT_ONLINE:
                 raise
-            return ()
+            refused = error
+    if not answers:
+        raise refused or BrokerError(ResponseCode.CONSUMER_NOT_ONLINE, f"no broker has the group {group}")
+    members = {each.client_id: each for answer in answers for each in _connections(answer)}
+    wanted = {
+        topic: SubscriptionData.from_value(value)
+        for answer in answers
+        for topic, value in (answer.get("subscriptionTable") or {}).items()
+    }
+    first = answers[0]
+    return ConsumerConnection(
+        group,
+        first["consumeType"],
+        first["messageModel"],
+        first["consumeFromWhere"],
+        tuple(members[client_id] for client_id in sorted(members)),
+        tuple(wanted[topic] for topic in sorted(wanted)),
+    )
 
-    def examine_producer_connection_info(self, group: str, topic: str | None = None) -> Rows[Connection]:
-        """The clients of a producer group at the brokers (of a topic); BrokerError with code 1 when nobody knows it."""
-        found, refused = {}, None
-        for _, address in self.brokers_of(topic) if topic else self.brokers():
-            try:
-                answer = self.ask_value(address, RequestCode.GET_PRODUCER_CONNECTION_LIST, producerGroup=group)
-            except BrokerError as error:
-                refused = error
-                continue
-            found.update({each.client_id: each for each in _connections(answer)})
-        if refused is not None and not found:
-            raise refused
-        return Rows([found[client_id] for client_id in sorted(found)], f"producers of {group}")
 
-    def get_all_producer_info(self) -> Rows[ProducerInfo]:
-        """Every producer that some broker knows."""
-        found = {}
-        for _, address in self.brokers():
-            table = self.ask_value(address, RequestCode.GET_ALL_PRODUCER_INFO).get("data") or {}
-            for group, members in table.items():
-                for each in members:
-                    row = ProducerInfo(group, each["clientId"], each["remoteIP"], int(each["lastUpdateTimestamp"]))
-                    found[group, row.client_id] = row
-        return Rows([found[key] for key in sorted(found)], "producers")
+def online_members(admin: AdminNode, group: str) -> tuple[Connection, ...]:
+    """The online members of a group; none when nobody is."""
+    try:
+        return examine_consumer_connection_info(admin, group).connections
+    except BrokerError as error:
+        if error.response_code != ResponseCode.CONSUMER_NOT_ONLINE:
+            raise
+        return ()
 
-    def get_consumer_running_info(self, group: str, client_id: str) -> ConsumerRunningInfo:
-        """What one member tells about itself, asked through a broker."""
-        _, address = self.brokers_of_group(group)[0]
-        code = RequestCode.GET_CONSUMER_RUNNING_INFO
-        found = self.ask_value(address, code, consumerGroup=group, clientId=client_id, jstackEnable=False)
-        queues = [_running_queue(queue_from_key(key), info) for key, info in (found.get("mqTable") or {}).items()]
-        return ConsumerRunningInfo(
-            group,
-            client_id,
-            dict(found.get("properties") or {}),
-            tuple(SubscriptionData.from_value(each) for each in found.get("subscriptionSet") or []),
-            tuple(sorted(queues, key=lambda row: row.message_queue)),
-            tuple(_status(client_id, topic, each) for topic, each in sorted((found.get("statusTable") or {}).items())),
-        )
 
-    def consumer_status(self, group: str) -> Rows[ConsumeStatus]:
-        """What every member counted lately, a row for each of its topics. Mirrors consumerStatus."""
-        members = self.examine_consumer_connection_info(group).connections
-        infos = [self.get_consumer_running_info(group, each.client_id) for each in members]
-        return Rows([status for info in infos for status in info.statuses], f"statistics of {group}")
+def examine_producer_connection_info(admin: AdminNode, group: str, topic: str | None = None) -> Rows[Connection]:
+    """The clients of a producer group at the brokers (of a topic); BrokerError with code 1 when nobody knows it."""
+    found, refused = {}, None
+    for _, address in admin.brokers_of(topic) if topic else admin.brokers():
+        try:
+            answer = admin.ask_value(address, RequestCode.GET_PRODUCER_CONNECTION_LIST, producerGroup=group)
+        except BrokerError as error:
+            refused = error
+            continue
+        found.update({each.client_id: each for each in _connections(answer)})
+    if refused is not None and not found:
+        raise refused
+    return Rows([found[client_id] for client_id in sorted(found)], f"producers of {group}")
 
-    def get_consume_status(self, topic: str, group: str, client_id: str = "") -> Rows[ClientOffset]:
-        """The offsets that members hold in memory for a topic."""
-        rows = []
-        code = RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS
-        for _, address in self.brokers_of(topic)[:1]:  # members answer for all brokers at once
-            found = self.ask_value(address, code, topic=topic, group=group, clientAddr=client_id)
-            for member, offsets in (found.get("consumerTable") or {}).items():
-                rows += [ClientOffset(member, queue_from_key(key), int(offset)) for key, offset in offsets.items()]
-        return Rows(sorted(rows, key=lambda row: (row.client_id, row.message_queue)), f"offsets in {group}'s memory")
 
-    def consume_message_directly(self, group: str, client_id: str, topic: str, offset_msg_id: str) -> DirectResult:
-        """Let one member consume a stored message now, beside its queues; no offset moves."""
-        _, address = self.brokers_of_group(group)[0]
-        found = self.ask_value(
-            address,
-            RequestCode.CONSUME_MESSAGE_DIRECTLY,
-            consumerGroup=group,
-            clientId=client_id,
-            topic=topic,
-            msgId=offset_msg_id,
-        )
-        return DirectResult(
-            offset_msg_id, client_id, found["consumeResult"], found.get("remark"), int(found["spentTimeMills"])
-        )
+def get_all_producer_info(admin: AdminNode) -> Rows[ProducerInfo]:
+    """Every producer that some broker knows."""
+    found = {}
+    for _, address in admin.brokers():
+        table = admin.ask_value(address, RequestCode.GET_ALL_PRODUCER_INFO).get("data") or {}
+        for group, members in table.items():
+            for each in members:
+                row = ProducerInfo(group, each["clientId"], each["remoteIP"], int(each["lastUpdateTimestamp"]))
+                found[group, row.client_id] = row
+    return Rows([found[key] for key in sorted(found)], "producers")
+
+
+def get_consumer_running_info(admin: AdminNode, group: str, client_id: str) -> ConsumerRunningInfo:
+    """What one member tells about itself, asked through a broker."""
+    _, address = admin.brokers_of_group(group)[0]
+    code = RequestCode.GET_CONSUMER_RUNNING_INFO
+    found = admin.ask_value(address, code, consumerGroup=group, clientId=client_id, jstackEnable=False)
+    queues = [_running_queue(queue_from_key(key), info) for key, info in (found.get("mqTable") or {}).items()]
+    return ConsumerRunningInfo(
+        group,
+        client_id,
+        dict(found.get("properties") or {}),
+        tuple(SubscriptionData.from_value(each) for each in found.get("subscriptionSet") or []),
+        tuple(sorted(queues, key=lambda row: row.message_queue)),
+        tuple(_status(client_id, topic, each) for topic, each in sorted((found.get("statusTable") or {}).items())),
+    )
+
+
+def consumer_status(admin: AdminNode, group: str) -> Rows[ConsumeStatus]:
+    """What every member counted lately, a row for each of its topics. Mirrors consumerStatus."""
+    members = examine_consumer_connection_info(admin, group).connections
+    infos = [get_consumer_running_info(admin, group, each.client_id) for each in members]
+    return Rows([status for info in infos for status in info.statuses], f"statistics of {group}")
+
+
+def get_consume_status(admin: AdminNode, topic: str, group: str, client_id: str = "") -> Rows[ClientOffset]:
+    """The offsets that members hold in memory for a topic."""
+    rows = []
+    code = RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS
+    for _, address in admin.brokers_of(topic)[:1]:  # members answer for all brokers at once
+        found = admin.ask_value(address, code, topic=topic, group=group, clientAddr=client_id)
+        for member, offsets in (found.get("consumerTable") or {}).items():
+            rows += [ClientOffset(member, queue_from_key(key), int(offset)) for key, offset in offsets.items()]
+    return Rows(sorted(rows, key=lambda row: (row.client_id, row.message_queue)), f"offsets in {group}'s memory")
+
+
+def consume_message_directly(
+    admin: AdminNode, group: str, client_id: str, topic: str, offset_msg_id: str
+) -> DirectResult:
+    """Let one member consume a stored message now, beside its queues; no offset moves."""
+    _, address = admin.brokers_of_group(group)[0]
+    found = admin.ask_value(
+        address,
+        RequestCode.CONSUME_MESSAGE_DIRECTLY,
+        consumerGroup=group,
+        clientId=client_id,
+        topic=topic,
+        msgId=offset_msg_id,
+    )
+    return DirectResult(
+        offset_msg_id, client_id, found["consumeResult"], found.get("remark"), int(found["spentTimeMills"])
+    )
 
 
 def _connections(answer: dict[str, Any]) -> list[Connection]:

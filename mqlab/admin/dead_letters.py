@@ -17,8 +17,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mqlab.admin.answers import Rows
-from mqlab.admin.groups import GroupVerbs
-from mqlab.admin.messages import END_OF_TIME_MS, MessageVerbs
+from mqlab.admin.groups import check_group_exists
+from mqlab.admin.messages import END_OF_TIME_MS, put_message, query_message_by_time
+from mqlab.admin.requests import AdminNode
+from mqlab.admin.topics import readable_queues
 from mqlab.errors import UsageError
 from mqlab.wire import names
 from mqlab.wire import property_names as p
@@ -38,47 +40,46 @@ class Resent:
     offset_msg_id: str
 
 
-class DeadLetterVerbs(MessageVerbs, GroupVerbs):
-    """Verbs about dead letters."""
+def query_dlq(admin: AdminNode, group: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS) -> Rows[MessageExt]:
+    """The dead letters of a group stored between two times; none when it has no dead letter topic.
 
-    def query_dlq(self, group: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS) -> Rows[MessageExt]:
-        """The dead letters of a group stored between two times; none when it has no dead letter topic.
+    BrokerError with code 26 for a group that no broker knows.
+    """
+    title, topic = f"dead letters of {group}", names.dlq_topic(group)
+    if readable_queues(admin, topic):
+        return Rows(list(query_message_by_time(admin, topic, begin_ms, end_ms)), title)
+    check_group_exists(admin, group)
+    return Rows([], title)
 
-        BrokerError with code 26 for a group that no broker knows.
-        """
-        title, topic = f"dead letters of {group}", names.dlq_topic(group)
-        if self.queues_of(topic):
-            return Rows(list(self.query_message_by_time(topic, begin_ms, end_ms)), title)
-        self.must_know(group)
-        return Rows([], title)
 
-    def resend_dlq(
-        self, group: str, letters: MessageExt | str | Iterable[MessageExt | str] | None = None
-    ) -> Rows[Resent]:
-        """Give dead letters back to their group, each message once: one, some (a list) or all (nothing), oldest first.
+def resend_dlq(
+    admin: AdminNode, group: str, letters: MessageExt | str | Iterable[MessageExt | str] | None = None
+) -> Rows[Resent]:
+    """Give dead letters back to their group, each message once: one, some (a list) or all (nothing), oldest first.
 
-        A letter is a message of query_dlq, its offset id (that copy) or its unique id (the newest copy of each message
-        of that id). UsageError, with nothing sent, when one is not among the group's.
-        """
-        dead = self.query_dlq(group)
-        newest = list({_origin(letter): letter for letter in dead}.values())
-        if letters is None:
-            chosen = newest
-        else:
-            wanted = [letters] if isinstance(letters, str | MessageExt) else letters
-            chosen = [letter for each in wanted for letter in _meant(each, group, dead, newest)]
-        ids = {letter.offset_msg_id for letter in chosen}
-        return Rows(
-            [self._resend(group, letter) for letter in dead if letter.offset_msg_id in ids], f"sent back to {group}"
-        )
+    A letter is a message of query_dlq, its offset id (that copy) or its unique id (the newest copy of each message
+    of that id). UsageError, with nothing sent, when one is not among the group's.
+    """
+    dead = query_dlq(admin, group)
+    newest = list({_origin(letter): letter for letter in dead}.values())
+    if letters is None:
+        chosen = newest
+    else:
+        wanted = [letters] if isinstance(letters, str | MessageExt) else letters
+        chosen = [letter for each in wanted for letter in _meant(each, group, dead, newest)]
+    ids = {letter.offset_msg_id for letter in chosen}
+    return Rows(
+        [_resend(admin, group, letter) for letter in dead if letter.offset_msg_id in ids], f"sent back to {group}"
+    )
 
-    def _resend(self, group: str, message: MessageExt) -> Resent:
-        address = dict(self.brokers(message.broker_name))[message.broker_name]
-        kept = {name: value for name, value in message.properties.items() if name not in NOT_FOR_A_NEW_LIFE}
-        queue = MessageQueue(names.retry_topic(group), message.broker_name, 0)
-        result = self.put(address, queue, message.body, kept)
-        topic = message.properties.get(p.RETRY_TOPIC, message.topic)
-        return Resent(message.msg_id, topic, result.send_status, result.offset_msg_id)
+
+def _resend(admin: AdminNode, group: str, message: MessageExt) -> Resent:
+    address = dict(admin.brokers(message.broker_name))[message.broker_name]
+    kept = {name: value for name, value in message.properties.items() if name not in NOT_FOR_A_NEW_LIFE}
+    queue = MessageQueue(names.retry_topic(group), message.broker_name, 0)
+    result = put_message(admin, address, queue, message.body, kept)
+    topic = message.properties.get(p.RETRY_TOPIC, message.topic)
+    return Resent(message.msg_id, topic, result.send_status, result.offset_msg_id)
 
 
 def _origin(letter: MessageExt) -> tuple[str, str, bytes]:

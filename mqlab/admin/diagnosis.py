@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.admin.answers import Rows
-from mqlab.admin.connections import ConnectionVerbs
+from mqlab.admin.connections import examine_consumer_connection_info
+from mqlab.admin.requests import AdminNode
 from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.body import queue_from_key
 from mqlab.wire.codes import RequestCode
@@ -34,44 +35,44 @@ class ConsumerProblem:
     problem: str
 
 
-class DiagnosisVerbs(ConnectionVerbs):
-    """The verb that looks for trouble."""
+def consumer_problems(admin: AdminNode, group: str) -> Rows[ConsumerProblem]:
+    """What is wrong with the members of a push group; BrokerError with code 206 when there are none."""
+    members = [each.client_id for each in examine_consumer_connection_info(admin, group).connections]
+    infos = {client_id: _running(admin, group, client_id) for client_id in members}
+    found = [*_subscriptions(admin, infos), *_queues(admin, infos)]
+    return Rows(found, f"problems of {group}")
 
-    def consumer_problems(self, group: str) -> Rows[ConsumerProblem]:
-        """What is wrong with the members of a push group; BrokerError with code 206 when there are none."""
-        members = [each.client_id for each in self.examine_consumer_connection_info(group).connections]
-        infos = {client_id: self._running(group, client_id) for client_id in members}
-        found = [*self._subscriptions(infos), *self._queues(infos)]
-        return Rows(found, f"problems of {group}")
 
-    def _running(self, group: str, client_id: str) -> dict[str, Any]:
-        _, address = self.brokers_of_group(group)[0]
-        code = RequestCode.GET_CONSUMER_RUNNING_INFO
-        return self.ask_value(address, code, consumerGroup=group, clientId=client_id, jstackEnable=False)
+def _running(admin: AdminNode, group: str, client_id: str) -> dict[str, Any]:
+    _, address = admin.brokers_of_group(group)[0]
+    code = RequestCode.GET_CONSUMER_RUNNING_INFO
+    return admin.ask_value(address, code, consumerGroup=group, clientId=client_id, jstackEnable=False)
 
-    def _subscriptions(self, infos: dict[str, dict[str, Any]]) -> Iterator[ConsumerProblem]:
-        first, *others = infos
-        started_ms = int(infos[first]["properties"]["PROP_CONSUMER_START_TIMESTAMP"])
-        if self.ports.clock.now_ms() - started_ms <= SETTLED_MS:
-            return
-        expected = _wanted(infos[first])
-        for client_id in others:
-            found = _wanted(infos[client_id])
-            if found != expected:
-                what = ", ".join(f"{topic} {found[topic]}" for topic in found if found[topic] != expected.get(topic))
-                missing = ", ".join(f"no {topic}" for topic in expected if topic not in found)
-                differ = ", ".join(text for text in (what, missing) if text)
-                yield ConsumerProblem(client_id, None, f"subscriptions differ from {first}'s: {differ}")
 
-    def _queues(self, infos: dict[str, dict[str, Any]]) -> Iterator[ConsumerProblem]:
-        now_ms = self.ports.clock.now_ms()
-        for client_id, info in infos.items():
-            is_orderly = info["properties"]["PROP_CONSUMEORDERLY"] == "true"
-            queues = {queue_from_key(key): each for key, each in info["mqTable"].items()}
-            for queue in sorted(queues):
-                problem = (_orderly if is_orderly else _concurrent)(queues[queue], now_ms)
-                if problem:
-                    yield ConsumerProblem(client_id, queue, problem)
+def _subscriptions(admin: AdminNode, infos: dict[str, dict[str, Any]]) -> Iterator[ConsumerProblem]:
+    first, *others = infos
+    started_ms = int(infos[first]["properties"]["PROP_CONSUMER_START_TIMESTAMP"])
+    if admin.ports.clock.now_ms() - started_ms <= SETTLED_MS:
+        return
+    expected = _wanted(infos[first])
+    for client_id in others:
+        found = _wanted(infos[client_id])
+        if found != expected:
+            what = ", ".join(f"{topic} {found[topic]}" for topic in found if found[topic] != expected.get(topic))
+            missing = ", ".join(f"no {topic}" for topic in expected if topic not in found)
+            differ = ", ".join(text for text in (what, missing) if text)
+            yield ConsumerProblem(client_id, None, f"subscriptions differ from {first}'s: {differ}")
+
+
+def _queues(admin: AdminNode, infos: dict[str, dict[str, Any]]) -> Iterator[ConsumerProblem]:
+    now_ms = admin.ports.clock.now_ms()
+    for client_id, info in infos.items():
+        is_orderly = info["properties"]["PROP_CONSUMEORDERLY"] == "true"
+        queues = {queue_from_key(key): each for key, each in info["mqTable"].items()}
+        for queue in sorted(queues):
+            problem = (_orderly if is_orderly else _concurrent)(queues[queue], now_ms)
+            if problem:
+                yield ConsumerProblem(client_id, queue, problem)
 
 
 def _wanted(info: dict[str, Any]) -> dict[str, str]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.admin.answers import Rows, Shown
-from mqlab.admin.topics import TopicVerbs, with_settings
+from mqlab.admin.requests import AdminNode
+from mqlab.admin.topics import delete_topic, with_settings
 from mqlab.errors import BrokerError
 from mqlab.wire import names
 from mqlab.wire.bodies import SubscriptionGroupConfig
@@ -96,114 +97,125 @@ class TimeSpan:
     delay_ms: int
 
 
-class GroupVerbs(TopicVerbs):
-    """Verbs about groups."""
+def create_and_update_subscription_group_config(
+    admin: AdminNode, group: str, *, brokers: Sequence[str] | str | None = None, **settings: Any
+) -> None:
+    """Make a group or change its settings (consume_enable, retry_max_times, …) on all brokers or on those named."""
+    for _, address in admin.brokers(brokers):
+        try:
+            answer = admin.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, group=group)
+            before = SubscriptionGroupConfig.from_json(answer.body or b"")
+        except BrokerError as error:
+            if error.response_code != ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST:
+                raise
+            before = SubscriptionGroupConfig(group)
+        config = with_settings(before, settings)
+        admin.ask(address, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, config.to_json())
 
-    def create_and_update_subscription_group_config(
-        self, group: str, *, brokers: Sequence[str] | str | None = None, **settings: Any
-    ) -> None:
-        """Make a group or change its settings (consume_enable, retry_max_times, …) on all brokers or on those named."""
-        for _, address in self.brokers(brokers):
-            try:
-                answer = self.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, group=group)
-                before = SubscriptionGroupConfig.from_json(answer.body or b"")
-            except BrokerError as error:
-                if error.response_code != ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST:
-                    raise
-                before = SubscriptionGroupConfig(group)
-            config = with_settings(before, settings)
-            self.ask(address, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, config.to_json())
 
-    def examine_subscription_group_config(self, group: str, broker: str | None = None) -> SubscriptionGroupConfig:
-        """A group's settings at one broker; BrokerError with code 26 when it has none and may not be made."""
-        _, address = self.brokers(broker)[0]
-        answer = self.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, group=group)
-        return SubscriptionGroupConfig.from_json(answer.body or b"")
+def examine_subscription_group_config(
+    admin: AdminNode, group: str, broker: str | None = None
+) -> SubscriptionGroupConfig:
+    """A group's settings at one broker; BrokerError with code 26 when it has none and may not be made."""
+    _, address = admin.brokers(broker)[0]
+    answer = admin.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, group=group)
+    return SubscriptionGroupConfig.from_json(answer.body or b"")
 
-    def delete_subscription_group(self, group: str, *, clean_offset: bool = True) -> None:
-        """Delete a group with its offsets, and its retry and dead letter topics, everywhere."""
-        for _, address in self.brokers():
-            self.ask(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, groupName=group, cleanOffset=clean_offset)
-        for topic in (names.retry_topic(group), names.dlq_topic(group)):
-            self.delete_topic(topic)
 
-    def query_all_groups(self, *, system: bool = False) -> list[str]:
-        """All groups that some broker knows, by name; RocketMQ's own ones only if asked for."""
-        found: dict[str, None] = {}
-        for _, address in self.brokers():
-            found.update(dict.fromkeys(self.groups_at(address)))
-        return sorted(group for group in found if system or group not in names.PREDEFINED_GROUPS)
+def delete_subscription_group(admin: AdminNode, group: str, *, clean_offset: bool = True) -> None:
+    """Delete a group with its offsets, and its retry and dead letter topics, everywhere."""
+    for _, address in admin.brokers():
+        admin.ask(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, groupName=group, cleanOffset=clean_offset)
+    for topic in (names.retry_topic(group), names.dlq_topic(group)):
+        delete_topic(admin, topic)
 
-    def groups_at(self, address: str) -> list[str]:
-        """The groups that one broker knows, without making any (asking for a group's settings may make it)."""
-        table = self.ask_value(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
-        return list(table.get("subscriptionGroupTable") or {})
 
-    def must_know(self, group: str) -> None:
-        """BrokerError with code 26 for a group that no broker knows."""
-        brokers = self.brokers()
-        if not any(group in self.groups_at(address) for _, address in brokers):
-            no_such = ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
-            raise BrokerError(no_such, f"Group {group} does not exist", address=brokers[0][1] if brokers else "")
+def query_all_groups(admin: AdminNode, *, system: bool = False) -> list[str]:
+    """All groups that some broker knows, by name; RocketMQ's own ones only if asked for."""
+    found: dict[str, None] = {}
+    for _, address in admin.brokers():
+        found.update(dict.fromkeys(groups_at(admin, address)))
+    return sorted(group for group in found if system or group not in names.PREDEFINED_GROUPS)
 
-    def examine_consume_stats(self, group: str, topic: str | None = None) -> ConsumeStats:
-        """Every queue of a group, of one topic or of all, its retries included.
 
-        BrokerError with code 26 for a group without offsets that no broker knows.
-        """
-        found = self._consume_stats(group, topic)
-        if not found.queues:
-            self.must_know(group)
-        return found
+def groups_at(admin: AdminNode, address: str) -> list[str]:
+    """The groups that one broker knows, without making any (asking for a group's settings may make it)."""
+    table = admin.ask_value(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
+    return list(table.get("subscriptionGroupTable") or {})
 
-    def _consume_stats(self, group: str, topic: str | None = None) -> ConsumeStats:
-        rows, tps = [], 0.0
-        for _, address in self.brokers_of_group(group):
-            found = self.ask_value(address, RequestCode.GET_CONSUME_STATS, consumerGroup=group, topic=topic)
-            tps += float(found.get("consumeTps") or 0)
-            for key, offsets in (found.get("offsetTable") or {}).items():
-                most, confirmed = int(offsets["brokerOffset"]), int(offsets["consumerOffset"])
-                pulled = int(offsets.get("pullOffset", confirmed))
-                times = int(offsets["lastTimestamp"]), most - confirmed, max(pulled - confirmed, 0)
-                rows.append(QueueProgress(queue_from_key(key), most, confirmed, pulled, *times))
-        return ConsumeStats(group, tuple(sorted(rows, key=lambda row: row.message_queue)), tps)
 
-    def consumer_progress(self) -> Rows[Lag]:
-        """Every group that has offsets, a row for each of its topics. Mirrors consumerProgress without -g."""
-        return Rows([row for group in self.query_all_groups() for row in self.lag(group)], "progress of all groups")
+def check_group_exists(admin: AdminNode, group: str) -> None:
+    """BrokerError with code 26 for a group that no broker knows."""
+    brokers = admin.brokers()
+    if not any(group in groups_at(admin, address) for _, address in brokers):
+        no_such = ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+        raise BrokerError(no_such, f"Group {group} does not exist", address=brokers[0][1] if brokers else "")
 
-    def lag(self, group: str) -> Rows[Lag]:
-        """How far a group is behind, a row per topic."""
-        stats = self.examine_consume_stats(group)
-        topics = sorted({queue.message_queue.topic for queue in stats.queues})
-        rows = []
-        for topic in topics:
-            queues = [queue for queue in stats.queues if queue.message_queue.topic == topic]
-            behind, inflight = sum(queue.lag for queue in queues), sum(queue.inflight for queue in queues)
-            delay_ms = max((span.delay_ms for span in self.query_consume_time_span(topic, group)), default=0)
-            rows.append(Lag(group, topic, behind, inflight, delay_ms))
-        return Rows(rows, f"lag of {group}")
 
-    def query_consume_time_span(self, topic: str, group: str) -> Rows[TimeSpan]:
-        """Every queue of a topic in times: from when to when it reaches, and where the group is."""
-        rows = []
-        for _, address in self.brokers_of(topic):
-            found = self.ask_value(address, RequestCode.QUERY_CONSUME_TIME_SPAN, topic=topic, group=group)
-            for span in found.get("consumeTimeSpanSet") or []:
-                queue = span["messageQueue"]
-                rows.append(
-                    TimeSpan(
-                        MessageQueue(queue["topic"], queue["brokerName"], int(queue["queueId"])),
-                        int(span["minTimeStamp"]),
-                        int(span["maxTimeStamp"]),
-                        int(span["consumeTimeStamp"]),
-                        int(span["delayTime"]),
-                    )
+def examine_consume_stats(admin: AdminNode, group: str, topic: str | None = None) -> ConsumeStats:
+    """Every queue of a group, of one topic or of all, its retries included.
+
+    BrokerError with code 26 for a group without offsets that no broker knows.
+    """
+    found = stats_of_group(admin, group, topic)
+    if not found.queues:
+        check_group_exists(admin, group)
+    return found
+
+
+def stats_of_group(admin: AdminNode, group: str, topic: str | None = None) -> ConsumeStats:
+    """As examine_consume_stats, and without rows for a group that no broker has."""
+    rows, tps = [], 0.0
+    for _, address in admin.brokers_of_group(group):
+        found = admin.ask_value(address, RequestCode.GET_CONSUME_STATS, consumerGroup=group, topic=topic)
+        tps += float(found.get("consumeTps") or 0)
+        for key, offsets in (found.get("offsetTable") or {}).items():
+            most, confirmed = int(offsets["brokerOffset"]), int(offsets["consumerOffset"])
+            pulled = int(offsets.get("pullOffset", confirmed))
+            times = int(offsets["lastTimestamp"]), most - confirmed, max(pulled - confirmed, 0)
+            rows.append(QueueProgress(queue_from_key(key), most, confirmed, pulled, *times))
+    return ConsumeStats(group, tuple(sorted(rows, key=lambda row: row.message_queue)), tps)
+
+
+def consumer_progress(admin: AdminNode) -> Rows[Lag]:
+    """Every group that has offsets, a row for each of its topics. Mirrors consumerProgress without -g."""
+    return Rows([row for group in query_all_groups(admin) for row in lag(admin, group)], "progress of all groups")
+
+
+def lag(admin: AdminNode, group: str) -> Rows[Lag]:
+    """How far a group is behind, a row per topic."""
+    stats = examine_consume_stats(admin, group)
+    topics = sorted({queue.message_queue.topic for queue in stats.queues})
+    rows = []
+    for topic in topics:
+        queues = [queue for queue in stats.queues if queue.message_queue.topic == topic]
+        behind, inflight = sum(queue.lag for queue in queues), sum(queue.inflight for queue in queues)
+        delay_ms = max((span.delay_ms for span in query_consume_time_span(admin, topic, group)), default=0)
+        rows.append(Lag(group, topic, behind, inflight, delay_ms))
+    return Rows(rows, f"lag of {group}")
+
+
+def query_consume_time_span(admin: AdminNode, topic: str, group: str) -> Rows[TimeSpan]:
+    """Every queue of a topic in times: from when to when it reaches, and where the group is."""
+    rows = []
+    for _, address in admin.brokers_of(topic):
+        found = admin.ask_value(address, RequestCode.QUERY_CONSUME_TIME_SPAN, topic=topic, group=group)
+        for span in found.get("consumeTimeSpanSet") or []:
+            queue = span["messageQueue"]
+            rows.append(
+                TimeSpan(
+                    MessageQueue(queue["topic"], queue["brokerName"], int(queue["queueId"])),
+                    int(span["minTimeStamp"]),
+                    int(span["maxTimeStamp"]),
+                    int(span["consumeTimeStamp"]),
+                    int(span["delayTime"]),
                 )
-        return Rows(sorted(rows, key=lambda row: row.message_queue), f"times of {group} on {topic}")
+            )
+    return Rows(sorted(rows, key=lambda row: row.message_queue), f"times of {group} on {topic}")
 
-    def clone_group_offset(self, source: str, target: str, topic: str, *, offline: bool = True) -> None:
-        """Let a group stand where another one stands on a topic."""
-        fields: dict[str, Any] = {"srcGroup": source, "destGroup": target, "topic": topic, "offline": offline}
-        for _, address in self.brokers_of(topic):
-            self.ask(address, RequestCode.CLONE_GROUP_OFFSET, **fields)
+
+def clone_group_offset(admin: AdminNode, source: str, target: str, topic: str, *, offline: bool = True) -> None:
+    """Let a group stand where another one stands on a topic."""
+    fields: dict[str, Any] = {"srcGroup": source, "destGroup": target, "topic": topic, "offline": offline}
+    for _, address in admin.brokers_of(topic):
+        admin.ask(address, RequestCode.CLONE_GROUP_OFFSET, **fields)

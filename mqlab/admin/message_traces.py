@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqlab.admin.answers import Rows
-from mqlab.admin.messages import END_OF_TIME_MS, MessageVerbs
+from mqlab.admin.messages import END_OF_TIME_MS, indexed_messages
+from mqlab.admin.requests import AdminNode
 from mqlab.wire import names
 from mqlab.wire.message import MessageExt
 
@@ -42,18 +43,15 @@ class TraceEntry:
     request_id: str | None
 
 
-class TraceVerbs(MessageVerbs):
-    """The verb that reads traces."""
-
-    def view_trace(
-        self, msg_id: str, *, topic: str = names.TRACE_TOPIC, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
-    ) -> Rows[TraceEntry]:
-        """Everything told about a message id, by time; nothing without trace, or before its half second is over."""
-        found = self._indexed(topic, msg_id, begin_ms, end_ms)
-        entries = [entry for message in found for entry in decode_trace(message) if entry.msg_id == msg_id]
-        began = {each.request_id: each for each in entries if each.type == "SubBefore"}
-        entries.sort(key=lambda each: (_time(each, began), each.type == "SubAfter"))
-        return Rows(entries, f"trace of {msg_id}")
+def view_trace(
+    admin: AdminNode, msg_id: str, *, topic: str = names.TRACE_TOPIC, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
+) -> Rows[TraceEntry]:
+    """Everything told about a message id, by time; nothing without trace, or before its half second is over."""
+    found = indexed_messages(admin, topic, msg_id, begin_ms, end_ms)
+    entries = [entry for message in found for entry in decode_trace(message) if entry.msg_id == msg_id]
+    began = {each.request_id: each for each in entries if each.type == "SubBefore"}
+    entries.sort(key=lambda each: (_time(each, began), each.type == "SubAfter"))
+    return Rows(entries, f"trace of {msg_id}")
 
 
 def decode_trace(message: MessageExt) -> list[TraceEntry]:

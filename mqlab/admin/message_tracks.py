@@ -19,8 +19,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mqlab.admin.answers import Rows
-from mqlab.admin.connections import ConnectionVerbs, ConsumerConnection
-from mqlab.admin.messages import END_OF_TIME_MS, MessageVerbs
+from mqlab.admin.connections import ConsumerConnection, examine_consumer_connection_info
+from mqlab.admin.groups import stats_of_group
+from mqlab.admin.messages import END_OF_TIME_MS, indexed_messages
+from mqlab.admin.requests import AdminNode
+from mqlab.admin.topics import query_topic_consume_by_who
 from mqlab.errors import BrokerError, FilterError
 from mqlab.filter import sql, tags
 from mqlab.wire import names, property_names
@@ -49,43 +52,43 @@ class MessageTrack:
     consumer_offset: int
 
 
-class TrackVerbs(MessageVerbs, ConnectionVerbs):
-    """The verb that follows a message."""
+def message_track_detail(admin: AdminNode, message: MessageExt) -> Rows[MessageTrack]:
+    """A row for each group that is online for the message's topic or has offsets of it."""
+    groups = query_topic_consume_by_who(admin, message.topic)
+    return Rows([_track(admin, message, group) for group in groups], f"track of {message.msg_id}")
 
-    def message_track_detail(self, message: MessageExt) -> Rows[MessageTrack]:
-        """A row for each group that is online for the message's topic or has offsets of it."""
-        groups = self.query_topic_consume_by_who(message.topic)
-        return Rows([self._track(message, group) for group in groups], f"track of {message.msg_id}")
 
-    def _track(self, message: MessageExt, group: str) -> MessageTrack:
-        connection = self._connection(group)
-        copies = self._copies(message, group)
-        newest = max(copies, key=lambda each: (each.store_timestamp, each.physical_offset), default=message)
-        confirmed = {row.message_queue: row.consumer_offset for row in self._consume_stats(group).queues}
-        consumer_offset = confirmed.get(newest.message_queue, 0)
-        track_type = _track_type(message, newest, consumer_offset, connection)
-        retries = newest.reconsume_times - message.reconsume_times
-        place = newest.message_queue, newest.queue_offset, consumer_offset
-        return MessageTrack(group, track_type, connection is not None, retries, *place)
+def _track(admin: AdminNode, message: MessageExt, group: str) -> MessageTrack:
+    connection = _connection(admin, group)
+    copies = _copies(admin, message, group)
+    newest = max(copies, key=lambda each: (each.store_timestamp, each.physical_offset), default=message)
+    confirmed = {row.message_queue: row.consumer_offset for row in stats_of_group(admin, group).queues}
+    consumer_offset = confirmed.get(newest.message_queue, 0)
+    track_type = _track_type(message, newest, consumer_offset, connection)
+    retries = newest.reconsume_times - message.reconsume_times
+    place = newest.message_queue, newest.queue_offset, consumer_offset
+    return MessageTrack(group, track_type, connection is not None, retries, *place)
 
-    def _connection(self, group: str) -> ConsumerConnection | None:
-        try:
-            return self.examine_consumer_connection_info(group)
-        except BrokerError as error:
-            if error.response_code != ResponseCode.CONSUMER_NOT_ONLINE:
-                raise
-            return None
 
-    def _copies(self, message: MessageExt, group: str) -> list[MessageExt]:
-        """The stored copies of a message for one group: back for retry, waiting for their delay, or dead."""
-        retry_topic, dlq_topic = names.retry_topic(group), names.dlq_topic(group)
-        found: list[MessageExt] = []
-        for topic in (retry_topic, dlq_topic, names.SCHEDULE_TOPIC):
-            for each in self._indexed(topic, message.msg_id, message.store_timestamp, END_OF_TIME_MS):
-                waits_for = each.properties.get(property_names.REAL_TOPIC)
-                if each.msg_id == message.msg_id and (topic != names.SCHEDULE_TOPIC or waits_for == retry_topic):
-                    found.append(each)
-        return found
+def _connection(admin: AdminNode, group: str) -> ConsumerConnection | None:
+    try:
+        return examine_consumer_connection_info(admin, group)
+    except BrokerError as error:
+        if error.response_code != ResponseCode.CONSUMER_NOT_ONLINE:
+            raise
+        return None
+
+
+def _copies(admin: AdminNode, message: MessageExt, group: str) -> list[MessageExt]:
+    """The stored copies of a message for one group: back for retry, waiting for their delay, or dead."""
+    retry_topic, dlq_topic = names.retry_topic(group), names.dlq_topic(group)
+    found: list[MessageExt] = []
+    for topic in (retry_topic, dlq_topic, names.SCHEDULE_TOPIC):
+        for each in indexed_messages(admin, topic, message.msg_id, message.store_timestamp, END_OF_TIME_MS):
+            waits_for = each.properties.get(property_names.REAL_TOPIC)
+            if each.msg_id == message.msg_id and (topic != names.SCHEDULE_TOPIC or waits_for == retry_topic):
+                found.append(each)
+    return found
 
 
 def _track_type(

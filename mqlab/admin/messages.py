@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mqlab.admin.answers import Rows
-from mqlab.admin.topics import TopicVerbs
+from mqlab.admin.requests import AdminNode
+from mqlab.admin.topics import examine_topic_route_info, readable_queues
 from mqlab.client import statuses
 from mqlab.client.instance.broker_calls import PullAnswer, PullCall, send_result_of
 from mqlab.errors import BrokerError, CorruptionError, UsageError
@@ -32,187 +33,201 @@ PULL_NUMS = 32
 SECOND_MS = 1_000
 
 
-class MessageVerbs(TopicVerbs):
-    """Verbs about single messages."""
+def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
+    """The message an offset id names; BrokerError with code 1 when nothing is there, UsageError for another id.
 
-    def view_message(self, offset_msg_id: str) -> MessageExt:
-        """The message an offset id names; BrokerError with code 1 when nothing is there, UsageError for another id.
-
-        A store that was copied here keeps the addresses of its first life: such a message is found, too.
-        """
-        (host, port), physical_offset = _place_of_id(offset_msg_id)
-        there = self.brokers()
-        for broker, address in there:
-            if address == f"{host}:{port}":
-                return self._message_at(broker, address, physical_offset)
-        for broker, address in there:
-            try:
-                found = self._message_at(broker, address, physical_offset)
-            except BrokerError:  # no message begins there
-                continue
-            if found.offset_msg_id == offset_msg_id.upper():
-                return found
-        raise UsageError(
-            f"the id names the broker at {host}:{port}, which is not here, and no store here has a message of it",
-            hint=f"brokers: {', '.join(f'{broker} {address}' for broker, address in there)}",
-        )
-
-    def _message_at(self, broker: str, address: str, physical_offset: int) -> MessageExt:
-        answer = self.ask(address, RequestCode.VIEW_MESSAGE_BY_ID, offset=physical_offset)
-        return MessageExt.from_record(record.decode(answer.body or b""), broker)
-
-    def query_message_by_unique_key(self, topic: str, msg_id: str) -> Rows[MessageExt]:
-        """The messages of a topic with this unique id, in the order they were stored; more than one after a resend.
-
-        BrokerError with code 17 when the name server does not know the topic; so for the next two.
-        """
-        self.route(topic)
-        found = [each for each in self._indexed(topic, msg_id, 0, END_OF_TIME_MS) if each.msg_id == msg_id]
-        return Rows(found, f"{msg_id} in {topic}")
-
-    def query_message(
-        self, topic: str, key: str, *, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
-    ) -> Rows[MessageExt]:
-        """All messages of a topic with a key (or unique id), stored between two times, in order of storing."""
-        self.route(topic)
-        found = [each for each in self._indexed(topic, key, begin_ms, end_ms) if _has_key(each, topic, key)]
-        return Rows(found, f"key {key} in {topic}")
-
-    def query_message_by_time(self, topic: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS) -> Rows[MessageExt]:
-        """All messages of a topic stored between two times (both included), in the order they were stored."""
-        self.route(topic)
-        found = [each for queue, at in self.queues_of(topic) for each in self._of_queue(queue, at, begin_ms, end_ms)]
-        return Rows(sorted(found, key=_place), f"messages of {topic}")
-
-    def query_message_by_offset(self, topic: str, broker: str, queue_id: int, queue_offset: int) -> MessageExt:
-        """The message at a queue offset; UsageError with the queue's range when there is none."""
-        _, address = self.brokers(broker)[0]
-        answer = self._pull(MessageQueue(topic, broker, queue_id), address, queue_offset, 1)
-        found = decode_messages(answer.body, broker)
-        if not found or found[0].queue_offset != queue_offset:
-            queue_range = f"{answer.min_offset} to {answer.max_offset - 1}"
-            raise UsageError(
-                f"no message at {topic} {broker} {queue_id} {queue_offset}", hint=f"there is {queue_range}"
-            )
-        return found[0]
-
-    def send_message(self, message: Message, *, queue: MessageQueue | None = None) -> SendResult:
-        """Send one message as an operator does, to a queue or to the first writable one of its topic."""
-        route = self.examine_topic_route_info(message.topic)
-        address = dict(self.brokers_of(message.topic))
-        writable = [data for data in route.queue_datas if data.perm & 2 and data.write_queue_nums]
-        if queue is None:
-            if not writable:
-                raise UsageError(f"no broker takes messages of {message.topic}", hint="its perm needs 2 (write)")
-            queue = MessageQueue(message.topic, writable[0].broker_name, 0)
-        if queue.broker_name not in address:
-            raise UsageError(f"no master of {queue.broker_name} has {message.topic}", hint=f"there are {list(address)}")
-        return self.put(address[queue.broker_name], queue, message.body, dict(message.properties))
-
-    def put(self, address: str, queue: MessageQueue, body: bytes, properties: Mapping[str, str]) -> SendResult:
-        """Store a message in a queue of a broker; it gets a unique id if its properties hold none."""
-        now_ms = self.ports.clock.now_ms()
-        kept = dict(properties)
-        if property_names.UNIQ_KEY not in kept:
-            maker = UniqueIdMaker(self.ports.ip, self.ports.rng.randrange(1 << 16), self.ports.rng.randrange(1 << 31))
-            kept[property_names.UNIQ_KEY] = maker.next(now_ms)
-        answer = self.ask(
-            address,
-            RequestCode.SEND_MESSAGE,
-            body,
-            producerGroup=names.TOOLS_GROUP,
-            topic=queue.topic,
-            defaultTopic=names.AUTO_CREATE_TOPIC,
-            defaultTopicQueueNums=4,
-            queueId=queue.queue_id,
-            sysFlag=0,
-            bornTimestamp=now_ms,
-            flag=0,
-            properties=encoded_properties.to_text(kept),
-            reconsumeTimes=0,
-            unitMode=False,
-            batch=False,
-        )
-        return send_result_of(answer, queue, queue.topic, kept[property_names.UNIQ_KEY])
-
-    # parts -----------------------------------------------------------------------------------------------------------
-
-    def _indexed(self, topic: str, key: str, begin_ms: int, end_ms: int) -> list[MessageExt]:
-        """What the indexes of all brokers have under a key, hash collisions included."""
-        found: dict[tuple[str, int], MessageExt] = {}
-        for broker, address in self.brokers():
-            for each in self._indexed_at(broker, address, topic, key, begin_ms, end_ms):
-                found[broker, each.physical_offset] = each
-        return sorted(found.values(), key=_place)
-
-    def _indexed_at(
-        self, broker: str, address: str, topic: str, key: str, begin_ms: int, end_ms: int
-    ) -> list[MessageExt]:
-        """Page by page into the past; the index knows times to the second, where more than a page may stand."""
-        found: dict[int, MessageExt] = {}
-        while True:
-            page = self._page(broker, address, topic, key, begin_ms, end_ms)
-            fresh = [each for each in page if each.physical_offset not in found]
-            found.update({each.physical_offset: each for each in fresh})
-            if len(page) < PAGE:
-                return list(found.values())
-            oldest_ms = min(each.store_timestamp for each in page)
-            if fresh and oldest_ms < end_ms:
-                end_ms = oldest_ms
-                continue
-            begin_of_second = oldest_ms - SECOND_MS  # more than a page within one second: read the queues instead
-            for queue, at in self.queues_of(topic):
-                if at == address:
-                    within = self._of_queue(queue, at, max(begin_of_second, begin_ms), end_ms)
-                    found.update({each.physical_offset: each for each in within if _has_key(each, topic, key)})
-            end_ms = begin_of_second - 1
-            if end_ms < begin_ms:
-                return list(found.values())
-
-    def _page(self, broker: str, address: str, topic: str, key: str, begin_ms: int, end_ms: int) -> list[MessageExt]:
-        fields: dict[str, Any] = {
-            "topic": topic,
-            "key": key,
-            "maxNum": PAGE,
-            "beginTimestamp": begin_ms,
-            "endTimestamp": end_ms,
-        }
+    A store that was copied here keeps the addresses of its first life: such a message is found, too.
+    """
+    (host, port), physical_offset = _place_of_id(offset_msg_id)
+    there = admin.brokers()
+    for broker, address in there:
+        if address == f"{host}:{port}":
+            return _message_at(admin, broker, address, physical_offset)
+    for broker, address in there:
         try:
-            answer = self.ask(address, RequestCode.QUERY_MESSAGE, **fields)
-        except BrokerError as error:
-            if error.response_code != ResponseCode.QUERY_NOT_FOUND:
-                raise
-            return []
-        return decode_messages(answer.body or b"", broker)
+            found = _message_at(admin, broker, address, physical_offset)
+        except BrokerError:  # no message begins there
+            continue
+        if found.offset_msg_id == offset_msg_id.upper():
+            return found
+    raise UsageError(
+        f"the id names the broker at {host}:{port}, which is not here, and no store here has a message of it",
+        hint=f"brokers: {', '.join(f'{broker} {address}' for broker, address in there)}",
+    )
 
-    def _of_queue(self, queue: MessageQueue, address: str, begin_ms: int, end_ms: int) -> list[MessageExt]:
-        """A queue's messages of a time range, pulled without being a consumer."""
-        queue_offset = self.wait(lambda: self.calls.search_offset(address, queue, begin_ms, self.timeout_ms))
-        found: list[MessageExt] = []
-        while True:
-            answer = self._pull(queue, address, queue_offset, PULL_NUMS)
-            for each in decode_messages(answer.body, queue.broker_name):
-                if each.store_timestamp > end_ms:
-                    return found
-                if each.store_timestamp >= begin_ms:
-                    found.append(each)
-            if answer.next_begin_offset <= queue_offset or answer.pull_status == statuses.NO_NEW_MSG:
+
+def _message_at(admin: AdminNode, broker: str, address: str, physical_offset: int) -> MessageExt:
+    answer = admin.ask(address, RequestCode.VIEW_MESSAGE_BY_ID, offset=physical_offset)
+    return MessageExt.from_record(record.decode(answer.body or b""), broker)
+
+
+def query_message_by_unique_key(admin: AdminNode, topic: str, msg_id: str) -> Rows[MessageExt]:
+    """The messages of a topic with this unique id, in the order they were stored; more than one after a resend.
+
+    BrokerError with code 17 when the name server does not know the topic; so for the next two.
+    """
+    admin.route(topic)
+    found = [each for each in indexed_messages(admin, topic, msg_id, 0, END_OF_TIME_MS) if each.msg_id == msg_id]
+    return Rows(found, f"{msg_id} in {topic}")
+
+
+def query_message(
+    admin: AdminNode, topic: str, key: str, *, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
+) -> Rows[MessageExt]:
+    """All messages of a topic with a key (or unique id), stored between two times, in order of storing."""
+    admin.route(topic)
+    found = [each for each in indexed_messages(admin, topic, key, begin_ms, end_ms) if _has_key(each, topic, key)]
+    return Rows(found, f"key {key} in {topic}")
+
+
+def query_message_by_time(
+    admin: AdminNode, topic: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
+) -> Rows[MessageExt]:
+    """All messages of a topic stored between two times (both included), in the order they were stored."""
+    admin.route(topic)
+    found = [
+        each for queue, at in readable_queues(admin, topic) for each in _of_queue(admin, queue, at, begin_ms, end_ms)
+    ]
+    return Rows(sorted(found, key=_place), f"messages of {topic}")
+
+
+def query_message_by_offset(admin: AdminNode, topic: str, broker: str, queue_id: int, queue_offset: int) -> MessageExt:
+    """The message at a queue offset; UsageError with the queue's range when there is none."""
+    _, address = admin.brokers(broker)[0]
+    answer = pull_messages(admin, MessageQueue(topic, broker, queue_id), address, queue_offset, 1)
+    found = decode_messages(answer.body, broker)
+    if not found or found[0].queue_offset != queue_offset:
+        queue_range = f"{answer.min_offset} to {answer.max_offset - 1}"
+        raise UsageError(f"no message at {topic} {broker} {queue_id} {queue_offset}", hint=f"there is {queue_range}")
+    return found[0]
+
+
+def send_message(admin: AdminNode, message: Message, *, queue: MessageQueue | None = None) -> SendResult:
+    """Send one message as an operator does, to a queue or to the first writable one of its topic."""
+    route = examine_topic_route_info(admin, message.topic)
+    address = dict(admin.brokers_of(message.topic))
+    writable = [data for data in route.queue_datas if data.perm & 2 and data.write_queue_nums]
+    if queue is None:
+        if not writable:
+            raise UsageError(f"no broker takes messages of {message.topic}", hint="its perm needs 2 (write)")
+        queue = MessageQueue(message.topic, writable[0].broker_name, 0)
+    if queue.broker_name not in address:
+        raise UsageError(f"no master of {queue.broker_name} has {message.topic}", hint=f"there are {list(address)}")
+    return put_message(admin, address[queue.broker_name], queue, message.body, dict(message.properties))
+
+
+def put_message(
+    admin: AdminNode, address: str, queue: MessageQueue, body: bytes, properties: Mapping[str, str]
+) -> SendResult:
+    """Store a message in a queue of a broker; it gets a unique id if its properties hold none."""
+    now_ms = admin.ports.clock.now_ms()
+    kept = dict(properties)
+    if property_names.UNIQ_KEY not in kept:
+        maker = UniqueIdMaker(admin.ports.ip, admin.ports.rng.randrange(1 << 16), admin.ports.rng.randrange(1 << 31))
+        kept[property_names.UNIQ_KEY] = maker.next(now_ms)
+    answer = admin.ask(
+        address,
+        RequestCode.SEND_MESSAGE,
+        body,
+        producerGroup=names.TOOLS_GROUP,
+        topic=queue.topic,
+        defaultTopic=names.AUTO_CREATE_TOPIC,
+        defaultTopicQueueNums=4,
+        queueId=queue.queue_id,
+        sysFlag=0,
+        bornTimestamp=now_ms,
+        flag=0,
+        properties=encoded_properties.to_text(kept),
+        reconsumeTimes=0,
+        unitMode=False,
+        batch=False,
+    )
+    return send_result_of(answer, queue, queue.topic, kept[property_names.UNIQ_KEY])
+
+
+def indexed_messages(admin: AdminNode, topic: str, key: str, begin_ms: int, end_ms: int) -> list[MessageExt]:
+    """What the indexes of all brokers have under a key, hash collisions included."""
+    found: dict[tuple[str, int], MessageExt] = {}
+    for broker, address in admin.brokers():
+        for each in _indexed_at(admin, broker, address, topic, key, begin_ms, end_ms):
+            found[broker, each.physical_offset] = each
+    return sorted(found.values(), key=_place)
+
+
+def _indexed_at(
+    admin: AdminNode, broker: str, address: str, topic: str, key: str, begin_ms: int, end_ms: int
+) -> list[MessageExt]:
+    """Page by page into the past; the index knows times to the second, where more than a page may stand."""
+    found: dict[int, MessageExt] = {}
+    while True:
+        page = _page(admin, broker, address, topic, key, begin_ms, end_ms)
+        fresh = [each for each in page if each.physical_offset not in found]
+        found.update({each.physical_offset: each for each in fresh})
+        if len(page) < PAGE:
+            return list(found.values())
+        oldest_ms = min(each.store_timestamp for each in page)
+        if fresh and oldest_ms < end_ms:
+            end_ms = oldest_ms
+            continue
+        begin_of_second = oldest_ms - SECOND_MS  # more than a page within one second: read the queues instead
+        for queue, at in readable_queues(admin, topic):
+            if at == address:
+                within = _of_queue(admin, queue, at, max(begin_of_second, begin_ms), end_ms)
+                found.update({each.physical_offset: each for each in within if _has_key(each, topic, key)})
+        end_ms = begin_of_second - 1
+        if end_ms < begin_ms:
+            return list(found.values())
+
+
+def _page(
+    admin: AdminNode, broker: str, address: str, topic: str, key: str, begin_ms: int, end_ms: int
+) -> list[MessageExt]:
+    fields: dict[str, Any] = {
+        "topic": topic,
+        "key": key,
+        "maxNum": PAGE,
+        "beginTimestamp": begin_ms,
+        "endTimestamp": end_ms,
+    }
+    try:
+        answer = admin.ask(address, RequestCode.QUERY_MESSAGE, **fields)
+    except BrokerError as error:
+        if error.response_code != ResponseCode.QUERY_NOT_FOUND:
+            raise
+        return []
+    return decode_messages(answer.body or b"", broker)
+
+
+def _of_queue(admin: AdminNode, queue: MessageQueue, address: str, begin_ms: int, end_ms: int) -> list[MessageExt]:
+    """A queue's messages of a time range, pulled without being a consumer."""
+    queue_offset = admin.wait(lambda: admin.calls.search_offset(address, queue, begin_ms, admin.timeout_ms))
+    found: list[MessageExt] = []
+    while True:
+        answer = pull_messages(admin, queue, address, queue_offset, PULL_NUMS)
+        for each in decode_messages(answer.body, queue.broker_name):
+            if each.store_timestamp > end_ms:
                 return found
-            queue_offset = answer.next_begin_offset
+            if each.store_timestamp >= begin_ms:
+                found.append(each)
+        if answer.next_begin_offset <= queue_offset or answer.pull_status == statuses.NO_NEW_MSG:
+            return found
+        queue_offset = answer.next_begin_offset
 
-    def _pull(self, queue: MessageQueue, address: str, queue_offset: int, max_nums: int) -> PullAnswer:
-        call = PullCall(
-            group=names.TOOLS_GROUP,
-            queue=queue,
-            queue_offset=queue_offset,
-            max_nums=max_nums,
-            sys_flag=sys_flag.PULL_SUBSCRIPTION,
-            commit_offset=0,
-            suspend_ms=0,
-            sub_version=0,
-            subscription="*",
-        )
-        return self.wait(lambda: self.calls.pull(address, call, self.timeout_ms))
+
+def pull_messages(admin: AdminNode, queue: MessageQueue, address: str, queue_offset: int, max_nums: int) -> PullAnswer:
+    """One pull from a queue at an address, without subscription, waiting or commit."""
+    call = PullCall(
+        group=names.TOOLS_GROUP,
+        queue=queue,
+        queue_offset=queue_offset,
+        max_nums=max_nums,
+        sys_flag=sys_flag.PULL_SUBSCRIPTION,
+        commit_offset=0,
+        suspend_ms=0,
+        sub_version=0,
+        subscription="*",
+    )
+    return admin.wait(lambda: admin.calls.pull(address, call, admin.timeout_ms))
 
 
 def _place_of_id(offset_msg_id: str) -> tuple[tuple[str, int], int]:

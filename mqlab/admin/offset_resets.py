@@ -14,8 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqlab.admin.answers import Shown
-from mqlab.admin.connections import ConnectionVerbs
-from mqlab.admin.messages import PULL_NUMS, MessageVerbs
+from mqlab.admin.brokers import get_broker_config
+from mqlab.admin.connections import online_members
+from mqlab.admin.groups import groups_at, stats_of_group
+from mqlab.admin.messages import PULL_NUMS, pull_messages
+from mqlab.admin.requests import AdminNode
+from mqlab.admin.topics import examine_topic_stats
 from mqlab.errors import BrokerError, UsageError
 from mqlab.wire.body import queue_from_key
 from mqlab.wire.codes import RequestCode, ResponseCode
@@ -71,109 +75,109 @@ class ResetPlan(Shown):
         return [counted, *(f"beware: {warning}" for warning in self.warnings)]
 
 
-class ResetVerbs(MessageVerbs, ConnectionVerbs):
-    """Verbs that move offsets."""
+def reset_offset_by_timestamp(
+    admin: AdminNode, topic: str, group: str, timestamp_ms: int | str, *, dry_run: bool = False, force: bool = True
+) -> ResetPlan:
+    """Set a group on every queue to the first message stored at or after a time (ms; "now"; below 0: the end).
 
-    def reset_offset_by_timestamp(
-        self, topic: str, group: str, timestamp_ms: int | str, *, dry_run: bool = False, force: bool = True
-    ) -> ResetPlan:
-        """Set a group on every queue to the first message stored at or after a time (ms; "now"; below 0: the end).
+    ``dry_run`` changes nothing. BrokerError with code 26 for a group that no broker knows, 17 for such a topic.
+    """
+    at_ms = _moment(admin, timestamp_ms)
+    plan = _plan(admin, topic, group, at_ms)
+    if dry_run:
+        return plan
+    applied: dict[MessageQueue, int] = {}
+    for _, address in admin.brokers_of(topic):
+        code = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
+        found = admin.ask_value(address, code, topic=topic, group=group, timestamp=at_ms, isForce=force)
+        applied.update({queue_from_key(key): int(to) for key, to in (found.get("offsetTable") or {}).items()})
+    rows = [_moved(row, applied[row.message_queue]) for row in plan.queues if row.message_queue in applied]
+    return ResetPlan(group, topic, tuple(rows), plan.warnings, applied=True)
 
-        ``dry_run`` changes nothing. BrokerError with code 26 for a group that no broker knows, 17 for such a topic.
-        """
-        at_ms = self._moment(timestamp_ms)
-        plan = self._plan(topic, group, at_ms)
-        if dry_run:
-            return plan
-        applied: dict[MessageQueue, int] = {}
-        for _, address in self.brokers_of(topic):
-            code = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
-            found = self.ask_value(address, code, topic=topic, group=group, timestamp=at_ms, isForce=force)
-            applied.update({queue_from_key(key): int(to) for key, to in (found.get("offsetTable") or {}).items()})
-        rows = [_moved(row, applied[row.message_queue]) for row in plan.queues if row.message_queue in applied]
-        return ResetPlan(group, topic, tuple(rows), plan.warnings, applied=True)
 
-    def skip_accumulated_message(self, topic: str, group: str, *, dry_run: bool = False) -> ResetPlan:
-        """Let a group forget everything it has not read yet."""
-        return self.reset_offset_by_timestamp(topic, group, LATEST, dry_run=dry_run)
+def skip_accumulated_message(admin: AdminNode, topic: str, group: str, *, dry_run: bool = False) -> ResetPlan:
+    """Let a group forget everything it has not read yet."""
+    return reset_offset_by_timestamp(admin, topic, group, LATEST, dry_run=dry_run)
 
-    def reset_offset_of_queue(self, topic: str, group: str, broker: str, queue_id: int, queue_offset: int) -> int:
-        """Set a group on one queue to an offset within its range (0 too, which mqadmin silently does not do)."""
-        _, address = self.brokers(broker)[0]
-        found = self.ask_value(
-            address,
-            RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
-            topic=topic,
-            group=group,
-            timestamp=LATEST,
-            isForce=True,
-            queueId=queue_id,
-            offset=queue_offset,
+
+def reset_offset_of_queue(
+    admin: AdminNode, topic: str, group: str, broker: str, queue_id: int, queue_offset: int
+) -> int:
+    """Set a group on one queue to an offset within its range (0 too, which mqadmin silently does not do)."""
+    _, address = admin.brokers(broker)[0]
+    found = admin.ask_value(
+        address,
+        RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
+        topic=topic,
+        group=group,
+        timestamp=LATEST,
+        isForce=True,
+        queueId=queue_id,
+        offset=queue_offset,
+    )
+    return next(int(offset) for offset in found["offsetTable"].values())
+
+
+def _moment(admin: AdminNode, timestamp_ms: int | str) -> int:
+    if timestamp_ms == "now":
+        return admin.ports.clock.now_ms()
+    if not isinstance(timestamp_ms, int):
+        raise UsageError(f"{timestamp_ms!r} is no time", hint='ms since the epoch, "now", or -1 for the end')
+    return timestamp_ms
+
+
+def _plan(admin: AdminNode, topic: str, group: str, at_ms: int) -> ResetPlan:
+    for _, address in admin.brokers_of(topic):
+        if group not in groups_at(admin, address):
+            no_such = ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
+            raise BrokerError(no_such, f"Group {group} does not exist", address=address)
+    address_of = dict(admin.brokers_of(topic))
+    confirmed = {row.message_queue: row.consumer_offset for row in stats_of_group(admin, group, topic).queues}
+    rows = []
+    for stats in examine_topic_stats(admin, topic):
+        queue, address = stats.message_queue, address_of[stats.message_queue.broker_name]
+        target = stats.max_offset
+        if at_ms >= 0:
+            target = _search(admin, address, queue, at_ms)
+        row = QueueReset(queue, stats.min_offset, stats.max_offset, confirmed.get(queue, 0), 0, 0, 0, None)
+        moved = _moved(row, target)
+        is_cold = _is_cold(admin, moved, address) if target < stats.max_offset else None
+        rows.append(_moved(row, target, is_cold))
+    return ResetPlan(group, topic, tuple(rows), tuple(_warnings(admin, group, rows)), applied=False)
+
+
+def _search(admin: AdminNode, address: str, queue: MessageQueue, at_ms: int) -> int:
+    return admin.wait(lambda: admin.calls.search_offset(address, queue, at_ms, admin.timeout_ms))
+
+
+def _is_cold(admin: AdminNode, row: QueueReset, address: str) -> bool:
+    """A broker does not say what counts as in memory: but it gives fewer messages at once from where nothing is."""
+    first = max(row.target_offset, row.min_offset)
+    answer = pull_messages(admin, row.message_queue, address, first, PULL_NUMS)
+    got = decode_all(answer.body)
+    wanted = min(PULL_NUMS, row.max_offset - first)
+    limits = get_broker_config(admin, row.message_queue.broker_name)
+    in_memory_bytes = int(limits["maxTransferBytesOnMessageInMemory"])
+    fits = bool(got) and len(answer.body) + max(each.total_size for each in got) <= in_memory_bytes
+    return len(got) < min(wanted, int(limits["maxTransferCountOnMessageInMemory"])) and fits
+
+
+def _warnings(admin: AdminNode, group: str, rows: Sequence[QueueReset]) -> list[str]:
+    found = []
+    members = online_members(admin, group)
+    if members:
+        listed = ", ".join(member.client_id for member in members)
+        found.append(
+            f"the group is live ({listed}): cached messages are dropped, up to 20 s pass until every queue moved, "
+            "and results of running listeners are thrown away"
         )
-        return next(int(offset) for offset in found["offsetTable"].values())
-
-    def _moment(self, timestamp_ms: int | str) -> int:
-        if timestamp_ms == "now":
-            return self.ports.clock.now_ms()
-        if not isinstance(timestamp_ms, int):
-            raise UsageError(f"{timestamp_ms!r} is no time", hint='ms since the epoch, "now", or -1 for the end')
-        return timestamp_ms
-
-    def _plan(self, topic: str, group: str, at_ms: int) -> ResetPlan:
-        for _, address in self.brokers_of(topic):
-            if group not in self.groups_at(address):
-                no_such = ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
-                raise BrokerError(no_such, f"Group {group} does not exist", address=address)
-        address_of = dict(self.brokers_of(topic))
-        confirmed = {row.message_queue: row.consumer_offset for row in self._consume_stats(group, topic).queues}
-        rows = []
-        for stats in self.examine_topic_stats(topic):
-            queue, address = stats.message_queue, address_of[stats.message_queue.broker_name]
-            target = stats.max_offset
-            if at_ms >= 0:
-                target = self._search(address, queue, at_ms)
-            row = QueueReset(queue, stats.min_offset, stats.max_offset, confirmed.get(queue, 0), 0, 0, 0, None)
-            moved = _moved(row, target)
-            is_cold = self._is_cold(moved, address) if target < stats.max_offset else None
-            rows.append(_moved(row, target, is_cold))
-        return ResetPlan(group, topic, tuple(rows), tuple(self._warnings(group, rows)), applied=False)
-
-    def _search(self, address: str, queue: MessageQueue, at_ms: int) -> int:
-        return self.wait(lambda: self.calls.search_offset(address, queue, at_ms, self.timeout_ms))
-
-    def _is_cold(self, row: QueueReset, address: str) -> bool:
-        """A broker does not say what counts as in memory: but it gives fewer messages at once from where nothing is."""
-        first = max(row.target_offset, row.min_offset)
-        answer = self._pull(row.message_queue, address, first, PULL_NUMS)
-        got = decode_all(answer.body)
-        wanted = min(PULL_NUMS, row.max_offset - first)
-        limits = self.get_broker_config(row.message_queue.broker_name)
-        in_memory_bytes = int(limits["maxTransferBytesOnMessageInMemory"])
-        fits = bool(got) and len(answer.body) + max(each.total_size for each in got) <= in_memory_bytes
-        return len(got) < min(wanted, int(limits["maxTransferCountOnMessageInMemory"])) and fits
-
-    def get_broker_config(self, broker: str) -> dict[str, str]:
-        """Every setting of a broker, by RocketMQ's names, as text."""
-        _, address = self.brokers(broker)[0]
-        text = (self.ask(address, RequestCode.GET_BROKER_CONFIG).body or b"").decode("utf-8", "replace")
-        return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-
-    def _warnings(self, group: str, rows: Sequence[QueueReset]) -> list[str]:
-        found = []
-        members = self.online_members(group)
-        if members:
-            listed = ", ".join(member.client_id for member in members)
-            found.append(
-                f"the group is live ({listed}): cached messages are dropped, up to 20 s pass until every queue moved, "
-                "and results of running listeners are thrown away"
-            )
-        cold = [row.message_queue for row in rows if row.is_cold]
-        if cold:
-            found.append(f"cold reads: {len(cold)} of {len(rows)} queues begin on disk, with fewer messages a pull")
-        stored = sum(row.max_offset - row.min_offset for row in rows)
-        if stored and all(row.target_offset <= row.min_offset for row in rows):
-            found.append(f"the whole log of the topic would be read: {stored} messages")
-        return found
+    cold = [row.message_queue for row in rows if row.is_cold]
+    if cold:
+        found.append(f"cold reads: {len(cold)} of {len(rows)} queues begin on disk, with fewer messages a pull")
+    stored = sum(row.max_offset - row.min_offset for row in rows)
+    if stored and all(row.target_offset <= row.min_offset for row in rows):
+        found.append(f"the whole log of the topic would be read: {stored} messages")
+    return found
 
 
 def _moved(row: QueueReset, target: int, is_cold: bool | None = None) -> QueueReset:

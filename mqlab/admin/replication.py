@@ -69,21 +69,18 @@ class HaStatus(Shown):
         return (f"log end {self.master_commit_log_max_offset}, {self.in_sync_slave_nums} slaves in sync",)
 
 
-class ReplicationVerbs(AdminNode):
-    """Verbs about masters and slaves."""
-
-    def ha_status(self, broker: str, broker_id: int = MASTER_ID) -> HaStatus:
-        """What the master of a broker name, or one of its slaves by id, says of replication. Mirrors haStatus."""
-        told = self.ask_value(self.address_of(broker, broker_id), RequestCode.GET_BROKER_HA_STATUS)
-        return HaStatus(
-            broker,
-            broker_id,
-            bool(told.get("master")),
-            int(told.get("masterCommitLogMaxOffset") or 0),
-            int(told.get("inSyncSlaveNums") or 0),
-            tuple(SlaveLink(**_fields(SlaveLink, link)) for link in told.get("haConnectionInfo") or ()),
-            MasterLink(**_fields(MasterLink, told.get("haClientRuntimeInfo") or {})),
-        )
+def ha_status(admin: AdminNode, broker: str, broker_id: int = MASTER_ID) -> HaStatus:
+    """What the master of a broker name, or one of its slaves by id, says of replication. Mirrors haStatus."""
+    told = admin.ask_value(admin.address_of(broker, broker_id), RequestCode.GET_BROKER_HA_STATUS)
+    return HaStatus(
+        broker,
+        broker_id,
+        bool(told.get("master")),
+        int(told.get("masterCommitLogMaxOffset") or 0),
+        int(told.get("inSyncSlaveNums") or 0),
+        tuple(SlaveLink(**_fields(SlaveLink, link)) for link in told.get("haConnectionInfo") or ()),
+        MasterLink(**_fields(MasterLink, told.get("haClientRuntimeInfo") or {})),
+    )
 
 
 def _fields(kind: type, told: Mapping[str, Any]) -> dict[str, Any]:

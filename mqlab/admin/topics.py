@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mqlab.admin.answers import Rows, Shown
-from mqlab.admin.clusters import ClusterVerbs
-from mqlab.admin.requests import value_of
+from mqlab.admin.requests import AdminNode, value_of
 from mqlab.errors import BrokerError, UsageError
 from mqlab.wire import names
 from mqlab.wire.bodies import BrokerData, QueueData, SubscriptionGroupConfig, TopicConfig
@@ -72,101 +71,112 @@ class QueueStats:
     last_update_timestamp: int
 
 
-class TopicVerbs(ClusterVerbs):
-    """Verbs about topics."""
+def fetch_all_topic_list(admin: AdminNode) -> Rows[TopicName]:
+    """Every topic a name server knows, by name."""
+    found = value_of(admin.ask_name_server(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)).get("topicList") or []
+    known = admin.cluster_info()
+    own = {*known.cluster_addr_table, *known.broker_addr_table}
+    return Rows([TopicName(topic, _kind(topic, own)) for topic in sorted(found)], "topics")
 
-    def fetch_all_topic_list(self) -> Rows[TopicName]:
-        """Every topic a name server knows, by name."""
-        found = value_of(self.ask_name_server(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)).get("topicList") or []
-        known = self.cluster_info()
-        own = {*known.cluster_addr_table, *known.broker_addr_table}
-        return Rows([TopicName(topic, _kind(topic, own)) for topic in sorted(found)], "topics")
 
-    def examine_topic_route_info(self, topic: str) -> TopicRoute:
-        """Where a topic lives; BrokerError with code 17 when the name server does not know it."""
-        found = self.route(topic)
-        queues = sorted(found.queue_datas, key=lambda data: data.broker_name)
-        return TopicRoute(topic, tuple(queues), tuple(sorted(found.broker_datas, key=lambda data: data.broker_name)))
+def examine_topic_route_info(admin: AdminNode, topic: str) -> TopicRoute:
+    """Where a topic lives; BrokerError with code 17 when the name server does not know it."""
+    found = admin.route(topic)
+    queues = sorted(found.queue_datas, key=lambda data: data.broker_name)
+    return TopicRoute(topic, tuple(queues), tuple(sorted(found.broker_datas, key=lambda data: data.broker_name)))
 
-    def examine_topic_config(self, topic: str, broker: str | None = None) -> TopicConfig:
-        """A topic's settings at one broker (default: the first that has it)."""
-        _, address = (self.brokers(broker) if broker else self.brokers_of(topic))[0]
-        return TopicConfig.from_json(self.ask(address, RequestCode.GET_TOPIC_CONFIG, topic=topic, lo=True).body or b"")
 
-    def examine_topic_stats(self, topic: str) -> Rows[QueueStats]:
-        """Every queue of a topic with its smallest and largest offset."""
-        rows = []
-        for _, address in self.brokers_of(topic):
-            table = self.ask_value(address, RequestCode.GET_TOPIC_STATS_INFO, topic=topic).get("offsetTable") or {}
-            for key, found in table.items():
-                offsets = int(found["minOffset"]), int(found["maxOffset"])
-                rows.append(QueueStats(queue_from_key(key), *offsets, int(found["lastUpdateTimestamp"])))
-        return Rows(sorted(rows, key=lambda row: row.message_queue), f"queues of {topic}")
+def examine_topic_config(admin: AdminNode, topic: str, broker: str | None = None) -> TopicConfig:
+    """A topic's settings at one broker (default: the first that has it)."""
+    _, address = (admin.brokers(broker) if broker else admin.brokers_of(topic))[0]
+    return TopicConfig.from_json(admin.ask(address, RequestCode.GET_TOPIC_CONFIG, topic=topic, lo=True).body or b"")
 
-    def create_topic(
-        self, topic: str, *, read_queue_nums: int = 8, write_queue_nums: int = 8, perm: int = 6, order: bool = False,
-        attributes: str = "", brokers: Sequence[str] | str | None = None,
-    ) -> None:  # fmt: skip
-        """Make a topic on all brokers, or on those named; one that is there gets these settings.
 
-        The routes of a changed topic come with the brokers' registration, milliseconds later.
-        """
-        self._put_topic(TopicConfig(topic, read_queue_nums, write_queue_nums, perm, order=order), attributes, brokers)
+def examine_topic_stats(admin: AdminNode, topic: str) -> Rows[QueueStats]:
+    """Every queue of a topic with its smallest and largest offset."""
+    rows = []
+    for _, address in admin.brokers_of(topic):
+        table = admin.ask_value(address, RequestCode.GET_TOPIC_STATS_INFO, topic=topic).get("offsetTable") or {}
+        for key, found in table.items():
+            offsets = int(found["minOffset"]), int(found["maxOffset"])
+            rows.append(QueueStats(queue_from_key(key), *offsets, int(found["lastUpdateTimestamp"])))
+    return Rows(sorted(rows, key=lambda row: row.message_queue), f"queues of {topic}")
 
-    def update_topic(
-        self, topic: str, *, brokers: Sequence[str] | str | None = None, attributes: str = "", **settings: int | bool
-    ) -> None:
-        """Change settings of a topic (read_queue_nums, write_queue_nums, perm, order) where it is; others stay."""
-        named = [brokers] if isinstance(brokers, str) else brokers
-        for broker in named or [name for name, _ in self.brokers_of(topic)]:
-            config = with_settings(self.examine_topic_config(topic, broker), settings)
-            self._put_topic(config, attributes, broker)
 
-    def _put_topic(self, config: TopicConfig, attributes: str, brokers: Sequence[str] | str | None) -> None:
-        for _, address in self.brokers(brokers):
-            self.ask(
-                address,
-                RequestCode.UPDATE_AND_CREATE_TOPIC,
-                topic=config.topic_name,
-                defaultTopic=names.AUTO_CREATE_TOPIC,
-                readQueueNums=config.read_queue_nums,
-                writeQueueNums=config.write_queue_nums,
-                perm=config.perm,
-                topicFilterType=config.topic_filter_type,
-                topicSysFlag=config.topic_sys_flag,
-                order=config.order,
-                attributes=attributes,
-            )
+def create_topic(
+    admin: AdminNode, topic: str, *, read_queue_nums: int = 8, write_queue_nums: int = 8, perm: int = 6,
+    order: bool = False, attributes: str = "", brokers: Sequence[str] | str | None = None,
+) -> None:  # fmt: skip
+    """Make a topic on all brokers, or on those named; one that is there gets these settings.
 
-    def delete_topic(self, topic: str) -> None:
-        """Delete a topic, its queues and its offsets at every broker, and at every name server."""
-        for _, address in self.brokers():
-            self.ask(address, RequestCode.DELETE_TOPIC_IN_BROKER, topic=topic)
-        self.ask_every_name_server(RequestCode.DELETE_TOPIC_IN_NAMESRV, topic=topic)
+    The routes of a changed topic come with the brokers' registration, milliseconds later.
+    """
+    _put_topic(admin, TopicConfig(topic, read_queue_nums, write_queue_nums, perm, order=order), attributes, brokers)
 
-    def query_topic_consume_by_who(self, topic: str) -> list[str]:
-        """The groups that are online for a topic or have offsets of it, by name."""
-        found: dict[str, None] = {}
-        for _, address in self.brokers_of(topic):
-            answer = self.ask_value(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, topic=topic)
-            found.update(dict.fromkeys(answer.get("groupList") or []))
-        return sorted(found)
 
-    def queues_of(self, topic: str) -> list[tuple[MessageQueue, str]]:
-        """A topic's readable queues with their broker's address; none when the topic is unknown."""
-        try:
-            route = self.examine_topic_route_info(topic)
-        except BrokerError as error:
-            if error.response_code != ResponseCode.TOPIC_NOT_EXIST:
-                raise
-            return []
-        address = {data.broker_name: data.broker_addrs.get(0) for data in route.broker_datas}
-        found = []
-        for data in route.queue_datas:
-            where = address.get(data.broker_name)
-            if where is not None:
-                found += [(MessageQueue(topic, data.broker_name, n), where) for n in range(data.read_queue_nums)]
-        return found
+def update_topic(
+    admin: AdminNode,
+    topic: str,
+    *,
+    brokers: Sequence[str] | str | None = None,
+    attributes: str = "",
+    **settings: int | bool,
+) -> None:
+    """Change settings of a topic (read_queue_nums, write_queue_nums, perm, order) where it is; others stay."""
+    named = [brokers] if isinstance(brokers, str) else brokers
+    for broker in named or [name for name, _ in admin.brokers_of(topic)]:
+        config = with_settings(examine_topic_config(admin, topic, broker), settings)
+        _put_topic(admin, config, attributes, broker)
+
+
+def _put_topic(admin: AdminNode, config: TopicConfig, attributes: str, brokers: Sequence[str] | str | None) -> None:
+    for _, address in admin.brokers(brokers):
+        admin.ask(
+            address,
+            RequestCode.UPDATE_AND_CREATE_TOPIC,
+            topic=config.topic_name,
+            defaultTopic=names.AUTO_CREATE_TOPIC,
+            readQueueNums=config.read_queue_nums,
+            writeQueueNums=config.write_queue_nums,
+            perm=config.perm,
+            topicFilterType=config.topic_filter_type,
+            topicSysFlag=config.topic_sys_flag,
+            order=config.order,
+            attributes=attributes,
+        )
+
+
+def delete_topic(admin: AdminNode, topic: str) -> None:
+    """Delete a topic, its queues and its offsets at every broker, and at every name server."""
+    for _, address in admin.brokers():
+        admin.ask(address, RequestCode.DELETE_TOPIC_IN_BROKER, topic=topic)
+    admin.ask_every_name_server(RequestCode.DELETE_TOPIC_IN_NAMESRV, topic=topic)
+
+
+def query_topic_consume_by_who(admin: AdminNode, topic: str) -> list[str]:
+    """The groups that are online for a topic or have offsets of it, by name."""
+    found: dict[str, None] = {}
+    for _, address in admin.brokers_of(topic):
+        answer = admin.ask_value(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, topic=topic)
+        found.update(dict.fromkeys(answer.get("groupList") or []))
+    return sorted(found)
+
+
+def readable_queues(admin: AdminNode, topic: str) -> list[tuple[MessageQueue, str]]:
+    """A topic's readable queues with their broker's address; none when the topic is unknown."""
+    try:
+        route = examine_topic_route_info(admin, topic)
+    except BrokerError as error:
+        if error.response_code != ResponseCode.TOPIC_NOT_EXIST:
+            raise
+        return []
+    address = {data.broker_name: data.broker_addrs.get(0) for data in route.broker_datas}
+    found = []
+    for data in route.queue_datas:
+        where = address.get(data.broker_name)
+        if where is not None:
+            found += [(MessageQueue(topic, data.broker_name, n), where) for n in range(data.read_queue_nums)]
+    return found
 
 
 def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:

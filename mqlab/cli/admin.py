@@ -24,6 +24,7 @@ import click
 
 from mqlab.admin.answers import Rows, Shown, plain
 from mqlab.admin.clusters import KeyValue
+from mqlab.admin.groups import groups_at
 from mqlab.cli.message_format import json_line
 from mqlab.cli.store import DIRECTORY, PARTS, put_out
 from mqlab.errors import UsageError
@@ -102,7 +103,7 @@ def _settings(admin: Admin, broker: str) -> Rows[KeyValue]:
 
 
 def _group_settings(admin: Admin, group: str, broker: str) -> Any:
-    if group not in admin.groups_at(dict(admin.brokers(broker))[broker]):  # asking for its settings would make it
+    if group not in groups_at(admin, dict(admin.brokers(broker))[broker]):  # asking for its settings would make it
         raise UsageError(f"{broker} has no group {group!r}", hint="consumerProgress shows the groups")
     return admin.examine_subscription_group_config(group, broker)
 

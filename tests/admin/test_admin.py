@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import pydoc
 from typing import Any
 
 import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Lab, Message
+from mqlab.admin import Admin
+from mqlab.admin.requests import AdminNode
 from mqlab.errors import BrokerError, UsageError
 from mqlab.wire.names import retry_topic
 
@@ -348,3 +352,15 @@ def test_answers_print_and_become_json(told: tuple[Lab, list[Any]]) -> None:
     assert json.loads(json.dumps(found.to_value()))[0]["body"] == "заказ 订单 7 💳"
     assert "订单 7" in str(found)
     assert retry_topic("billing") in str(admin.fetch_all_topic_list())
+
+
+def test_every_verb_is_a_documented_function_of_the_module_named_after_its_subject(told: tuple[Lab, list[Any]]) -> None:
+    admin = told[0].admin
+    assert Admin.__mro__ == (Admin, AdminNode, object)  # no bases to search: the table has all verbs
+    verbs = {name: verb for name, verb in vars(Admin).items() if not name.startswith("_")}
+    assert len(verbs) == 55 and verbs.keys() <= set(dir(admin))
+    for name, verb in verbs.items():
+        assert verb.__name__ == name and verb.__doc__ and verb.__module__.startswith("mqlab.admin.")
+    assert str(inspect.signature(admin.lag)) == "(group: 'str') -> 'Rows[Lag]'"
+    assert "dry_run: 'bool' = False" in str(inspect.signature(admin.reset_offset_by_timestamp))
+    assert "no dead letter topic" in pydoc.render_doc(admin.query_dlq)
