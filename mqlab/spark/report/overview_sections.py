@@ -9,27 +9,28 @@ Left out: anything that needs a second look at the messages; the page says where
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
-
-from markupsafe import Markup
 
 from mqlab.durations import rounded_text
 from mqlab.spark.report import charts as c
-from mqlab.spark.report.scales import (
-    bytes_text,
-    count_text,
-    durations,
-    linear,
-    time_text,
+from mqlab.spark.report.scales import bytes_text, count_text, durations, linear
+from mqlab.spark.report.section_parts import (
+    HALF,
+    MAX_ROWS,
+    NO_NAMES,
+    SHORT_NAMES,
+    SMALL,
+    FactTable,
+    Figure,
+    Section,
+    duration,
+    moment,
+    number,
+    stretches,
+    text,
 )
 from mqlab.spark.report.tables import Facts
 
-MOST_ROWS = 40
-HALF = 510
-SMALL = 170
-NO_NAMES, SHORT_NAMES = 16, 44
 # what looks wrong -> colour: red what lost or stopped messages, orange what repeats or is slow, blue what is uneven
 KINDS = {
     "stuck message": 4, "dead letters": 4, "offset skipped ahead": 4, "inconsistent subscription": 4,
@@ -41,66 +42,6 @@ OUTCOMES = {
     "consumed": ("consumed", 2), "passed": ("passed by", 5), "untraced": ("read, no trace", 6),
     "pending": ("pending", 1), "waiting": ("its time has not come", 0), "dead": ("dead letter", 4),
 }  # fmt: skip
-CAUSES = {
-    "retry": ("tried again after a failure", 1),
-    "late": ("offset set back", 4),
-    "soon": ("rebalance or lost commit", 3),
-    "no_result": ("earlier call never came back", 5),
-    "resend": ("stored twice by its sender", 0),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading with its anchor, a sentence, pictures, and a table."""
-
-    anchor: str
-    heading: str
-    told: str
-    pictures: Sequence[Markup]
-    table: Markup
-
-
-def table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], empty: str = "none") -> Markup:
-    """An HTML table; columns are (name, "text" or "number"). Rows beyond MOST_ROWS are counted, not shown."""
-    if not rows:
-        return Markup('<p class="none">{}</p>').format(empty)
-    head = Markup("").join(Markup('<th class="{}">{}</th>').format(kind, name) for name, kind in columns)
-    kinds = [kind for _, kind in columns]
-    body = Markup("\n").join(
-        Markup("<tr>{}</tr>").format(
-            Markup("").join(
-                Markup('<td class="{}">{}</td>').format(kind, "–" if value is None else value)
-                for kind, value in zip(kinds, row, strict=True)
-            )
-        )
-        for row in rows[:MOST_ROWS]
-    )
-    more = len(rows) - MOST_ROWS
-    rest = Markup('<p class="none">and {} more rows in the table of facts</p>').format(more) if more > 0 else Markup("")
-    return Markup('<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>{}').format(
-        head, body, rest
-    )
-
-
-def number(value: Any) -> str | None:
-    """A count of a fact; None where there is none."""
-    return None if value is None or value != value else count_text(float(value))
-
-
-def duration(value: Any) -> str | None:
-    """A duration of a fact; None where there is none."""
-    return None if value is None or value != value else rounded_text(float(value))
-
-
-def moment(value: Any) -> str | None:
-    """A time of a fact; None where there is none."""
-    return None if value is None or value != value else time_text(int(value), 1_000)
-
-
-def text(value: Any) -> str | None:
-    """A text of a fact; None where there is none."""
-    return None if value is None or value != value else str(value)
 
 
 def wrong(facts: Facts) -> Section:
@@ -115,14 +56,16 @@ def wrong(facts: Facts) -> Section:
         times = [None if value != value else int(value) for value in (row.since, row.until)]
         name = f"{row.kind}: {text(row.consumer_group) or text(row.subject) or text(row.topic) or ''}"
         bars.append(c.Span(name, times[0], times[1], f"{row.kind}, {where}: {row.told}", KINDS.get(row.kind, 0)))
-    shown = bars[:MOST_ROWS]
+    shown = bars[:MAX_ROWS]
     picture = c.spans(facts.start_ms, facts.end_ms, shown, f"{len(bars)} things that look wrong, over the day")
     columns = [("what", "text"), ("where", "where"), ("since", "text"), ("until", "text"), ("messages", "number"),
                ("in words", "wide")]  # fmt: skip
-    told = "Found by rules; a rule says where to look, not why. A bar shows when, by the messages or calls it is about."
+    note = "Found by rules; a rule says where to look, not why. A bar shows when, by the messages or calls it is about."
     if not bars:
-        told = "No rule found anything."
-    return Section("wrong", "What looks wrong", told, [picture] if bars else [], table(columns, rows, "nothing"))
+        note = "No rule found anything."
+    pictures = [Figure(picture)] if bars else []
+    tables = [FactTable(columns, rows, "nothing")]
+    return Section("wrong", "What looks wrong", note, pictures, tables, tables_folded=False)
 
 
 def traffic(facts: Facts) -> Section:
@@ -143,7 +86,7 @@ def traffic(facts: Facts) -> Section:
         most = max((sum(one.points[at][1] or 0 for one in series) for at in range(len(times))), default=0)
         room = c.Frame(times[0], times[-1] + facts.stretch_ms, linear(most))
         alt = f"messages a minute of topic {topic} over the day, by tag; at most {count_text(most)}"
-        pictures.append(figure(f"{topic}, messages a minute", c.areas(room, series, alt)))
+        pictures.append(Figure(c.areas(room, series, alt), f"{topic}, messages a minute"))
     rows = []
     for topic, sums in topics.iterrows():
         busiest = frame[frame["topic"] == topic].groupby("stretch")["messages"].sum()
@@ -151,26 +94,8 @@ def traffic(facts: Facts) -> Section:
                      number(busiest.max() / minutes)))  # fmt: skip
     columns = [("topic", "text"), ("messages", "number"), ("bytes in the log", "number"), ("busiest at", "text"),
                ("messages a minute then", "number")]  # fmt: skip
-    told = "What producers sent, by topic and tag, when the broker stored it."
-    return Section("traffic", "Traffic over the day", told, pictures, table(columns, rows, "no message was sent"))
-
-
-def stretches(facts: Facts) -> list[int]:
-    """The beginnings of all stretches of the day, ms."""
-    first = facts.start_ms // facts.stretch_ms * facts.stretch_ms
-    return list(range(first, facts.end_ms + 1, facts.stretch_ms))
-
-
-def figure(caption: str, picture: Markup, kind: str = "") -> Markup:
-    """A picture with its caption."""
-    return Markup('<figure class="{}"><figcaption>{}</figcaption>{}</figure>').format(kind, caption, picture)
-
-
-def key(entries: Iterable[tuple[str, int]]) -> Markup:
-    """What the colours of a picture mean."""
-    return Markup("").join(
-        Markup('<span class="key"><i class="b{}"></i>{}</span>').format(colour, told) for told, colour in entries
-    )
+    note = "What producers sent, by topic and tag, when the broker stored it."
+    return Section("traffic", "Traffic over the day", note, pictures, [FactTable(columns, rows, "no message was sent")])
 
 
 def groups(facts: Facts) -> Section:
@@ -178,7 +103,7 @@ def groups(facts: Facts) -> Section:
     frame = facts["groups"].sort_values(["topic", "consumer_group"])
     bars, rows = [], []
     for row in frame.itertuples():
-        parts = [(float(getattr(row, outcome)), colour, told) for outcome, (told, colour) in OUTCOMES.items()]
+        parts = [(float(getattr(row, outcome)), colour, meaning) for outcome, (meaning, colour) in OUTCOMES.items()]
         traced = row.untraced == 0 or row.attempts > 0
         text_at_end = f"{count_text(row.dead)} dead, {count_text(row.pending)} pending" if traced else "writes no trace"
         bars.append((f"{row.consumer_group} ← {row.topic}", parts, text_at_end))
@@ -191,12 +116,13 @@ def groups(facts: Facts) -> Section:
                ("passed by", "number"), ("no trace", "number"), ("pending", "number"), ("dead", "number"),
                ("calls a message", "number"), ("p50", "number"), ("p90", "number"), ("p99", "number"),
                ("longest", "number")]  # fmt: skip
-    told = (
+    note = (
         "A message of a topic for each group that reads it. Passed by: the group's offset is behind it without a "
         "delivery, mostly because of its tag. Latency: from stored to the end of the first success."
     )
-    pictures = [figure(key(OUTCOMES.values()), c.bars(bars, "outcomes of each group's messages"))] if bars else []
-    return Section("groups", "Consumer groups", told, pictures, table(columns, rows, "no group is known"))
+    picture = c.bars(bars, "outcomes of each group's messages")
+    pictures = [Figure(picture, colours=list(OUTCOMES.values()))] if bars else []
+    return Section("groups", "Consumer groups", note, pictures, [FactTable(columns, rows, "no group is known")])
 
 
 def by_group(frame: Any) -> list[tuple[str, str]]:
@@ -216,15 +142,15 @@ def behind(facts: Facts) -> Section:
         room = c.Frame(facts.start_ms, end_ms, linear(most), width=HALF, height=SMALL, right=NO_NAMES)
         series = [c.Series("", [(t + facts.stretch_ms, v) for t, v in points])]
         alt = f"messages that {group} had before it, over the day; at most {count_text(most)}"
-        pictures.append(figure(f"{group} ← {topic}", c.lines(room, series, alt), "half"))
+        pictures.append(Figure(c.lines(room, series, alt), f"{group} ← {topic}", "half"))
         at = mine.loc[mine["behind"].idxmax()]
         rows.append((group, topic, number(most), moment(at["stretch"] + facts.stretch_ms), number(points[-1][1])))
     columns = [("group", "text"), ("topic", "text"), ("most", "number"), ("at", "text"), ("at the end", "number")]
-    told = (
+    note = (
         "Messages stored that no call of the group's listener had come back for. Only groups that write a trace; "
         "messages passed by are not counted."
     )
-    return Section("behind", "Behind, over time", told, pictures, table(columns, rows, "no group writes a trace"))
+    return Section("behind", "Behind, over time", note, pictures, [FactTable(columns, rows, "no group writes a trace")])
 
 
 def latency(facts: Facts) -> Section:
@@ -244,14 +170,14 @@ def latency(facts: Facts) -> Section:
             for at, name in enumerate(names)
         ]  # fmt: skip
         alt = f"latency of {group} over the day, p50 from {rounded_text(least)}, p99 up to {rounded_text(most)}"
-        pictures.append(figure(f"{group} ← {topic}", c.lines(room, series, alt), "half"))
+        pictures.append(Figure(c.lines(room, series, alt), f"{group} ← {topic}", "half"))
         worst = mine.loc[mine["p99_latency_ms"].idxmax()]
         rows.append((group, topic, duration(values["p50"].median()), duration(values["p99"].median()),
                      duration(most), moment(worst.name)))  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("p50, usually", "number"), ("p99, usually", "number"),
                ("p99, at worst", "number"), ("of messages stored from", "text")]  # fmt: skip
-    told = (
+    note = (
         "From stored to the end of the first success, by when the message was stored; logarithmic. Clocks of brokers "
         "and clients are taken as they are."
     )
-    return Section("latency", "Latency", told, pictures, table(columns, rows, "no group writes a trace"))
+    return Section("latency", "Latency", note, pictures, [FactTable(columns, rows, "no group writes a trace")])

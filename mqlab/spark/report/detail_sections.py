@@ -9,28 +9,31 @@ Left out: anything that needs a second look at the messages; the page says where
 
 from __future__ import annotations
 
-from markupsafe import Markup
-
 from mqlab.durations import rounded_text
 from mqlab.spark.report import charts as c
 from mqlab.spark.report.scales import bytes_text, count_text, linear
-from mqlab.spark.report.sections import (
-    CAUSES,
+from mqlab.spark.report.section_parts import (
     HALF,
     NO_NAMES,
     SMALL,
+    FactTable,
+    Figure,
     Section,
     duration,
-    figure,
-    key,
     moment,
     number,
     stretches,
-    table,
     text,
 )
 from mqlab.spark.report.tables import Facts
 
+CAUSES = {
+    "retry": ("tried again after a failure", 1),
+    "late": ("offset set back", 4),
+    "soon": ("rebalance or lost commit", 3),
+    "no_result": ("earlier call never came back", 5),
+    "resend": ("stored twice by its sender", 0),
+}
 FEW = 12
 ENOUGH = 10  # messages with a key in a window, for its share to say something
 
@@ -53,15 +56,15 @@ def failures(facts: Facts) -> Section:
             series = [c.Series("", [(t, float(sums["failures"].get(t, 0))) for t in times], 4)]
             alt = f"failed calls of {group} over the day; at most {count_text(most)} in a stretch"
             caption = f"{group}: failed calls in {rounded_text(facts.stretch_ms)}"
-            pictures.append(figure(caption, c.areas(room, series, alt), "half"))
+            pictures.append(Figure(c.areas(room, series, alt), caption, "half"))
         share = total["failures"] / total["calls"] if total["calls"] else 0
         rows.append((group, number(total["calls"]), number(total["failures"]), f"{share:.2%}", number(total["retries"]),
                      number(total["no_results"]), number(dead.get(group, 0))))  # fmt: skip
     columns = [("group", "text"), ("calls", "number"), ("failed", "number"), ("share", "number"),
                ("with a retried message", "number"), ("never came back", "number"),
                ("dead letters", "number")]  # fmt: skip
-    told = "Calls of listeners with one message each, by when they began; dead letters are units in %DLQ% topics."
-    return Section("failures", "Failures, retries, dead letters", told, pictures, table(columns, rows, "no call"))
+    note = "Calls of listeners with one message each, by when they began; dead letters are units in %DLQ% topics."
+    return Section("failures", "Failures, retries, dead letters", note, pictures, [FactTable(columns, rows, "no call")])
 
 
 def again(facts: Facts) -> Section:
@@ -71,16 +74,17 @@ def again(facts: Facts) -> Section:
     for group in sorted(set(frame["consumer_group"])):
         mine = frame[frame["consumer_group"] == group]
         sums = mine.groupby("cause")["deliveries"].sum()
-        parts = [(float(sums.get(cause, 0)), colour, told) for cause, (told, colour) in CAUSES.items()]
+        parts = [(float(sums.get(cause, 0)), colour, meaning) for cause, (meaning, colour) in CAUSES.items()]
         bars.append((group, parts, count_text(sum(value for value, _, _ in parts))))
         rows += [(group, row.topic, CAUSES[row.cause][0], number(row.messages), number(row.deliveries))
                  for row in mine.sort_values("deliveries", ascending=False).itertuples()]  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("cause", "text"), ("messages", "number"),
                ("deliveries", "number")]  # fmt: skip
-    told = "Deliveries after the first, each put down to one cause. Only the first cause is what a retry is for."
+    note = "Deliveries after the first, each put down to one cause. Only the first cause is what a retry is for."
     picture = c.bars(bars, "repeated deliveries of each group, by cause")
-    pictures = [figure(key(CAUSES.values()), picture)] if bars else []
-    return Section("again", "Delivered again, and why", told, pictures, table(columns, rows, "every message came once"))
+    pictures = [Figure(picture, colours=list(CAUSES.values()))] if bars else []
+    tables = [FactTable(columns, rows, "every message came once")]
+    return Section("again", "Delivered again, and why", note, pictures, tables)
 
 
 def listeners(facts: Facts) -> Section:
@@ -103,11 +107,9 @@ def listeners(facts: Facts) -> Section:
     ]  # fmt: skip
     slow_columns = [("group", "text"), ("client", "text"), ("keys", "text"), ("message", "code"), ("retries", "number"),
                     ("began", "text"), ("took", "number"), ("result", "text")]  # fmt: skip
-    both = Markup("{}<h3>The longest calls</h3>{}").format(
-        table(columns, rows, "no call"), table(slow_columns, slow, "no call")
-    )
-    told = "Where the trace came from, slowest first. A call that never came back was killed, or is still running."
-    return Section("listeners", "Listeners", told, [], both)
+    tables = [FactTable(columns, rows, "no call"), FactTable(slow_columns, slow, "no call", "The longest calls")]
+    note = "Where the trace came from, slowest first. A call that never came back was killed, or is still running."
+    return Section("listeners", "Listeners", note, [], tables)
 
 
 def queues(facts: Facts) -> Section:
@@ -126,7 +128,7 @@ def queues(facts: Facts) -> Section:
                 for row in its[its["broker_name"] == broker].sort_values("queue_id").itertuples()
             ]  # fmt: skip
             heat.append((broker, cells))
-        pictures.append(figure(f"{topic}: messages of each queue", c.heat(heat, f"messages of each queue of {topic}")))
+        pictures.append(Figure(c.heat(heat, f"messages of each queue of {topic}"), f"{topic}: messages of each queue"))
     rows = [
         (row.topic, row.broker_name, str(row.queue_id), number(row.messages), bytes_text(row.bytes), f"{row.share:.1%}",
          f"{row.skew:.2f}", f"{row.min_offset:,} – {row.max_offset:,}")
@@ -134,10 +136,10 @@ def queues(facts: Facts) -> Section:
     ]  # fmt: skip
     columns = [("topic", "text"), ("broker", "text"), ("queue", "number"), ("messages", "number"), ("bytes", "number"),
                ("share", "number"), ("times its share", "number"), ("offsets", "number")]  # fmt: skip
-    told = (
+    note = (
         "Darker is fuller. Times its share: 1 when all queues of the topic are alike. System topics are in the table."
     )
-    return Section("queues", "Queues", told, pictures, table(columns, rows, "no queue"))
+    return Section("queues", "Queues", note, pictures, [FactTable(columns, rows, "no queue")])
 
 
 def keys(facts: Facts) -> Section:
@@ -158,17 +160,17 @@ def keys(facts: Facts) -> Section:
     ]  # fmt: skip
     columns = [("key", "text"), ("topic", "text"), ("broker", "text"), ("window from", "text"), ("messages", "number"),
                ("share of the window", "number"), ("share of the day", "number")]  # fmt: skip
-    told = "A window is an hour of a day. A key far above its share of the day is hot for a while, like its queue."
+    note = "A window is an hour of a day. A key far above its share of the day is hot for a while, like its queue."
     pictures = (
-        [figure("share of the messages in its hottest window", c.bars(bars, "the hottest keys", label=260))]
+        [Figure(c.bars(bars, "the hottest keys", label=260), "share of the messages in its hottest window")]
         if bars
         else []
     )
-    return Section("keys", "Hot keys", told, pictures, table(columns, rows, "no key came twice"))
+    return Section("keys", "Hot keys", note, pictures, [FactTable(columns, rows, "no key came twice")])
 
 
 def producers(facts: Facts) -> Section:
-    """What producers told of their sends."""
+    """What the trace has of the sends of producers."""
     rows = [
         (row.producer_group, text(row.topic), number(row.sends), number(row.failures), duration(row.p50_cost_ms),
          duration(row.p90_cost_ms), duration(row.p99_cost_ms))
@@ -176,8 +178,8 @@ def producers(facts: Facts) -> Section:
     ]  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("sends", "number"), ("not SEND_OK", "number"), ("p50", "number"),
                ("p90", "number"), ("p99", "number")]  # fmt: skip
-    told = "From the trace; a batch is one send, a send that failed leaves no entry."
-    return Section("producers", "Producers", told, [], table(columns, rows, "no producer writes a trace"))
+    note = "From the trace; a batch is one send, a send that failed leaves no entry."
+    return Section("producers", "Producers", note, [], [FactTable(columns, rows, "no producer writes a trace")])
 
 
 def lag(facts: Facts) -> Section:
@@ -190,8 +192,8 @@ def lag(facts: Facts) -> Section:
     ]  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("broker", "text"), ("queue", "number"),
                ("broker offset", "number"), ("consumer offset", "number"), ("lag", "number")]  # fmt: skip
-    told = f"By consumerOffset.json, as mqadmin consumerProgress counts it; of {len(frame)} queues those with a lag."
-    return Section("lag", "Lag at the end", told, [], table(columns, rows, "no group is behind"))
+    note = f"By consumerOffset.json, as mqadmin consumerProgress counts it; of {len(frame)} queues those with a lag."
+    return Section("lag", "Lag at the end", note, [], [FactTable(columns, rows, "no group is behind")])
 
 
 def source(facts: Facts) -> Section:
@@ -204,8 +206,9 @@ def source(facts: Facts) -> Section:
     steps = [
         (name, number(numbers["rows"]), f"{numbers['seconds']:.1f}") for name, numbers in manifest["steps"].items()
     ]
-    read = table([("broker", "text"), ("physical offsets", "number"), ("bytes", "number")], stores)
-    took = table([("step", "text"), ("rows", "number"), ("seconds", "number")], steps)
-    both = Markup('<div class="two"><div>{}</div><div>{}</div></div>').format(read, took)
-    told = "The stores as long as they were when the run began, and its steps."
-    return Section("source", "What was read", told, [], both)
+    tables = [
+        FactTable([("broker", "text"), ("physical offsets", "number"), ("bytes", "number")], stores),
+        FactTable([("step", "text"), ("rows", "number"), ("seconds", "number")], steps),
+    ]
+    note = "The stores as long as they were when the run began, and its steps."
+    return Section("source", "What was read", note, [], tables, side_by_side=True)
