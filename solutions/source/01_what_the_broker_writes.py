@@ -608,8 +608,8 @@ Hexdump(layout.number_fields(specs, data))
 # %% [markdown]
 # The first number is from the flush at 20 seconds: only the ten-second flushes move it, and the file follows within a
 # second, so the flush at 30 seconds is not in it yet. The second is still 0: queues are flushed when two whole pages are
-# waiting, else once a minute. (RocketMQ moves this number with every entry, synced or not; ARCHITECTURE.md says why this
-# project does not.)
+# waiting, else once a minute. (RocketMQ moves this number with every entry, synced or not; docs/differences.md says why
+# this project does not.)
 
 # %% [markdown]
 # ## Break it: a page is missing
@@ -895,7 +895,7 @@ print("found of what was sent before the kill:", there_now - sent_before)
 #   caches of their own, and some of them lie about a sync.
 # - **A body that fits its check sum says nothing about the rest.** RocketMQ's recovery checks lengths, magic and body.
 #   One flipped bit in a topic, a tag or a queue offset goes unnoticed (a switch, `enabledAppendPropCRC`, adds a sum over
-#   the whole unit). The store of this project notices a little more; ARCHITECTURE.md lists where it differs.
+#   the whole unit). The store of this project notices a little more; docs/differences.md lists where it differs.
 # - **One broker.** With a second copy on another machine a power cut is survived without `SYNC_FLUSH` (lab 02).
 # - **Speed.** What a sync costs depends on the disk; this lab's clock does not charge for it.
 # - Not opened: files of delayed messages with any time (`timerwheel`), of batch and compaction topics, and the newer

@@ -5,10 +5,10 @@
 # missing, what RocketMQ does there, and what happens here instead, so that nobody takes a gap for a fact. The rule was:
 # what a lab needs to be honest is here, to the byte; what would make the code longer without teaching something new is not.
 #
-# Three pages together say where mqlab and RocketMQ part: this one (what is missing), the section *Where mqlab differs on
-# purpose* of [ARCHITECTURE.md](../ARCHITECTURE.md) (what is here and behaves otherwise), and *What this does not prove* in
-# each lab. Every module names what it leaves out in the last lines of its docstring.
-# The words are in the [glossary](glossary.ipynb); all labs: [index](index.ipynb).
+# Three pages together say where mqlab and RocketMQ differ. This one lists what is missing.
+# [Where mqlab differs on purpose](../docs/differences.md) lists what is here and behaves in another way. *What this does
+# not prove* in each lab says what its simulation cannot show. Every module names what it leaves out in the last lines of
+# its docstring. The terms are explained in the [glossary](glossary.ipynb); all labs are in the [index](index.ipynb).
 
 # %% [markdown]
 # ## Ways of consuming

@@ -15,7 +15,7 @@ from mqlab.wire.record import MAGIC_BLANK
 SEGMENT = 65_536
 SAFER = {
     # a flipped bit in physicalOffset: the real store believes it, takes every later message of that queue for a repeat
-    # and loses 46 of 57; here a unit is where it is (ARCHITECTURE.md, deliberate differences)
+    # and loses 46 of 57; here a unit is where it is (docs/differences.md)
     ("flip-anywhere-early", 44382): {("edge1", 1): 57},
 }
 

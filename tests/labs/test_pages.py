@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mqlab.store.config import SHARP_EDGES
 from tests.labs.notebooks import ROOT, read
 
 LABS = ROOT / "labs"
@@ -84,7 +85,7 @@ def test_rocketmqs_names_are_spelled_as_the_package_spells_them() -> None:
 
 
 def test_what_is_not_modelled_is_what_the_modules_leave_out() -> None:
-    said = " ".join([*left_out().values(), (ROOT / "ARCHITECTURE.md").read_text("utf-8")]).lower()
+    said = " ".join([*left_out().values(), (ROOT / "docs" / "differences.md").read_text("utf-8")]).lower()
     for row in rows("not-modelled.ipynb"):
         for name in re.findall(r"\*\*([^*]+)\*\*", row[0]):
             stem = name.lower().split("=")[0].replace("static topics", "static topic")
@@ -96,3 +97,11 @@ def test_a_feature_that_a_module_leaves_out_is_on_the_page() -> None:
     for path, words in left_out().items():
         for name in set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", words)) - OTHER_CAPITALS:
             assert name in page, f"{path.relative_to(ROOT)} leaves out {name}"
+
+
+def test_the_page_of_differences_names_every_sharp_edge_and_no_other() -> None:
+    page = (ROOT / "docs" / "differences.md").read_text("utf-8")
+    store = page.partition("## The store")[2].partition("\n## ")[0]
+    last_cells = [line.split("|")[-2] for line in store.splitlines() if line.startswith("| ")][1:]
+    named = {name for cell in last_cells for name in re.findall(r"`([a-z]+(?:_[a-z]+)+)`$", cell.strip())}
+    assert named == set(SHARP_EDGES)

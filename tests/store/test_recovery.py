@@ -254,7 +254,7 @@ def test_flipped_bits_in_the_checkpoint_lose_nothing(machines: Any, scratch: Pat
         shutil.rmtree(directory)
 
 
-# ── stores that RocketMQ reads otherwise (the real store's answers are in ARCHITECTURE.md) ──
+# ── stores that RocketMQ reads otherwise (the real store's answers are in docs/differences.md) ──
 
 
 @pytest.mark.parametrize("crash", [False, True])
