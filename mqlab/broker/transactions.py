@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from mqlab.broker.putting import STORED_CODES, Putter, encode_as_java, refusal
 from mqlab.broker.state import BrokerState
-from mqlab.broker.tables.half_states import COMMIT, NAME, ROLL_BACK
+from mqlab.broker.tables.half_states import COMMIT, COMMITTED, NAME, ROLL_BACK
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole
@@ -144,9 +144,8 @@ class Transactions:
         topic = named.get(p.REAL_TOPIC, "")
         state = self._state.half_states.move(half.queue_offset, event)
         self._state.transaction_metrics.add(topic, -1)
-        self._state.ports.note(
-            f"transaction.{state.lower()}", topic=topic, msg_id=named.get(p.UNIQ_KEY), half_offset=half.queue_offset
-        )
+        kind = "transaction.committed" if state == COMMITTED else "transaction.rolled_back"
+        self._state.ports.note(kind, topic=topic, msg_id=named.get(p.UNIQ_KEY), half_offset=half.queue_offset)
         self._done.append(half.queue_offset)
         self._arm_flush()
 
