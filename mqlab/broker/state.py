@@ -89,7 +89,7 @@ class BrokerState:
     def change_store_config(self, **settings: Any) -> None:
         """Change settings that the store asks for at every get or put, while the broker runs."""
         store = self.store
-        store.config = store.reader.config = store.replica_waits.config = replace(store.config, **settings)
+        store.config = replace(store.config, **settings)
 
 
 def open_state(

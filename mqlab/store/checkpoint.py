@@ -26,15 +26,19 @@ class Checkpoint:
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
         self.path = path
-        stored = files.read(path) if files.exists(path) else b""
         self.physic_msg_timestamp = 0
         self.logics_msg_timestamp = 0
         self.index_msg_timestamp = 0
         self.master_flushed_offset = 0
         self.confirm_physical_offset = 0
+        self.load()
+
+    def load(self) -> None:
+        """Read the file again: its numbers may have changed before the store was locked."""
+        stored = self._files.read(self.path) if self._files.exists(self.path) else b""
         for name, number in decode(stored).items():
             setattr(self, name, number)
-        self._flushed = self._numbers() if len(stored) == SIZE else None
+        self._flushed: tuple[int, ...] | None = self._numbers() if len(stored) == SIZE else None
 
     def min_timestamp(self) -> int:
         """Where crash recovery must start: 3 s before the older of the log's and the queues' time, never negative."""

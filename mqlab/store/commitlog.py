@@ -34,7 +34,11 @@ class CommitLog:
 
     def __init__(self, files: Files, directory: str, file_size: int) -> None:
         self.queue = MappedFileQueue(files, directory, file_size, make_ahead=True)
-        self.file_size = file_size
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of each file."""
+        return self.queue.file_size
 
     # ── bounds ──
 

@@ -54,7 +54,11 @@ class ConsumeQueue:
     @property
     def max_queue_offset(self) -> int:
         """The queue offset the next message gets. Mirrors getMaxOffsetInQueue."""
-        return self.files.max_offset // CQ_UNIT_SIZE
+        mapped_files = self.files.mapped_files
+        if not mapped_files:
+            return 0
+        last = mapped_files[-1]
+        return (last.start_offset + last.wrote_position) // CQ_UNIT_SIZE
 
     def correct_min_offset(self, min_physical_offset: int, *, pre_blank_counts: bool = False) -> None:
         """Move ``min_queue_offset`` up to the first unit whose message the commit log still has; correctMinOffset.

@@ -15,13 +15,10 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from mqlab.ports import Note
-from mqlab.store.commitlog import CommitLog
-from mqlab.store.config import StoreConfig, parse_delay_levels
-from mqlab.store.consume_queues import ConsumeQueues
+from mqlab.store.config import parse_delay_levels
 from mqlab.store.consumequeue import ConsumeQueue
-from mqlab.store.index_service import IndexService
 from mqlab.store.put_checks import is_directory_name
+from mqlab.store.state import StoreState
 from mqlab.wire import properties as property_text
 from mqlab.wire.host import V4_SIZE, V6_SIZE
 from mqlab.wire.java_hash import tags_code as hash_of_tags
@@ -87,16 +84,13 @@ class UndecodableUnit(Exception):
 class Dispatcher:
     """Feeds queues and index from the log, from ``reput_from`` on. ``run`` is one visible step."""
 
-    def __init__(
-        self, commit_log: CommitLog, queues: ConsumeQueues, index: IndexService | None, config: StoreConfig,
-        note: Note | None,
-    ) -> None:  # fmt: skip
-        self._log = commit_log
-        self._queues = queues
-        self._index = index
-        self.config = config
-        self._note = note
-        self._delays_ms = parse_delay_levels(config.message_delay_level)
+    def __init__(self, state: StoreState) -> None:
+        self._log = state.commit_log
+        self._queues = state.queues
+        self._index = state.index
+        self._note = state.note
+        self._is_slave = state.config.is_slave
+        self._delays_ms = parse_delay_levels(state.config.message_delay_level)
         self._topics: dict[bytes, str] = {}
         self._tags: dict[bytes, int] = {}
         self.reput_from = 0
@@ -139,7 +133,7 @@ class Dispatcher:
 
     def _skip(self, position: int, end: int, reason: str) -> int:
         """A master goes on behind the bytes at hand; a slave waits for the rest of a unit that is still under way."""
-        if self.config.broker_role == "SLAVE":
+        if self._is_slave:
             return position
         self.on_problem(position, f"{reason}; {end - position} bytes skipped")
         return end

@@ -16,21 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mqlab.inspector.checkpoint_format import decode as decode_checkpoint
-from mqlab.ports import Clock, Deadline, Note, next_on_grid
+from mqlab.ports import Deadline, next_on_grid
 from mqlab.promises import Promise
+from mqlab.store.dispatch import Dispatcher
 from mqlab.store.put_result import FLUSH_DISK_TIMEOUT, PUT_OK, PutResult
+from mqlab.store.state import StoreState
 from mqlab.wire.units import CQ_UNIT_SIZE
-
-if TYPE_CHECKING:
-    from mqlab.store.checkpoint import Checkpoint
-    from mqlab.store.commitlog import CommitLog
-    from mqlab.store.config import StoreConfig
-    from mqlab.store.consume_queues import ConsumeQueues
-    from mqlab.store.dispatch import Dispatcher
-    from mqlab.store.index_service import IndexService
 
 CHECKPOINT_INTERVAL_MS = 1_000
 UNITS_A_LOOK = 100  # dirty pages of queues are counted after so many units (a page holds 204)
@@ -52,19 +45,19 @@ class Durability:
 class Flusher:
     """Syncs one store's files. ``stalled`` makes the disk hang: nothing is synced until ``resume`` (a lab's fault)."""
 
-    def __init__(
-        self, clock: Clock, config: StoreConfig, commit_log: CommitLog, queues: ConsumeQueues,
-        index: IndexService | None, checkpoint: Checkpoint, dispatcher: Dispatcher, note: Note | None,
-    ) -> None:  # fmt: skip
-        self._clock = clock
-        self.config = config
-        self._log = commit_log
-        self._queues = queues
-        self._index = index
-        self._checkpoint = checkpoint
+    def __init__(self, state: StoreState, dispatcher: Dispatcher, *, on_error: Callable[[OSError], None]) -> None:
+        self._state = state
+        self._clock = state.clock
+        self._log = state.commit_log
+        self._queues = state.queues
+        self._index = state.index
+        self._checkpoint = state.checkpoint
         self._dispatcher = dispatcher
-        self._note = note
-        self._origin_ms = clock.now_ms()
+        self._note = state.note
+        self._on_error = on_error
+        self.config = config = state.config
+        self._is_slave = config.is_slave
+        self._is_sync_flush = config.is_sync_flush
         self._waiting: list[tuple[int, int, Promise[str]]] = []  # end offset, put at, answer
         self._commit: Deadline | None = None
         self._timeout: Deadline | None = None
@@ -74,15 +67,14 @@ class Flusher:
         self._units_unseen = 0
         self.is_armed = False  # what was put so far will be synced soon: nothing to arm
         self._checkpoint_flush: Deadline | None = None
-        self.on_flushed: Callable[[], None] = lambda: None
-        self.on_error: Callable[[OSError], None] = lambda error: None
+        self.on_flushed: list[Callable[[], None]] = []  # called when more of the log is on the disk
         self.stalled = False
 
     # ── the commit log ──
 
     def after_put(self) -> None:
         """Something was appended: arm what will sync it."""
-        if self.config.flush_disk_type != "SYNC_FLUSH":
+        if not self._is_sync_flush:
             self._arm_flush()
         elif self._commit is None and self._timeout is None:
             self._commit = self._clock.call_later(0, self._group_commit, "store.group_commit")
@@ -91,7 +83,7 @@ class Flusher:
     def wait(self, result: PutResult) -> Promise[str]:
         """PUT_OK once the message is as durable as the policy promises; FLUSH_DISK_TIMEOUT if that takes too long."""
         if (
-            self.config.flush_disk_type != "SYNC_FLUSH"
+            not self._is_sync_flush
             or not result.wait_store_msg_ok
             or self._log.flushed_where >= result.end_offset
         ):
@@ -132,7 +124,7 @@ class Flusher:
             self._timeout.cancel()
             self._timeout = None
         behind = self._log.flushed_where < self._log.max_offset
-        if behind and self._commit is None and self.config.flush_disk_type == "SYNC_FLUSH":
+        if behind and self._commit is None and self._is_sync_flush:
             self._commit = self._clock.call_later(0, self._group_commit, "store.group_commit")
 
     def sync_log(self, least_pages: int = 0) -> bool:
@@ -143,7 +135,7 @@ class Flusher:
         try:
             self._log.queue.flush(least_pages, sync_names=self._sync_names)
         except OSError as error:
-            self.on_error(error)
+            self._on_error(error)
             if "flush_error_ignored" not in self.config.sharp_edges:
                 return False
             self._log.queue.flushed_where = self._log.max_offset
@@ -151,13 +143,14 @@ class Flusher:
         if self._log.flushed_where != before:
             if self._note is not None:
                 self._note("store.flushed", flushed_where=self._log.flushed_where)
-            self.on_flushed()
+            for action in self.on_flushed:
+                action()
         return True
 
     def _remember_flushed_time(self) -> None:
         """The checkpoint's time of the log: of the last message flushed; on a slave, of the last one dispatched."""
         timestamp = self._log.queue.flushed_timestamp
-        if self.config.is_slave and self._log.flushed_where >= self._dispatcher.reput_from:
+        if self._is_slave and self._log.flushed_where >= self._dispatcher.reput_from:
             timestamp = self._dispatcher.logics_msg_timestamp  # blocks have no time of their own
         if timestamp and timestamp != self._checkpoint.physic_msg_timestamp:
             self._checkpoint.physic_msg_timestamp = timestamp
@@ -176,7 +169,7 @@ class Flusher:
             self._flush.cancel()
         period = self.config.flush_interval_commit_log if enough else self.config.flush_commit_log_thorough_interval
         self.is_armed = enough
-        due_ms = next_on_grid(self._clock.now_ms() + 1, period, self._origin_ms)
+        due_ms = next_on_grid(self._clock.now_ms() + 1, period, self._state.origin_ms)
         self._flush = self._clock.call_at(due_ms, self._timed_flush, "store.flush")
 
     def _timed_flush(self) -> None:
@@ -190,7 +183,7 @@ class Flusher:
 
     def _crossed(self, interval_ms: int, thorough_ms: int) -> bool:
         """Whether the interval that ends now holds a thorough flush: they come every ``thorough_ms`` from the start."""
-        since_ms = self._clock.now_ms() - self._origin_ms
+        since_ms = self._clock.now_ms() - self._state.origin_ms
         return since_ms // thorough_ms != (since_ms - interval_ms) // thorough_ms
 
     # ── consume queues and checkpoint ──
@@ -200,7 +193,7 @@ class Flusher:
         if "checkpoint_ahead_of_queues" in self.config.sharp_edges:
             self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
             self._arm_checkpoint()
-        if self.config.is_slave:
+        if self._is_slave:
             self._remember_flushed_time()
         self._units_unseen += units
         if not self._queue_flush_is_soon and (self._queue_flush is None or self._units_unseen >= UNITS_A_LOOK):
@@ -217,7 +210,7 @@ class Flusher:
         config = self.config
         period = config.flush_interval_consume_queue if enough else config.flush_consume_queue_thorough_interval
         self._queue_flush_is_soon = enough
-        due_ms = next_on_grid(self._clock.now_ms() + 1, period, self._origin_ms)
+        due_ms = next_on_grid(self._clock.now_ms() + 1, period, self._state.origin_ms)
         self._queue_flush = self._clock.call_at(due_ms, self._timed_queue_flush, "store.flush_consume_queue")
 
     def _timed_queue_flush(self) -> None:
@@ -238,7 +231,7 @@ class Flusher:
             for queue in self._dispatcher.touched:
                 queue.flush(self.config.flush_consume_queue_least_pages)
         except OSError as error:
-            self.on_error(error)
+            self._on_error(error)
 
     def sync_queues(self) -> bool:
         """Flush queues and index now; the checkpoint may then say that the queues reach this far."""
@@ -252,7 +245,7 @@ class Flusher:
                 for directory in (self._index.directory.rpartition("/")[0], self._index.directory):
                     self._log.queue.files.sync_directory(directory)
         except OSError as error:
-            self.on_error(error)
+            self._on_error(error)
             return False
         self._dispatcher.touched.clear()
         self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
@@ -260,7 +253,7 @@ class Flusher:
 
     def _arm_checkpoint(self) -> None:
         if self._checkpoint_flush is None:
-            due_ms = next_on_grid(self._clock.now_ms() + 1, CHECKPOINT_INTERVAL_MS, self._origin_ms)
+            due_ms = next_on_grid(self._clock.now_ms() + 1, CHECKPOINT_INTERVAL_MS, self._state.origin_ms)
             self._checkpoint_flush = self._clock.call_at(due_ms, self._flush_checkpoint, "store.checkpoint")
 
     def _flush_checkpoint(self) -> None:
@@ -272,7 +265,7 @@ class Flusher:
         try:
             self._checkpoint.flush()
         except OSError as error:
-            self.on_error(error)
+            self._on_error(error)
             self._arm_checkpoint()
 
     def sync_all(self) -> bool:

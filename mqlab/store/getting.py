@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from mqlab.errors import CorruptionError
 from mqlab.filter import tags
-from mqlab.ports import Note
+from mqlab.store.consumequeue import ConsumeQueue
 from mqlab.store.get_result import (
     FOUND,
     MESSAGE_WAS_REMOVING,
@@ -29,15 +29,10 @@ from mqlab.store.get_result import (
     OFFSET_TOO_SMALL,
     GetResult,
 )
+from mqlab.store.state import StoreState
 from mqlab.wire.record import decode
 from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2
 from mqlab.wire.units import CQ_UNIT_SIZE
-
-if TYPE_CHECKING:
-    from mqlab.store.commitlog import CommitLog
-    from mqlab.store.config import StoreConfig
-    from mqlab.store.consume_queues import ConsumeQueues
-    from mqlab.store.consumequeue import ConsumeQueue
 
 MAX_PULL_BYTES = 128 * 1024 * 1024
 DEFAULT_PHYSICAL_MEMORY = 24 << 30  # what RocketMQ assumes where the machine does not say
@@ -76,22 +71,18 @@ class TagCodes:
 class Reader:
     """Answers gets on one store. ``memory_bytes``: how much of the log's end counts as in memory."""
 
-    def __init__(
-        self, config: StoreConfig, commit_log: CommitLog, queues: ConsumeQueues, memory_bytes: int | None,
-        note: Note | None,
-    ) -> None:  # fmt: skip
-        self.config = config
-        self._log = commit_log
-        self._queues = queues
+    def __init__(self, state: StoreState, memory_bytes: int | None) -> None:
+        self._state = state
+        self._log = state.commit_log
+        self._queues = state.queues
         self.memory_bytes = memory_bytes
-        self._note = note
 
     @property
     def memory_bound(self) -> int:
         """Bytes behind the log's end that count as in memory: ``memory_bytes``, else a part of the machine's."""
         if self.memory_bytes is not None:
             return self.memory_bytes
-        return int(DEFAULT_PHYSICAL_MEMORY * (self.config.access_message_in_memory_max_ratio / 100.0))
+        return int(DEFAULT_PHYSICAL_MEMORY * (self._state.config.access_message_in_memory_max_ratio / 100.0))
 
     def get(
         self, topic: str, queue_id: int, queue_offset: int, max_nums: int, message_filter: MessageFilter | None,
@@ -111,48 +102,59 @@ class Reader:
         if queue_offset > end:
             return self._outside(OFFSET_OVERFLOW_BADLY, queue_offset, end, low, end)
         result = GetResult(NO_MATCHED_MESSAGE, queue_offset, low, end)
-        last_seen = self._scan(result, queue, queue_offset, max_nums, message_filter, max_bytes)
-        result.suggest_pulling_from_slave = self._log.max_offset - last_seen > self.memory_bound
+        in_memory_from = self._log.queue.max_offset - self.memory_bound
+        last_seen = self._scan(result, queue, queue_offset, max_nums, message_filter, max_bytes, in_memory_from)
+        result.suggest_pulling_from_slave = last_seen < in_memory_from
         return result
 
     def _outside(self, status: str, asked: int, corrected: int, low: int, end: int) -> GetResult:
         """A slave keeps the offset it was asked for: its own log may be behind."""
-        if self.config.broker_role == "SLAVE" and not self.config.offset_check_in_slave:
+        if self._state.config.broker_role == "SLAVE" and not self._state.config.offset_check_in_slave:
             corrected = asked
         return GetResult(status, corrected, low, end)
 
     def _scan(
         self, result: GetResult, queue: ConsumeQueue, queue_offset: int, max_nums: int,
-        message_filter: MessageFilter | None, max_bytes: int,
+        message_filter: MessageFilter | None, max_bytes: int, in_memory_from: int,
     ) -> int:  # fmt: skip
         """Take messages into ``result``; the physical offset of the last unit looked at."""
-        config = self.config
+        config = self._state.config
         max_units = -(-max(config.max_filter_message_size, max_nums * CQ_UNIT_SIZE) // CQ_UNIT_SIZE)
         units = queue.units(queue_offset, max_units)
         if units is None:
             result.status = OFFSET_FOUND_NULL
             result.next_begin_offset = queue.next_file_start(queue_offset)
             return 0
-        in_memory_from = self._log.max_offset - self.memory_bound
         status, skip_until, last_seen = "", -1, 0
         for at, (physical_offset, size, tags_code) in enumerate(units, queue_offset):
-            if self._is_full(result, size, max_nums, max_bytes, physical_offset >= in_memory_from):
+            # 1. Whether there is room for one more. The first message is taken whatever its size.
+            if result.units and self._is_full(result, size, max_nums, max_bytes, physical_offset >= in_memory_from):
                 break
             last_seen = physical_offset
             result.next_begin_offset = at + 1
             if physical_offset < skip_until:
                 continue
+
+            # 2. The tags code is in the queue: most messages of other tags are never read from the log.
             if message_filter is not None and not message_filter.matches_code(tags_code):
                 status = status or NO_MATCHED_MESSAGE
                 continue
+
+            # 3. The unit itself. When its file is gone, so are all other units of that file.
             unit = self._log.read(physical_offset, size)
             if unit is None:
                 status = status or MESSAGE_WAS_REMOVING
                 skip_until = self._log.next_file_start(physical_offset)
                 continue
-            if not self._is_unit(unit, size, queue, at, physical_offset):
+            if size < _HEAD.size or _HEAD.unpack_from(unit) not in ((size, MAGIC_V1), (size, MAGIC_V2)):
+                self._state.problem(
+                    "get", "no message of that size there", topic=queue.topic, queue_id=queue.queue_id,
+                    queue_offset=at, physical_offset=physical_offset,
+                )  # fmt: skip
                 status = status or MESSAGE_WAS_REMOVING
                 continue
+
+            # 4. Equal hashes are not equal tags, and SQL reads the properties.
             if message_filter is not None and not _properties_match(message_filter, unit):
                 status = status or NO_MATCHED_MESSAGE
                 result.filter_message_count += 1
@@ -166,13 +168,11 @@ class Reader:
         return last_seen
 
     def _is_full(self, result: GetResult, size: int, max_nums: int, max_bytes: int, in_memory: bool) -> bool:
-        """Whether this message must wait for the next get. Mirrors isTheBatchFull."""
+        """Whether this message must wait for the next get, when others are taken. Mirrors isTheBatchFull."""
         taken, total = len(result.units), result.buffer_total_size
-        if not taken or not total:
-            return False
         if taken + 1 > max_nums or total + size > max_bytes:
             return True
-        config = self.config
+        config = self._state.config
         if in_memory:
             limit = config.max_transfer_bytes_on_message_in_memory
             count = config.max_transfer_count_on_message_in_memory
@@ -180,19 +180,6 @@ class Reader:
             limit = config.max_transfer_bytes_on_message_in_disk
             count = config.max_transfer_count_on_message_in_disk
         return total + size > limit or taken > count - 1
-
-    def _is_unit(self, unit: bytes, size: int, queue: ConsumeQueue, queue_offset: int, physical_offset: int) -> bool:
-        """Whether the queue's unit points at a message of that very size; RocketMQ would hand out whatever is there."""
-        if size >= _HEAD.size:
-            stored_size, magic = _HEAD.unpack_from(unit)
-            if stored_size == size and magic in (MAGIC_V1, MAGIC_V2):
-                return True
-        if self._note is not None:
-            self._note(
-                "store.problem", where="get", topic=queue.topic, queue_id=queue.queue_id, queue_offset=queue_offset,
-                physical_offset=physical_offset, reason="no message of that size there",
-            )  # fmt: skip
-        return False
 
 
 def _properties_match(message_filter: MessageFilter, unit: bytes) -> bool:

@@ -60,7 +60,7 @@ class IndexService:
         self, files: Files, directory: str, config: IndexConfig, clock: Clock, checkpoint: Checkpoint | None = None
     ) -> None:
         self._files = files
-        self._config = config
+        self.config = config
         self._clock = clock
         self._checkpoint = checkpoint
         self.directory = directory
@@ -79,7 +79,7 @@ class IndexService:
         names = sorted(self._files.list(self.directory)) if self._files.is_dir(self.directory) else []
         paths = [f"{self.directory}/{name}" for name in names if name.isdecimal()]
         sizes = {path: self._files.size(path) for path in paths if not self._files.is_dir(path)}
-        wanted = file_size(self._config.max_hash_slot_num, self._config.max_index_num)
+        wanted = file_size(self.config.max_hash_slot_num, self.config.max_index_num)
         # where one file has the size asked for, a shorter one was cut; an empty one was about to be made
         opened = [self._open(path, may_be_cut=wanted in sizes.values() or size == 0) for path, size in sizes.items()]
         deleted = []
@@ -175,7 +175,7 @@ class IndexService:
 
         Times are store times in ms, known to the second. Mirrors IndexService.queryOffset.
         """
-        max_nums = min(max_nums, self._config.max_msgs_num_batch)
+        max_nums = min(max_nums, self.config.max_msgs_num_batch)
         key_hash = index_key_hash(f"{topic}#{key}")
         found: list[int] = []
         for index_file in reversed(self.index_files):
@@ -238,12 +238,12 @@ class IndexService:
     def _open(
         self, path: str, end_physical_offset: int = 0, end_timestamp: int = 0, *, may_be_cut: bool = False
     ) -> IndexFile:
-        slots, entries = self._config.max_hash_slot_num, self._config.max_index_num
+        slots, entries = self.config.max_hash_slot_num, self.config.max_index_num
         return IndexFile(self._files, path, slots, entries, end_physical_offset, end_timestamp, may_be_cut=may_be_cut)
 
     def _roll(self) -> IndexFile:
         self._files.make_directory(self.directory)
-        name = file_name(self._clock.now_ms() + self._config.utc_offset_ms)
+        name = file_name(self._clock.now_ms() + self.config.utc_offset_ms)
         if not self.index_files:
             fresh = self._open(f"{self.directory}/{name}")
         else:

@@ -2,9 +2,13 @@
 
 Mirrors: org.apache.rocketmq.store.DefaultMessageStore. Lab 01 puts and gets, looks at the files and breaks them.
 
-    put ──▶ commit log ──(dispatch)──▶ consume queues, index ──▶ get, query, search     (store_lookups)
+    put ──▶ commit log ──(dispatch)──▶ consume queues, index ──▶ get, query, search
                  │                            │
                  └─────────── flusher ────────┘──▶ disk          retention takes the oldest files away again
+
+    state       what all parts share       admission     whether puts are accepted     reader      get
+    life        load, start, shutdown      dispatching   when the log is dispatched    lookups     by key, time, place
+    retention   which files are deleted    flusher       when bytes are synced         replica_waits
 
 Left out: timer wheel, compaction, light and batch queues, DLedger, tiered store.
 """
@@ -12,45 +16,86 @@ Left out: timer wheel, compaction, light and batch queues, DLedger, tiered store
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Any
 
-from mqlab.errors import UsageError
-from mqlab.ports import Deadline
+from mqlab.errors import StoreError, UsageError
+from mqlab.inspector.index_table import END_OF_TIME_MS
+from mqlab.ports import Clock, Files, Note
 from mqlab.promises import Promise
+from mqlab.store.admission import Admission
 from mqlab.store.commitlog import UnitTooLarge
-from mqlab.store.dispatch import Arrival
-from mqlab.store.put_checks import INNER_NUM, WAIT_FALSE, batch_refusal_of, refusal_of
-from mqlab.store.put_result import (
-    CREATE_MAPPED_FILE_FAILED,
-    MESSAGE_ILLEGAL,
-    OS_PAGE_CACHE_BUSY,
-    PUT_OK,
-    SERVICE_NOT_AVAILABLE,
-    PutResult,
-)
-from mqlab.store.replica_waits import both_safe
-from mqlab.store.store_lookups import StoreLookups
+from mqlab.store.config import StoreConfig
+from mqlab.store.dispatch import Arrival, Dispatcher
+from mqlab.store.dispatching import Dispatching
+from mqlab.store.flush import Durability, Flusher
+from mqlab.store.get_result import GetResult, QueryResult
+from mqlab.store.getting import MAX_PULL_BYTES, MessageFilter, Reader, TagCodes
+from mqlab.store.life import NEW, OPEN, StoreLife
+from mqlab.store.lookups import Lookups
+from mqlab.store.put_checks import INNER_NUM, WAIT_FALSE, batch_refusal_of, record_of, refusal_of
+from mqlab.store.put_result import PUT_OK, PutResult, not_appended
+from mqlab.store.recovery.recovery import RecoveryReport
+from mqlab.store.replica_waits import ReplicaWaits, both_safe
+from mqlab.store.retention import Retention
+from mqlab.store.state import StoreState
 from mqlab.wire.host import Host
 from mqlab.wire.message import Message
 from mqlab.wire.property_names import UNIQ_KEY
 from mqlab.wire.record import Record
 from mqlab.wire.record_layout import MAX_PROPERTIES
 from mqlab.wire.sys_flag import INNER_BATCH, TRANSACTION_PREPARED
+from mqlab.wire.units import CqUnit
 
-DISPATCH_PERIOD_MS = 1
 CHECKED_TOPICS_LIMIT = 10_000
 
 
-class MessageStore(StoreLookups):
+class MessageStore(AbstractContextManager["MessageStore"]):
     """A store directory, opened for writing by this process alone.
 
     Under a broker: ``load``, ``start``, then deadlines of ``clock`` drive it (``auto_dispatch`` False: the
     caller dispatches). ``MessageStore.open`` makes one that drives itself. Mirrors DefaultMessageStore.
     """
 
-    _drive: Callable[[int], None] | None = None
-    _dispatch_deadline: Deadline | None = None
-    on_append: Callable[[], None] | None = None  # told of each put and block while somebody copies the log
+    def __init__(
+        self, directory: str, *, files: Files, clock: Clock, config: StoreConfig | None = None,
+        store_host: Host = ("127.0.0.1", 10911), note: Note | None = None, memory_bytes: int | None = None,
+        auto_dispatch: bool = True, process_id: int = 0,
+    ) -> None:  # fmt: skip
+        config = config if config is not None else StoreConfig()
+        self.directory = directory
+        self.files = files
+        self.clock = clock
+        self.store_host = store_host
+        self.on_append: Callable[[], None] | None = None  # called after each append while somebody copies the log
+        self._note = note
+        self._max_body = config.max_message_size
+        self._checked_topics: set[str] = set()
+
+        # 1. What all parts share.
+        self.state = state = StoreState(directory, files, clock, note, config, phase=NEW, origin_ms=clock.now_ms())
+        self.commit_log = state.commit_log
+        self.queues = state.queues
+        self.index = state.index
+        self.checkpoint = state.checkpoint
+        self.deleted_topics = state.deleted_topics
+
+        # 2. The parts, bottom up: each is handed the state and the parts that it calls.
+        self.admission = Admission(state)
+        self.dispatcher = Dispatcher(state)
+        self.flusher = Flusher(state, self.dispatcher, on_error=self.admission.flush_failed)
+        self.dispatching = Dispatching(state, self.dispatcher, self.flusher, auto_dispatch=auto_dispatch)
+        self.retention = Retention(state, on_disk_full=self.admission.set_disk_full)
+        self.replica_waits = ReplicaWaits(state)
+        self.reader = Reader(state, memory_bytes)
+        self.lookups = Lookups(state)
+        self.life = StoreLife(
+            state, self.dispatcher, self.flusher, self.dispatching, self.retention, self.replica_waits,
+            self.admission, process_id,
+        )  # fmt: skip
+
+    # ── opening and closing ──
 
     @classmethod
     def open(
@@ -66,6 +111,37 @@ class MessageStore(StoreLookups):
 
         return standalone_store(cls, str(directory), memory, dispatch, store_host, settings)
 
+    def load(self) -> RecoveryReport:
+        """Lock the directory, find its files, recover. Raises StoreError when it is in use or its files do not fit."""
+        return self.life.load()
+
+    def start(self) -> None:
+        """Begin to take messages: the abort file is there until a clean shutdown."""
+        self.life.start()
+
+    def shutdown(self) -> None:
+        """Dispatch and flush everything, close the files; the abort file goes when nothing is missing."""
+        self.life.shutdown()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.life.shutdown()
+
+    @property
+    def recovery_report(self) -> RecoveryReport:
+        """What the load found and did."""
+        return self.life.report
+
+    @property
+    def config(self) -> StoreConfig:
+        """The settings in use; sizes are those of the files. Who replaces them changes what every part reads."""
+        return self.state.config
+
+    @config.setter
+    def config(self, config: StoreConfig) -> None:
+        self.state.config = config
+
     # ── putting ──
 
     def put(self, message: Record | Message, *, queue_id: int | None = None) -> PutResult:
@@ -74,10 +150,11 @@ class MessageStore(StoreLookups):
         The record is not changed: its place and store time are in the result. What RocketMQ answers by a status is not
         raised. Mirrors asyncPutMessage.
         """
-        record = message if isinstance(message, Record) else self._record_of(message, queue_id)
+        # 1. Whether it may be stored. A topic that was accepted before is not checked again, other limits are.
+        record = message if isinstance(message, Record) else record_of(message, queue_id, self.store_host, self.clock)
         topic, properties = record.topic, record.properties
-        if not self._accepts:
-            return self._unavailable()
+        if not self.admission.is_open:
+            return self.admission.refusal()
         if (
             topic not in self._checked_topics
             or len(record.body) > self._max_body
@@ -88,66 +165,50 @@ class MessageStore(StoreLookups):
             refusal = refusal_of(record, self._max_body)
             if refusal is not None:
                 return refusal
-            self._remember(topic)
+            if len(self._checked_topics) >= CHECKED_TOPICS_LIMIT:
+                self._checked_topics.clear()
+            self._checked_topics.add(topic)
+
+        # 2. Its number in the queue. Half and rolled back messages are in no queue: they get none.
         next_offsets = self.queues.next_offsets
         key = (topic, record.queue_id)
-        numbered = not record.sys_flag & TRANSACTION_PREPARED  # set in prepared and in rolled back messages
-        queue_offset = next_offsets.get(key, 0) if numbered else 0
+        is_numbered = not record.sys_flag & TRANSACTION_PREPARED  # the bit is set in rolled back messages, too
+        queue_offset = next_offsets.get(key, 0) if is_numbered else 0
         timestamp = self.clock.now_ms()
         try:
             physical_offset, size = self.commit_log.append(record, queue_offset, timestamp)
-        except (UnitTooLarge, UsageError) as error:
-            return PutResult.refused(MESSAGE_ILLEGAL, str(error))
-        except OSError as error:
-            return PutResult.refused(CREATE_MAPPED_FILE_FAILED, str(error))
-        if numbered:
+        except (UnitTooLarge, UsageError, OSError) as error:
+            return not_appended(error)
+        if is_numbered:
             next_offsets[key] = queue_offset + 1
+
+        # 3. The answer, and what follows an append.
         wait = WAIT_FALSE not in properties
         result = PutResult(PUT_OK, physical_offset, size, queue_offset, timestamp, record.store_host, wait)
-        if not self.flusher.is_armed:
-            self.flusher.after_put()
-        if self.on_append is not None:
-            self.on_append()
-        if self._note is not None:
-            self._note_stored(record, result)
-        if self._drive is not None:
-            self._drive(timestamp)
-        elif self._dispatch_deadline is None:
-            self._arm_dispatch()
+        self._appended(timestamp, record, result)
         return result
 
     def put_batch(self, records: list[Record]) -> PutResult:
         """Append several messages of one queue side by side in one file, or none of them. Mirrors asyncPutMessages."""
-        if not self._accepts:
-            return self._unavailable()
+        if not self.admission.is_open:
+            return self.admission.refusal()
         refusal = batch_refusal_of(records, self._max_body)
         if refusal is not None:
             return refusal
-        first = records[0]
+        first, next_offsets = records[0], self.queues.next_offsets
         key = (first.topic, first.queue_id)
-        queue_offset = self.queues.next_offsets.get(key, 0)
+        queue_offset = next_offsets.get(key, 0)
         timestamp = self.clock.now_ms()
         try:
             offsets = self.commit_log.append_batch(records, queue_offset, timestamp)
-        except (UnitTooLarge, UsageError) as error:
-            return PutResult.refused(MESSAGE_ILLEGAL, str(error))
-        except OSError as error:
-            return PutResult.refused(CREATE_MAPPED_FILE_FAILED, str(error))
-        self.queues.next_offsets[key] = queue_offset + len(records)
+        except (UnitTooLarge, UsageError, OSError) as error:
+            return not_appended(error)
+        next_offsets[key] = queue_offset + len(records)
         result = PutResult(
             PUT_OK, offsets[0], offsets[-1] - offsets[0], queue_offset, timestamp, first.store_host,
             WAIT_FALSE not in first.properties, tuple(offsets[:-1]),
         )  # fmt: skip
-        if not self.flusher.is_armed:
-            self.flusher.after_put()
-        if self.on_append is not None:
-            self.on_append()
-        if self._note is not None:
-            self._note_stored(first, result)
-        if self._drive is not None:
-            self._drive(timestamp)
-        elif self._dispatch_deadline is None:
-            self._arm_dispatch()
+        self._appended(timestamp, first, result)
         return result
 
     def append_block(self, physical_offset: int, block: bytes) -> bool:
@@ -155,133 +216,149 @@ class MessageStore(StoreLookups):
 
         False when it does not belong at this log's end or no file can hold it. Mirrors appendToCommitLog.
         """
-        if self._state != "running":
+        state = self.state
+        if state.phase != "running":
             return False
         try:
-            appended = self.commit_log.append_block(physical_offset, block)
+            is_appended = self.commit_log.append_block(physical_offset, block)
+            problem = "" if is_appended else f"{len(block)} bytes do not fit at the log's end"
         except OSError as error:
-            self._note_problem("replication", physical_offset, str(error))
+            problem = str(error)
+        if problem:
+            state.problem("replication", problem, physical_offset=physical_offset)
             return False
-        if not appended:
-            self._note_problem("replication", physical_offset, f"{len(block)} bytes do not fit at the log's end")
-            return False
+        self._appended(self.clock.now_ms())
+        return True
+
+    def _appended(self, now_ms: int, record: Record | None = None, result: PutResult | None = None) -> None:
+        """What follows every append: a flush is armed, slaves are served, the journal is told, dispatch is armed.
+
+        Each of these may arm a timer of the same millisecond; such timers go off in this order.
+        """
         if not self.flusher.is_armed:
             self.flusher.after_put()
         if self.on_append is not None:
             self.on_append()
-        if self._dispatch_deadline is None:
-            self._arm_dispatch()
-        return True
-
-    def _note_problem(self, where: str, physical_offset: int, reason: str) -> None:
-        if self._note is not None:
-            self._note("store.problem", where=where, physical_offset=physical_offset, reason=reason)
-
-    def _remember(self, topic: str) -> None:
-        """A checked topic is not checked again."""
-        if len(self._checked_topics) >= CHECKED_TOPICS_LIMIT:
-            self._checked_topics.clear()
-        self._checked_topics.add(topic)
-
-    def _record_of(self, message: Message, queue_id: int | None) -> Record:
-        from mqlab.wire import properties
-
-        if not isinstance(message, Message):
-            raise UsageError(f"{message!r} is no message", hint='store.put(Message("orders", b"...", tags="paid"))')
-        if queue_id is not None and (not isinstance(queue_id, int) or queue_id < 0):
-            raise UsageError(f"queue_id={queue_id!r} is no queue", hint="queues are numbered from 0")
-        return Record(
-            message.topic, message.body, queue_id or 0, message.flag, properties=properties.encode(message.properties),
-            born_timestamp=self.clock.now_ms(), born_host=(self.store_host[0], 0), store_host=self.store_host,
-        )  # fmt: skip
-
-    def _unavailable(self) -> PutResult:
-        if self._state != "running":
-            return PutResult.refused(SERVICE_NOT_AVAILABLE, f"the store is {self._state}, not running")
-        if self.config.broker_role == "SLAVE":
-            return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store of a slave takes its master's log only")
-        if not self.is_writeable:
-            return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store is not writeable: the disk is full or failed")
-        return PutResult.refused(OS_PAGE_CACHE_BUSY, "the page cache is busy: the disk does not keep up")
-
-    def _note_stored(self, record: Record, result: PutResult) -> None:
-        assert self._note is not None
-        self._note(
-            "message.stored", topic=record.topic, queue_id=record.queue_id, queue_offset=result.queue_offset,
-            physical_offset=result.physical_offset, size=result.size, count=result.message_count,
-            msg_id=record.property_map.get(UNIQ_KEY) or result.offset_msg_id,
-        )  # fmt: skip
+        if self._note is not None and record is not None and result is not None:
+            self._note(
+                "message.stored", topic=record.topic, queue_id=record.queue_id, queue_offset=result.queue_offset,
+                physical_offset=result.physical_offset, size=result.size, count=result.message_count,
+                msg_id=record.property_map.get(UNIQ_KEY) or result.offset_msg_id,
+            )  # fmt: skip
+        if not self.dispatching.is_armed:
+            self.dispatching.after_append(now_ms)
 
     def wait_durable(self, result: PutResult) -> Promise[str]:
-        """Resolves to PUT_OK, or to what took too long: FLUSH_DISK_TIMEOUT by the flush policy, FLUSH_SLAVE_TIMEOUT by
-        the number of copies a SYNC_MASTER wants. Mirrors handleDiskFlushAndHA.
-        """
+        """Resolves to PUT_OK, FLUSH_DISK_TIMEOUT or FLUSH_SLAVE_TIMEOUT. Mirrors handleDiskFlushAndHA."""
         if result.physical_offset < 0:
             return Promise.of(result.status)
+        config = self.state.config
         answer = self.flusher.wait(result)
-        if self.replica_waits.concern(result):
+        if config.in_sync_replicas > 1 and config.broker_role == "SYNC_MASTER" and result.wait_store_msg_ok:
             answer = both_safe(answer, self.replica_waits.wait(result))
-        if self._drive is not None:
-            self._drive(self.clock.now_ms())
+        if self.dispatching.driver is not None:
+            self.dispatching.driver(self.clock.now_ms())
         return answer
+
+    @property
+    def is_writeable(self) -> bool:
+        """False when the disk is full or failed: puts answer SERVICE_NOT_AVAILABLE. Mirrors RunningFlags."""
+        return self.admission.is_writeable
+
+    @is_writeable.setter
+    def is_writeable(self, value: bool) -> None:
+        self.admission.set_writeable(value)
+
+    @property
+    def page_cache_busy(self) -> bool:
+        """A lab's fault: True makes puts answer OS_PAGE_CACHE_BUSY."""
+        return self.admission.page_cache_busy
+
+    @page_cache_busy.setter
+    def page_cache_busy(self, value: bool) -> None:
+        self.admission.set_page_cache_busy(value)
 
     # ── dispatching ──
 
     def dispatch(self, max_units: int | None = None) -> int:
         """Dispatch what is confirmed, at most so many units; how many it was."""
-        done = self.dispatcher.run(self.confirm_offset, max_units)
-        if done:
-            self.flusher.after_dispatch(done)
-        return done
+        return self.dispatching.dispatch(max_units)
 
     @property
     def on_arrival(self) -> Arrival | None:
         """Called for each dispatched unit: topic, queue id, next queue offset, tags code, store time, properties."""
-        return self._on_arrival
+        return self.dispatcher.on_arrival
 
     @on_arrival.setter
     def on_arrival(self, action: Arrival | None) -> None:
-        self._on_arrival = self.dispatcher.on_arrival = action
+        self.dispatcher.on_arrival = action
 
-    def _arm_dispatch(self) -> None:
-        if (
-            self.auto_dispatch
-            and self._dispatch_deadline is None
-            and self._state == "running"
-            and self.dispatcher.reput_from < self.confirm_offset
-        ):
-            self._dispatch_deadline = self.clock.call_later(DISPATCH_PERIOD_MS, self._timed_dispatch, "store.dispatch")
+    @property
+    def confirm_offset(self) -> int:
+        """Up to where messages may be dispatched: what is flushed under SYNC_FLUSH, else all (getConfirmOffset)."""
+        return self.dispatching.confirm_offset
 
-    def _timed_dispatch(self) -> None:
-        self._dispatch_deadline = None
-        before = self.dispatcher.reput_from
-        self.dispatch()
-        if self.dispatcher.reput_from != before:
-            self._arm_dispatch()
+    @property
+    def dispatch_behind_bytes(self) -> int:
+        """How much of the log is not dispatched yet."""
+        return self.dispatching.bytes_behind
 
-    def _flushed(self) -> None:
-        if self.config.is_sync_flush:
-            self._arm_dispatch()
+    # ── reading ──
 
-    def _started(self) -> None:
-        self._arm_dispatch()
+    def get(
+        self, topic: str, queue_id: int, queue_offset: int, max_nums: int = 32, *, sub_expression: str = "*",
+        message_filter: MessageFilter | None = None, max_bytes: int = MAX_PULL_BYTES,
+    ) -> GetResult:  # fmt: skip
+        """Messages of a queue from an offset on. ``sub_expression``: tags as in a subscription, matched by hash only.
 
-    def shutdown(self) -> None:
-        """Dispatch and flush everything, close the files; the abort file goes when nothing is missing."""
-        if self._dispatch_deadline is not None:
-            self._dispatch_deadline.cancel()
-        super().shutdown()
+        Raises StoreError when the store is closed. Mirrors getMessage.
+        """
+        if self.state.phase not in OPEN:
+            raise self._not_open()
+        if message_filter is None and sub_expression != "*":
+            message_filter = TagCodes(sub_expression)
+        return self.reader.get(topic, queue_id, queue_offset, max_nums, message_filter, max_bytes)
 
-    def drive_by(self, run_due: Callable[[int], None], *, dispatch: bool) -> None:
-        """Let every put flush (SYNC_FLUSH) and dispatch before it returns; ``run_due(now_ms)`` runs due timers."""
+    def query(
+        self, topic: str, key: str, max_nums: int = 64, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
+    ) -> QueryResult:
+        """Messages under a key (or unique key) of a topic; hash collisions are among them. Mirrors queryMessage."""
+        if self.state.phase not in OPEN:
+            raise self._not_open()
+        return self.lookups.query(topic, key, max_nums, begin_ms, end_ms)
 
-        def run_due_and_dispatch(now_ms: int) -> None:
-            run_due(now_ms)
-            self.dispatch()
+    def min_offset(self, topic: str, queue_id: int) -> int:
+        """The first queue offset that can be read."""
+        queue = self.queues.find(topic, queue_id)
+        return queue.min_queue_offset if queue is not None else 0
 
-        self._drive = run_due_and_dispatch if dispatch else run_due
-        self._dispatches_at_close = dispatch
-        self._drive(self.clock.now_ms())
+    def max_offset(self, topic: str, queue_id: int) -> int:
+        """The queue offset after the last dispatched message."""
+        queue = self.queues.find(topic, queue_id)
+        return queue.max_queue_offset if queue is not None else 0
+
+    def consume_queue_unit(self, topic: str, queue_id: int, queue_offset: int) -> CqUnit | None:
+        """Where a queue's message is in the log, None when the queue has none at that offset."""
+        return self.lookups.consume_queue_unit(topic, queue_id, queue_offset)
+
+    def message_at(self, physical_offset: int) -> Record | None:
+        """The message whose unit begins there; None when none does, or when its body does not match its check sum."""
+        return self.lookups.message_at(physical_offset)
+
+    def store_time_at(self, topic: str, queue_id: int, queue_offset: int) -> int | None:
+        """When a queue's message was stored, ms; None when it is not there."""
+        return self.lookups.store_time_at(topic, queue_id, queue_offset)
+
+    def search_offset(self, topic: str, queue_id: int, timestamp_ms: int, boundary: str = "lower") -> int:
+        """Lower: the first queue offset stored at that time or later; upper: the last not later. 0 without a queue."""
+        return self.lookups.search_offset(topic, queue_id, timestamp_ms, boundary)
+
+    def topics(self) -> dict[str, list[int]]:
+        """Every topic that has queues here, with their ids."""
+        return self.queues.topics()
+
+    def _not_open(self) -> StoreError:
+        return StoreError(f"{self.directory}: the store is {self.state.phase}", hint="open it with MessageStore.open")
 
     def delete_topic(self, topic: str) -> bool:
         """Delete a topic's queues; False when it has none. Its messages stay in the log until that is cleaned.
@@ -292,3 +369,30 @@ class MessageStore(StoreLookups):
             return False
         self.deleted_topics.add(topic, self.commit_log.max_offset)
         return self.queues.delete_topic(topic)
+
+    @property
+    def min_physical_offset(self) -> int:
+        return self.commit_log.min_offset
+
+    @property
+    def max_physical_offset(self) -> int:
+        return self.commit_log.max_offset
+
+    @property
+    def flushed_offset(self) -> int:
+        """Everything of the log before this survives a power cut."""
+        return self.commit_log.flushed_where
+
+    def durability(self) -> Durability:
+        """How far log, queues and checkpoint are written, and how far they would survive a power cut."""
+        return self.flusher.durability()
+
+    def is_resident(self, physical_offset: int) -> bool:
+        """Whether a message counts as in memory: near enough to the log's end."""
+        return self.commit_log.max_offset - physical_offset <= self.reader.memory_bound
+
+    def __repr__(self) -> str:
+        log = f"log {self.min_physical_offset}..{self.max_physical_offset} flushed {self.flushed_offset}"
+        dispatched = f"dispatched {self.dispatcher.reput_from}"
+        return f"<{type(self).__name__} {self.directory} {self.state.phase}: {log}, {dispatched}>"
+

@@ -13,7 +13,12 @@ Left out: the state of the store itself (MessageStore knows it).
 
 from __future__ import annotations
 
+from mqlab.errors import UsageError
+from mqlab.ports import Clock
 from mqlab.store.put_result import MESSAGE_ILLEGAL, PROPERTIES_SIZE_EXCEEDED, PutResult
+from mqlab.wire import properties
+from mqlab.wire.host import Host
+from mqlab.wire.message import Message
 from mqlab.wire.names import RETRY_PREFIX
 from mqlab.wire.record import Record
 from mqlab.wire.record_layout import MAX_PROPERTIES
@@ -91,3 +96,15 @@ def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult 
         if refusal is not None:
             return refusal
     return None
+
+
+def record_of(message: Message, queue_id: int | None, store_host: Host, clock: Clock) -> Record:
+    """The record of a message that no producer has sent. UsageError for what is not a message or not a queue id."""
+    if not isinstance(message, Message):
+        raise UsageError(f"{message!r} is not a message", hint='store.put(Message("orders", b"...", tags="paid"))')
+    if queue_id is not None and (not isinstance(queue_id, int) or queue_id < 0):
+        raise UsageError(f"queue_id={queue_id!r} is not a queue", hint="queues are numbered from 0")
+    return Record(
+        message.topic, message.body, queue_id or 0, message.flag, properties=properties.encode(message.properties),
+        born_timestamp=clock.now_ms(), born_host=(store_host[0], 0), store_host=store_host,
+    )  # fmt: skip

@@ -35,8 +35,8 @@ class PutResult:
     """
 
     __slots__ = (
-        "physical_offset", "queue_offset", "reason", "size", "status", "store_host", "store_timestamp", "unit_offsets",
-        "wait_store_msg_ok",
+        "message_count", "physical_offset", "queue_offset", "reason", "size", "status", "store_host",
+        "store_timestamp", "unit_offsets", "wait_store_msg_ok",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +52,7 @@ class PutResult:
         self.store_host = store_host
         self.wait_store_msg_ok = wait_store_msg_ok
         self.unit_offsets = unit_offsets
+        self.message_count = len(unit_offsets) if unit_offsets is not None else int(physical_offset >= 0)
         self.reason = reason
 
     @classmethod
@@ -69,10 +70,6 @@ class PutResult:
         return self.physical_offset + self.size
 
     @property
-    def message_count(self) -> int:
-        return len(self.unit_offsets) if self.unit_offsets is not None else int(self.physical_offset >= 0)
-
-    @property
     def offset_msg_id(self) -> str:
         """The id made of store host and physical offset; a batch has one for each message, joined by commas."""
         if self.physical_offset < 0:
@@ -85,3 +82,9 @@ class PutResult:
             return f"<PutResult {self.status}: {self.reason}>"
         place = f"physical {self.physical_offset} +{self.size} queue offset {self.queue_offset}"
         return f"<PutResult {self.status} {place}>"
+
+
+def not_appended(error: Exception) -> PutResult:
+    """The answer when the log could not take a message: no new file, or a unit that no file can hold."""
+    status = CREATE_MAPPED_FILE_FAILED if isinstance(error, OSError) else MESSAGE_ILLEGAL
+    return PutResult.refused(status, str(error))

@@ -17,33 +17,28 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from mqlab.ports import Clock, Deadline
+from mqlab.ports import Deadline
 from mqlab.promises import Promise, gather
-from mqlab.store.config import StoreConfig
 from mqlab.store.put_result import FLUSH_SLAVE_TIMEOUT, PUT_OK, PutResult
+from mqlab.store.state import StoreState
 
 
 class ReplicaWaits:
     """Who waits for copies. Whoever sends the copies sets ``copies_at`` and ``on_wait`` and calls ``look``."""
 
-    def __init__(self, clock: Clock, config: StoreConfig) -> None:
-        self._clock = clock
-        self.config = config
+    def __init__(self, state: StoreState) -> None:
+        self._state = state
+        self._clock = state.clock
         self._waiting: deque[tuple[int, int, Promise[str]]] = deque()  # end offset, due ms, answer
         self._timeout: Deadline | None = None
         self._timeout_due_ms = 0
         self.copies_at: Callable[[int], int] = lambda end_offset: 1  # copies that reach an offset, the own included
         self.on_wait: Callable[[], None] = lambda: None
 
-    def concern(self, result: PutResult) -> bool:
-        """Whether this put has to wait for other copies than its own."""
-        config = self.config
-        return config.in_sync_replicas > 1 and config.broker_role == "SYNC_MASTER" and result.wait_store_msg_ok
-
     def wait(self, result: PutResult) -> Promise[str]:
         """PUT_OK once enough copies have the message, FLUSH_SLAVE_TIMEOUT if that takes too long."""
         answer: Promise[str] = Promise()
-        self._waiting.append((result.end_offset, self._clock.now_ms() + self.config.slave_timeout, answer))
+        self._waiting.append((result.end_offset, self._clock.now_ms() + self._state.config.slave_timeout, answer))
         self.on_wait()
         self.look()
         return answer
@@ -52,7 +47,7 @@ class ReplicaWaits:
         """Serve from the front who can be served or has waited long enough; arm the next time-out."""
         while self._waiting:
             end_offset, due_ms, answer = self._waiting[0]
-            if self.copies_at(end_offset) >= self.config.in_sync_replicas:
+            if self.copies_at(end_offset) >= self._state.config.in_sync_replicas:
                 status = PUT_OK
             elif self._clock.now_ms() >= due_ms:
                 status = FLUSH_SLAVE_TIMEOUT
@@ -84,7 +79,7 @@ class ReplicaWaits:
         return len(self._waiting)
 
     def __repr__(self) -> str:
-        return f"<ReplicaWaits: {len(self._waiting)} puts wait for {self.config.in_sync_replicas} copies>"
+        return f"<ReplicaWaits: {len(self._waiting)} puts wait for {self._state.config.in_sync_replicas} copies>"
 
 
 def both_safe(flushed: Promise[str], copied: Promise[str]) -> Promise[str]:

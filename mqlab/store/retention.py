@@ -18,16 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from mqlab.ports import Clock, Deadline, Files, Note, next_on_grid
+from mqlab.ports import Deadline, next_on_grid
+from mqlab.store.mapped_file import MappedFile
+from mqlab.store.state import StoreState
 from mqlab.wire.names import SCHEDULE_TOPIC
-
-if TYPE_CHECKING:
-    from mqlab.store.commitlog import CommitLog
-    from mqlab.store.config import StoreConfig
-    from mqlab.store.consume_queues import ConsumeQueues
-    from mqlab.store.index_service import IndexService
 
 FIRST_ROUND_MS = 60_000
 MANUAL_ROUNDS = 20
@@ -48,23 +43,21 @@ class CleanReport:
 class Retention:
     """Cleans one store. ``on_disk_full(True)`` is called when puts must stop, with False when they may go on."""
 
-    def __init__(
-        self, files: Files, clock: Clock, config: StoreConfig, commit_log: CommitLog, queues: ConsumeQueues,
-        index: IndexService | None, note: Note | None,
-    ) -> None:  # fmt: skip
-        self._files = files
-        self._clock = clock
-        self.config = config
-        self._log = commit_log
-        self._queues = queues
-        self._index = index
-        self._note = note
-        self._origin_ms = clock.now_ms()
+    def __init__(self, state: StoreState, *, on_disk_full: Callable[[bool], None]) -> None:
+        self._state = state
+        self._files = state.files
+        self._clock = state.clock
+        self._log = state.commit_log
+        self._queues = state.queues
+        self._index = state.index
+        self._note = state.note
+        self._on_disk_full = on_disk_full
+        self.config = state.config
+        self._log.queue.on_full = self._file_became_full
         self._deadline: Deadline | None = None
         self._known_min_offset = 0
         self._manual_rounds = 0
         self._disk_is_full = False
-        self.on_disk_full: Callable[[bool], None] = lambda full: None
 
     # ── when ──
 
@@ -92,8 +85,8 @@ class Retention:
         return self._on_grid(hour_ms) if hour_ms is not None else None
 
     def _on_grid(self, due_ms: int) -> int:
-        earliest_ms = max(self._clock.now_ms() + 1, due_ms, self._origin_ms + FIRST_ROUND_MS)
-        return next_on_grid(earliest_ms, self.config.clean_resource_interval, self._origin_ms)
+        earliest_ms = max(self._clock.now_ms() + 1, due_ms, self._state.origin_ms + FIRST_ROUND_MS)
+        return next_on_grid(earliest_ms, self.config.clean_resource_interval, self._state.origin_ms)
 
     def _next_delete_hour_ms(self, from_ms: int) -> int | None:
         hours = self._delete_hours()
@@ -108,6 +101,11 @@ class Retention:
 
     def _delete_hours(self) -> tuple[int, ...]:
         return tuple(int(text) for text in self.config.delete_when.split(";") if text.strip().isdigit())
+
+    def _file_became_full(self, mapped: MappedFile) -> None:
+        """Its age begins now, by the store's clock: that is what decides when it may be deleted."""
+        self._files.set_modified_ms(mapped.path, self._clock.now_ms())
+        self.arm()
 
     def _timed_round(self) -> None:
         self._deadline = None
@@ -150,7 +148,7 @@ class Retention:
         config = self.config
         full = self._disk_is_full = self._is_over(config.disk_space_warning_level_ratio, 35, 90)
         forced = full or self._is_over(config.disk_space_clean_forcibly_ratio, 30, 85)
-        self.on_disk_full(full)
+        self._on_disk_full(full)
         if self._is_over(config.disk_max_used_space_ratio, 10, 95):
             reasons.append("space")
         if self._manual_rounds:

@@ -36,5 +36,5 @@ def standalone_store(
     )  # fmt: skip
     store.load()
     store.start()
-    store.drive_by(clock.run_due, dispatch=dispatch)
+    store.dispatching.drive_by(clock.run_due, dispatch=dispatch)
     return store

@@ -214,10 +214,10 @@ def test_what_a_store_on_its_own_cannot_take(tmp_path: Path) -> None:
     with MessageStore.open(directory, mapped_file_size_commit_log=65536, flush_interval_commit_log="1s") as store:
         wrong: tuple[Any, ...] = ("text", None, b"bytes")
         for message in wrong:
-            with pytest.raises(UsageError, match="is no message"):
+            with pytest.raises(UsageError, match="is not a message"):
                 store.put(message)
         queue_ids: tuple[Any, ...] = (-1, "0")
         for queue_id in queue_ids:
-            with pytest.raises(UsageError, match="is no queue"):
+            with pytest.raises(UsageError, match="is not a queue"):
                 store.put(Message("orders", "заказ".encode()), queue_id=queue_id)
         assert store.max_physical_offset == 0 and store.config.flush_interval_commit_log == 1_000

@@ -20,17 +20,12 @@ from dataclasses import dataclass, field
 
 from mqlab.errors import CorruptionError
 from mqlab.inspector.torn_units import is_torn
-from mqlab.store.checkpoint import Checkpoint
-from mqlab.store.commitlog import CommitLog
-from mqlab.store.config import StoreConfig
-from mqlab.store.consume_queues import ConsumeQueues
 from mqlab.store.consumequeue import RECOVERED_FILES, ConsumeQueue, Unit
 from mqlab.store.dispatch import Dispatcher, UndecodableUnit
-from mqlab.store.index_service import IndexService
 from mqlab.store.mapped_file import MappedFile
-from mqlab.store.recovery.deleted_topics import DeletedTopics
 from mqlab.store.recovery.fast_scan import WORTH_IT, FastScan, walk
 from mqlab.store.recovery.misfits import MOST_PROBLEMS, Misfits, QueueGap
+from mqlab.store.state import StoreState
 from mqlab.wire import record
 from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2
 from mqlab.wire.units import PREBLANK_SIZE
@@ -64,17 +59,15 @@ class RecoveryReport:
 class Recovery:
     """Recovers one loaded store; ``run`` returns the report."""
 
-    def __init__(
-        self, config: StoreConfig, commit_log: CommitLog, queues: ConsumeQueues, index: IndexService | None,
-        checkpoint: Checkpoint, dispatcher: Dispatcher, deleted_topics: DeletedTopics, report: RecoveryReport,
-    ) -> None:  # fmt: skip
-        self._config = config
-        self._log = commit_log
-        self._queues = queues
-        self._index = index
-        self._checkpoint = checkpoint
+    def __init__(self, state: StoreState, dispatcher: Dispatcher, report: RecoveryReport) -> None:
+        self._state = state
+        self._config = state.config
+        self._log = state.commit_log
+        self._queues = state.queues
+        self._index = state.index
+        self._checkpoint = state.checkpoint
+        self._deleted_topics = state.deleted_topics
         self._dispatcher = dispatcher
-        self._deleted_topics = deleted_topics
         self.report = report
         self._fast: FastScan | None = None
 
@@ -96,7 +89,7 @@ class Recovery:
     def _run(self) -> RecoveryReport:
         report = self.report
         for queue in self._queues:
-            queue.recover(pre_blank_counts=self._keeps("pre_blank_counts"))
+            queue.recover(pre_blank_counts=self._state.keeps("pre_blank_counts"))
         if not self._log.queue.mapped_files:
             self._queues.destroy()
             self._deleted_topics.log_recovered(0, 0)
@@ -109,13 +102,13 @@ class Recovery:
         self._checkpoint.confirm_physical_offset = report.last_unit_offset
         self._cut_log(end)
         if dispatched >= end:
-            keep_first = self._keeps("queue_cut_keeps_first_unit")
+            keep_first = self._state.keeps("queue_cut_keeps_first_unit")
             for queue in self._queues:
-                queue.truncate(end, keep_first_unit=keep_first, pre_blank_counts=self._keeps("pre_blank_counts"))
-        if not self._keeps("stale_queue_units_counted"):
+                queue.truncate(end, keep_first_unit=keep_first, pre_blank_counts=self._state.keeps("pre_blank_counts"))
+        if not self._state.keeps("stale_queue_units_counted"):
             for queue in self._queues:
                 self._cut_stale_units(queue)
-        if self._index is not None and not self._keeps("index_beyond_end_kept"):
+        if self._index is not None and not self._state.keeps("index_beyond_end_kept"):
             report.index_entries_cut = self._index.truncate_after(end, self._time_or_none)
         self._queues.recover_next_offsets(self._log.min_offset)
         self._deleted_topics.log_recovered(self._log.min_offset, end)
@@ -133,9 +126,6 @@ class Recovery:
             queue.files.sync_again(RECOVERED_FILES)
         self._dispatcher.touched.clear()
         self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
-
-    def _keeps(self, edge: str) -> bool:
-        return edge in self._config.sharp_edges
 
     def _time_or_none(self, physical_offset: int) -> int | None:
         timestamp = self._log.store_timestamp_at(physical_offset)
@@ -186,13 +176,13 @@ class Recovery:
         mapped_files = self._log.queue.mapped_files
         report.start_offset = mapped_files[start].start_offset
         report.last_unit_offset = report.start_offset
-        notice_gaps = notice_gaps and not report.clean_exit and not self._keeps("queue_gap_not_noticed")
+        notice_gaps = notice_gaps and not report.clean_exit and not self._state.keeps("queue_gap_not_noticed")
         misfits = Misfits(
             report.problems, self._deleted_topics, scan_start=report.start_offset, notice_gaps=notice_gaps
         )
-        if not self._keeps("misfits_by_own_evidence"):
+        if not self._state.keeps("misfits_by_own_evidence"):
             self._queues.set_judge(misfits.judge)
-        first_new = dispatched + 1 if self._keeps("normal_recovery_off_by_one") else dispatched
+        first_new = dispatched + 1 if self._state.keeps("normal_recovery_off_by_one") else dispatched
         if not report.clean_exit:
             first_new = -1
         end = report.start_offset
@@ -213,7 +203,7 @@ class Recovery:
     def _scan_file(self, mapped: MappedFile, first_new: int) -> tuple[int, bool]:
         """Where the whole units of one file end, and whether a BLANK stands there."""
         report, view, base = self.report, mapped.view, mapped.start_offset
-        check_crc, accepts_torn = self._config.check_crc_on_recover, self._keeps("torn_properties_accepted")
+        check_crc, accepts_torn = self._config.check_crc_on_recover, self._state.keeps("torn_properties_accepted")
         at, look_again_at = 0, 0
         while True:
             if self._config.recover_with_numpy and at >= look_again_at:
@@ -240,7 +230,7 @@ class Recovery:
         if self._fast is None:
             self._fast = FastScan(
                 self._queues, self._index, self._dispatcher, check_crc=self._config.check_crc_on_recover,
-                accepts_torn=self._keeps("torn_properties_accepted"),
+                accepts_torn=self._state.keeps("torn_properties_accepted"),
             )  # fmt: skip
         scanned = self._fast.run(mapped.view, positions, mapped.size, mapped.start_offset, first_new)
         self.report.units_scanned += scanned.units
@@ -290,7 +280,7 @@ class Recovery:
     def _cut_log(self, end: int) -> None:
         queue = self._log.queue
         files_before = len(queue.mapped_files)
-        self.report.cut_files = queue.truncate(end, zero_tail=not self._keeps("stale_tail_kept"))
+        self.report.cut_files = queue.truncate(end, zero_tail=not self._state.keeps("stale_tail_kept"))
         if files_before == len(self.report.cut_files):
             return
         queue.flushed_where = end

@@ -1,0 +1,84 @@
+"""Whether a store takes messages at this moment, and what it answers when it does not.
+
+Mirrors: DefaultMessageStore.checkStoreStatus and RunningFlags. Lab 01 fills a disk and puts.
+
+    not running                    SERVICE_NOT_AVAILABLE
+    the store of a slave           SERVICE_NOT_AVAILABLE   it takes its master's log only
+    disk full, or a flush failed   SERVICE_NOT_AVAILABLE
+    page cache busy                OS_PAGE_CACHE_BUSY      a lab's fault: the disk does not keep up
+
+Left out: how RocketMQ measures a busy page cache (the time its put lock is held).
+"""
+
+from __future__ import annotations
+
+from mqlab.store.put_result import OS_PAGE_CACHE_BUSY, SERVICE_NOT_AVAILABLE, PutResult
+from mqlab.store.state import StoreState
+
+
+class Admission:
+    """``is_open`` says whether puts are accepted; it is decided anew when one of its causes changes."""
+
+    __slots__ = ("_is_disk_full", "_is_disk_sound", "_is_page_cache_busy", "_state", "is_open")
+
+    def __init__(self, state: StoreState) -> None:
+        self._state = state
+        self._is_disk_sound = True
+        self._is_disk_full = False
+        self._is_page_cache_busy = False
+        self.is_open = False
+
+    def decide(self) -> None:
+        """Decide again; called after the store's phase changed."""
+        state = self._state
+        self.is_open = (
+            state.phase == "running"
+            and not state.config.is_slave
+            and self.is_writeable
+            and not self._is_page_cache_busy
+        )
+
+    def refusal(self) -> PutResult:
+        """The answer to a put while ``is_open`` is False."""
+        state = self._state
+        if state.phase != "running":
+            return PutResult.refused(SERVICE_NOT_AVAILABLE, f"the store is {state.phase}, not running")
+        if state.config.is_slave:
+            return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store of a slave only takes the log of its master")
+        if not self.is_writeable:
+            return PutResult.refused(SERVICE_NOT_AVAILABLE, "the store is not writeable: the disk is full or failed")
+        return PutResult.refused(OS_PAGE_CACHE_BUSY, "the page cache is busy: the disk does not keep up")
+
+    @property
+    def is_writeable(self) -> bool:
+        """False when the disk is full or failed. Mirrors RunningFlags.isWriteable."""
+        return self._is_disk_sound and not self._is_disk_full
+
+    @property
+    def page_cache_busy(self) -> bool:
+        return self._is_page_cache_busy
+
+    def set_writeable(self, writeable: bool) -> None:
+        """False closes the store for puts until somebody sets True again."""
+        self._is_disk_sound = writeable
+        self.decide()
+
+    def set_page_cache_busy(self, busy: bool) -> None:
+        """A lab's fault."""
+        self._is_page_cache_busy = busy
+        self.decide()
+
+    def set_disk_full(self, full: bool) -> None:
+        """Retention has looked at the disk."""
+        if full != self._is_disk_full:
+            self._is_disk_full = full
+            self.decide()
+
+    def flush_failed(self, error: OSError) -> None:
+        """Nothing that was put since the last flush is safe: take no more messages."""
+        self._state.problem("flush", str(error))
+        if not self._state.keeps("flush_error_ignored"):
+            self.set_writeable(False)
+
+    def __repr__(self) -> str:
+        return f"<Admission {'open' if self.is_open else self.refusal().reason}>"
