@@ -127,7 +127,10 @@ class _Flow(Promise[T]):
     __slots__ = ("_generator",)
 
     def __init__(self, generator: Generator[Promise[Any], Any, T]) -> None:
-        super().__init__()
+        self.done = False  # what Promise's constructor does, without a second call: flows are made for every frame
+        self.value: T = None  # type: ignore[assignment]
+        self.error = None
+        self._callbacks = None
         self._generator = generator
 
     def go_on(self, value: Any, error: BaseException | None = None) -> None:
@@ -137,7 +140,10 @@ class _Flow(Promise[T]):
             try:
                 waiting = generator.send(value) if error is None else generator.throw(error)
             except StopIteration as end:
-                self.resolve(end.value)
+                if self._callbacks is None and not self.done:
+                    self.done, self.value = True, end.value
+                else:
+                    self.resolve(end.value)
                 return
             except Exception as failure:
                 self.reject(failure)

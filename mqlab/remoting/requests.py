@@ -54,31 +54,32 @@ def answering(handle: Answering) -> Handler:
 
 def text(request: RemotingCommand, name: str) -> str:
     """A header field that must be there."""
-    value = request.ext_fields.get(name)
-    if value is None:
+    fields = request.ext_fields  # no .get here and below: a message has thirty such look-ups
+    if name not in fields:
         raise Refused(ResponseCode.INVALID_PARAMETER, f"{request_name(request.code)} needs the field {name}")
-    return value
+    return fields[name]
 
 
 def whole(request: RemotingCommand, name: str) -> int:
     """A whole number that must be there."""
-    found = request.ext_fields.get(name)
-    if found is not None and found.isdecimal():
-        return int(found)
+    fields = request.ext_fields
+    if name in fields and fields[name].isdecimal():
+        return int(fields[name])
     value = whole_or(request, name, None)
     if value is None:
         raise Refused(
             ResponseCode.INVALID_PARAMETER,
-            f"{request_name(request.code)} needs a whole number in the field {name}, found {found!r}",
+            f"{request_name(request.code)} needs a whole number in the field {name}, found {fields.get(name)!r}",
         )
     return value
 
 
 def whole_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
     """A whole number, or the default when it is missing or not a number (RocketMQ reads such text as null)."""
-    value = request.ext_fields.get(name)
-    if value is None:
+    fields = request.ext_fields
+    if name not in fields:
         return default
+    value = fields[name]
     if value.isdecimal() or (value[:1] in ("+", "-") and value[1:].isdecimal()):
         return int(value)
     return default
