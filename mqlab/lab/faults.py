@@ -151,4 +151,4 @@ class Faults(LabState):
 
     def _fault(self, sim_node: Machine, what: str, **values: Any) -> None:
         self.world.open_call(sim_node, "fault")
-        self.world.note(sim_node, f"fault.{what}", values)
+        self.world.note(sim_node, f"fault.{what}", **values)

@@ -10,9 +10,10 @@ Left out: nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from mqlab.errors import CorruptionError
+from mqlab.signals import Signal
 from mqlab.wire import java_json
 
 ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
@@ -21,19 +22,19 @@ ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"
 class KvConfig:
     """namespace -> key -> value. Mirrors KVConfigManager."""
 
-    def __init__(self, *, on_changed: Callable[[], None] = lambda: None) -> None:
-        self._on_changed = on_changed
+    def __init__(self) -> None:
+        self.changed: Signal[[]] = Signal()
         self._table: dict[str, dict[str, str]] = {}
 
     def put(self, namespace: str, key: str, value: str) -> None:
         """Set one value."""
         self._table.setdefault(namespace, {})[key] = value
-        self._on_changed()
+        self.changed()
 
     def delete(self, namespace: str, key: str) -> None:
         """Remove one value; fine when there is none."""
         self._table.get(namespace, {}).pop(key, None)
-        self._on_changed()
+        self.changed()
 
     def get(self, namespace: str, key: str) -> str | None:
         """One value, None without one."""

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 from mqlab.errors import UsageError
 from mqlab.runtime.kinds import check_kind
@@ -36,6 +37,10 @@ class Change(NamedTuple):
 
     def __repr__(self) -> str:
         return f"{self.kind} " + " ".join(f"{name}={value!r}" for name, value in self.values.items())
+
+
+new_change = cast("Callable[[tuple[str, dict[str, Any]]], Change]", partial(tuple.__new__, Change))
+"""Makes a Change without the call of its Python constructor: a message makes ten of them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +99,8 @@ class Journal:
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
         self.dropped = 0
+        self.next_step = 0
+        self._cut_at = None if limit is None else limit + limit // 4 + 2  # kept records before the oldest go
         self._records: list[StepRecord] = []
         self._hash = hashlib.sha256()
         self._hashed = 0  # the first step that the running hash does not cover yet
@@ -101,16 +108,17 @@ class Journal:
     def add(self, record: StepRecord) -> StepRecord:
         """Append the record of the step that starts now."""
         self._records.append(record)
-        if self.limit is not None and len(self._records) > self.limit + self.limit // 4 + 1:
-            surplus = len(self._records) - self.limit  # in batches: cutting a list's head costs its length
-            self._hash_before(self.dropped + surplus)
-            del self._records[:surplus]
-            self.dropped += surplus
+        self.next_step += 1
+        if self.next_step - self.dropped == self._cut_at:
+            self._drop_oldest()
         return record
 
-    @property
-    def next_step(self) -> int:
-        return self.dropped + len(self._records)
+    def _drop_oldest(self) -> None:
+        """Records go in batches, because cutting a list's head costs its length."""
+        surplus = len(self._records) - (self.limit or 0)
+        self._hash_before(self.dropped + surplus)
+        del self._records[:surplus]
+        self.dropped += surplus
 
     def of(self, kind: str) -> list[StepRecord]:
         """The steps of one kind, or that changed something of this kind; UsageError for a word that is no kind."""

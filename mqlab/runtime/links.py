@@ -125,7 +125,7 @@ class Links:
         source, target = sender.node.name, sender.peer_node.name
         if self._drops and self._drops.get((source, target), 0) > 0:
             self._drops[source, target] -= 1
-            self.world.note(sender.node, "frame.dropped", {"to": target, "bytes": len(data)})
+            self.world.note(sender.node, "frame.dropped", to=target, bytes=len(data))
             return False
         if self._partitions and self._is_cut(sender):
             sender.held.append(data)

@@ -24,11 +24,11 @@ from mqlab.promises import Promise
 from mqlab.runtime.collector import collecting_rarely
 from mqlab.runtime.crash_files import CrashFiles
 from mqlab.runtime.files import RealFiles
-from mqlab.runtime.journal import NOTEBOOK, Change, StepRecord
+from mqlab.runtime.journal import NOTEBOOK, StepRecord, new_change
 from mqlab.runtime.kinds import PERIODIC_KINDS
 from mqlab.runtime.links import Links
 from mqlab.runtime.sim_workers import SimWorkers, current_listener, wait
-from mqlab.runtime.world import DEFAULT_START_MS, Action, Event, Machine, World
+from mqlab.runtime.world import DEFAULT_START_MS, Action, Event, Machine, World, nothing
 
 if TYPE_CHECKING:
     from mqlab.runtime.line_watch import LineWatch
@@ -107,10 +107,10 @@ class SimWorld(World[SimWorkers]):
             if event.node is node:
                 event.cancel()
 
-    def note(self, node: Machine, kind: str, values: dict[str, Any]) -> None:
+    def note(self, node: Machine, kind: str, /, **values: Any) -> None:
         """Add a change to the step under way; the notebook's own calls open one."""
         record = self._record or self.open_call(node)
-        change = Change(kind, values)
+        change = new_change((kind, values))
         record.changes.append(change)
         for watcher in self.watchers:
             watcher(record, change)
@@ -146,7 +146,9 @@ class SimWorld(World[SimWorkers]):
             if not event.pending:
                 continue
             action = event.action
-            event.cancel()  # from here on it has happened
+            event.pending, event.action = False, nothing  # from here on it has happened
+            if not event.periodic:
+                self.busy -= 1
             if due_ms > self.now_ms:
                 self.now_ms = due_ms
             record = StepRecord(journal.next_step, self.now_ms, event.node.name, event.kind, event.armed_by)

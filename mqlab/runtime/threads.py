@@ -23,7 +23,7 @@ from mqlab.errors import LimitReached, NodeDown, UsageError
 from mqlab.ports import Files, Ports
 from mqlab.promises import Promise
 from mqlab.runtime.files import LAB_DISK_USED, RealFiles
-from mqlab.runtime.journal import NOTEBOOK, Change, StepRecord
+from mqlab.runtime.journal import NOTEBOOK, StepRecord, new_change
 from mqlab.runtime.kinds import PERIODIC_KINDS
 from mqlab.runtime.sockets import SocketLinks
 from mqlab.runtime.world import DEFAULT_START_MS, Action, Event, Machine, World
@@ -116,10 +116,10 @@ class ThreadWorld(World["ThreadWorkers"]):
             loop.running = False
             loop.wake.notify()
 
-    def note(self, node: Machine, kind: str, values: dict[str, Any]) -> None:
+    def note(self, node: Machine, kind: str, /, **values: Any) -> None:
         """Add a change to the step of the calling thread."""
         record: StepRecord | None = getattr(self._local, "record", None)
-        change = Change(kind, values)
+        change = new_change((kind, values))
         with self._lock:
             if record is None:
                 record = self._open(node, "call", NOTEBOOK)

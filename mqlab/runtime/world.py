@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from mqlab.errors import UsageError
@@ -28,7 +29,7 @@ DEFAULT_START_MS = 1_767_225_600_000  # 2026-01-01 00:00:00 UTC
 Action = Callable[[], None]
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """The action of an event that has already happened or never will."""
 
 
@@ -50,7 +51,7 @@ class Event:
         """Make this never happen; harmless when it already has."""
         if self.pending:
             self.pending = False
-            self.action = _nothing  # the event may stay in the heap for long: let go of what the action holds
+            self.action = nothing  # the event may stay in the heap for long: let go of what the action holds
             if not self.periodic:
                 self.node.world.count_busy(-1)
 
@@ -153,7 +154,7 @@ class World(ABC, Generic[W]):
             files=files,
             workers=self.workers[machine.name],
             rng=random.Random(f"{self.seed}/{machine.name}/{machine.incarnation}"),
-            note=lambda kind, /, **values: self.note(machine, kind, values),
+            note=partial(self.note, machine),
             annotate=self.annotate,
         )
 
@@ -186,7 +187,7 @@ class World(ABC, Generic[W]):
     # records ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def note(self, node: Machine, kind: str, values: dict[str, Any]) -> None:
+    def note(self, node: Machine, kind: str, /, **values: Any) -> None:
         """Add a change to the step under way; a call of the notebook opens a step of its own."""
 
     @abstractmethod

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from mqlab.errors import CorruptionError, UsageError
@@ -39,7 +40,9 @@ _PREFIX = struct.Struct(">iI")
 _BINARY_FIXED = struct.Struct(">hbhii")
 _I16 = struct.Struct(">h")
 _I32 = struct.Struct(">i")
-_quoted = json.encoder.encode_basestring  # what JSONEncoder(ensure_ascii=False) does with a text
+_quoted = json.encoder.encode_basestring  # what JSONEncoder(ensure_ascii=False) does with a string
+_json_chunks = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).iterencode
+_NUMBERS = itemgetter("code", "flag", "opaque", "version")
 _json_at_start = json.JSONDecoder().raw_decode
 _JSON_BLANKS = " \t\n\r"
 
@@ -119,18 +122,19 @@ def encode(command: RemotingCommand) -> bytes:
     """The whole frame. Raises UsageError for a header or frame over the protocol's limits."""
     header = _json_header(command) if command.serialize_type == JSON else _binary_header(command)
     body = command.body or b""
-    length = 4 + len(header) + len(body)
-    if length > MAX_FRAME - 4 or len(header) > MAX_HEADER:
+    header_size = len(header)
+    length = 4 + header_size + len(body)
+    if length > MAX_FRAME - 4 or header_size > MAX_HEADER:
         raise UsageError(
-            f"a frame of {length + 4} bytes (header {len(header)}) is over the limit of {MAX_FRAME}",
+            f"a frame of {length + 4} bytes (header {header_size}) is over the limit of {MAX_FRAME}",
             hint="send less in one message or batch, or pull fewer messages at once",
         )
-    return _PREFIX.pack(length, command.serialize_type << 24 | len(header)) + header + body
+    return _PREFIX.pack(length, command.serialize_type << 24 | header_size) + header + body
 
 
 def _json_header(command: RemotingCommand) -> bytes:
-    fields = ",".join([f"{_quoted(name)}:{_quoted(value)}" for name, value in command.ext_fields.items()])
-    ext_fields = f'"extFields":{{{fields}}},' if fields else ""
+    fields = command.ext_fields
+    ext_fields = f'"extFields":{"".join(_json_chunks(fields, True))},' if fields else ""
     remark = "" if command.remark is None else f'"remark":{_quoted(command.remark)},'
     text = (
         f'{{"code":{int(command.code)},{ext_fields}"flag":{command.flag},"language":"{command.language}",'
@@ -202,12 +206,10 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
         remark = java_text(remark)
     if language != LANGUAGE:
         language = _language(language)
-    code, flag, opaque, version = (
-        values.get("code"),
-        values.get("flag", 0),
-        values.get("opaque", 0),
-        values.get("version", 0),
-    )
+    try:
+        code, flag, opaque, version = _NUMBERS(values)
+    except KeyError:  # a client may leave out what is 0
+        code = flag = opaque = version = None
     if not type(code) is type(flag) is type(opaque) is type(version) is int:
         code, flag = _whole(values, "code", "nothing"), _whole(values, "flag", 0)
         opaque, version = _whole(values, "opaque", 0), _whole(values, "version", 0)

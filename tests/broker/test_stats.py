@@ -20,9 +20,9 @@ from mqlab.broker.tables.stats import (
     TOPIC_PUT_SIZE,
     BrokerStats,
     DayCount,
-    StatsItem,
 )
 from mqlab.broker.tables.store_stats import Sampled, StoreStats
+from mqlab.stats_item import HOUR_MS, KEPT, MINUTE_MS, StatsItem, StatsSnapshot
 from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC
 from tests.broker.world import BareClient, World
@@ -30,43 +30,54 @@ from tests.broker.world import BareClient, World
 S = 1_000
 
 
+def shown(item: StatsItem, now_ms: int, period_ms: int = MINUTE_MS) -> StatsSnapshot:
+    """As the broker shows it: a sample that is due in this very ms is not taken yet."""
+    return item.snapshot(period_ms, now_ms, with_now=False)
+
+
 def test_the_fact_sheets_vector_for_the_minute_list() -> None:
-    item = StatsItem(0)
-    item.add(0, 0)
+    item = StatsItem(0, 0)
+    item.add(0, 1, 0)
     expected = {0: 0.0, 10: 0.4, 20: 16 / 30, 50: 40 / 60, 60: 0.8, 70: 0.8, 80: 0.8}
     for tick in range(0, 90, 10):
         if tick:
-            item.add(tick * S, 8)
+            item.add(8, 1, tick * S)
         if tick in expected:
-            assert item.snapshot(tick * S + 1, "statsMinute").tps == pytest.approx(expected[tick])
+            assert shown(item, tick * S + 1).tps == pytest.approx(expected[tick])
 
 
 def test_growth_before_the_first_tick_counts_in_full() -> None:
-    item = StatsItem(0)
-    item.add(3 * S, 160, 8)
-    assert item.snapshot(9 * S, "statsMinute") == item.snapshot(9 * S, "statsHour")
-    minute = item.snapshot(11 * S, "statsMinute")
+    item = StatsItem(0, 3 * S)
+    item.add(160, 8, 3 * S)
+    assert shown(item, 9 * S) == shown(item, 9 * S, HOUR_MS)
+    minute = shown(item, 11 * S)
     assert (minute.sum, minute.tps, minute.avgpt) == (160, 16.0, 20.0)
-    assert item.snapshot(11 * S, "statsHour").sum == 0
+    assert shown(item, 11 * S, HOUR_MS).sum == 0
+
+
+def test_a_sample_of_this_very_ms_can_count_or_not() -> None:
+    item = StatsItem(0, 3 * S)
+    item.add(160, 8, 3 * S)
+    assert shown(item, 10 * S).sum == 0 and item.snapshot(MINUTE_MS, 10 * S).sum == 160
 
 
 def test_a_counter_left_alone_for_a_day_is_empty_again() -> None:
-    item = StatsItem(0)
-    item.add(1 * S, 5)
+    item = StatsItem(0, 1 * S)
+    item.add(5, 1, 1 * S)
     later = 100 * 3_600 * S
-    assert [item.snapshot(later, window).sum for window in ("statsMinute", "statsHour", "statsDay")] == [0, 0, 0]
+    assert [shown(item, later, period_ms).sum for period_ms in KEPT] == [0, 0, 0]
     assert item.value == 5
 
 
 def test_sampling_late_gives_what_sampling_in_time_gives() -> None:
-    early, late = StatsItem(0), StatsItem(0)
+    early, late = StatsItem(0, 0), StatsItem(0, 0)
     for second in range(0, 7_200, 7):
-        early.add(second * S, second % 5)
-        late.add(second * S, second % 5)
-        for window in ("statsMinute", "statsHour", "statsDay"):
-            early.snapshot(second * S, window)
-    for window in ("statsMinute", "statsHour", "statsDay"):
-        assert early.snapshot(7_300 * S, window) == late.snapshot(7_300 * S, window)
+        early.add(second % 5, 1, second * S)
+        late.add(second % 5, 1, second * S)
+        for period_ms in KEPT:
+            shown(early, second * S, period_ms)
+    for period_ms in KEPT:
+        assert shown(early, 7_300 * S, period_ms) == shown(late, 7_300 * S, period_ms)
 
 
 def test_the_brokers_counters_by_name_and_key() -> None:

@@ -9,13 +9,9 @@ from mqlab.client.instance.statistics import (
     CONSUME_FAILED_TPS,
     CONSUME_OK_TPS,
     CONSUME_RT,
-    DAY_MS,
-    HOUR_MS,
-    KEPT,
-    MINUTE_MS,
     PULL_TPS,
-    StatsItem,
 )
+from mqlab.stats_item import DAY_MS, HOUR_MS, KEPT, MINUTE_MS, StatsItem
 from tests.client.conftest import Recorder, World, send
 
 

@@ -1,24 +1,22 @@
 """How much was put and got lately: counters sampled on a grid, read over a minute, an hour and a day.
 
-Mirrors: StatsItem, StatsItemSet, BrokerStatsManager; opened by the lab on measuring (mqadmin statsAll).
+Mirrors: StatsItemSet and BrokerStatsManager, what mqadmin statsAll shows.
 
-    list     a sample each   samples kept   window when full
-    minute   10 s            7              60 s
-    hour     10 min          7              60 min
-    day      1 h             25             24 h
+    counter            key                  counts
+    TOPIC_PUT_NUMS     orders               messages stored
+    GROUP_GET_NUMS     orders@billing       messages that pulls got
+    SNDBCK_PUT_NUMS    orders@billing       failed messages given back
 
-    sum = last - first,  tps = sum / their distance,  avgpt = sum / times between them
-
-RocketMQ samples on timers. Here an item makes up its missed samples when it is touched: the same numbers, no timer.
+Each counter is a StatsItem (mqlab.stats_item): minute, hour and day.
 Left out: log lines, the removal of idle items (off by default).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from mqlab import stats_item
+from mqlab.stats_item import HOUR_MS, MINUTE_MS, StatsItem, StatsSnapshot
 from mqlab.wire import names
 
 TOPIC_PUT_NUMS = "TOPIC_PUT_NUMS"
@@ -55,77 +53,7 @@ PARTS_OF_KEYS: dict[str, tuple[str, ...]] = {
 """What the parts of a counter's key are, joined by "@"; the counters of the whole broker have the cluster as key."""
 
 DAY_MS = 86_400_000
-WINDOWS = (("statsMinute", 10_000, 7), ("statsHour", 600_000, 7), ("statsDay", 3_600_000, 25))
-
-
-@dataclass(frozen=True, slots=True)
-class StatsSnapshot:
-    """What happened within a window. Mirrors StatsSnapshot."""
-
-    sum: int = 0
-    tps: float = 0.0
-    avgpt: float = 0.0
-
-
-class StatsItem:
-    """One counter: ``value`` and ``times`` only grow. Times in ms. Mirrors StatsItem.
-
-    >>> item = StatsItem(0)
-    >>> for second in range(0, 61, 10): item.add(second * 1000, 8)
-    >>> item.snapshot(59_999, "statsMinute").sum
-    48
-    """
-
-    __slots__ = ("_due_ms", "_next_tick_ms", "_origin_ms", "_samples", "_times", "_value")
-
-    def __init__(self, origin_ms: int) -> None:
-        self._origin_ms = origin_ms
-        self._value = 0
-        self._times = 0
-        self._samples: dict[str, deque[tuple[int, int, int]]] = {name: deque(maxlen=keep) for name, _, keep in WINDOWS}
-        self._next_tick_ms: dict[str, int | None] = dict.fromkeys(self._samples)
-        self._due_ms = -1  # the first tick that was not made up yet
-
-    @property
-    def value(self) -> int:
-        """Everything counted since the item was made."""
-        return self._value
-
-    def add(self, now_ms: int, value: int, times: int = 1) -> None:
-        """Count ``value``, which came ``times`` times."""
-        if now_ms > self._due_ms:
-            self._catch_up(now_ms)
-        self._value += value
-        self._times += times
-
-    def snapshot(self, now_ms: int, window: str) -> StatsSnapshot:
-        """What happened in ``statsMinute``, ``statsHour`` or ``statsDay``; all zero before the first sample."""
-        self._catch_up(now_ms)
-        samples = self._samples[window]
-        if not samples:
-            return StatsSnapshot()
-        first, last = samples[0], samples[-1]
-        total = last[1] - first[1]
-        times = last[2] - first[2]
-        elapsed_ms = last[0] - first[0]
-        return StatsSnapshot(total, total * 1000 / elapsed_ms if elapsed_ms else 0.0, total / times if times else 0.0)
-
-    def _catch_up(self, now_ms: int) -> None:
-        for name, period_ms, keep in WINDOWS:
-            tick_ms = self._next_tick_ms[name]
-            if tick_ms is None:  # new: the set's next tick samples it first
-                self._next_tick_ms[name] = now_ms + (self._origin_ms - now_ms) % period_ms
-                continue
-            if tick_ms >= now_ms:
-                continue
-            samples = self._samples[name]
-            missed = -(-(now_ms - tick_ms) // period_ms)
-            if not samples:
-                samples.append((tick_ms - period_ms, 0, 0))
-            for at_ms in range(tick_ms + max(0, missed - keep) * period_ms, now_ms, period_ms):
-                samples.append((at_ms, self._value, self._times))
-            self._next_tick_ms[name] = tick_ms + missed * period_ms
-        self._due_ms = min(tick_ms for tick_ms in self._next_tick_ms.values() if tick_ms is not None)
+WINDOWS = {"statsMinute": MINUTE_MS, "statsHour": HOUR_MS, "statsDay": stats_item.DAY_MS}
 
 
 class DayCount:
@@ -174,12 +102,12 @@ class BrokerStats:
 
     def add(self, name: str, key: str, value: int, times: int = 1) -> None:
         """Count something under a name and key."""
-        self._item(name, key).add(self._now_ms(), value, times)
+        self._item(name, key).add(value, times, self._now_ms())
 
     def _item(self, name: str, key: str) -> StatsItem:
         item = self._items.get((name, key))
         if item is None:
-            item = self._items[name, key] = StatsItem(self._origin_ms)
+            item = self._items[name, key] = StatsItem(self._origin_ms, self._now_ms())
         return item
 
     def put(self, topic: str, queue_id: int, messages: int, size: int) -> None:
@@ -193,9 +121,9 @@ class BrokerStats:
         now_ms = self._now_ms()
         of_messages, of_bytes = counted
         for item in of_messages:
-            item.add(now_ms, messages)
+            item.add(messages, 1, now_ms)
         for item in of_bytes:
-            item.add(now_ms, size)
+            item.add(size, 1, now_ms)
         if not self._is_system(topic):
             self.puts_of_day.add(messages, now_ms)
 
@@ -254,7 +182,7 @@ class BrokerStats:
         if item is None:
             return None
         now_ms = self._now_ms()
-        return {window: item.snapshot(now_ms, window) for window, _, _ in WINDOWS}
+        return {name: item.snapshot(period_ms, now_ms, with_now=False) for name, period_ms in WINDOWS.items()}
 
     def remove_topic(self, topic: str) -> None:
         """Forget the counters of a topic that is deleted. Mirrors onTopicDeleted."""

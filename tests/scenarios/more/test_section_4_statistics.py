@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, Lab, Message
-from mqlab.broker.tables.stats import StatsItem as BrokerItem
-from mqlab.client.instance.statistics import MINUTE_MS
-from mqlab.client.instance.statistics import StatsItem as ClientItem
 from mqlab.errors import BrokerError
+from mqlab.stats_item import MINUTE_MS, StatsItem
 from tests.scenarios.stories import Seen, Tool, member, quiet_lab, send, send_many
 
 S = 1_000
@@ -34,13 +32,13 @@ def windows(lab: Lab, name: str, key: str) -> dict[str, tuple[int, float, float]
 @pytest.mark.parametrize(("t", "tps"), [(0, 0), (10, 0.4), (20, 0.533), (50, 0.667), (60, 0.8), (120, 0.8)])
 def test_4_1_the_same_vector_in_client_and_broker(t: int, tps: float) -> None:
     """Counter = 8k at the tick t = 10k s, over the minute's list of 7 points."""
-    ours, theirs = ClientItem(0, 0), BrokerItem(0)
-    assert theirs.snapshot(0, "statsMinute").tps == 0  # made before the first tick
+    of_client, of_broker = StatsItem(0, 0), StatsItem(0, 0)
+    assert of_broker.snapshot(MINUTE_MS, 0, with_now=False).tps == 0  # made before the first tick
     for k in range(t // 10):
-        ours.add(8, 1, k * 10 * S + 1)
-        theirs.add(k * 10 * S + 1, 8)
-    assert round(ours.snapshot(MINUTE_MS, t * S).tps, 3) == tps
-    assert round(theirs.snapshot(t * S + 1, "statsMinute").tps, 3) == tps
+        of_client.add(8, 1, k * 10 * S + 1)
+        of_broker.add(8, 1, k * 10 * S + 1)
+    assert round(of_client.snapshot(MINUTE_MS, t * S).tps, 3) == tps
+    assert round(of_broker.snapshot(MINUTE_MS, t * S + 1, with_now=False).tps, 3) == tps
 
 
 def test_4_1_a_young_counter_shows_its_minute_only_and_avgpt_is_messages_an_answer() -> None:
