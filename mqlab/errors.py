@@ -18,6 +18,8 @@ Left out: the many Java subclasses that differ only in name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class MqlabError(Exception):
     """The base of all errors: a text, a stable code, and what to do about it.
@@ -137,6 +139,19 @@ class NodeLost(MqlabError):
 
 class NodeDown(BaseException):
     """Raised inside a listener whose node was killed. Not an Exception, so that ``except Exception`` lets it pass."""
+
+
+def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:
+    """The hint for a wrong name: the nearest right one; if none is near, ``otherwise`` or all right ones.
+
+    >>> did_you_mean("retry_times", ["retry_times_when_send_failed"]), did_you_mean("x", ["perm", "order"])
+    ('did you mean retry_times_when_send_failed?', 'there are perm, order')
+    """
+    import difflib
+
+    names = list(names)
+    near = [each for each in names if each.startswith(name)] or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else otherwise or f"there are {', '.join(names)}"
 
 
 def is_of_spark(error: BaseException) -> bool:

@@ -11,14 +11,13 @@ Left out: static topics and order configuration by queue.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mqlab.admin.answers import Rows, Shown
 from mqlab.admin.requests import AdminNode, value_of
-from mqlab.errors import BrokerError, UsageError
+from mqlab.errors import BrokerError, UsageError, did_you_mean
 from mqlab.wire import names
 from mqlab.wire.bodies import BrokerData, QueueData, SubscriptionGroupConfig, TopicConfig
 from mqlab.wire.body import queue_from_key
@@ -184,9 +183,7 @@ def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
     known = [field.name for field in dataclasses.fields(config)]
     for name in settings:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise UsageError(f"{type(config).__name__} has no setting {name!r}", hint=hint)
+            raise UsageError(f"{type(config).__name__} has no setting {name!r}", hint=did_you_mean(name, known))
     return dataclasses.replace(config, **settings)
 
 

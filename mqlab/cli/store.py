@@ -22,6 +22,7 @@ from mqlab.cli.message_format import Printer, as_json, as_line, compile_format, 
 from mqlab.errors import UsageError
 from mqlab.inspector.deep_check import Problem
 from mqlab.inspector.inspector import SMALL_LOG_BYTES, StoreInspector
+from mqlab.wire.body import camel_case
 
 DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 PARTS = ("commitlog", "consumequeue", "index", "checkpoint", "config")
@@ -118,7 +119,7 @@ def recover(directory: Path, as_one_json: bool) -> None:
         report = opened.recovery_report
     store = open_inspector(directory)
     problems = store.problems()
-    summary = {**summary_of(store, problems, None), "recovery": {_camel(k): v for k, v in asdict(report).items()}}
+    summary = {**summary_of(store, problems, None), "recovery": {camel_case(k): v for k, v in asdict(report).items()}}
     if as_one_json:
         put_out(json_line(summary))
     else:
@@ -142,11 +143,11 @@ def summary_of(store: StoreInspector, problems: list[Problem], deep: bool | None
             {"topic": q.topic, "queueId": q.queue_id, "minOffset": q.min_offset, "maxOffset": q.max_offset}
             for q in store.queues()
         ],
-        "index": [{_camel(name): value for name, value in asdict(file).items()} for file in store.index_files()],
+        "index": [{camel_case(name): value for name, value in asdict(file).items()} for file in store.index_files()],
         "checkpoint": None if checkpoint is None else {_CHECKPOINT_NAMES[n]: value for n, value in checkpoint.items()},
-        "sizes": {_camel(name): value for name, value in asdict(store.sizes()).items()},
+        "sizes": {camel_case(name): value for name, value in asdict(store.sizes()).items()},
         "otherParts": store.other_parts(),
-        "problems": [{_camel(name): value for name, value in asdict(problem).items()} for problem in problems],
+        "problems": [{camel_case(name): value for name, value in asdict(problem).items()} for problem in problems],
     }
 
 
@@ -157,11 +158,6 @@ _CHECKPOINT_NAMES = {
     "master_flushed_offset": "masterFlushedOffset",
     "confirm_physical_offset": "confirmPhyOffset",
 }
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 def _print_summary(summary: dict[str, Any]) -> None:

@@ -12,7 +12,6 @@ Left out: settings of parts that are left out (ACL, TLS, namespaces, POP, automa
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
@@ -20,7 +19,7 @@ from typing import Any, TypeVar
 from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.client.sending.fault_strategy import LATENCY_MAX_MS, NOT_AVAILABLE_DURATION_MS
 from mqlab.durations import milliseconds
-from mqlab.errors import UsageError
+from mqlab.errors import UsageError, did_you_mean
 
 CLUSTERING = "CLUSTERING"
 BROADCASTING = "BROADCASTING"
@@ -268,9 +267,7 @@ def _checked(kind: type[ClientConfig], settings: Mapping[str, Any], whose: str) 
     checked: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in known:
-            nearest = [each for each in known if each.startswith(name)] or difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {nearest[0]}?" if nearest else "known are " + ", ".join(known)
-            raise UsageError(f"a {whose} has no setting {name!r}", hint=hint)
+            raise UsageError(f"a {whose} has no setting {name!r}", hint=did_you_mean(name, known))
         expected = known[name]
         is_duration = expected.metadata.get("duration") and value != expected.default
         checked[name] = milliseconds(value) if is_duration else value

@@ -54,6 +54,7 @@ from mqlab.grading.verdict import (
     Record,
     settle,
 )  # fmt: skip
+from mqlab.whole_files import whole_file
 
 DEMO_SECONDS = 120.0
 START_SECONDS = 120.0
@@ -286,10 +287,9 @@ def end_with_the_orderer() -> None:
 
 def write_record(record: Record, path: Path) -> None:
     """Write a record whole or not at all."""
-    draft = path.with_suffix(".draft")
     text = json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
-    draft.write_bytes(text.encode("utf-8", "backslashreplace"))  # half a character stays one, as a JSON escape
-    os.replace(draft, path)
+    with whole_file(path) as draft:
+        draft.write_bytes(text.encode("utf-8", "backslashreplace"))  # half a character stays one, as a JSON escape
 
 
 def read_order(line: bytes) -> tuple[Order, Path]:

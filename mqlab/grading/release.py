@@ -19,6 +19,7 @@ from pathlib import Path
 
 from mqlab.errors import UsageError
 from mqlab.grading.lab_files import COPY, lab_numbers, pristine
+from mqlab.whole_files import whole_file
 
 TOP = "mqlab-labs"
 KEPT_BACK = ("solutions", "tests", "benchmarks", "originals", ".git", ".github")
@@ -36,14 +37,12 @@ def write_release(course: Path, target: Path) -> list[str]:
     for name, data in files.items():
         if name.endswith(".ipynb"):
             _must_be_clean(name, data)
-    draft = target.with_name(target.name + ".draft")
-    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+    with whole_file(target, suffix=".draft") as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):
             entry = zipfile.ZipInfo(f"{TOP}/{name}", MOMENT)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (0o755 if os.access(course / name, os.X_OK) else 0o644) << 16
             archive.writestr(entry, files[name])
-    os.replace(draft, target)
     return sorted(files)
 
 

@@ -15,23 +15,14 @@ from collections.abc import Collection
 from typing import Any
 
 from mqlab.remoting.requests import Refused
+from mqlab.wire.body import camel_case
 from mqlab.wire.codes import ResponseCode
-
-
-def camel(name: str) -> str:
-    """A setting's name in Java's spelling.
-
-    >>> camel("transaction_check_max"), camel("file_reserved_time")
-    ('transactionCheckMax', 'fileReservedTime')
-    """
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 def lines_of(settings: Any) -> list[str]:
     """Every field of a configuration as a line."""
     return [
-        f"{camel(field.name)}={_as_text(getattr(settings, field.name))}" for field in dataclasses.fields(settings)
+        f"{camel_case(field.name)}={_as_text(getattr(settings, field.name))}" for field in dataclasses.fields(settings)
     ]
 
 
@@ -67,7 +58,7 @@ def typed(name: str, value: str, current: object) -> Any:
 
 def changes_to(settings: Any, values: dict[str, str]) -> dict[str, Any]:
     """What the values change in a configuration, by field. Raises Refused for names and values it cannot have."""
-    fields = {camel(field.name): field.name for field in dataclasses.fields(settings)}
+    fields = {camel_case(field.name): field.name for field in dataclasses.fields(settings)}
     for name in values:
         if name not in fields:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"no setting of a running node: {name!r}")

@@ -11,9 +11,7 @@ Left out: the values of each change; they are keywords at the one place that not
 
 from __future__ import annotations
 
-import difflib
-
-from mqlab.errors import UsageError
+from mqlab.errors import UsageError, did_you_mean
 
 STEP_KINDS: dict[str, str] = {
     "call": "the notebook (or a story) called this node",
@@ -226,6 +224,5 @@ def check_kind(kind: str) -> None:
     >>> check_kind("message.stored")
     """
     if kind not in STEP_KINDS and kind not in CHANGE_KINDS:
-        nearest = difflib.get_close_matches(kind, [*STEP_KINDS, *CHANGE_KINDS], n=1, cutoff=0.5)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else "lab.kinds() shows them all"
+        hint = did_you_mean(kind, [*STEP_KINDS, *CHANGE_KINDS], "lab.kinds() shows them all")
         raise UsageError(f"no step or change is called {kind!r}", hint=hint)

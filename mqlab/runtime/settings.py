@@ -10,13 +10,12 @@ Left out: reading .properties files.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from mqlab.durations import milliseconds
-from mqlab.errors import UsageError
+from mqlab.errors import UsageError, did_you_mean
 
 _IN_MS = re.compile("timeout|time_out|interval|period|mills|live_time|expired_time|time_span")
 """RocketMQ names its durations so; they may be written as "500ms" or "2s"."""
@@ -31,11 +30,8 @@ def split_settings(settings: Mapping[str, Any], *configs: Any) -> list[Any]:
     known = sorted(set[str]().union(*fields))
     for name in settings:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise UsageError(
-                f"there is no setting {name!r}",
-                hint=f"did you mean {near[0]!r}?" if near else "settings have RocketMQ's names in snake_case",
-            )
+            hint = did_you_mean(name, known, "settings have RocketMQ's names in snake_case")
+            raise UsageError(f"there is no setting {name!r}", hint=hint)
     return [
         dataclasses.replace(
             config,

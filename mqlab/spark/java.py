@@ -24,6 +24,7 @@ from pathlib import Path
 import platformdirs
 
 from mqlab.errors import MqlabError
+from mqlab.whole_files import whole_file
 
 OLDEST = 17
 VECTOR_MODULE = "--add-modules=jdk.incubator.vector"  # spark-submit's launcher always passes it
@@ -168,15 +169,14 @@ def shim_directory(java: Path) -> Path:
 def write_shim(java: Path, directory: Path) -> Path:
     """Write ``directory/bin/java``, which runs ``java`` without the vector module, and return the directory.
 
-    Written beside and moved into place, so that two sessions starting at once do not see half of it.
+    The file is written whole, so that two sessions that start at once do not see half of it.
     """
     shim = directory / "bin" / "java"
     quoted = str(java).replace("'", "'\\''")
     text = SHIM.format(dropped=VECTOR_MODULE, java=quoted)
     if not shim.exists() or shim.read_text("utf-8") != text:
         shim.parent.mkdir(parents=True, exist_ok=True)
-        beside = shim.with_name(f"java.{os.getpid()}")
-        beside.write_text(text, "utf-8")
-        beside.chmod(0o755)
-        beside.replace(shim)
+        with whole_file(shim) as draft:
+            draft.write_text(text, "utf-8")
+            draft.chmod(0o755)
     return directory

@@ -17,6 +17,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from mqlab.whole_files import whole_file
+
 SWITCH = "MQLAB_SPARK_SHARED_CLASSES"
 WRITTEN_AFTER_S = 60  # the JVM writes an archive at a stretch; one that was not touched for this long is whole
 ARCHIVES_KEPT = 2
@@ -71,14 +73,12 @@ def base_archive(java: Path, directory: Path) -> Path | None:
         return None
     if target.exists():
         return target
-    beside = target.with_name(f"{target.name}.{os.getpid()}")
     try:
-        subprocess.run(
-            [java, f"-XX:SharedArchiveFile={beside}", "-Xshare:dump", QUIET],
-            capture_output=True, timeout=DUMP_SECONDS, check=True,
-        )
-        beside.replace(target)
+        with whole_file(target) as draft:
+            subprocess.run(
+                [java, f"-XX:SharedArchiveFile={draft}", "-Xshare:dump", QUIET],
+                capture_output=True, timeout=DUMP_SECONDS, check=True,
+            )
     except (OSError, subprocess.SubprocessError):
-        beside.unlink(missing_ok=True)
         return None
     return target

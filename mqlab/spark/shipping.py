@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mqlab
 from mqlab.spark.java import cache_directory
+from mqlab.whole_files import whole_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +52,6 @@ def packed(folder: Path) -> Path:
     target = folder / f"mqlab-{hashlib.sha256(content.getvalue()).hexdigest()[:12]}.zip"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        beside = target.with_suffix(f".{os.getpid()}")
-        beside.write_bytes(content.getvalue())
-        beside.replace(target)
+        with whole_file(target) as draft:
+            draft.write_bytes(content.getvalue())
     return target

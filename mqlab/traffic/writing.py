@@ -29,6 +29,7 @@ from mqlab.traffic.broker_store import BrokerStore
 from mqlab.traffic.closing_files import BrokerSummary
 from mqlab.traffic.incidents import incidents_of
 from mqlab.traffic.model import Asked, TrafficModel
+from mqlab.whole_files import whole_file
 
 VERSION = 1
 DONE, UNFINISHED, LOCK = "traffic.json", "traffic.unfinished.json", ".traffic.lock"
@@ -265,10 +266,8 @@ def _command(asked: Asked) -> str:
 
 def _replace(path: Path, value: dict[str, Any]) -> None:
     """Write JSON so that a crash leaves the old or the new text."""
-    fresh = path.with_name(path.name + ".tmp")
-    with open(fresh, "w", encoding="utf-8") as file:
+    with whole_file(path, suffix=".tmp") as draft, open(draft, "w", encoding="utf-8") as file:
         json.dump(value, file, indent=1, ensure_ascii=False)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
-    os.replace(fresh, path)

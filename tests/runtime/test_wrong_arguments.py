@@ -87,7 +87,7 @@ def test_a_setting_with_a_slip_is_named() -> None:
     assert told.value.hint == "did you mean retry_times_when_send_failed?"
     with pytest.raises(UsageError) as told:
         lab.producer("shop", xyz=3)
-    assert told.value.hint is not None and told.value.hint.startswith("known are ")
+    assert told.value.hint is not None and told.value.hint.startswith("there are ")
 
 
 def test_faults_traffic_and_conditions() -> None:

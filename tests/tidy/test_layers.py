@@ -11,7 +11,7 @@ from tests.tidy.sources import Import, Module, assert_none, imports, modules, pa
 # Bottom up. Rooms of one floor never import each other, except those of the ground floor and of the bytes' floor.
 TOGETHER, APART = False, True
 FLOORS = [
-    (TOGETHER, {"errors", "promises", "ports", "durations", "notebook", "signals", "state_table", "stats_item"}),
+    (TOGETHER, {"errors", "promises", "ports", "durations", "notebook", "signals", "state_table", "stats_item", "whole_files"}),
     (TOGETHER, {"wire", "filter"}),
     (APART, {"runtime"}),
     (APART, {"views"}),
@@ -36,7 +36,7 @@ DOORS = {
 }
 
 # arrow and spark read stores through the reading half alone, so that a Spark worker starts fast
-STORE_READERS = {"errors", "durations", "notebook", "wire", "inspector", "arrow", "spark"}
+STORE_READERS = {"errors", "durations", "notebook", "whole_files", "wire", "inspector", "arrow", "spark"}
 
 
 def climbs(module: Module, found: Import) -> str | None:

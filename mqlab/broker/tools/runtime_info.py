@@ -17,8 +17,9 @@ from mqlab.broker.state import BrokerState
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, body, text
-from mqlab.remoting.settings import camel, changes_to, lines_of, parsed_lines, refuse_black_listed, typed
+from mqlab.remoting.settings import changes_to, lines_of, parsed_lines, refuse_black_listed, typed
 from mqlab.wire import names
+from mqlab.wire.body import camel_case
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.java_json import to_json
@@ -120,7 +121,11 @@ class RuntimeInfo:
         """UPDATE_BROKER_CONFIG: all the named settings, or none when one is wrong; 16 for those of the black list."""
         values = parsed_lines(body(request))
         refuse_black_listed(values, NEVER_UPDATED, self._state.config.config_black_list)
-        of_store = {name: int(typed(name, values.pop(camel(name)), 0)) for name in READ_LIVE if camel(name) in values}
+        of_store = {
+            name: int(typed(name, values.pop(camel_case(name)), 0))
+            for name in READ_LIVE
+            if camel_case(name) in values
+        }
         changes = changes_to(self._state.config, values)
         try:
             self._state.change_config(dataclasses.replace(self._state.config, **changes))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.client.consuming.process_queue import MessageTree, ProcessQueue
 from mqlab.client.instance.statistics import ConsumeStatus
+from mqlab.wire.body import camel_case
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _queue_info(
 
 
 def _properties(consumer: GroupMember[Any]) -> dict[str, str]:
-    settings = {_camel(each.name): _java(getattr(consumer.config, each.name)) for each in fields(consumer.config)}
+    settings = {camel_case(each.name): _java(getattr(consumer.config, each.name)) for each in fields(consumer.config)}
     addresses = consumer.client.name_servers.addresses
     return {
         **settings,
@@ -110,11 +111,6 @@ def _push_properties(push: PushConsumer) -> dict[str, str]:
         "pullThresholdForQueue": str(push.pull_threshold_for_queue),  # these two as the last rebalance scaled them
         "pullThresholdSizeForQueue": str(push.pull_threshold_size_for_queue),
     }
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
 
 
 def _java(value: object) -> str:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +39,7 @@ from mqlab.spark.pipeline.message_kinds import messages
 from mqlab.spark.pipeline.message_life import life, readers
 from mqlab.spark.pipeline.suspicions import ISLANDS, SUSPICIONS, islands, suspicions
 from mqlab.spark.pipeline.trace_entries import trace
+from mqlab.whole_files import whole_file
 
 MANIFEST, LOCK, UNFINISHED = "pipeline.json", ".lock", ".unfinished"
 FORMAT = 1
@@ -292,7 +292,7 @@ def saved(folder: Path) -> dict[str, Any] | None:
 
 
 def save(work: Work) -> None:
-    """Write the manifest: beside, then moved, so that it is never half there."""
+    """Write the manifest, whole or not at all."""
     told = {
         "format": FORMAT,
         "stores": [asdict(extent) for extent in work.extents],
@@ -301,9 +301,8 @@ def save(work: Work) -> None:
         "streamed": work.streamed,
         "steps": work.done,
     }
-    beside = work.out / f"{MANIFEST}.{os.getpid()}"
-    beside.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    beside.replace(work.out / MANIFEST)
+    with whole_file(work.out / MANIFEST) as draft:
+        draft.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _forget(work: Work, names: Sequence[str]) -> None:

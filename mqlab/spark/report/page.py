@@ -24,6 +24,7 @@ from mqlab.spark.report import overview_sections as o
 from mqlab.spark.report.scales import bytes_text, count_text, time_text
 from mqlab.spark.report.section_parts import MAX_ROWS
 from mqlab.spark.report.tables import Facts, read_facts
+from mqlab.whole_files import whole_file
 
 FOLDER = Path(__file__).parent
 SECTIONS = (
@@ -47,9 +48,9 @@ def write_report(directory: str | os.PathLike[str], path: str | os.PathLike[str]
     page = report(read_facts(Path(directory)))
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f"{target.name}.{os.getpid()}")
-    beside.write_text(page, "utf-8")
-    return beside.replace(target)
+    with whole_file(target) as draft:
+        draft.write_text(page, "utf-8")
+    return target
 
 
 def report(facts: Facts) -> str:
