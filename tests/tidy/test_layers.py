@@ -11,7 +11,10 @@ from tests.tidy.sources import Import, Module, assert_none, imports, modules, pa
 # Bottom up. Rooms of one floor never import each other, except those of the ground floor and of the bytes' floor.
 TOGETHER, APART = False, True
 FLOORS = [
-    (TOGETHER, {"errors", "promises", "ports", "durations", "notebook", "signals", "state_table", "stats_item", "whole_files"}),
+    (
+        TOGETHER,
+        {"errors", "promises", "ports", "durations", "notebook", "signals", "state_table", "stats_item", "whole_files"},
+    ),
     (TOGETHER, {"wire", "filter"}),
     (APART, {"runtime"}),
     (APART, {"views"}),
