@@ -30,7 +30,7 @@ def test_slaves_stand_apart_from_the_brokers_stores() -> None:
     assert (lab.directory / "replicas" / SLAVE / "commitlog").parent == lab.directory / "replicas" / SLAVE
     fill(lab, 3)
     assert [message.queue_id for message in lab.store(SLAVE).messages()] == [0, 1, 2]
-    with pytest.raises(UsageError, match="takes its topics from its master"):
+    with pytest.raises(UsageError, match="copies its topics from its master"):
         lab.create_topic("orders", brokers=[SLAVE])
 
 
