@@ -12,19 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mqlab.inspector.log_reader import GAP, UNIT, Piece, Segment, segment_at
 from mqlab.inspector.message_search import keys_of
 from mqlab.inspector.queue_reader import QueueReader
+from mqlab.inspector.store_reader import StoreReader
 from mqlab.wire.java_hash import crc32, index_key_hash, tags_code
 from mqlab.wire.names import SCHEDULE_TOPIC
 from mqlab.wire.property_names import TAGS
 from mqlab.wire.record import Record
 from mqlab.wire.sys_flag import TRANSACTION_PREPARED, TRANSACTION_ROLLBACK, transaction_type
-
-if TYPE_CHECKING:
-    from mqlab.inspector.inspector import StoreInspector
 
 _NOT_IN_QUEUES = (TRANSACTION_PREPARED, TRANSACTION_ROLLBACK)
 
@@ -57,7 +54,7 @@ class _Queue:
 class DeepCheck:
     """Reads the log once, then the index; ``end`` is where the log ends."""
 
-    def __init__(self, store: StoreInspector, segments: list[Segment], end: int) -> None:
+    def __init__(self, store: StoreReader, segments: list[Segment], end: int) -> None:
         self._store = store
         self._segments = segments
         self._end = end

@@ -21,16 +21,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.inspector import checkpoint_format, store_tree
+from mqlab.inspector import store_tree
 from mqlab.inspector.deep_check import Problem
-from mqlab.inspector.file_sizes import FoundSizes, found_sizes, queue_folders
-from mqlab.inspector.index_reader import IndexReader, IndexSummary
-from mqlab.inspector.log_reader import BLANK, UNIT, LogReader, Piece
+from mqlab.inspector.file_sizes import FoundSizes, found_sizes
+from mqlab.inspector.index_reader import IndexSummary
+from mqlab.inspector.log_reader import BLANK, UNIT, Piece
 from mqlab.inspector.message_listing import MessageListing
 from mqlab.inspector.message_search import MessageSearch, Wanted
-from mqlab.inspector.open_files import OpenFiles
 from mqlab.inspector.queue_reader import QueueReader
 from mqlab.inspector.store_problems import find_problems
+from mqlab.inspector.store_reader import StoreReader
 from mqlab.ports import Files
 from mqlab.wire.message import MessageExt
 from mqlab.wire.record import Record, field_map
@@ -63,35 +63,30 @@ class StoreInspector:
                 hint="give the directory that holds commitlog/ and consumequeue/ (storePathRootDir of a broker)",
             )
         self.files = files
-        self._open_files = OpenFiles(files)
-        self.log = LogReader(files, f"{self.directory}/commitlog", self._open_files)
-        self.index = IndexReader(files, f"{self.directory}/index", self._open_files)
+        self.reader = StoreReader(files, self.directory)
+        self.log = self.reader.log
+        self.index = self.reader.index
 
     # -- bounds
 
     @property
     def min_physical_offset(self) -> int:
         """Where the log begins: the start of its oldest file; 0 without files."""
-        segments = self.log.segments()
-        return segments[0].start if segments else 0
+        return self.reader.min_physical_offset
 
     @property
     def max_physical_offset(self) -> int:
-        """Where the next unit will be appended: behind the last unit, found without reading the log from its start."""
-        return self.log.tail(self._last_known_units())[0]
+        """Where the next unit will be appended: after the last unit, found without reading the log from its start."""
+        return self.reader.max_physical_offset
 
     def last_store_timestamp(self) -> int | None:
         """When the last message was stored, ms; None for an empty log."""
-        last = self.log.tail(self._last_known_units())[1]
-        return last.store_timestamp if last else None
+        return self.reader.last_store_timestamp()
 
     @property
     def dispatched_physical_offset(self) -> int:
-        """Behind the last unit that a consume queue knows; what follows is not visible to consumers yet."""
-        return max(
-            (unit.physical_offset + unit.size for unit in self._last_units() if self._is_stored(unit.physical_offset)),
-            default=self.min_physical_offset,
-        )
+        """The end of the last unit that a consume queue knows; what follows is not visible to consumers yet."""
+        return self.reader.dispatched_physical_offset
 
     @property
     def is_open(self) -> bool:
@@ -100,7 +95,7 @@ class StoreInspector:
 
     def log_bytes(self) -> int:
         """Bytes of the log's files, empty parts included."""
-        return sum(segment.size for segment in self.log.segments())
+        return self.reader.log_bytes()
 
     # -- messages
 
@@ -151,26 +146,15 @@ class StoreInspector:
 
     def topics(self) -> dict[str, list[int]]:
         """The queues that have a folder: topic -> queue ids, both in order."""
-        found: dict[str, list[int]] = {}
-        for folder in queue_folders(self.files, f"{self.directory}/consumequeue"):
-            _, topic, queue_id = folder.rsplit("/", 2)
-            found.setdefault(topic, []).append(int(queue_id))
-        return found
+        return self.reader.topics()
 
     def queues(self, topic: str | None = None) -> list[QueueReader]:
         """All queues, or those of one topic."""
-        log_start = self.min_physical_offset
-        found = self.topics()
-        chosen = found if topic is None else {topic: found.get(topic, [])}
-        return [self._queue(name, queue_id, log_start) for name, ids in chosen.items() for queue_id in ids]
+        return self.reader.queues(topic)
 
     def queue(self, topic: str, queue_id: int) -> QueueReader:
-        """One queue. Raises UsageError, naming those there are, when it has no folder."""
-        ids = self.topics().get(topic)
-        if ids is None or queue_id not in ids:
-            known = f"queues of {topic!r}: {ids}" if ids else "topics: " + (", ".join(self.topics()) or "none")
-            raise UsageError(f"there is no consume queue {topic!r} {queue_id}", hint=known)
-        return self._queue(topic, queue_id, self.min_physical_offset)
+        """One queue. Raises UsageError, naming the queues and topics there are, when it has no folder."""
+        return self.reader.queue(topic, queue_id)
 
     # -- the rest of the directory
 
@@ -180,8 +164,7 @@ class StoreInspector:
 
     def checkpoint(self) -> dict[str, int] | None:
         """The numbers of the checkpoint file by name; None when there is none."""
-        path = f"{self.directory}/checkpoint"
-        return checkpoint_format.decode(self.files.read(path)) if self.files.exists(path) else None
+        return self.reader.checkpoint()
 
     def sizes(self) -> FoundSizes:
         """The segment sizes the store was written with, as far as its files tell."""
@@ -206,7 +189,7 @@ class StoreInspector:
 
         ``deep`` reads every unit and compares it with queues and index; by default for logs of up to 64 MiB.
         """
-        return find_problems(self, deep=self.log_bytes() <= SMALL_LOG_BYTES if deep is None else deep)
+        return find_problems(self.reader, deep=self.log_bytes() <= SMALL_LOG_BYTES if deep is None else deep)
 
     def hexdump(self, physical_offset: int) -> Hexdump:
         """The unit at a physical offset as bytes with the names of its fields."""
@@ -225,7 +208,7 @@ class StoreInspector:
 
     def close(self) -> None:
         """Let go of the open files; the next question opens what it needs."""
-        self._open_files.close()
+        self.reader.close()
 
     # -- inside
 
@@ -241,25 +224,7 @@ class StoreInspector:
         return Wanted(topic, queue, key, from_ms, to_ms, count, offset)
 
     def _search(self, wanted: Wanted) -> Iterator[Piece]:
-        return MessageSearch(self, wanted, small=self.log_bytes() <= SMALL_LOG_BYTES).found()
-
-    def _queue(self, topic: str, queue_id: int, log_start: int) -> QueueReader:
-        folder = f"{self.directory}/consumequeue/{topic}/{queue_id}"
-        return QueueReader(self.files, folder, self._open_files, topic, queue_id, log_start)
-
-    def _last_units(self) -> Iterator[Any]:
-        for queue in self.queues():
-            unit = queue.unit(queue.max_offset - 1)
-            if unit is not None:
-                yield unit
-
-    def _last_known_units(self) -> list[int]:
-        known = [unit.physical_offset for unit in self._last_units()]
-        checkpoint = self.checkpoint()
-        return known + ([checkpoint["confirm_physical_offset"]] if checkpoint else [])  # a start, not an end
-
-    def _is_stored(self, physical_offset: int) -> bool:
-        return self.log.unit_at(physical_offset) is not None
+        return MessageSearch(self.reader, wanted, small=self.log_bytes() <= SMALL_LOG_BYTES).found()
 
     def __repr__(self) -> str:
         state = "open or crashed" if self.is_open else "closed"

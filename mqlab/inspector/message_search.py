@@ -19,14 +19,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from mqlab.inspector.log_reader import UNIT, Piece
 from mqlab.inspector.queue_reader import QueueReader
+from mqlab.inspector.store_reader import StoreReader
 from mqlab.wire.property_names import KEY_SEPARATOR, KEYS, UNIQ_KEY
-
-if TYPE_CHECKING:
-    from mqlab.inspector.inspector import StoreInspector
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ class Wanted:
 class MessageSearch:
     """One question put to one store. ``small``: the log may be read from its start."""
 
-    def __init__(self, store: StoreInspector, wanted: Wanted, *, small: bool) -> None:
+    def __init__(self, store: StoreReader, wanted: Wanted, *, small: bool) -> None:
         self._store = store
         self._wanted = wanted
         self._small = small
@@ -106,7 +103,7 @@ class MessageSearch:
         places: dict[int, None] = {}
         for topic in [wanted.topic] if wanted.topic is not None else store.topics():
             places.update(dict.fromkeys(store.index.candidates(topic, key, begin_ms, end_ms)))
-        indexed_to = max((summary.end_physical_offset for summary in store.index_files()), default=None)
+        indexed_to = max((summary.end_physical_offset for summary in store.index.summaries()), default=None)
         for physical_offset in sorted(places):
             if indexed_to is not None and physical_offset <= indexed_to:
                 yield from self._unit_at(physical_offset)

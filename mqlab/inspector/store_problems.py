@@ -12,25 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from mqlab.errors import CorruptionError
 from mqlab.inspector import checkpoint_format, store_tree
 from mqlab.inspector.deep_check import DeepCheck, Problem
 from mqlab.inspector.file_sizes import offset_names, queue_folders, segment_size
 from mqlab.inspector.log_reader import Segment
+from mqlab.inspector.store_reader import StoreReader
 from mqlab.wire.units import CQ_UNIT_SIZE
 
-if TYPE_CHECKING:
-    from mqlab.inspector.inspector import StoreInspector
 
-
-def find_problems(store: StoreInspector, *, deep: bool) -> list[Problem]:
+def find_problems(store: StoreReader, *, deep: bool) -> list[Problem]:
     """All problems of a store, in the order log, queues, index, the rest; see the module for ``deep``."""
     return [*_find(store, deep)]
 
 
-def _find(store: StoreInspector, deep: bool) -> Iterator[Problem]:
+def _find(store: StoreReader, deep: bool) -> Iterator[Problem]:
     segments, end = store.log.segments(), store.max_physical_offset
     yield from _file_problems(store)
     yield from _missing_segments(segments)
@@ -42,7 +39,7 @@ def _find(store: StoreInspector, deep: bool) -> Iterator[Problem]:
     yield from _small_files(store)
 
 
-def _file_problems(store: StoreInspector) -> Iterator[Problem]:
+def _file_problems(store: StoreReader) -> Iterator[Problem]:
     """Names and lengths that make RocketMQ refuse to start."""
     root, files = store.directory, store.files
     queues = list(queue_folders(files, f"{root}/consumequeue"))
@@ -77,7 +74,7 @@ def _missing_segments(segments: list[Segment]) -> Iterator[Problem]:
             )
 
 
-def _last_units(store: StoreInspector, end: int) -> Iterator[Problem]:
+def _last_units(store: StoreReader, end: int) -> Iterator[Problem]:
     """Queues whose last unit leads nowhere."""
     start = store.min_physical_offset
     for queue in store.queues():
@@ -95,8 +92,8 @@ def _last_units(store: StoreInspector, end: int) -> Iterator[Problem]:
             )  # fmt: skip
 
 
-def _index_problems(store: StoreInspector, end: int) -> Iterator[Problem]:
-    for summary in store.index_files():
+def _index_problems(store: StoreReader, end: int) -> Iterator[Problem]:
+    for summary in store.index.summaries():
         file = f"index/{summary.name}"
         table = store.index.table(summary.name)
         if table is None:
@@ -111,7 +108,7 @@ def _index_problems(store: StoreInspector, end: int) -> Iterator[Problem]:
             )  # fmt: skip
 
 
-def _small_files(store: StoreInspector) -> Iterator[Problem]:
+def _small_files(store: StoreReader) -> Iterator[Problem]:
     files, root = store.files, store.directory
     checkpoint = f"{root}/checkpoint"
     if files.exists(checkpoint) and files.size(checkpoint) != checkpoint_format.SIZE:
