@@ -18,11 +18,12 @@ from typing import Any
 from mqlab.admin.answers import Rows, Shown
 from mqlab.admin.clusters import KeyValue, examine_broker_cluster_info
 from mqlab.admin.groups import stats_of_group
-from mqlab.admin.requests import MASTER_ID, AdminNode
+from mqlab.admin.requests import AdminNode
 from mqlab.admin.topics import fetch_all_topic_list, query_topic_consume_by_who
 from mqlab.errors import BrokerError
 from mqlab.wire.body import camel_case
 from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.names import MASTER_ID
 
 WINDOWS = ("statsDay", "statsHour", "statsMinute")
 

@@ -19,7 +19,7 @@ from mqlab.admin.answers import Rows
 from mqlab.admin.requests import AdminNode
 from mqlab.admin.topics import examine_topic_route_info, readable_queues
 from mqlab.client import statuses
-from mqlab.client.instance.broker_calls import PullAnswer, PullCall, send_result_of
+from mqlab.client.instance.broker_calls import PullAnswer, PullCall, pull_answer_of, send_result_of
 from mqlab.errors import BrokerError, CorruptionError, UsageError
 from mqlab.wire import ids, names, property_names, record, sys_flag
 from mqlab.wire import properties as encoded_properties
@@ -142,7 +142,7 @@ def put_message(
         unitMode=False,
         batch=False,
     )
-    return send_result_of(answer, queue, queue.topic, kept[property_names.UNIQ_KEY])
+    return send_result_of(answer, queue, queue.topic, kept[property_names.UNIQ_KEY], address)
 
 
 def indexed_messages(admin: AdminNode, topic: str, key: str, begin_ms: int, end_ms: int) -> list[MessageExt]:
@@ -227,7 +227,7 @@ def pull_messages(admin: AdminNode, queue: MessageQueue, address: str, queue_off
         sub_version=0,
         subscription="*",
     )
-    return admin.wait(lambda: admin.calls.pull(address, call, admin.timeout_ms))
+    return pull_answer_of(admin.wait(lambda: admin.calls.pull(address, call, admin.timeout_ms)), address)
 
 
 def _place_of_id(offset_msg_id: str) -> tuple[tuple[str, int], int]:

@@ -16,9 +16,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mqlab.admin.answers import Shown
-from mqlab.admin.requests import MASTER_ID, AdminNode
+from mqlab.admin.requests import AdminNode
 from mqlab.wire.body import camel_case
 from mqlab.wire.codes import RequestCode
+from mqlab.wire.names import MASTER_ID
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ from mqlab.wire import java_json
 from mqlab.wire.bodies import ClusterInfo, TopicRouteData
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.command import RemotingCommand, request
+from mqlab.wire.names import MASTER_ID
 
 T = TypeVar("T")
 
-MASTER_ID = 0
 
 
 class AdminNode:

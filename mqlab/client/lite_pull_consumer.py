@@ -1,14 +1,15 @@
 """A consumer whose program polls: pulling goes on behind it, the program takes batch after batch and commits.
 
-Mirrors: DefaultLitePullConsumer and DefaultLitePullConsumerImpl. Lab 06.
+Mirrors: DefaultLitePullConsumer and DefaultLitePullConsumerImpl.
 
     subscribe("orders", "paid")      queues come from the group's rebalance       (one of the two, for good)
     assign(queues)                   queues are given; the group's rebalance does not know of them
     poll()                           one pull's messages of one queue, or [] after 5 s
-    commit()                         what was polled so far counts as done; auto_commit does it inside poll, every 5 s
+    commit()                         what was polled so far is finished; auto_commit does it inside poll, every 5 s
     seek, pause, resume              per queue
 
 The committed offset moves only with polled messages: a filter that matches nothing leaves it where it is.
+
 Left out: the object's one lock (a waiting poll blocks seek and commit in RocketMQ; a node has no second thread here).
 """
 
@@ -18,27 +19,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mqlab.client.consuming.consume_service import ConsumeHook
-from mqlab.client.consuming.first_offset import first_offset, max_offset, min_offset, search_offset
-from mqlab.client.consuming.group_member import GroupMember, QueueListener
+from mqlab.client.consuming.consume_hooks import ConsumeHook
+from mqlab.client.consuming.first_offset import max_offset, min_offset, search_offset
+from mqlab.client.consuming.group_member import GroupMember, QueueListener, client_for
 from mqlab.client.consuming.lite_pull_queue import (
+    ASSIGN,
+    SUBSCRIBE,
     AssignedQueue,
+    LiteState,
     PolledBatch,
-    PulledCache,
-    PullSlots,
     PullTask,
-    tell_polled,
+    call_hooks_polled,
 )
-from mqlab.client.consuming.offset_store import NOT_FOUND, READ_FAILED
-from mqlab.client.consuming.process_queue import ProcessQueue, new_process_queue
+from mqlab.client.consuming.offset_store import READ_FAILED
+from mqlab.client.consuming.process_queue import ProcessQueue, move, new_process_queue
 from mqlab.client.consuming.pull_api import note_polled
 from mqlab.client.consuming.subscriptions import subscription, tag_subscription
-from mqlab.client.instance.background import told
+from mqlab.client.instance.background import call_back
 from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.instance.routes import subscribe_queues
+from mqlab.client.instance.service_state import ServiceState
 from mqlab.client.instance.topic_watch import TopicListener, TopicWatch
-from mqlab.client.sending.queue_selection import subscribe_queues
 from mqlab.client.sending.trace import ConsumerTraceHook, TraceDispatcher
-from mqlab.client.settings import BROADCASTING, LitePullConsumerConfig, make_config
+from mqlab.client.settings import LitePullConsumerConfig, make_config
 from mqlab.durations import milliseconds
 from mqlab.errors import ClientError, UsageError
 from mqlab.ports import Ports
@@ -46,10 +49,8 @@ from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.message import MessageExt, MessageQueue
 
-SUBSCRIBE, ASSIGN = "SUBSCRIBE", "ASSIGN"
 
-
-class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
+class LitePullConsumer(GroupMember[LiteState]):
     """Settings are those of DefaultLitePullConsumer in snake_case (see LitePullConsumerConfig)."""
 
     kind = "LitePullConsumer"
@@ -58,17 +59,15 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         self, ports: Ports, group: str, name_servers: Sequence[str], *, client: MQClient | None = None, **settings: Any
     ) -> None:
         config = make_config(LitePullConsumerConfig, settings, "lite pull consumer")
-        super().__init__(ports, group, name_servers, config, client, stream=True)
-        self.mode: str | None = None
-        self.assigned: dict[MessageQueue, AssignedQueue] = {}
-        self.cache = PulledCache(ports.clock)
-        self.pull_slots = PullSlots(config.pull_thread_nums)
-        self._expressions: dict[str, SubscriptionData] = {}
-        self._queue_listener: QueueListener | None = None
+        client = client_for(ports, group, name_servers, config, client, stream=True)
+        super().__init__(client, LiteState(client.cluster, client.statistics, group, config, ServiceState(self.kind)))
+        self.assigned = self.state.assigned
+        self.cache = self.state.cache
         self.consume_hooks: list[ConsumeHook] = []
+        self._queue_listener: QueueListener | None = None
         self._trace: TraceDispatcher | None = None
         if config.enable_trace:
-            self._trace = TraceDispatcher(self.client, f"{group}-CONSUME", config.trace_topic)
+            self._trace = TraceDispatcher(client.cluster, client.membership, f"{group}-CONSUME", config.trace_topic)
             self.consume_hooks.append(ConsumerTraceHook(self._trace))
         self._next_auto_commit_ms = -1
         self._watch = TopicWatch(ports, config.topic_metadata_check_interval_millis, self._fetch)
@@ -76,58 +75,53 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
     # which queues ------------------------------------------------------------------------------------------------
 
     def _use(self, mode: str) -> None:
-        if self.mode not in (None, mode):
-            raise ClientError("Subscribe and assign are mutually exclusive.", hint=f"this consumer uses {self.mode}")
-        self.mode = mode
+        before = self.state.mode
+        if before not in (None, mode):
+            raise ClientError("Subscribe and assign are mutually exclusive.", hint=f"this consumer uses {before}")
+        self.state.mode = mode
 
     def subscribe(
         self, topic: str, expression: str | None = "*", *, sql: str | None = None, listener: QueueListener | None = None
     ) -> None:
-        """Want a topic; queues come from the group's rebalance. ``listener(topic, all, mine)`` is told of changes."""
+        """Subscribe to a topic; the rebalance gives the queues, ``listener(topic, all, mine)`` is called on changes."""
         self._use(SUBSCRIBE)
-        self.rebalance.subscriptions[topic] = subscription(topic, expression, sql, self.ports.clock.now_ms())
+        self.state.subscriptions[topic] = subscription(topic, expression, sql, self.ports.clock.now_ms())
         if listener is not None:
             self._queue_listener = listener
         if self.is_running:
-            self.client.call(lambda: self._told(topic))
+            self.client.call(lambda: self._announce(topic))
 
     @flow
-    def _told(self, topic: str) -> Flow[None]:
-        yield self.client.heartbeat_all()
-        yield self.client.update_route(topic)
+    def _announce(self, topic: str) -> Flow[None]:
+        yield self.client.membership.heartbeat_all()
+        yield self.client.cluster.update_route(topic)
 
     def set_message_queue_listener(self, listener: QueueListener) -> None:
-        """Have ``listener(topic, all, mine)`` told of changes; one given to ``subscribe`` takes its place."""
+        """Call ``listener(topic, all, mine)`` when the queues change; one given to ``subscribe`` takes its place."""
         self._queue_listener = listener
 
     def unsubscribe(self, topic: str) -> None:
-        """Want a topic no more."""
-        self.rebalance.subscriptions.pop(topic, None)
+        """Subscribe to a topic no longer."""
+        self.state.subscriptions.pop(topic, None)
         for queue in [queue for queue in self.assigned if queue.topic == topic]:
             self._unassign(queue, drop=False)
 
     def assign(self, queues: Iterable[MessageQueue]) -> None:
         """Read exactly these queues. UsageError for none."""
-        wanted = list(dict.fromkeys([queues] if isinstance(queues, MessageQueue) else queues))
-        if not wanted:
+        chosen = list(dict.fromkeys([queues] if isinstance(queues, MessageQueue) else queues))
+        if not chosen:
             raise UsageError(
                 "assign needs at least one queue", hint="fetch_message_queues(topic) lists them, once it is started"
             )
         self._use(ASSIGN)
-        self.on_node(lambda: self._set_assigned([queue for queue in self.assigned if queue not in wanted], wanted))
+        self.on_node(lambda: self._set_assigned([queue for queue in self.assigned if queue not in chosen], chosen))
 
     def set_sub_expression_for_assign(self, topic: str, expression: str) -> None:
-        """The tags wanted of an assigned topic (before start); all if not said."""
+        """The tags to read of an assigned topic (before start); all by default."""
         if self.is_running:
             raise ClientError("setAssignTag only can be called before start.")
         self._use(ASSIGN)
-        self._expressions[topic] = tag_subscription(topic, expression, self.ports.clock.now_ms())
-
-    def subscription_of(self, topic: str) -> SubscriptionData:
-        """What is wanted of a topic."""
-        if self.mode == SUBSCRIBE and topic in self.rebalance.subscriptions:
-            return self.rebalance.subscriptions[topic]
-        return self._expressions.get(topic) or tag_subscription(topic, "*", self.ports.clock.now_ms())
+        self.state.expressions[topic] = tag_subscription(topic, expression, self.ports.clock.now_ms())
 
     def assignment(self) -> list[MessageQueue]:
         """The queues that are read now, sorted."""
@@ -135,13 +129,13 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
 
     def fetch_message_queues(self, topic: str) -> list[MessageQueue]:
         """All readable queues of a topic. ClientError when it is not running, and for an unknown topic."""
-        self.must_run()
+        self.service.must_run()
         return self.client.call(lambda: self._fetch(topic))
 
     @flow
     def _fetch(self, topic: str) -> Flow[list[MessageQueue]]:
-        yield self.client.update_route(topic)
-        route = self.client.routes.topic_route_table.get(topic)
+        yield self.client.cluster.update_route(topic)
+        route = self.client.cluster.routes.topic_route_table.get(topic)
         if route is None:
             raise ClientError(f"Can not find Message Queue for this topic, {topic}")
         return subscribe_queues(topic, route)
@@ -150,27 +144,27 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
         """Have ``listener(topic, queues)`` called when a topic's queues change; looked at every 30 s."""
         self._watch.add(topic, listener)
 
-    def _set_assigned(self, leaving: Sequence[MessageQueue], wanted: Sequence[MessageQueue]) -> None:
+    def _set_assigned(self, leaving: Sequence[MessageQueue], chosen: Sequence[MessageQueue]) -> None:
         for queue in leaving:
             self._unassign(queue, drop=True)
-        for queue in wanted:
+        for queue in chosen:
             if queue not in self.assigned:
-                held = self.process_queues.get(queue) or new_process_queue(
+                process_queue = self.process_queues.get(queue) or new_process_queue(
                     self.config.process_queue, self.ports.clock.now_ms()
                 )
-                self.assigned[queue] = AssignedQueue(queue, held)
+                self.assigned[queue] = AssignedQueue(queue, process_queue)
                 if self.is_running:
                     self._start_task(self.assigned[queue])
 
     def _unassign(self, queue: MessageQueue, *, drop: bool) -> None:
         assigned = self.assigned.pop(queue)
         if drop:
-            assigned.process_queue.dropped = True
+            move(assigned.process_queue, "drop")
         if assigned.task is not None:
             assigned.task.cancel()
 
     def _start_task(self, assigned: AssignedQueue) -> None:
-        assigned.task = PullTask(self, assigned)
+        assigned.task = PullTask(self.state, self.pull_api, assigned)
         assigned.task.start()
 
     # life --------------------------------------------------------------------------------------------------------
@@ -182,7 +176,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
     @flow
     def start_async(self) -> Flow[None]:
         """The same, as a Promise."""
-        self.must_be_new()
+        self.service.must_be_new()
         self.offset_store.load()
         if self._trace is not None:
             self._trace.start()
@@ -212,7 +206,7 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
     @flow
     def poll_async(self, timeout: str | int | None = None) -> Flow[list[MessageExt]]:
         """The same, as a Promise."""
-        self.must_run()
+        self.service.must_run()
         clock = self.ports.clock
         limit_ms = self.config.poll_timeout_millis if timeout is None else milliseconds(timeout)
         if self.config.auto_commit and clock.now_ms() >= self._next_auto_commit_ms:
@@ -223,14 +217,14 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
             return []
         batch.assigned.consume_offset = batch.process_queue.remove_message(batch.messages)
         if self.consume_hooks:
-            tell_polled(self.ports, self.consume_hooks, self.group, batch)
+            call_hooks_polled(self.ports, self.consume_hooks, self.group, batch)
         batch.process_queue.last_consume_timestamp = clock.now_ms()
         note_polled(self.ports, self.group, batch.assigned.queue, batch.messages)
         self._retry_parked()
         return batch.messages
 
     def register_consume_message_hook(self, hook: ConsumeHook) -> None:
-        """Have an object told of each batch that is polled, before and after; it counts as consumed."""
+        """Call an object for each batch that is polled, before and after; a polled batch counts as consumed."""
         self.consume_hooks.append(hook)
 
     def _retry_parked(self) -> None:
@@ -293,42 +287,25 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
     commit_sync = commit  # RocketMQ's deprecated name
 
     def committed(self, queue: MessageQueue) -> int:
-        """The committed offset: memory's word first, then the store's; -1 none. ClientError when it cannot be read."""
+        """The committed offset, in memory, else in the store; -1 none. ClientError when it cannot be read."""
         return self.client.call(lambda: self._committed(queue))
 
     @flow
     def _committed(self, queue: MessageQueue) -> Flow[int]:
-        self.must_run()
-        offset = yield self._stored(queue)
+        self.service.must_run()
+        offset = yield self.state.stored_offset(queue)
         if offset == READ_FAILED:
             raise ClientError("Fetch consume offset from broker exception")
         return int(offset)
 
-    @flow
-    def _stored(self, queue: MessageQueue) -> Flow[int]:
-        known = self.offset_store.read_memory(queue)
-        if known == NOT_FOUND:
-            known = yield self.offset_store.read_store(queue)
-        return known
-
-    @flow
-    def first_pull_offset(self, queue: MessageQueue) -> Flow[int]:
-        """Where to begin to pull a queue; -1 when the stored offset could not be read (asked again soon)."""
-        stored = yield self._stored(queue)
-        if stored == READ_FAILED:
-            return -1
-        where = self.config.consume_from_where
-        offset: int = yield first_offset(self.client, queue, stored, where, self.consume_timestamp_ms)
-        return offset
-
     def compute_pull_from(self, queue: MessageQueue) -> Promise[int]:
-        """As the rebalance asks: the same, but never an error."""
-        return Promise.of(0)  # the task finds the place itself, when it pulls
+        """0: the pull task finds the place itself, when it pulls."""
+        return Promise.of(0)
 
     def offset_for_timestamp(self, queue: MessageQueue, timestamp_ms: int) -> int:
         """The first queue offset stored at or after a time, to seek to. ClientError when it is not running."""
-        self.must_run()
-        return self.client.call(lambda: search_offset(self.client, queue, timestamp_ms))
+        self.service.must_run()
+        return self.client.call(lambda: search_offset(self.state.cluster, queue, timestamp_ms))
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
         """Go on at an offset; what is cached of the queue is forgotten. ClientError out of min..max or not assigned."""
@@ -345,11 +322,11 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
     @flow
     def _seek(self, queue: MessageQueue, chosen: Callable[[int, int], int]) -> Flow[None]:
         if queue not in self.assigned:
-            maybe = ", may be rebalancing" if self.mode == SUBSCRIBE else ""
+            maybe = ", may be rebalancing" if self.state.mode == SUBSCRIBE else ""
             raise ClientError(f"The message queue is not in assigned list{maybe}, message queue: {queue}")
-        self.must_run()
-        least = yield min_offset(self.client, queue)
-        most = yield max_offset(self.client, queue)
+        self.service.must_run()
+        least = yield min_offset(self.state.cluster, queue)
+        most = yield max_offset(self.state.cluster, queue)
         offset = chosen(least, most)
         if not least <= offset <= most:
             raise ClientError(f"Seek offset illegal, seek offset = {offset}, min offset = {least}, max offset = {most}")
@@ -368,29 +345,33 @@ class LitePullConsumer(GroupMember[LitePullConsumerConfig]):
     # what the client instance and the rebalance ask ------------------------------------------------------------------
 
     def heartbeat_subscriptions(self) -> list[SubscriptionData]:
-        """What brokers are told it wants: nothing when queues are assigned."""
-        return super().heartbeat_subscriptions() if self.mode == SUBSCRIBE else []
+        """The subscriptions that a heartbeat carries: none when queues are assigned."""
+        return super().heartbeat_subscriptions() if self.state.mode == SUBSCRIBE else []
 
     def reported_queues(self) -> dict[MessageQueue, ProcessQueue]:
-        """The queues it tells an operator about: those it reads."""
+        """The queues that an operator sees: those it reads."""
         return {queue: assigned.process_queue for queue, assigned in self.assigned.items()}
 
     def persist_offsets(self) -> None:
-        """Tell the offsets of the queues it reads."""
-        self.offset_store.persist_all(self.process_queues if self.mode == SUBSCRIBE else self.assigned)
+        """Send the offsets of the queues it reads."""
+        self.offset_store.persist_all(self.process_queues if self.state.mode == SUBSCRIBE else self.assigned)
+
+    def reported_offsets(self, topic: str) -> dict[MessageQueue, int]:
+        """None: a lite pull consumer does not report its offsets, as in RocketMQ."""
+        return {}
 
     @flow
     def message_queue_changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> Flow[None]:
-        """The allocation changed: assign accordingly, then tell the program."""
-        wanted = queues if self.config.message_model == BROADCASTING else mine
-        leaving = [queue for queue in self.assigned if queue.topic == topic and queue not in wanted]
-        self._set_assigned(leaving, wanted)
+        """The allocation changed: assign accordingly, then call the program's listener."""
+        chosen = queues if self.state.is_broadcasting else mine
+        leaving = [queue for queue in self.assigned if queue.topic == topic and queue not in chosen]
+        self._set_assigned(leaving, chosen)
         if self._queue_listener is not None:
-            told(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
+            call_back(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
         yield Promise.of(None)
 
     def __repr__(self) -> str:
         return (
-            f"<LitePullConsumer {self.group} {self.client_id} {self.state}: {len(self.assigned)} queues, "
+            f"<LitePullConsumer {self.group} {self.client_id} {self.service.state}: {len(self.assigned)} queues, "
             f"{self.cache.message_count} messages cached>"
         )

@@ -1,6 +1,6 @@
 """A consumer whose program asks for messages itself, one queue and one pull at a time, and keeps its own offsets.
 
-Mirrors: DefaultMQPullConsumer (deprecated in RocketMQ, and still the plainest way to see what a pull is). Lab 06.
+Mirrors: DefaultMQPullConsumer (deprecated in RocketMQ, and still the plainest way to see what a pull is).
 
     for queue in puller.fetch_subscribe_message_queues("orders"):
         result = puller.pull(queue, "paid", offset, max_nums=32)
@@ -10,7 +10,6 @@ Mirrors: DefaultMQPullConsumer (deprecated in RocketMQ, and still the plainest w
 
 Offsets given to update_consume_offset stay in memory; the 5 s timer sends those of queues this member owns, and it owns
 queues only of registered topics. PullConsumerScheduleService (pull_schedule) calls back for each owned queue.
-Left out: nothing.
 """
 
 from __future__ import annotations
@@ -21,16 +20,18 @@ from typing import Any
 
 from mqlab.client import statuses
 from mqlab.client.consuming.first_offset import max_offset, min_offset, search_offset
-from mqlab.client.consuming.group_member import GroupMember, QueueListener
+from mqlab.client.consuming.group_member import GroupMember, QueueListener, client_for
+from mqlab.client.consuming.member_state import MemberState
 from mqlab.client.consuming.offset_store import NOT_FOUND, RemoteOffsetStore
 from mqlab.client.consuming.pull_api import PullResult, note_polled, note_pulled
 from mqlab.client.consuming.send_back import SendBack
 from mqlab.client.consuming.subscriptions import SQL92, subscription, tag_subscription
-from mqlab.client.instance.background import told
-from mqlab.client.instance.broker_calls import PullAnswer, PullCall
+from mqlab.client.instance.background import call_back
+from mqlab.client.instance.broker_calls import PullCall
 from mqlab.client.instance.mq_client import MQClient
 from mqlab.client.instance.pending import Pending, begin
-from mqlab.client.sending.queue_selection import subscribe_queues
+from mqlab.client.instance.routes import subscribe_queues
+from mqlab.client.instance.service_state import ServiceState
 from mqlab.client.settings import PullConsumerConfig, make_config
 from mqlab.durations import milliseconds
 from mqlab.errors import ClientError
@@ -40,7 +41,7 @@ from mqlab.wire import sys_flag
 from mqlab.wire.message import MessageExt, MessageQueue
 
 
-class PullConsumer(GroupMember[PullConsumerConfig]):
+class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
     """Settings are those of DefaultMQPullConsumer in snake_case (see PullConsumerConfig)."""
 
     kind = "PullConsumer"
@@ -49,28 +50,29 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
         self, ports: Ports, group: str, name_servers: Sequence[str], *, client: MQClient | None = None, **settings: Any
     ) -> None:
         config = make_config(PullConsumerConfig, settings, "pull consumer")
-        super().__init__(ports, group, name_servers, config, client, stream=True)
-        self._send_back = SendBack(self.client, group)
+        client = client_for(ports, group, name_servers, config, client, stream=True)
+        super().__init__(client, MemberState(client.cluster, client.statistics, group, config, ServiceState(self.kind)))
+        self._send_back = SendBack(client.cluster, client.inner_sender, group)
         self._queue_listener: QueueListener | None = None
 
     def register_topics(self, *topics: str) -> None:
         """Take part in the group's rebalance for these topics (before start)."""
         for topic in topics:
-            self.rebalance.subscriptions[topic] = tag_subscription(topic, "*", 0)
+            self.state.subscriptions[topic] = tag_subscription(topic, "*", 0)
 
     def register_message_queue_listener(self, topic: str, listener: QueueListener | None) -> None:
-        """Register a topic; ``listener(topic, all, mine)`` is told of changes (one for all topics, the last counts)."""
+        """Register a topic; ``listener(topic, all, mine)`` is called when its queues change (one for all, the last)."""
         self.register_topics(topic)
         self._queue_listener = listener or self._queue_listener
 
     def compute_pull_from(self, queue: MessageQueue) -> Promise[int]:
-        """As the rebalance asks: nothing, the program decides where it pulls."""
+        """0: the program decides where it pulls."""
         return Promise.of(0)
 
     def message_queue_changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> Promise[None]:
-        """The allocation of a topic changed: tell the program."""
+        """The allocation of a topic changed: call the program's listener."""
         if self._queue_listener is not None:
-            told(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
+            call_back(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
         return Promise.of(None)
 
     def start(self) -> None:
@@ -80,7 +82,7 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
     @flow
     def start_async(self) -> Flow[None]:
         """The same, as a Promise."""
-        self.must_be_new()
+        self.service.must_be_new()
         self.offset_store.load()
         yield self.join()
 
@@ -88,14 +90,14 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
 
     def fetch_subscribe_message_queues(self, topic: str) -> list[MessageQueue]:
         """All readable queues of a topic. ClientError when the name server does not know it."""
-        self.must_run()
+        self.service.must_run()
         return self.client.call(lambda: self._fetch_queues(topic))
 
     @flow
     def _fetch_queues(self, topic: str) -> Flow[list[MessageQueue]]:
-        if topic not in self.client.routes.topic_route_table:
-            yield self.client.update_route(topic)
-        route = self.client.routes.topic_route_table.get(topic)
+        if topic not in self.client.cluster.routes.topic_route_table:
+            yield self.client.cluster.update_route(topic)
+        route = self.client.cluster.routes.topic_route_table.get(topic)
         queues = [] if route is None else subscribe_queues(topic, route)
         if not queues:
             raise ClientError(f"Can not find Message Queue for this topic, {topic}", hint="does the topic exist?")
@@ -145,24 +147,24 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
         self, queue: MessageQueue, sub_expression: str | None, sql: str | None, offset: int, max_nums: int,
         timeout: str | int | None, *, block: bool,
     ) -> Flow[PullResult]:  # fmt: skip
-        self.must_run()
+        self.service.must_run()
         if not isinstance(queue, MessageQueue):
-            raise ClientError(f"mq is no MessageQueue: {queue!r}", hint='MessageQueue("orders", "broker-a", 0)')
+            raise ClientError(f"mq is not a MessageQueue: {queue!r}", hint='MessageQueue("orders", "broker-a", 0)')
         if offset < 0:
             raise ClientError(f"offset < 0: {offset}")
         if max_nums <= 0:
             raise ClientError(f"maxNums <= 0: {max_nums}")
-        wanted = subscription(queue.topic, sub_expression, sql, 0 if sql is None else self.ports.clock.now_ms())
+        data = subscription(queue.topic, sub_expression, sql, 0 if sql is None else self.ports.clock.now_ms())
         timeout_ms = self.config.consumer_pull_timeout_millis if timeout is None else milliseconds(timeout)
         call = PullCall(
             group=self.group, queue=queue, queue_offset=offset, max_nums=max_nums,
             sys_flag=sys_flag.pull_sys_flag(suspend=block, subscription=True),
-            commit_offset=0, suspend_ms=self.config.broker_suspend_max_time_millis, sub_version=wanted.sub_version,
-            subscription=wanted.sub_string, expression_type=SQL92 if sql is not None else "TAG",
+            commit_offset=0, suspend_ms=self.config.broker_suspend_max_time_millis, sub_version=data.sub_version,
+            subscription=data.sub_string, expression_type=SQL92 if sql is not None else "TAG",
         )  # fmt: skip
         waits_ms = self.config.consumer_timeout_millis_when_suspend if block else timeout_ms
-        answer: PullAnswer = yield self.pull_api.pull(call, waits_ms)
-        result = self.pull_api.result(answer, queue, wanted)
+        answer = yield from self.pull_api.pull(call, waits_ms)
+        result = self.pull_api.result(answer, queue, data)
         if result.pull_status in (statuses.FOUND, statuses.NO_MATCHED_MSG):
             note_pulled(self.ports, self.group, queue, offset, result)
         if result.msg_found_list:
@@ -172,7 +174,7 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
     # offsets -----------------------------------------------------------------------------------------------------
 
     def update_consume_offset(self, queue: MessageQueue, offset: int) -> None:
-        """Note in memory how far this queue is."""
+        """Set in memory how far this queue is."""
         self.on_node(lambda: self.offset_store.update_offset(queue, offset))
 
     def update_consume_offset_to_broker(self, queue: MessageQueue, offset: int, *, oneway: bool = False) -> None:
@@ -182,23 +184,23 @@ class PullConsumer(GroupMember[PullConsumerConfig]):
             self.client.call(lambda: store.commit_offset(queue, offset, oneway=oneway))
 
     def fetch_consume_offset(self, queue: MessageQueue, from_store: bool = False) -> int:
-        """How far this queue is: memory's word, else (or with ``from_store``) the store's; -1 none, -2 not readable."""
-        known = self.offset_store.read_memory(queue)
-        if known != NOT_FOUND and not from_store:
-            return known
+        """How far this queue is, in memory, else (or with ``from_store``) in the store; -1 none, -2 not readable."""
+        offset = self.offset_store.read_memory(queue)
+        if offset != NOT_FOUND and not from_store:
+            return offset
         return self.client.call(lambda: self.offset_store.read_store(queue))
 
     def max_offset(self, queue: MessageQueue) -> int:
         """The queue offset the next message will get."""
-        return self.client.call(lambda: max_offset(self.client, queue))
+        return self.client.call(lambda: max_offset(self.state.cluster, queue))
 
     def min_offset(self, queue: MessageQueue) -> int:
         """The smallest queue offset still stored."""
-        return self.client.call(lambda: min_offset(self.client, queue))
+        return self.client.call(lambda: min_offset(self.state.cluster, queue))
 
     def search_offset(self, queue: MessageQueue, timestamp_ms: int, boundary: str = "LOWER") -> int:
         """The first queue offset stored at or after a time."""
-        return self.client.call(lambda: search_offset(self.client, queue, timestamp_ms, boundary))
+        return self.client.call(lambda: search_offset(self.state.cluster, queue, timestamp_ms, boundary))
 
     def send_message_back(self, message: MessageExt, delay_level: int = 0) -> bool:
         """Have a message delivered again later, as a push consumer does with a failed one; True when it is stored."""

@@ -1,6 +1,6 @@
 """A pull consumer with a clock: a callback per topic, called again and again for each queue this member owns.
 
-Mirrors: MQPullConsumerScheduleService, PullTaskCallback, PullTaskContext. Lab 06 compares it with push and lite pull.
+Mirrors: MQPullConsumerScheduleService, PullTaskCallback, PullTaskContext.
 
     service = lab.pull_consumer_schedule_service("audit")
     service.register_pull_task_callback("orders", task)       task(queue, context), in one of 20 threads
@@ -8,10 +8,9 @@ Mirrors: MQPullConsumerScheduleService, PullTaskCallback, PullTaskContext. Lab 0
 
     def task(queue, context):
         consumer = context.pull_consumer                       fetch_consume_offset, pull, update_consume_offset
-        context.pull_next_delay_time_millis = 0                again at once; 200 ms if not said, 1 s after an exception
+        context.pull_next_delay_time_millis = 0                again at once; default 200 ms, 1 s after an exception
 
 Queues come and go with the group's rebalance; a task of a queue that went is not called again.
-Left out: nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from typing import Any
 
 from mqlab.client.consuming.listener import ListenerContext, learners_traceback
 from mqlab.client.pull_consumer import PullConsumer
-from mqlab.client.settings import BROADCASTING
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.ports import Deadline, Pool, Ports, Workers
@@ -67,7 +65,7 @@ class PullConsumerScheduleService(PullConsumer):
         method = getattr(callback, "do_pull_task", callback)
         if not callable(method) or isinstance(callback, type):
             raise UsageError(
-                f"{callback!r} is no pull task", hint="a function (queue, context), or an object with do_pull_task"
+                f"{callback!r} is not a pull task", hint="a function (queue, context), or an object with do_pull_task"
             )
         self.register_message_queue_listener(topic, self._changed)
         self.callbacks[topic] = method
@@ -75,7 +73,7 @@ class PullConsumerScheduleService(PullConsumer):
     @flow
     def start_async(self) -> Flow[None]:
         """Join the group, as a Promise."""
-        self.must_be_new()
+        self.service.must_be_new()
         self.pool = self.ports.workers.pool(f"PullMsgThread-{self.group}", self._threads)
         yield super().start_async()
 
@@ -90,16 +88,17 @@ class PullConsumerScheduleService(PullConsumer):
         yield super().shutdown_async()
 
     def _changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> None:
-        wanted = queues if self.config.message_model == BROADCASTING else mine
-        for queue in [queue for queue in self.tasks if queue.topic == topic and queue not in wanted]:
+        assigned = queues if self.state.is_broadcasting else mine
+        for queue in [queue for queue in self.tasks if queue.topic == topic and queue not in assigned]:
             self.tasks.pop(queue).cancel()
-        for queue in wanted:
+        for queue in assigned:
             if queue not in self.tasks and self.pool is not None:
                 self.tasks[queue] = PullTask(self, queue, self.pool)
                 self.tasks[queue].run()
 
     def __repr__(self) -> str:
-        return f"<PullConsumerScheduleService {self.group} {self.client_id} {self.state}: {len(self.tasks)} tasks>"
+        tasks = len(self.tasks)
+        return f"<PullConsumerScheduleService {self.group} {self.client_id} {self.service.state}: {tasks} tasks>"
 
 
 class PullTask:

@@ -1,36 +1,44 @@
 """A member of a consumer group that has its listener called for each message: pulls, keeps, consumes, commits.
 
-Mirrors: DefaultMQPushConsumer and DefaultMQPushConsumerImpl. Every lab uses one; labs 04 to 06 take it apart.
+Mirrors: DefaultMQPushConsumer and DefaultMQPushConsumerImpl.
 
     start   routes of its topics ─▶ heartbeat to all brokers ─▶ rebalance (within a second)
             ─▶ per queue: first offset, half a second, then the pull loop
     pulled  ─▶ process queue ─▶ concurrently or orderly ─▶ listener ─▶ offset in memory ─▶ broker, every 5 s
     failed  ─▶ send back to the broker, else a new message to %RETRY%group, else once more here in 5 s
 
-"Push" is the client asking again and again, and the broker holding the question for up to 15 s.
+"Push" is the client asking again and again, and the broker holding the request for up to 15 s.
+
+    state     what it knows                         consume_service   made at start: concurrently or in order
+    pull_loop pulls every owned queue               rebalance         adds and drops queues (QueueKeeper, below)
+
 Left out: POP, assignment by the broker (client_rebalance=false), namespaces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from mqlab.client.consuming.concurrently import ConsumeConcurrently
-from mqlab.client.consuming.consume_service import ConsumeHook
-from mqlab.client.consuming.group_member import GroupMember, QueueListener
+from mqlab.client.consuming.consume_hooks import ConsumeHook
+from mqlab.client.consuming.consume_service import ConsumeService
+from mqlab.client.consuming.group_member import GroupMember, QueueListener, client_for
+from mqlab.client.consuming.member_state import PushState
 from mqlab.client.consuming.orderly import ConsumeOrderly
 from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.client.consuming.pull_loop import PullLoop
-from mqlab.client.consuming.reset import reset_offset_by_timestamp
+from mqlab.client.consuming.reset import OffsetReset
 from mqlab.client.consuming.send_back import SendBack
 from mqlab.client.consuming.subscriptions import subscription, tag_subscription
-from mqlab.client.instance.background import told
+from mqlab.client.instance.background import background, call_back
+from mqlab.client.instance.members import DirectResult
 from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.instance.service_state import ServiceState
 from mqlab.client.sending.trace import ConsumerTraceHook, TraceDispatcher
-from mqlab.client.settings import CLUSTERING, PushConsumerConfig, changed, make_config
+from mqlab.client.settings import PushConsumerConfig, changed, make_config
 from mqlab.errors import ClientError, UsageError
 from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow
@@ -38,15 +46,12 @@ from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.message import MessageExt, MessageQueue
 from mqlab.wire.names import retry_topic
 
-UNLOCK_DELAY_TIME_MS = 20_000
-WRITE_LOCK_WAIT_MS = 500
 
-
-class PushConsumer(GroupMember[PushConsumerConfig]):
+class PushConsumer(GroupMember[PushState]):
     """A member of ``group``; settings are those of DefaultMQPushConsumer in snake_case (see PushConsumerConfig).
 
-    ``process_queues``: what it owns and holds; ``offset_store``: how far it is; ``pull_threshold_for_queue`` and
-    ``_size_for_queue``: the limits in force (rewritten by the limits per topic).
+    ``process_queues``: what it owns and holds; ``offset_store``: how far it is; ``consume_service``: calls the
+    listener, made by ``start``.
     """
 
     kind = "PushConsumer"
@@ -56,66 +61,66 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
     def __init__(
         self, ports: Ports, group: str, name_servers: Sequence[str], *, client: MQClient | None = None, **settings: Any
     ) -> None:
-        super().__init__(ports, group, name_servers, make_config(PushConsumerConfig, settings, "push consumer"), client)
-        self.pull_loop = PullLoop(self)
-        self.send_back = SendBack(self.client, group)
-        self.consume_hooks: list[ConsumeHook] = []
-        self.consume_service: ConsumeConcurrently | ConsumeOrderly
-        self.pull_threshold_for_queue = self.config.pull_threshold_for_queue
-        self.pull_threshold_size_for_queue = self.config.pull_threshold_size_for_queue
-        self.is_suspended = False
-        self.is_orderly = False
+        config = make_config(PushConsumerConfig, settings, "push consumer")
+        client = client_for(ports, group, name_servers, config, client)
+        super().__init__(client, PushState(client.cluster, client.statistics, group, config, ServiceState(self.kind)))
+        self.pull_loop = PullLoop(self.state, self.pull_api, self._give_up)
+        self.send_back = SendBack(client.cluster, client.inner_sender, group)
+        self.consume_service: ConsumeService | None = None
+        self._reset = OffsetReset(
+            self.state, self.suspend_now, self.rebalance.remove_process_queue, self.resume_async
+        )
         self._listener: Any = None
         self._queue_listener: QueueListener | None = None
         self._trace: TraceDispatcher | None = None
-        if self.config.enable_trace:
-            self._trace = TraceDispatcher(self.client, f"{group}-CONSUME", self.config.trace_topic)
-            self.consume_hooks.append(ConsumerTraceHook(self._trace))
+        if config.enable_trace:
+            self._trace = TraceDispatcher(client.cluster, client.membership, f"{group}-CONSUME", config.trace_topic)
+            self.state.consume_hooks.append(ConsumerTraceHook(self._trace))
 
     # what a program does with it -------------------------------------------------------------------------------------
 
     def subscribe(self, topic: str, expression: str | None = "*", *, sql: str | None = None) -> None:
-        """Want a topic's messages: all, those with some tags ("paid || shipped"), or those an SQL92 text selects.
+        """Subscribe to a topic: all messages, those with some tags ("paid || shipped"), or those an SQL92 text selects.
 
         On a running consumer queues follow with the next route poll and rebalance. FilterError for tags without a tag;
         SQL is judged by the brokers, when the consumer starts (ClientError).
         """
-        wanted = subscription(topic, expression, sql, self.ports.clock.now_ms())
+        data = subscription(topic, expression, sql, self.ports.clock.now_ms())
         if not self.is_running:
-            self.rebalance.subscriptions[topic] = wanted
+            self.state.subscriptions[topic] = data
         else:
-            self.client.call(lambda: self._subscribe_running(topic, wanted))
+            self.client.call(lambda: self._subscribe_running(topic, data))
 
     @flow
-    def _subscribe_running(self, topic: str, wanted: SubscriptionData) -> Flow[None]:
-        self.rebalance.subscriptions[topic] = wanted
+    def _subscribe_running(self, topic: str, data: SubscriptionData) -> Flow[None]:
+        self.state.subscriptions[topic] = data
         self.pull_loop.retry_parked()
-        yield self.client.heartbeat_all()
+        yield self.client.membership.heartbeat_all()
 
     def unsubscribe(self, topic: str) -> None:
-        """Want a topic no more; its queues go with the next rebalance."""
-        self.rebalance.subscriptions.pop(topic, None)
+        """Subscribe to a topic no longer; its queues go with the next rebalance."""
+        self.state.subscriptions.pop(topic, None)
 
     def on_messages(self, listener: Any) -> None:
-        """Have ``listener(messages, context)`` called for each batch, many at a time. A class: a new object a start."""
-        self._listener, self.is_orderly = listener, False
+        """Call ``listener(messages, context)`` for each batch, many at a time. A class: a new object per start."""
+        self._listener, self.state.is_orderly = listener, False
 
     register_message_listener = on_messages
 
     def on_messages_orderly(self, listener: Any) -> None:
-        """Have ``listener(messages, context)`` called queue by queue, in order, one thread per queue at a time."""
-        self._listener, self.is_orderly = listener, True
+        """Call ``listener(messages, context)`` queue by queue, in order, one thread per queue at a time."""
+        self._listener, self.state.is_orderly = listener, True
 
     def fetch_subscribe_message_queues(self, topic: str) -> list[MessageQueue]:
         """All readable queues of a subscribed topic. ClientError when its route is not known."""
-        self.must_run()
+        self.service.must_run()
         return self.client.call(lambda: self._fetch_queues(topic))
 
     @flow
     def _fetch_queues(self, topic: str) -> Flow[list[MessageQueue]]:
-        if topic not in self.rebalance.topic_subscribe_info:
-            yield self.client.update_route(topic)
-        queues = self.rebalance.topic_subscribe_info.get(topic)
+        if topic not in self.state.topic_subscribe_info:
+            yield self.client.cluster.update_route(topic)
+        queues = self.state.topic_subscribe_info.get(topic)
         if queues is None:
             raise ClientError(f"The topic[{topic}] not exist", hint="is it subscribed, and does it exist?")
         return list(queues)
@@ -125,8 +130,8 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
         self._queue_listener = listener
 
     def register_consume_message_hook(self, hook: ConsumeHook) -> None:
-        """Have an object told before and after each listener call."""
-        self.consume_hooks.append(hook)
+        """Call an object before and after each listener call. See ConsumeHook."""
+        self.state.consume_hooks.append(hook)
 
     def configure(self, **settings: Any) -> None:
         """Change settings of a running consumer; what is read live takes effect (limits, batches, consume_timeout)."""
@@ -136,7 +141,7 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
         self.use_config(changed(self.config, settings, "push consumer"))
         for limit in ("pull_threshold_for_queue", "pull_threshold_size_for_queue"):
             if limit in settings:  # else it stays as the last rebalance scaled it
-                setattr(self, limit, getattr(self.config, limit))
+                setattr(self.state, limit, getattr(self.config, limit))
         self.pull_loop.retry_parked()
 
     # life --------------------------------------------------------------------------------------------------------
@@ -148,20 +153,23 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
     @flow
     def start_async(self) -> Flow[None]:
         """The same, as a Promise."""
-        self.must_be_new()
+        self.service.must_be_new()
         if self._listener is None:
             raise ClientError("messageListener is null", hint="call on_messages(listener) before start()")
-        if self.is_orderly and self.config.message_timeout:
+        state = self.state
+        if state.is_orderly and state.config.message_timeout:
             raise UsageError(
                 "message_timeout is for concurrent consumption: in order a stuck message cannot be passed over",
                 hint="leave it out, or use on_messages(listener)",
             )
-        if self.config.message_model == CLUSTERING:
+        if not state.is_broadcasting:
             topic = retry_topic(self.group)
-            self.rebalance.subscriptions[topic] = tag_subscription(topic, "*", self.ports.clock.now_ms())
+            state.subscriptions[topic] = tag_subscription(topic, "*", self.ports.clock.now_ms())
         self.offset_store.load()
-        self.consume_service = (ConsumeOrderly if self.is_orderly else ConsumeConcurrently)(self, self._listener)
-        self.consume_service.start()
+        kind = ConsumeOrderly if state.is_orderly else ConsumeConcurrently
+        service: ConsumeService = kind(state, self._listener, self.send_back, self.pull_loop.retry_parked)
+        self.consume_service = service
+        service.start()
         if self._trace is not None:
             self._trace.start()
         yield self.join()
@@ -171,21 +179,27 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
         """Leave the group: commit offsets, unlock queues, tell the brokers. Harmless when not running."""
         if not self.is_running:
             return
-        self.consume_service.shutdown()
-        yield self.consume_service.wait_idle(self.config.await_termination_millis_when_shutdown)
-        if isinstance(self.consume_service, ConsumeOrderly) and self.config.message_model == CLUSTERING:
-            yield self.consume_service.locks.unlock_all()
+        service = self._started_service()
+        # 1. No new batches; running listeners have some time to end.
+        service.shutdown()
+        yield service.wait_idle(self.config.await_termination_millis_when_shutdown)
+        # 2. Give back what others wait for, then leave.
+        yield service.unlock_all()
         if self._trace is not None:
             yield self._trace.shutdown()
         yield self.leave()
 
+    def _started_service(self) -> ConsumeService:
+        assert self.consume_service is not None, "start makes it, and nothing asks for it before"
+        return self.consume_service
+
     def suspend(self) -> None:
-        """Stop asking for messages; what is cached is still consumed, and this member rebalances no more."""
+        """Stop asking for messages; what is cached is still consumed, and this member takes part in no rebalance."""
         self.on_node(self.suspend_now)
 
     def suspend_now(self) -> None:
         """The same, from a step of its own node."""
-        self.is_suspended = True
+        self.state.is_suspended = True
         self.ports.note("consumer.suspended", client=self.ports.node, group=self.group)
 
     def resume(self) -> None:
@@ -195,51 +209,67 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
     @flow
     def resume_async(self) -> Flow[None]:
         """The same, as a Promise."""
-        self.is_suspended = False
+        self.state.is_suspended = False
         self.ports.note("consumer.resumed", client=self.ports.node, group=self.group)
         self.pull_loop.retry_parked()
-        yield self.rebalance.do_rebalance(orderly=self.is_orderly)
+        yield self.rebalance.do_rebalance(orderly=self.state.is_orderly)
 
     def reset_offset_by_timestamp(self, timestamp_ms: int) -> None:
-        """Move every subscribed topic, the retry topic too, to a time; takes ten seconds a topic."""
-        self.client.call(lambda: reset_offset_by_timestamp(self, timestamp_ms))
+        """Move every subscribed topic, the retry topic too, to a time; takes ten seconds per topic."""
+        self.client.call(lambda: self._reset.to_timestamp(timestamp_ms))
 
     # what the client instance and the rebalance ask ------------------------------------------------------------------
 
+    @property
+    def is_suspended(self) -> bool:
+        return self.state.is_suspended
+
+    @property
+    def pull_threshold_for_queue(self) -> int:
+        """The limit in force, in messages per queue: the setting, or the share of the limit per topic."""
+        return self.state.pull_threshold_for_queue
+
+    @property
+    def pull_threshold_size_for_queue(self) -> int:
+        """The same in MiB."""
+        return self.state.pull_threshold_size_for_queue
+
     def reported_queues(self) -> dict[MessageQueue, ProcessQueue]:
-        """The queues it tells an operator about: those it owns."""
+        """The queues that an operator sees: those it owns."""
         return self.process_queues
 
-    def try_rebalance(self) -> Promise[bool]:
-        """A round of rebalance; a suspended consumer does nothing and says "not balanced"."""
-        if self.is_suspended or not self.is_running:
-            return Promise.of(False)
-        return self.rebalance.do_rebalance(orderly=self.is_orderly)
+    def parked_queues(self) -> list[MessageQueue]:
+        """Queues whose next pull waits for a check to hold."""
+        return list(self.pull_loop.parked)
 
-    @flow
-    def remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> Flow[bool]:
-        """Let a queue go and commit its offset; an orderly one when its listener is back, or after 20 s."""
+    def reset_offsets(self, topic: str, offsets: Mapping[MessageQueue, int]) -> Promise[None]:
+        """Move a topic's queues to other offsets; takes ten seconds."""
+        return self._reset.to_offsets(topic, offsets)
+
+    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[DirectResult]:
+        """Have the listener consume one message now, outside all queues."""
+        return self._started_service().consume_directly(message, queue)
+
+    def try_rebalance(self) -> Promise[bool]:
+        """A round of rebalance; a suspended consumer does nothing and counts as "not balanced"."""
+        if self.state.is_suspended or not self.is_running:
+            return Promise.of(False)
+        return self.rebalance.do_rebalance(orderly=self.state.is_orderly)
+
+    def remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> Promise[bool]:
+        """Commit a dropped queue and let it go; False: not yet, its listener is still out (in order)."""
         self.pull_loop.parked.pop(queue, None)
         self.offset_store.persist(queue)
-        if not isinstance(self.consume_service, ConsumeOrderly) or self.config.message_model != CLUSTERING:
-            self.offset_store.remove_offset(queue)
-            return True
-        unlock_from_ms = process_queue.last_lock_timestamp + UNLOCK_DELAY_TIME_MS
-        force = process_queue.dropped and self.ports.clock.now_ms() > unlock_from_ms
-        if not force and not (yield self.consume_service.wait_listener_back(process_queue, WRITE_LOCK_WAIT_MS)):
-            process_queue.try_unlock_times += 1
-            return False
-        self.offset_store.persist(queue)
-        self.offset_store.remove_offset(queue)
-        process_queue.locked = False
-        self.consume_service.locks.unlock(queue)
-        return True
+        return self._started_service().release(queue, process_queue)
+
+    def _give_up(self, queue: MessageQueue) -> None:
+        """The pull loop cannot go on with this queue: drop it and rebalance at once."""
+        background(self.ports, self.rebalance.remove_process_queue(queue), "queue removal")
+        self.client.rebalance_timer.wake()
 
     def lock_queue(self, queue: MessageQueue) -> Promise[bool]:
-        """Ask the broker for the queue (orderly)."""
-        if isinstance(self.consume_service, ConsumeOrderly):
-            return self.consume_service.locks.lock(queue)
-        return Promise.of(True)
+        """Ask the broker for a queue that is about to be added (in order)."""
+        return self._started_service().lock(queue)
 
     def is_pull_expired(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
         """True when its pull loop is dead; a parked request is alive."""
@@ -247,51 +277,34 @@ class PushConsumer(GroupMember[PushConsumerConfig]):
 
     def queue_added(self, queue: MessageQueue, process_queue: ProcessQueue, next_offset: int) -> None:
         """Begin to pull."""
-        self.pull_loop.add(queue, process_queue, next_offset)
+        self.pull_loop.add(queue, process_queue, next_offset, self._started_service().submit)
 
     @flow
     def message_queue_changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> Flow[None]:
         """The allocation of a topic changed: raise its version, rescale limits, tell all brokers, tell the program."""
-        wanted = self.rebalance.subscriptions.get(topic)
-        if wanted is not None:
-            self.rebalance.subscriptions[topic] = replace(wanted, sub_version=self.ports.clock.now_ms())
-        self._rescale_limits()
-        yield self.client.heartbeat_all()
+        data = self.state.subscriptions.get(topic)
+        if data is not None:
+            self.state.subscriptions[topic] = replace(data, sub_version=self.ports.clock.now_ms())
+        self.state.rescale_limits()
+        yield self.client.membership.heartbeat_all()
         if self._queue_listener is not None:
-            told(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
-
-    def _rescale_limits(self) -> None:
-        owned = len(self.process_queues)
-        if owned and self.config.pull_threshold_for_topic != -1:
-            self.pull_threshold_for_queue = max(1, self.config.pull_threshold_for_topic // owned)
-        if owned and self.config.pull_threshold_size_for_topic != -1:
-            self.pull_threshold_size_for_queue = max(1, self.config.pull_threshold_size_for_topic // owned)
+            call_back(self.ports, "message queue listener", partial(self._queue_listener, topic, queues, mine))
 
     # failed messages ---------------------------------------------------------------------------------------------
 
     def send_message_back(self, message: MessageExt, delay_level: int = 0) -> bool:
-        """Have a message delivered again later although its listener will say success; True when it is stored.
+        """Have a message delivered again later although its listener will report success; True when it is stored.
 
         ``delay_level``: 0 the broker decides, -1 straight to the dead letters, above 0 that level.
         """
-        self.must_run()
-        return self.client.call(lambda: self.send_message_back_async(message, delay_level, message.message_queue))
-
-    def send_message_back_async(self, message: MessageExt, delay_level: int, queue: MessageQueue) -> Promise[bool]:
-        """Give a failed message to its broker to be delivered later; True when it is stored again."""
-        limit = self.config.max_reconsume_times
-        return self.send_back.send(message, delay_level, queue, max_reconsume_times=16 if limit == -1 else limit)
-
-    def send_as_new_message(
-        self, message: MessageExt, queue: MessageQueue, *, max_reconsume_times: int
-    ) -> Promise[bool]:
-        """Store a failed message as a new one in %RETRY%group; True when that worked."""
-        return self.send_back.send_as_new_message(message, queue, max_reconsume_times=max_reconsume_times)
+        self.service.must_run()
+        queue, limit = message.message_queue, self.state.max_reconsume_times
+        return self.client.call(lambda: self.send_back.send(message, delay_level, queue, max_reconsume_times=limit))
 
     def __repr__(self) -> str:
-        suspended = ", suspended" if self.is_suspended else ""
+        suspended = ", suspended" if self.state.is_suspended else ""
         cached = sum(process_queue.msg_count for process_queue in self.process_queues.values())
         return (
-            f"<PushConsumer {self.group} {self.client_id} {self.state}{suspended}: {len(self.process_queues)} queues, "
-            f"{cached} messages cached>"
+            f"<PushConsumer {self.group} {self.client_id} {self.service.state}{suspended}: "
+            f"{len(self.process_queues)} queues, {cached} messages cached>"
         )

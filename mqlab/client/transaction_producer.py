@@ -1,6 +1,6 @@
 """A producer whose messages wait, half sent, until its own transaction is decided.
 
-Mirrors: TransactionMQProducer, DefaultMQProducerImpl.sendMessageInTransaction and checkTransactionState. Lab 08.
+Mirrors: TransactionMQProducer, DefaultMQProducerImpl.sendMessageInTransaction and checkTransactionState.
 
     send half (310, TRAN_MSG, PGROUP) ─▶ SEND_OK ─▶ listener.execute_local_transaction(message, arg)
                                       ─▶ stored otherwise ─▶ rolled back, not executed
@@ -19,10 +19,12 @@ from typing import Any, Protocol
 
 from mqlab.client import statuses
 from mqlab.client.consuming.listener import learners_traceback
+from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.client.instance.pending import Pending, begin
 from mqlab.client.producer import Producer
 from mqlab.client.sending.sender import Sender
 from mqlab.client.sending.trace import ProducerTraceHook
+from mqlab.client.settings import ProducerConfig
 from mqlab.errors import ClientError, MqlabError, UsageError
 from mqlab.ports import Pool, Ports
 from mqlab.promises import Flow, Promise, flow
@@ -57,11 +59,16 @@ class TransactionSendResult(SendResult):
 class TransactionSender(Sender):
     """The sender of a transaction producer: the client instance finds it by group when a broker asks back."""
 
-    check: Callable[[str, MessageExt, Mapping[str, str]], Promise[None]]
+    def __init__(
+        self, cluster: ClusterAccess, group: str, config: ProducerConfig,
+        check: Callable[[str, MessageExt, Mapping[str, str]], Promise[None]],
+    ) -> None:  # fmt: skip
+        super().__init__(cluster, group, config)
+        self._check = check
 
     def check_transaction(self, address: str, message: MessageExt, fields: Mapping[str, str]) -> Promise[None]:
         """A broker asks what became of a half message."""
-        return self.check(address, message, fields)
+        return self._check(address, message, fields)
 
 
 class TransactionProducer(Producer):
@@ -82,9 +89,7 @@ class TransactionProducer(Producer):
 
     def make_sender(self) -> Sender:
         """A sender that can be asked back."""
-        sender = TransactionSender(self.client, self.group, self.config)
-        sender.check = self._check
-        return sender
+        return TransactionSender(self.client.cluster, self.group, self.config, self._check)
 
     def start_now(self) -> None:
         """Begin to live; a class given as listener is instantiated now. UsageError without both methods."""
@@ -92,7 +97,9 @@ class TransactionProducer(Producer):
             self._listener = self._listener()
         for method in ("execute_local_transaction", "check_local_transaction"):
             if not callable(getattr(self._listener, method, None)):
-                raise UsageError(f"{self._listener!r} is no transaction listener", hint=f"it needs a method {method}")
+                raise UsageError(
+                    f"{self._listener!r} is not a transaction listener", hint=f"it needs a method {method}"
+                )
         super().start_now()
         self._executing = self.ports.workers.pool(f"LocalTransaction_{self.group}", EXECUTE_THREADS)
         self._checking = self.ports.workers.pool(f"CheckTransaction_{self.group}", CHECK_THREADS)
@@ -145,12 +152,12 @@ class TransactionProducer(Producer):
 
     def _end(self, message: Message, result: SendResult, state: str, remark: str | None) -> None:
         """Tell the broker of the half message; it finds it by both of its offsets."""
-        address = self.client.routes.master_address(result.message_queue.broker_name)
+        address = self.client.cluster.routes.master_address(result.message_queue.broker_name)
         if address is None:
             self._note("transaction.not_told", msg_id=result.msg_id, state=state)
             return
         _, physical_offset = parse_offset_msg_id(result.offset_msg_id)
-        self.client.calls.end_transaction(
+        self.client.cluster.calls.end_transaction(
             address, producerGroup=self.group, tranStateTableOffset=result.queue_offset,
             commitLogOffset=physical_offset, commitOrRollback=DECISIONS[state], fromTransactionCheck=False,
             msgId=result.msg_id,
@@ -169,7 +176,7 @@ class TransactionProducer(Producer):
         state, error = _decision(*outcome)
         unique_key = message.properties.get(property_names.UNIQ_KEY) or message.msg_id
         self._note("transaction.checked", msg_id=unique_key, topic=message.topic, state=state, error=error)
-        self.client.calls.end_transaction(
+        self.client.cluster.calls.end_transaction(
             address, producerGroup=self.group, tranStateTableOffset=fields.get("tranStateTableOffset"),
             commitLogOffset=fields.get("commitLogOffset"), commitOrRollback=DECISIONS[state], fromTransactionCheck=True,
             msgId=unique_key, transactionId=fields.get("transactionId"), topic=fields.get("topic"),

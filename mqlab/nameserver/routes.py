@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from mqlab.remoting.endpoint import Channel
 from mqlab.wire.bodies import BrokerData, DataVersion, QueueData, TopicConfig, TopicRouteData
+from mqlab.wire.names import MASTER_ID
 
-MASTER_ID = 0
 PERM_READ, PERM_WRITE = 4, 2
 UNIT_FLAG, UNIT_SUB_FLAG = 1, 2  # TopicSysFlag
 

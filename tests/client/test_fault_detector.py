@@ -65,7 +65,7 @@ def test_a_broker_is_asked_no_more_often_than_the_interval_and_forgotten_without
     never_answered(world, producer)
     world.run_for(20_000)
     assert len(world.brokers["broker-a"].of(PROBE)) == 2
-    producer.client.routes.broker_addr_table.clear()
+    producer.client.cluster.routes.broker_addr_table.clear()
     world.run_for(12_000)
     assert producer.sender.faults.items == {}
 

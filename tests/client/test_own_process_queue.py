@@ -76,5 +76,5 @@ def test_a_class_that_cannot_be_one_is_refused_at_once(world: World) -> None:
         def put_message(self, messages: Sequence[MessageExt]) -> bool:
             return True
 
-    with pytest.raises(UsageError, match=r"Half is no process queue: it lacks remove_message, contains_message"):
+    with pytest.raises(UsageError, match=r"Half is not a process queue: it lacks remove_message, contains_message"):
         world.consumer(listener=Recorder(world), process_queue=Half)

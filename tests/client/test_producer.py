@@ -78,11 +78,11 @@ def test_selector_failures_are_explained() -> None:
         producer.send(message(), selector=lambda queues, message, arg: None)
     with pytest.raises(ClientError, match="threw exception: ZeroDivisionError"):
         producer.send(message(), selector=lambda queues, message, arg: queues[1 // 0])
-    with pytest.raises(ClientError, match="returned 3, which is no MessageQueue"):
+    with pytest.raises(ClientError, match="returned 3, which is not a MessageQueue"):
         producer.send(message(), selector=lambda queues, message, arg: 3)  # type: ignore[arg-type,return-value]
     with pytest.raises(ClientError, match="needs something to hash"):
         producer.send(message(), selector="HASH")
-    with pytest.raises(UsageError, match="'ROUND' is no selector"):
+    with pytest.raises(UsageError, match="'ROUND' is not a selector"):
         producer.send(message(), selector="ROUND")
     with pytest.raises(UsageError, match="not both"):
         producer.send(message(), MessageQueue("orders", "broker-a", 0), selector=select_by_hash)
@@ -90,7 +90,9 @@ def test_selector_failures_are_explained() -> None:
         producer.send(message(), MessageQueue("payments", "broker-a", 0))
 
 
-@pytest.mark.parametrize(("wrong", "word"), [(None, "message is null"), ("заказ", "is no Message"), ([], "at least")])
+@pytest.mark.parametrize(
+    ("wrong", "word"), [(None, "message is null"), ("заказ", "is not a Message"), ([], "at least")]
+)
 def test_what_is_no_message(wrong: object, word: str) -> None:
     producer = ScriptedWorld().producer()
     with pytest.raises(ClientError, match=word):

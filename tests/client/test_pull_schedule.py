@@ -116,7 +116,7 @@ def test_threads_bound_the_calls(world: World) -> None:
 
 def test_what_is_refused(world: World) -> None:
     made = PullConsumerScheduleService(world.ports("audit-1"), "audit", world.name_servers)
-    with pytest.raises(UsageError, match="no pull task"):
+    with pytest.raises(UsageError, match="not a pull task"):
         made.register_pull_task_callback("orders", 5)  # type: ignore[arg-type]
     with pytest.raises(ClientError, match="blank"):
         made.register_pull_task_callback("", print)

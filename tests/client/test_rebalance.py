@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from mqlab.client.instance.rebalance_timer import RebalanceTimer
-from mqlab.client.instance.running_info import running_info
 from mqlab.client.instance.statistics import CONSUME_OK_TPS, CONSUME_RT
 from mqlab.errors import UsageError
 from mqlab.promises import Promise
@@ -183,7 +182,7 @@ def test_without_the_member_list_nothing_changes() -> None:
 
 @pytest.mark.parametrize("wrong", [lambda *_: [], 5, str])
 def test_what_is_no_strategy_is_refused_when_the_consumer_is_made(world: World, wrong: Any) -> None:
-    with pytest.raises(UsageError, match="is no allocation strategy"):
+    with pytest.raises(UsageError, match="is not an allocation strategy"):
         world.consumer(start=False, allocate_message_queue_strategy=wrong)
 
 
@@ -215,11 +214,11 @@ def test_an_allocation_change_raises_the_version_and_tells_all_brokers(world: Wo
     told: list[tuple[str, int, int]] = []
     consumer = world.consumer(listener=Recorder(world), start=False)
     consumer.set_message_queue_listener(lambda topic, every, mine: told.append((topic, len(every), len(mine))))
-    version = consumer.rebalance.subscriptions["orders"].sub_version
+    version = consumer.state.subscriptions["orders"].sub_version
     consumer.start()
     world.run_for(3_000)
     assert ("orders", 2, 2) in told
-    assert consumer.rebalance.subscriptions["orders"].sub_version > version
+    assert consumer.state.subscriptions["orders"].sub_version > version
 
 
 def test_limits_per_topic_are_divided_by_all_owned_queues(world: World) -> None:
@@ -228,9 +227,9 @@ def test_limits_per_topic_are_divided_by_all_owned_queues(world: World) -> None:
     world.run_for(30_000)
     assert len(consumer.message_queues) == 5  # the retry queue counts
     assert (consumer.pull_threshold_for_queue, consumer.pull_threshold_size_for_queue) == (200, 1)
-    told = running_info(consumer, consumer, {})["properties"]
-    assert (told["pullThresholdForQueue"], told["pullThresholdSizeForQueue"]) == ("200", "1")
-    assert (told["pullThresholdForTopic"], told["pullThresholdSizeForTopic"]) == ("1000", "3")
+    reported = consumer.client.call(consumer.running_info)["properties"]
+    assert (reported["pullThresholdForQueue"], reported["pullThresholdSizeForQueue"]) == ("200", "1")
+    assert (reported["pullThresholdForTopic"], reported["pullThresholdSizeForTopic"]) == ("1000", "3")
 
 
 def test_another_setting_changed_later_leaves_the_divided_limits(world: World) -> None:

@@ -84,7 +84,7 @@ def crowd(world: World) -> World:
 
 def test_the_tag_pitfall_by_default_one_member_gets_nothing(crowd: World) -> None:
     a, b, lags = pitfall(crowd, post=False)
-    first, second = (member.rebalance.subscriptions["orders"].sub_version for member in crowd.members)  # type: ignore
+    first, second = (member.state.subscriptions["orders"].sub_version for member in crowd.members)  # type: ignore
     assert first != second  # both were raised by their own allocation change: a race of clocks decides
     assert (a, b) == (([], ["TagB q2", "TagB q3"]) if second > first else (["TagA q0", "TagA q1"], []))
     assert lags == [0, 0, 0, 0]  # no alarm: the messages are lost for the group
@@ -103,7 +103,7 @@ def test_sql_is_checked_at_start_and_a_refusal_ends_it(world: World) -> None:
     consumer.subscribe("orders", sql="amount > 10")
     with pytest.raises(ClientError, match="Check client in broker error"):
         consumer.start()
-    assert consumer.state == "shut down"
+    assert consumer.service.state == "SHUTDOWN_ALREADY"
 
 
 def test_sql_filters_at_the_broker(make_world) -> None:  # type: ignore[no-untyped-def]

@@ -104,7 +104,7 @@ def test_faults_traffic_and_conditions() -> None:
         (lambda: lab.changes(cast(Any, None)), "is no snapshot"),
         (lambda: lab.database("../outside"), "cannot be the name of a file"),
         (lambda: Message("orders", b"x", delay_time_level=cast(Any, "3")), "a delay level is a whole number"),
-        (lambda: consumer.subscribe("orders", 5), "is no expression"),
+        (lambda: consumer.subscribe("orders", 5), "is not an expression"),
     ):
         with pytest.raises(UsageError, match=words):
             wrong()

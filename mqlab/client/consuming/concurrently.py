@@ -1,6 +1,6 @@
 """Concurrent consumption: many threads, any order; what fails goes back to the broker, the offset follows the smallest.
 
-Mirrors: ConsumeMessageConcurrentlyService. Lab 05 opens it and counts its threads.
+Mirrors: ConsumeMessageConcurrentlyService.
 
     pulled 32 ─▶ batches of 1 ─▶ pool of 20 ─▶ listener
         CONSUME_SUCCESS    all up to ack_index are good
@@ -16,29 +16,23 @@ Left out: pools that grow (RocketMQ's never does, its queue is unbounded).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from mqlab.client.consuming.consume_service import (
-    DirectResult,
-    ListenerCallUnderWay,
-    ListenerRunner,
-    restore_original_topic,
-)
+from mqlab.client.consuming.consume_service import ListenerCallUnderWay, ListenerRunner, restore_original_topic
 from mqlab.client.consuming.listener import ConsumeConcurrentlyContext, as_call
+from mqlab.client.consuming.member_state import PushState
 from mqlab.client.consuming.process_queue import ProcessQueue
+from mqlab.client.consuming.send_back import SendBack
 from mqlab.client.instance.background import background
+from mqlab.client.instance.members import DirectResult
 from mqlab.client.instance.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
 from mqlab.client.instance.timers import Periodic
-from mqlab.client.settings import BROADCASTING
 from mqlab.client.statuses import CONCURRENT_STATUSES, CONSUME_SUCCESS, RECONSUME_LATER
 from mqlab.ports import Deadline
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire import property_names
 from mqlab.wire.message import MessageExt, MessageQueue
-
-if TYPE_CHECKING:
-    from mqlab.client.push_consumer import PushConsumer
 
 RESUBMIT_MS = 5_000
 EXPIRED_DELAY_LEVEL = 3
@@ -46,23 +40,27 @@ EXPIRED_PER_SWEEP = 16
 
 
 class ConsumeConcurrently:
-    """Runs the listener of one push consumer on a pool of ``consume_thread_min`` threads."""
+    """Runs the listener of one push consumer on a pool of ``consume_thread_min`` threads.
 
-    def __init__(self, consumer: PushConsumer, listener: Any) -> None:
-        self._consumer = consumer
-        self._ports = consumer.ports
-        self.group = consumer.group
-        self.workers = consumer.ports.workers
-        self.runner = ListenerRunner(consumer, as_call(listener), CONCURRENT_STATUSES, RECONSUME_LATER)
-        self.pool = consumer.ports.workers.pool(
-            "ConsumeMessageThread_" + consumer.group, consumer.config.consume_thread_min
-        )
-        period_ms = consumer.config.consume_timeout
-        self._sweep = Periodic(consumer.ports.clock, "consumer.expire_sweep", period_ms, self._sweep_all)
+    ``room_made(queue)`` is called when messages left the cache of a queue: a parked pull may go on.
+    """
+
+    def __init__(
+        self, state: PushState, listener: Any, send_back: SendBack, room_made: Callable[[MessageQueue], None]
+    ) -> None:
+        self.state = state
+        self.ports = state.ports
+        self.workers = state.ports.workers
+        self.runner = ListenerRunner(state, as_call(listener), CONCURRENT_STATUSES, RECONSUME_LATER)
+        self.pool = self.workers.pool("ConsumeMessageThread_" + state.group, state.config.consume_thread_min)
+        self._send_back = send_back
+        self._room_made = room_made
+        period_ms = state.config.consume_timeout
+        self._sweep = Periodic(self.ports.clock, "consumer.expire_sweep", period_ms, self._sweep_all)
         self._sweep_first_ms = period_ms
 
     def start(self) -> None:
-        """Arm the sweep; its period stays what the setting was now."""
+        """Arm the sweep; a later change of consume_timeout does not change its period."""
         self._sweep.start(self._sweep_first_ms)
 
     def shutdown(self) -> None:
@@ -74,7 +72,7 @@ class ConsumeConcurrently:
         self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, dispatch: bool = True
     ) -> None:
         """Cut pulled messages into batches, each a task of the pool."""
-        size = self._consumer.config.consume_message_batch_max_size
+        size = self.state.config.consume_message_batch_max_size
         for start in range(0, len(messages), size):
             batch = Batch(self, list(messages[start : start + size]), process_queue, queue)
             self.pool.submit(batch.call, batch.done, label=str(queue))
@@ -85,88 +83,96 @@ class ConsumeConcurrently:
 
     def wait_idle(self, timeout_ms: int) -> Promise[bool]:
         """True once no listener runs; False after the time."""
-        return self.runner.wait_until(lambda: self.runner.running == 0, timeout_ms)
+        return self.runner.wait_idle(timeout_ms)
+
+    def lock(self, queue: MessageQueue) -> Promise[bool]:
+        """Nothing to lock: any member may consume any message."""
+        return Promise.of(True)
+
+    def release(self, queue: MessageQueue, process_queue: ProcessQueue) -> Promise[bool]:
+        """Let a dropped queue go at once; results that come later are discarded."""
+        self.state.offset_store.remove_offset(queue)
+        return Promise.of(True)
+
+    def unlock_all(self) -> Promise[None]:
+        """Nothing is locked."""
+        return Promise.of(None)
 
     # the result of one batch -------------------------------------------------------------------------------------
 
-    @flow
     def give_back(
         self, failed: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, delay_level: int
     ) -> Flow[list[MessageExt]]:
-        """Failed messages leave for the broker (broadcasting: they are given up); those that have to stay."""
-        if self._consumer.config.message_model == BROADCASTING:
-            self._ports.note(
-                "message.given_up", client=self._ports.node, group=self.group, queue=queue,
+        """Send failed messages back, one after another, within a flow; returns those that could not be sent.
+
+        Broadcasting has no retries: its failed messages are given up.
+        """
+        state = self.state
+        if state.is_broadcasting:
+            self.ports.note(
+                "message.given_up", client=self.ports.node, group=state.group, queue=queue,
                 msg_ids=[message.msg_id for message in failed],
             )  # fmt: skip
             return []
-        left: list[MessageExt] = yield self.send_back_failed(failed, process_queue, queue, delay_level)
-        return left
-
-    @flow
-    def send_back_failed(
-        self, failed: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, delay_level: int
-    ) -> Flow[list[MessageExt]]:
-        """Send failed messages back, one after another; those that could not be sent."""
         left: list[MessageExt] = []
         for message in failed:
             if not process_queue.contains_message(message):
                 continue  # swept away while the listener ran
-            if not (yield self._consumer.send_message_back_async(message, delay_level, queue)):
+            limit = state.max_reconsume_times
+            if not (yield self._send_back.send(message, delay_level, queue, max_reconsume_times=limit)):
                 message.reconsume_times += 1
                 left.append(message)
         return left
 
     def resubmit_later(self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue) -> None:
         """Neither way back worked: consume these again here in five seconds."""
-        self._ports.clock.call_later(
+        self.ports.clock.call_later(
             RESUBMIT_MS, lambda: self.submit(messages, process_queue, queue), "consume.resubmit"
         )
 
-    def count(self, counter: str, queue: MessageQueue, value: int) -> None:
-        """Book messages or ms in the statistics."""
-        self._consumer.client.statistics.count(counter, self._consumer.group, queue.topic, value)
-
     def remove(self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue) -> None:
-        """These are done: out of the cache, and the offset moves to the smallest left."""
+        """These are finished: out of the cache, and the offset moves to the smallest left."""
         offset = process_queue.remove_message(messages)
         if offset >= 0 and not process_queue.dropped:
-            self._consumer.offset_store.update_offset(queue, offset, increase_only=True)
-        self._consumer.pull_loop.retry_parked(queue)
+            self.state.offset_store.update_offset(queue, offset, increase_only=True)
+        self._room_made(queue)
 
     # messages that never come back -------------------------------------------------------------------------------
 
     def _sweep_all(self) -> None:
-        for queue, process_queue in list(self._consumer.process_queues.items()):
-            background(self._ports, self.clean_expired(process_queue, queue), "expire sweep")
+        for queue, process_queue in list(self.state.process_queues.items()):
+            background(self.ports, self.clean_expired(process_queue, queue), "expire sweep")
 
     @flow
     def clean_expired(self, process_queue: ProcessQueue, queue: MessageQueue) -> Flow[None]:
         """Send back what has been consuming for too long, from the head of the queue (cleanExpiredMsg)."""
+        state = self.state
         for _ in range(min(process_queue.msg_count, EXPIRED_PER_SWEEP)):
+            # 1. Only the smallest offset holds the queue's offset back, so only the head is looked at.
             message = process_queue.first_message()
             if message is None:
                 return
             started = message.properties.get(property_names.CONSUME_START_TIME)
-            limit_ms = self._consumer.config.consume_timeout
-            if started is None or self._ports.clock.now_ms() - int(started) <= limit_ms:
+            if started is None or self.ports.clock.now_ms() - int(started) <= state.config.consume_timeout:
                 return
-            self._ports.note(
-                "message.expired", client=self._ports.node, group=self._consumer.group, queue=queue,
+            self.ports.note(
+                "message.expired", client=self.ports.node, group=state.group, queue=queue,
                 msg_id=message.msg_id, queue_offset=message.queue_offset,
             )  # fmt: skip
-            yield self._consumer.send_message_back_async(message, EXPIRED_DELAY_LEVEL, queue)
+            # 2. It leaves the cache even if it could not be sent back, as in RocketMQ.
+            limit = state.max_reconsume_times
+            yield self._send_back.send(message, EXPIRED_DELAY_LEVEL, queue, max_reconsume_times=limit)
             if process_queue.first_message() is message:
                 process_queue.remove_message([message])
-                self._consumer.pull_loop.retry_parked(queue)
+                self._room_made(queue)
 
     def arm_timeout(self, batch: Batch) -> Deadline | None:
         """Start the timer of a batch (setting message_timeout), None when it is off."""
-        limit_ms = self._consumer.config.message_timeout
+        limit_ms = self.state.config.message_timeout
         if limit_ms == 0:
             return None
-        return self._ports.clock.call_later(
-            limit_ms, lambda: background(self._ports, self._timed_out(batch), "message timeout"), "consume.timeout"
+        return self.ports.clock.call_later(
+            limit_ms, lambda: background(self.ports, self._timed_out(batch), "message timeout"), "consume.timeout"
         )
 
     @flow
@@ -174,11 +180,11 @@ class ConsumeConcurrently:
         if batch.process_queue.dropped:
             return
         stuck = [message for message in batch.messages if batch.process_queue.contains_message(message)]
-        self._ports.note(
-            "message.timed_out", client=self._ports.node, group=self._consumer.group, queue=batch.queue,
+        self.ports.note(
+            "message.timed_out", client=self.ports.node, group=self.state.group, queue=batch.queue,
             msg_ids=[message.msg_id for message in stuck],
         )  # fmt: skip
-        left = yield self.give_back(stuck, batch.process_queue, batch.queue, 0)
+        left = yield from self.give_back(stuck, batch.process_queue, batch.queue, 0)
         self.remove([message for message in stuck if message not in left], batch.process_queue, batch.queue)
 
     def __repr__(self) -> str:
@@ -209,38 +215,43 @@ class Batch:
     def _begin(self) -> ListenerCallUnderWay | None:
         if self.process_queue.dropped:
             return None
-        restore_original_topic(self.messages, self._service.group)
-        self._timer = self._service.arm_timeout(self)
-        return self._service.runner.begin(self.messages, self.queue)
+        service = self._service
+        restore_original_topic(self.messages, service.state.group)
+        self._timer = service.arm_timeout(self)
+        return service.runner.begin(self.messages, self.queue)
 
     @flow
     def _end(
         self, call: ListenerCallUnderWay, context: ConsumeConcurrentlyContext, answer: Any, error: str | None
     ) -> Flow[None]:
-        service = self._service
+        """On the node: move the offset for what is good, send back what is bad."""
+        service, group, topic = self._service, self._service.state.group, self.queue.topic
+        count = service.state.statistics.count
         if self._timer is not None:
             self._timer.cancel()
         outcome = service.runner.end(call, answer, error)
-        service.count(CONSUME_RT, self.queue, outcome.took_ms)
+        count(CONSUME_RT, group, topic, outcome.took_ms)
+        # 1. The queue moved to another member meanwhile: that one consumes these messages again.
         if self.process_queue.dropped:
             service.runner.discarded(call)
             service.runner.finished()
             return
+        # 2. Which messages are good: on success those up to ack_index, else none.
         ack = min(context.ack_index, len(self.messages) - 1) if outcome.status == CONSUME_SUCCESS else -1
         failed = self.messages[ack + 1 :]
         if ack >= 0:
-            service.count(CONSUME_OK_TPS, self.queue, ack + 1)
+            count(CONSUME_OK_TPS, group, topic, ack + 1)
+        # 3. Bad ones go back. What could not be sent stays in the cache, and holds the offset back.
+        finished = self.messages
         if failed:
-            service.count(CONSUME_FAILED_TPS, self.queue, len(failed))
-        done = self.messages
-        if failed:
-            left = yield service.give_back(
+            count(CONSUME_FAILED_TPS, group, topic, len(failed))
+            left = yield from service.give_back(
                 failed, self.process_queue, self.queue, context.delay_level_when_next_consume
             )
             if left:
-                done = [message for message in self.messages if message not in left]
+                finished = [message for message in self.messages if message not in left]
                 service.resubmit_later(left, self.process_queue, self.queue)
-        service.remove(done, self.process_queue, self.queue)
+        service.remove(finished, self.process_queue, self.queue)
         service.runner.finished()
 
     def done(self, _: None, error: BaseException | None) -> None:

@@ -1,66 +1,74 @@
-"""What both ways of consuming share: making one call of the listener, and telling the journal and the hooks about it.
+"""What both ways of consuming share: making one call of the listener, and recording it in the journal and for hooks.
 
-Mirrors: ConsumeMessageService, ConsumeMessageHook, ConsumeReturnType; lab 00 sees its notes as deliveries.
+Mirrors: ConsumeMessageService.
 
-    listener.started    client group batch messages message_queue        a thread took the batch up
-    listener.returned   … status error                                   it came back, or raised
-    result.discarded    … batch messages                                 it came back too late: the queue was dropped
-
-Left out: nothing.
+    listener.started    client group batch messages message_queue        a thread took the batch
+    listener.returned   … status error                                   the listener returned, or raised
+    result.discarded    … batch messages                                 it returned too late: the queue was dropped
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from mqlab.client.consuming.consume_hooks import (
+    EXCEPTION,
+    FAILED,
+    RETURN_SUCCESS,
+    RETURNNULL,
+    TIME_OUT,
+    ConsumeHookContext,
+)
 from mqlab.client.consuming.listener import ListenerCall, ListenerContext, learners_traceback
+from mqlab.client.consuming.member_state import PushState
+from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.client.consuming.pull_api import message_note
-from mqlab.client.instance.background import told_each
+from mqlab.client.instance.background import call_hooks
+from mqlab.client.instance.members import DirectResult
 from mqlab.ports import Deadline, Pool
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire import property_names
 from mqlab.wire.message import MessageExt, MessageQueue
-from mqlab.wire.names import retry_topic
-
-if TYPE_CHECKING:
-    from mqlab.client.push_consumer import PushConsumer
-
-TIME_OUT, EXCEPTION, RETURNNULL, FAILED, RETURN_SUCCESS = "TIME_OUT", "EXCEPTION", "RETURNNULL", "FAILED", "SUCCESS"
+from mqlab.wire.names import RETRY_PREFIX, retry_topic
 
 
-@dataclass(slots=True)
-class ConsumeHookContext:
-    """What hooks around a listener call see. Mirrors ConsumeMessageContext."""
+class ConsumeService(Protocol):
+    """How a push consumer's messages reach its listener: concurrently or in order.
 
-    consumer_group: str
-    messages: Sequence[MessageExt]
-    message_queue: MessageQueue
-    started_ms: int
-    status: str = ""
-    success: bool = False
-    return_type: str = ""
-    props: dict[str, Any] = field(default_factory=dict)
+    ``submit`` takes pulled messages; ``lock`` asks for a queue that is about to be added; ``release`` lets a dropped
+    queue go (False: not yet, its listener is still out); ``unlock_all`` gives the locks back at shutdown.
+    """
 
+    def start(self) -> None: ...
 
-class ConsumeHook(Protocol):
-    """Called before and after each listener call, in the order of registration. Mirrors ConsumeMessageHook."""
+    def shutdown(self) -> None: ...
 
-    def consume_message_before(self, context: ConsumeHookContext) -> None: ...
+    def submit(
+        self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, dispatch: bool = True
+    ) -> None: ...
 
-    def consume_message_after(self, context: ConsumeHookContext) -> None: ...
+    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[DirectResult]: ...
+
+    def wait_idle(self, timeout_ms: int) -> Promise[bool]: ...
+
+    def lock(self, queue: MessageQueue) -> Promise[bool]: ...
+
+    def release(self, queue: MessageQueue, process_queue: ProcessQueue) -> Promise[bool]: ...
+
+    def unlock_all(self) -> Promise[None]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerCallUnderWay:
-    """One call that began. ``batch`` numbers the calls of a consumer from 1; ``told`` is what its notes say."""
+    """One call that began. ``batch`` numbers the calls of a consumer from 1; ``noted`` is what its notes share."""
 
     batch: int
     messages: Sequence[MessageExt]
     queue: MessageQueue
     started_ms: int
-    told: dict[str, Any]
+    noted: dict[str, Any]
     hook_context: ConsumeHookContext | None
 
 
@@ -72,21 +80,12 @@ class ListenerOutcome:
     took_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class DirectResult:
-    """What a listener said to a message that an operator had it consume. Mirrors ConsumeMessageDirectlyResult."""
-
-    took_ms: int
-    answer: Any
-    error: str | None
-
-
 class ListenerRunner:
     """Calls the listener of one push consumer in three parts: begin and end on the node, listen in a thread between."""
 
-    def __init__(self, consumer: PushConsumer, listener: ListenerCall, statuses: Sequence[str], on_error: str) -> None:
-        self._consumer = consumer
-        self._ports = consumer.ports
+    def __init__(self, state: PushState, listener: ListenerCall, statuses: Sequence[str], on_error: str) -> None:
+        self._state = state
+        self._ports = state.ports
         self._listener = listener
         self._statuses = statuses
         self._on_error = on_error
@@ -95,22 +94,22 @@ class ListenerRunner:
         self._waiters: list[tuple[Callable[[], bool], Promise[bool], Deadline]] = []
 
     def begin(self, messages: Sequence[MessageExt], queue: MessageQueue) -> ListenerCallUnderWay:
-        """On the node: number the call, stamp the messages, tell journal and hooks."""
+        """On the node: number the call, stamp the messages, call the hooks, record the start."""
         self._batches += 1
         self.running += 1
         now_ms = self._ports.clock.now_ms()
         hook_context = None
-        if self._consumer.consume_hooks:
-            hook_context = ConsumeHookContext(self._consumer.group, messages, queue, now_ms)
-            self._tell_hooks("consume_message_before", hook_context)
+        if self._state.consume_hooks:
+            hook_context = ConsumeHookContext(self._state.group, messages, queue, now_ms)
+            self._call_hooks("consume_message_before", hook_context)
         for message in messages:
             message.properties[property_names.CONSUME_START_TIME] = str(now_ms)
-        told = {
-            "client": self._ports.node, "group": self._consumer.group, "batch": self._batches, "message_queue": queue,
+        noted = {
+            "client": self._ports.node, "group": self._state.group, "batch": self._batches, "message_queue": queue,
             "messages": [message_note(message, queue) for message in messages],
         }  # fmt: skip
-        self._ports.note("listener.started", **told)
-        return ListenerCallUnderWay(self._batches, messages, queue, now_ms, told, hook_context)
+        self._ports.note("listener.started", **noted)
+        return ListenerCallUnderWay(self._batches, messages, queue, now_ms, noted, hook_context)
 
     def listen(self, call: ListenerCallUnderWay, context: ListenerContext) -> tuple[Any, str | None]:
         """In a thread: the listener's answer, or the traceback of what it raised (NodeDown passes)."""
@@ -120,19 +119,22 @@ class ListenerRunner:
             return None, learners_traceback(failure)
 
     def end(self, call: ListenerCallUnderWay, answer: Any, error: str | None) -> ListenerOutcome:
-        """On the node: what the answer counts as; tell journal and hooks."""
+        """On the node: what the answer counts as; record it and call the hooks."""
+        # 1. None, an exception and an unknown word count as the failing status.
         raised = error is not None
         if not raised and answer is not None and answer not in self._statuses:
-            error = f"the listener returned {answer!r}, which is none of {', '.join(self._statuses)}"
+            error = f"the listener returned {answer!r}, which is not one of {', '.join(self._statuses)}"
         status = self._on_error if error is not None or answer is None else str(answer)
-        self._ports.note("listener.returned", **call.told, status=status, error=error)
+        # 2. Record it.
+        self._ports.note("listener.returned", **call.noted, status=status, error=error)
         took_ms = self._ports.clock.now_ms() - call.started_ms
+        # 3. Hooks also see how the status came about: trace entries hold that as a code.
         if call.hook_context is not None:
             kind = EXCEPTION if raised else RETURNNULL if answer is None else self._return_type(status, took_ms)
             call.hook_context.return_type = call.hook_context.props["ConsumeContextType"] = kind
             call.hook_context.status = status
             call.hook_context.success = status != self._on_error
-            self._tell_hooks("consume_message_after", call.hook_context)
+            self._call_hooks("consume_message_after", call.hook_context)
         return ListenerOutcome(status, took_ms)
 
     @flow
@@ -140,7 +142,7 @@ class ListenerRunner:
         self, pool: Pool, message: MessageExt, queue: MessageQueue, context: ListenerContext
     ) -> Flow[DirectResult]:
         """Have the listener consume one message now, outside all queues: nothing is kept, sent back or committed."""
-        restore_original_topic([message], self._consumer.group)
+        restore_original_topic([message], self._state.group)
         call = self.begin([message], queue)
         listened: Promise[tuple[Any, str | None]] = Promise()
 
@@ -151,7 +153,11 @@ class ListenerRunner:
         answer, error = yield listened
         outcome = self.end(call, answer, error)
         self.finished()
-        return DirectResult(outcome.took_ms, answer, error)
+        return DirectResult(outcome.took_ms, answer, error, self._state.is_orderly)
+
+    def wait_idle(self, timeout_ms: int) -> Promise[bool]:
+        """True once no listener runs; False after the time."""
+        return self.wait_until(lambda: self.running == 0, timeout_ms)
 
     def wait_until(self, holds: Callable[[], bool], timeout_ms: int) -> Promise[bool]:
         """True as soon as it holds after a call's end, False after the time."""
@@ -163,11 +169,12 @@ class ListenerRunner:
         return waited
 
     def finished(self) -> None:
-        """On the node: a call is over, its result booked."""
+        """On the node: a call is over, and so is the work on its result."""
         self.running -= 1
-        self.look_at_waiters()
+        if self._waiters:
+            self.check_waiters()
 
-    def look_at_waiters(self) -> None:
+    def check_waiters(self) -> None:
         """Something ended: settle those who waited for that."""
         waiters, self._waiters = self._waiters, []
         for holds, waited, deadline in waiters:
@@ -178,22 +185,20 @@ class ListenerRunner:
                 self._waiters.append((holds, waited, deadline))
 
     def discarded(self, call: ListenerCallUnderWay) -> None:
-        """The queue was dropped while the listener ran: what it said counts for nothing."""
-        self._ports.note("result.discarded", **call.told)
+        """The queue was dropped while the listener ran: its answer has no effect."""
+        self._ports.note("result.discarded", **call.noted)
 
-    def _tell_hooks(self, verb: str, context: ConsumeHookContext) -> None:
-        told_each(self._ports, "consume message hook", self._consumer.consume_hooks, verb, context)
+    def _call_hooks(self, method: str, context: ConsumeHookContext) -> None:
+        call_hooks(self._ports, "consume message hook", self._state.consume_hooks, method, context)
 
     def _return_type(self, status: str, took_ms: int) -> str:
-        if took_ms >= self._consumer.config.consume_timeout:
+        if took_ms >= self._state.config.consume_timeout:
             return TIME_OUT
         return FAILED if status == self._on_error else RETURN_SUCCESS
 
 
 def restore_original_topic(messages: Sequence[MessageExt], group: str) -> None:
-    """A retried message is shown under the topic it came from (resetRetryAndNamespace)."""
-    retry = retry_topic(group)
+    """A retried message gets back the topic it came from (resetRetryAndNamespace)."""
     for message in messages:
-        original = message.properties.get(property_names.RETRY_TOPIC)
-        if original is not None and message.topic == retry:
-            message.topic = original
+        if message.topic.startswith(RETRY_PREFIX) and message.topic == retry_topic(group):
+            message.topic = message.properties.get(property_names.RETRY_TOPIC, message.topic)

@@ -1,6 +1,6 @@
 """Where a queue that this group has not read yet begins.
 
-Mirrors: RebalancePushImpl.computePullFromWhereWithException (and RebalanceLitePullImpl's). Lab 04 predicts it.
+Mirrors: RebalancePushImpl.computePullFromWhereWithException (and RebalanceLitePullImpl's).
 
     stored offset     LAST_OFFSET             FIRST_OFFSET     TIMESTAMP
     >= 0              that                    that             that
@@ -8,24 +8,20 @@ Mirrors: RebalancePushImpl.computePullFromWhereWithException (and RebalanceLiteP
     -1, %RETRY%       0                       0                the broker's max
     -2                not now: the queue is not added, the next round asks again
 
-"Not found" is the broker's word: for a young topic it answers 0 as a real offset, also under LAST_OFFSET.
-Left out: nothing.
+-1 is the broker's "not found": for a young topic it answers 0 as a real offset, also under LAST_OFFSET.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from mqlab.client.consuming.offset_store import NOT_FOUND
+from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.client.settings import CONSUME_FROM_FIRST_OFFSET, CONSUME_FROM_TIMESTAMP
 from mqlab.errors import ClientError, UsageError
 from mqlab.promises import Flow, flow
 from mqlab.wire.message import MessageQueue
 from mqlab.wire.names import RETRY_PREFIX
-
-if TYPE_CHECKING:
-    from mqlab.client.instance.mq_client import MQClient
 
 DEFAULT_TIMESTAMP_AGO_MS = 30 * 60 * 1000
 _TIMESTAMP_TEXT = "%Y%m%d%H%M%S"
@@ -48,7 +44,7 @@ def timestamp_ms(text: str) -> int:
 
 @flow
 def first_offset(
-    client: MQClient, queue: MessageQueue, stored: int, consume_from_where: str, consume_timestamp_ms: int
+    cluster: ClusterAccess, queue: MessageQueue, stored: int, consume_from_where: str, consume_timestamp_ms: int
 ) -> Flow[int]:
     """The queue offset to pull first, given the stored commit offset (-1 none, below: could not be read)."""
     if stored >= 0:
@@ -62,33 +58,34 @@ def first_offset(
     if consume_from_where == CONSUME_FROM_FIRST_OFFSET:
         return 0
     if consume_from_where == CONSUME_FROM_TIMESTAMP and not is_retry:
-        found: int = yield search_offset(client, queue, consume_timestamp_ms)
-        return found
+        offset: int = yield search_offset(cluster, queue, consume_timestamp_ms)
+        return offset
     if consume_from_where != CONSUME_FROM_TIMESTAMP and is_retry:
         return 0
-    largest: int = yield max_offset(client, queue)
+    largest: int = yield max_offset(cluster, queue)
     return largest
 
 
 @flow
-def max_offset(client: MQClient, queue: MessageQueue) -> Flow[int]:
+def max_offset(cluster: ClusterAccess, queue: MessageQueue) -> Flow[int]:
     """The queue offset the next message will get, asked of the master."""
-    address = yield client.find_master(queue)
-    offset: int = yield client.calls.max_offset(address, queue, client.config.mq_client_api_timeout)
+    address = yield cluster.find_master(queue)
+    offset: int = yield cluster.calls.max_offset(address, queue, cluster.config.mq_client_api_timeout)
     return offset
 
 
 @flow
-def min_offset(client: MQClient, queue: MessageQueue) -> Flow[int]:
+def min_offset(cluster: ClusterAccess, queue: MessageQueue) -> Flow[int]:
     """The smallest queue offset still stored, asked of the master."""
-    address = yield client.find_master(queue)
-    offset: int = yield client.calls.min_offset(address, queue, client.config.mq_client_api_timeout)
+    address = yield cluster.find_master(queue)
+    offset: int = yield cluster.calls.min_offset(address, queue, cluster.config.mq_client_api_timeout)
     return offset
 
 
 @flow
-def search_offset(client: MQClient, queue: MessageQueue, at_ms: int, boundary: str = "LOWER") -> Flow[int]:
+def search_offset(cluster: ClusterAccess, queue: MessageQueue, at_ms: int, boundary: str = "LOWER") -> Flow[int]:
     """The first queue offset stored at or after a time (``boundary="UPPER"``: the last at or before it)."""
-    address = yield client.find_master(queue)
-    offset: int = yield client.calls.search_offset(address, queue, at_ms, client.config.mq_client_api_timeout, boundary)
+    address = yield cluster.find_master(queue)
+    timeout_ms = cluster.config.mq_client_api_timeout
+    offset: int = yield cluster.calls.search_offset(address, queue, at_ms, timeout_ms, boundary)
     return offset

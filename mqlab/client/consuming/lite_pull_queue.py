@@ -1,6 +1,6 @@
 """One assigned queue of a lite pull consumer, and the task that keeps pulling it.
 
-Mirrors: AssignedMessageQueue.MessageQueueState and DefaultLitePullConsumerImpl.PullTaskImpl. Lab 06.
+Mirrors: AssignedMessageQueue.MessageQueueState and DefaultLitePullConsumerImpl.PullTaskImpl.
 
     pull_offset      next to pull                 -1: ask where to begin
     consume_offset   next after what was polled   -1: nothing polled; this is what a commit stores
@@ -10,7 +10,6 @@ Mirrors: AssignedMessageQueue.MessageQueueState and DefaultLitePullConsumerImpl.
            answer: keep the messages unless a seek came in between · again at once; an error: again in 1 s
 
 As in the push consumer's pull loop, a task that must come again is parked until its check holds, on the same grid.
-Left out: nothing.
 """
 
 from __future__ import annotations
@@ -18,23 +17,27 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
-from mqlab.client.consuming.consume_service import RETURN_SUCCESS, ConsumeHook, ConsumeHookContext
+from mqlab.client.consuming.consume_hooks import RETURN_SUCCESS, ConsumeHook, ConsumeHookContext
+from mqlab.client.consuming.first_offset import first_offset
+from mqlab.client.consuming.member_state import MemberState
+from mqlab.client.consuming.offset_store import NOT_FOUND, READ_FAILED
 from mqlab.client.consuming.process_queue import ProcessQueue
-from mqlab.client.consuming.pull_api import note_pulled
-from mqlab.client.instance.background import background, told_each
+from mqlab.client.consuming.pull_api import PullApi, note_pulled
+from mqlab.client.consuming.subscriptions import tag_subscription
+from mqlab.client.instance.background import background, call_hooks
 from mqlab.client.instance.broker_calls import PullAnswer, PullCall
+from mqlab.client.settings import LitePullConsumerConfig
 from mqlab.errors import BrokerError, MqlabError
 from mqlab.ports import Clock, Ports, next_on_grid
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire import sys_flag
+from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.message import MessageExt, MessageQueue
 
-if TYPE_CHECKING:
-    from mqlab.client.lite_pull_consumer import LitePullConsumer
+SUBSCRIBE, ASSIGN = "SUBSCRIBE", "ASSIGN"
 
 PAUSED_DELAY_MS = 1_000
 FLOW_CONTROL_DELAY_MS = 50
@@ -117,143 +120,12 @@ class PulledCache:
         return f"<PulledCache {len(self._batches)} batches, {self.message_count} messages>"
 
 
-def tell_polled(ports: Ports, hooks: Sequence[ConsumeHook], group: str, batch: PolledBatch) -> None:
-    """Tell hooks of a batch that a poll hands out: it counts as consumed, in no time."""
+def call_hooks_polled(ports: Ports, hooks: Sequence[ConsumeHook], group: str, batch: PolledBatch) -> None:
+    """Call the hooks for a batch that a poll hands out: it counts as consumed, in no time."""
     context = ConsumeHookContext(group, batch.messages, batch.assigned.queue, ports.clock.now_ms())
-    told_each(ports, "consume message hook", hooks, "consume_message_before", context)
+    call_hooks(ports, "consume message hook", hooks, "consume_message_before", context)
     context.status, context.success, context.return_type = statuses.CONSUME_SUCCESS, True, RETURN_SUCCESS
-    told_each(ports, "consume message hook", hooks, "consume_message_after", context)
-
-
-class PullTask:
-    """Pulls one queue for ever, until cancelled or its queue is dropped."""
-
-    def __init__(self, consumer: LitePullConsumer, assigned: AssignedQueue) -> None:
-        self._consumer = consumer
-        self._clock = consumer.ports.clock
-        self._assigned = assigned
-        self.cancelled = False
-        self._parked_since_ms: int | None = None
-        self._grid_ms = 0
-
-    def start(self) -> None:
-        """Take a thread of the pull pool, when one is free."""
-        self._consumer.pull_slots.enter(self._run)
-
-    def cancel(self) -> None:
-        """Stop; a pull under way is thrown away when its answer comes."""
-        self.cancelled = True
-
-    def _is_over(self) -> bool:
-        return self.cancelled or self._assigned.process_queue.dropped or not self._consumer.is_running
-
-    def _run(self) -> None:
-        pulled = self._pull()
-        background(self._consumer.ports, pulled, "lite pull")
-        pulled.then(self._again)
-
-    def _again(self, delay_ms: int | None) -> None:
-        self._consumer.pull_slots.leave()
-        if delay_ms is None or self._is_over():
-            return
-        if delay_ms == 0:
-            self.start()
-        else:
-            self._clock.call_later(delay_ms, self.start, "lite_pull.later")
-
-    def _park(self, grid_ms: int) -> None:
-        self._parked_since_ms, self._grid_ms = self._clock.now_ms(), grid_ms
-
-    def retry_parked(self) -> None:
-        """Something changed: go on, on the grid of the check that failed, if that holds now."""
-        if self._parked_since_ms is None or self._is_over() or self._assigned.paused or self._over_limit():
-            return
-        now_ms = self._clock.now_ms()
-        again_ms = next_on_grid(now_ms, self._grid_ms, self._parked_since_ms)
-        self._parked_since_ms = None
-        self._clock.call_later(max(again_ms - now_ms, 1), self.start, "lite_pull.later")
-
-    def _over_limit(self) -> bool:
-        consumer, process_queue = self._consumer, self._assigned.process_queue
-        config = consumer.config
-        return (
-            len(consumer.cache) * config.pull_batch_size > config.pull_threshold_for_all
-            or process_queue.msg_count > config.pull_threshold_for_queue
-            or process_queue.msg_size_mib > config.pull_threshold_size_for_queue
-            or process_queue.max_span() > config.consume_max_span
-        )
-
-    @flow
-    def _pull(self) -> Flow[int | None]:
-        """One round; the delay until the next one, None when there is none (over, or parked)."""
-        consumer, assigned = self._consumer, self._assigned
-        if self._is_over():
-            return None
-        if assigned.paused:
-            self._park(PAUSED_DELAY_MS)
-            return None
-        process_queue = assigned.process_queue
-        process_queue.last_pull_timestamp = self._clock.now_ms()
-        if self._over_limit():
-            self._park(FLOW_CONTROL_DELAY_MS)
-            return None
-        if assigned.seek_offset != -1:
-            offset = assigned.consume_offset = assigned.seek_offset
-            assigned.seek_offset = -1
-        else:
-            offset = assigned.pull_offset
-        try:
-            if offset == -1:
-                offset = yield consumer.first_pull_offset(assigned.queue)
-                if offset < 0:
-                    return consumer.config.pull_time_delay_mills_when_exception
-        except MqlabError:
-            return NO_OFFSET_DELAY_MS
-        if self._is_over():
-            return None
-        try:
-            answer: PullAnswer = yield consumer.pull_api.pull(
-                self._call(offset), consumer.config.consumer_timeout_millis_when_suspend
-            )
-            if self._is_over():
-                return None
-            self._take(answer, offset)
-        except MqlabError as error:
-            return self._delay_after(error)
-        return 0
-
-    def _call(self, offset: int) -> PullCall:
-        consumer, queue = self._consumer, self._assigned.queue
-        wanted = consumer.subscription_of(queue.topic)
-        return PullCall(
-            group=consumer.group, queue=queue, queue_offset=offset, max_nums=consumer.config.pull_batch_size,
-            sys_flag=sys_flag.pull_sys_flag(suspend=True, subscription=True, lite=True), commit_offset=0,
-            suspend_ms=consumer.config.broker_suspend_max_time_millis,
-            sub_version=0 if wanted.expression_type == "TAG" else wanted.sub_version, subscription=wanted.sub_string,
-            expression_type=wanted.expression_type, lite=True,
-        )  # fmt: skip
-
-    def _take(self, answer: PullAnswer, offset: int) -> None:
-        consumer, assigned = self._consumer, self._assigned
-        result = consumer.pull_api.result(answer, assigned.queue, consumer.subscription_of(assigned.queue.topic))
-        if assigned.seek_offset != -1:
-            return
-        if result.pull_status in (statuses.FOUND, statuses.NO_MATCHED_MSG):
-            note_pulled(consumer.ports, consumer.group, assigned.queue, offset, result)
-        if result.pull_status == statuses.FOUND and result.msg_found_list:
-            assigned.process_queue.put_message(result.msg_found_list)
-            consumer.cache.arrived(PolledBatch(assigned, assigned.process_queue, result.msg_found_list))
-        assigned.pull_offset = result.next_begin_offset
-
-    def _delay_after(self, error: MqlabError) -> int:
-        throttled = isinstance(error, BrokerError) and error.response_code == ResponseCode.FLOW_CONTROL
-        if not throttled:
-            self._consumer.ports.note(
-                "pull.failed", client=self._consumer.name, group=self._consumer.group, queue=self._assigned.queue,
-                error=error.text,
-            )  # fmt: skip
-        config = self._consumer.config
-        return BROKER_FLOW_CONTROL_DELAY_MS if throttled else config.pull_time_delay_mills_when_exception
+    call_hooks(ports, "consume message hook", hooks, "consume_message_after", context)
 
 
 class PullSlots:
@@ -280,3 +152,177 @@ class PullSlots:
 
     def __repr__(self) -> str:
         return f"<PullSlots {self.taken}/{self.size}, {len(self._waiting)} waiting>"
+
+@dataclass(slots=True, eq=False)
+class LiteState(MemberState[LitePullConsumerConfig]):
+    """The state of a lite pull consumer. ``mode``: SUBSCRIBE or ASSIGN, None before one of the two was called."""
+
+    mode: str | None = None
+    assigned: dict[MessageQueue, AssignedQueue] = field(default_factory=dict)
+    expressions: dict[str, SubscriptionData] = field(default_factory=dict)
+    cache: PulledCache = field(init=False)
+    pull_slots: PullSlots = field(init=False)
+
+    def __post_init__(self) -> None:
+        MemberState.__post_init__(self)
+        self.cache = PulledCache(self.ports.clock)
+        self.pull_slots = PullSlots(self.config.pull_thread_nums)
+
+    def subscription_of(self, topic: str) -> SubscriptionData:
+        """What to read of a topic."""
+        if self.mode == SUBSCRIBE and topic in self.subscriptions:
+            return self.subscriptions[topic]
+        return self.expressions.get(topic) or tag_subscription(topic, "*", self.ports.clock.now_ms())
+
+    @flow
+    def stored_offset(self, queue: MessageQueue) -> Flow[int]:
+        """The committed offset, in memory, else in the store; -1 none, -2 when it cannot be read."""
+        offset = self.offset_store.read_memory(queue)
+        if offset == NOT_FOUND:
+            offset = yield self.offset_store.read_store(queue)
+        return offset
+
+    @flow
+    def first_pull_offset(self, queue: MessageQueue) -> Flow[int]:
+        """Where to begin to pull a queue; -1 when the stored offset could not be read (asked again soon)."""
+        stored = yield self.stored_offset(queue)
+        if stored == READ_FAILED:
+            return -1
+        where = self.config.consume_from_where
+        offset: int = yield first_offset(self.cluster, queue, stored, where, self.consume_timestamp_ms)
+        return offset
+
+
+class PullTask:
+    """Pulls one queue for ever, until cancelled or its queue is dropped."""
+
+    def __init__(self, state: LiteState, pull_api: PullApi, assigned: AssignedQueue) -> None:
+        self._state = state
+        self._pull_api = pull_api
+        self._clock = state.ports.clock
+        self._assigned = assigned
+        self.cancelled = False
+        self._parked_since_ms: int | None = None
+        self._grid_ms = 0
+
+    def start(self) -> None:
+        """Take a thread of the pull pool, when one is free."""
+        self._state.pull_slots.enter(self._run)
+
+    def cancel(self) -> None:
+        """Stop; a pull under way is thrown away when its answer comes."""
+        self.cancelled = True
+
+    def _is_over(self) -> bool:
+        return self.cancelled or self._assigned.process_queue.dropped or not self._state.service.is_running
+
+    def _run(self) -> None:
+        pulled = self._pull()
+        background(self._state.ports, pulled, "lite pull")
+        pulled.then(self._again)
+
+    def _again(self, delay_ms: int | None) -> None:
+        self._state.pull_slots.leave()
+        if delay_ms is None or self._is_over():
+            return
+        if delay_ms == 0:
+            self.start()
+        else:
+            self._clock.call_later(delay_ms, self.start, "lite_pull.later")
+
+    def _park(self, grid_ms: int) -> None:
+        self._parked_since_ms, self._grid_ms = self._clock.now_ms(), grid_ms
+
+    def retry_parked(self) -> None:
+        """Something changed: if the check that failed holds now, go on at the next moment of its grid."""
+        if self._parked_since_ms is None or self._is_over() or self._assigned.paused or self._over_limit():
+            return
+        now_ms = self._clock.now_ms()
+        again_ms = next_on_grid(now_ms, self._grid_ms, self._parked_since_ms)
+        self._parked_since_ms = None
+        self._clock.call_later(max(again_ms - now_ms, 1), self.start, "lite_pull.later")
+
+    def _over_limit(self) -> bool:
+        state, process_queue = self._state, self._assigned.process_queue
+        config = state.config
+        return (
+            len(state.cache) * config.pull_batch_size > config.pull_threshold_for_all
+            or process_queue.msg_count > config.pull_threshold_for_queue
+            or process_queue.msg_size_mib > config.pull_threshold_size_for_queue
+            or process_queue.max_span() > config.consume_max_span
+        )
+
+    @flow
+    def _pull(self) -> Flow[int | None]:
+        """One round; the delay until the next one, None when there is none (over, or parked)."""
+        state, assigned = self._state, self._assigned
+        # 1. Checks: one that fails parks the task until it holds.
+        if self._is_over():
+            return None
+        if assigned.paused:
+            self._park(PAUSED_DELAY_MS)
+            return None
+        process_queue = assigned.process_queue
+        process_queue.last_pull_timestamp = self._clock.now_ms()
+        if self._over_limit():
+            self._park(FLOW_CONTROL_DELAY_MS)
+            return None
+        # 2. Where to pull: where a seek leads, else where the last pull ended, else where the group begins.
+        if assigned.seek_offset != -1:
+            offset = assigned.consume_offset = assigned.seek_offset
+            assigned.seek_offset = -1
+        else:
+            offset = assigned.pull_offset
+        try:
+            if offset == -1:
+                offset = yield state.first_pull_offset(assigned.queue)
+                if offset < 0:
+                    return state.config.pull_time_delay_mills_when_exception
+        except MqlabError:
+            return NO_OFFSET_DELAY_MS
+        if self._is_over():
+            return None
+        # 3. Pull, and keep the messages.
+        try:
+            answer = yield from self._pull_api.pull(
+                self._call(offset), state.config.consumer_timeout_millis_when_suspend
+            )
+            if self._is_over():
+                return None
+            self._take(answer, offset)
+        except MqlabError as error:
+            return self._delay_after(error)
+        return 0
+
+    def _call(self, offset: int) -> PullCall:
+        state, queue = self._state, self._assigned.queue
+        data = state.subscription_of(queue.topic)
+        return PullCall(
+            group=state.group, queue=queue, queue_offset=offset, max_nums=state.config.pull_batch_size,
+            sys_flag=sys_flag.pull_sys_flag(suspend=True, subscription=True, lite=True), commit_offset=0,
+            suspend_ms=state.config.broker_suspend_max_time_millis,
+            sub_version=0 if data.expression_type == "TAG" else data.sub_version, subscription=data.sub_string,
+            expression_type=data.expression_type, lite=True,
+        )  # fmt: skip
+
+    def _take(self, answer: PullAnswer, offset: int) -> None:
+        state, assigned = self._state, self._assigned
+        result = self._pull_api.result(answer, assigned.queue, state.subscription_of(assigned.queue.topic))
+        if assigned.seek_offset != -1:
+            return
+        if result.pull_status in (statuses.FOUND, statuses.NO_MATCHED_MSG):
+            note_pulled(state.ports, state.group, assigned.queue, offset, result)
+        if result.pull_status == statuses.FOUND and result.msg_found_list:
+            assigned.process_queue.put_message(result.msg_found_list)
+            state.cache.arrived(PolledBatch(assigned, assigned.process_queue, result.msg_found_list))
+        assigned.pull_offset = result.next_begin_offset
+
+    def _delay_after(self, error: MqlabError) -> int:
+        throttled = isinstance(error, BrokerError) and error.response_code == ResponseCode.FLOW_CONTROL
+        if not throttled:
+            self._state.ports.note(
+                "pull.failed", client=self._state.ports.node, group=self._state.group, queue=self._assigned.queue,
+                error=error.text,
+            )  # fmt: skip
+        config = self._state.config
+        return BROKER_FLOW_CONTROL_DELAY_MS if throttled else config.pull_time_delay_mills_when_exception

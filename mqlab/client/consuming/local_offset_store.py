@@ -1,6 +1,6 @@
 """Broadcasting: each member keeps its own offsets in a file.
 
-Mirrors: LocalFileOffsetStore. Lab 04 opens the file.
+Mirrors: LocalFileOffsetStore.
 
     <local_offset_store_dir>/<client_id>/<group>/offsets.json      .bak: what it held before
 
@@ -12,8 +12,6 @@ Mirrors: LocalFileOffsetStore. Lab 04 opens the file.
                 }:15,{ … }:15
         }
     }                                   fastjson's pretty text, with an object as a key: no other JSON reader takes it
-
-Left out: offsets of the first format (4.x wrote the same).
 """
 
 from __future__ import annotations
@@ -21,9 +19,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mqlab.client.consuming.offset_store import NOT_FOUND, OffsetMemory
+from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.errors import CorruptionError, UsageError
 from mqlab.promises import Promise
 from mqlab.store.config_files import ConfigFile
@@ -31,27 +30,24 @@ from mqlab.wire import java_json
 from mqlab.wire.java_hash import string_hash
 from mqlab.wire.message import MessageQueue
 
-if TYPE_CHECKING:
-    from mqlab.client.instance.mq_client import MQClient
-
 _ENTRY = '{{\n\t\t\t"brokerName":{broker},\n\t\t\t"queueId":{queue},\n\t\t\t"topic":{topic}\n\t\t}}:{offset}'
 
 
 class LocalOffsetStore(OffsetMemory):
     """The offsets of one broadcasting member, in memory and in its file."""
 
-    def __init__(self, client: MQClient, group: str, directory: str) -> None:
-        super().__init__(client, group)
-        self.path = f"{directory}/{folder_name(client.client_id)}/{folder_name(group)}/offsets.json"
-        self._file = ConfigFile(client.ports.files, self.path)
+    def __init__(self, cluster: ClusterAccess, group: str, directory: str) -> None:
+        super().__init__(cluster, group)
+        self.path = f"{directory}/{folder_name(cluster.client_id)}/{folder_name(group)}/offsets.json"
+        self._file = ConfigFile(cluster.ports.files, self.path)
 
     def load(self) -> None:
-        """Take in what the file says. CorruptionError when neither it nor its backup can be read."""
+        """Read the file into memory. CorruptionError when neither it nor its backup can be read."""
         for queue, offset in self._read_file().items():
             self.update_offset(queue, offset)
 
     def read_store(self, queue: MessageQueue) -> Promise[int]:
-        """The file's word, which also goes into memory; -1 when it says nothing."""
+        """The offset in the file, which also goes into memory; -1 when it has none."""
         try:
             offset = self._read_file().get(queue, NOT_FOUND)
         except CorruptionError:
@@ -76,14 +72,14 @@ class LocalOffsetStore(OffsetMemory):
         merged = {**before, **offsets}
         if merged != before:
             self._file.save(offsets_text(merged))
-            self._client.ports.note("offset.persisted", group=self.group, path=self.path, queues=len(offsets))
+            self._cluster.ports.note("offset.persisted", group=self.group, path=self.path, queues=len(offsets))
 
     def _read_file(self) -> dict[MessageQueue, int]:
         return self._file.load_as(parse_offsets) or {}
 
 
 def folder_name(name: str) -> str:
-    """The name, when it names one folder below the one it is put into; UsageError when it leads elsewhere.
+    """The name, if it can be that of one folder; UsageError if it leads to another place.
 
     A client id holds the instance name and the unit name, which are settings: RocketMQ follows them wherever they lead.
     """
@@ -136,13 +132,13 @@ def _queue_of(key: Any) -> MessageQueue:
         return MessageQueue(str(fields["topic"]), str(fields["brokerName"]), int(fields["queueId"]))
     except (KeyError, TypeError, ValueError) as problem:
         raise CorruptionError(
-            "a key of offsetTable is no message queue", expected="topic, brokerName, queueId", found=key
+            "a key of offsetTable is not a message queue", expected="topic, brokerName, queueId", found=key
         ) from problem
 
 
 def _offset_of(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise CorruptionError("an offset is no number", expected="a whole number", found=value)
+        raise CorruptionError("an offset is not a number", expected="a whole number", found=value)
     return value
 
 

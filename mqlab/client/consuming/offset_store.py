@@ -1,29 +1,28 @@
-"""How far a consumer is on each queue: memory first, behind it the broker (clustering) or a file (broadcasting).
+"""How far a consumer is on each queue: in memory first, then at the broker (clustering) or in a file (broadcasting).
 
-Mirrors: OffsetStore, RemoteBrokerOffsetStore, ControllableOffset. Lab 04 watches memory, broker and file differ.
+Mirrors: OffsetStore, RemoteBrokerOffsetStore, ControllableOffset.
 
     memory     mq -> commit_offset [frozen]       moved by consume results, at once
-    broker     topic@group -> queue -> offset     told every 5 s by a one-way request, by pulls, and at the end
-    frozen     later updates are ignored until the entry is forgotten: a late result must not undo a reset
+    broker     topic@group -> queue -> offset     sent every 5 s in a one-way request, with pulls, and at the end
+    frozen     later updates are ignored until the entry is removed: a late result must not undo a reset
 
 Offsets here are commit offsets: the next message to consume.
+
 Left out: an answer to the commit (RocketMQ's push path has none either).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from mqlab.client.instance.background import background
+from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.client.settings import BROADCASTING, ConsumerConfig
 from mqlab.errors import BrokerError, MqlabError
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.message import MessageQueue
-
-if TYPE_CHECKING:
-    from mqlab.client.instance.mq_client import MQClient
 
 NOT_FOUND = -1
 READ_FAILED = -2
@@ -54,8 +53,8 @@ class OffsetStore(Protocol):
 class OffsetMemory:
     """The table in memory that both stores share: offsets and which of them are frozen."""
 
-    def __init__(self, client: MQClient, group: str) -> None:
-        self._client = client
+    def __init__(self, cluster: ClusterAccess, group: str) -> None:
+        self._cluster = cluster
         self.group = group
         self._offsets: dict[MessageQueue, int] = {}
         self._frozen: dict[MessageQueue, bool] = {}
@@ -68,7 +67,7 @@ class OffsetMemory:
         if before == offset:
             return
         self._offsets[queue] = offset
-        self._client.ports.note("offset.updated", group=self.group, queue=queue, commit_offset=offset, before=before)
+        self._cluster.ports.note("offset.updated", group=self.group, queue=queue, commit_offset=offset, before=before)
 
     def update_and_freeze_offset(self, queue: MessageQueue, offset: int) -> None:
         """Set the offset and ignore every later update until the entry is removed."""
@@ -81,7 +80,7 @@ class OffsetMemory:
         return self._offsets.get(queue, NOT_FOUND)
 
     def remove_offset(self, queue: MessageQueue) -> None:
-        """Forget the entry, its frost included."""
+        """Remove the entry and unfreeze it."""
         self._offsets.pop(queue, None)
         self._frozen.pop(queue, None)
 
@@ -104,7 +103,7 @@ class RemoteOffsetStore(OffsetMemory):
         """Ask the broker; a found offset goes into memory. -1: the broker has none; -2: it could not be asked."""
         try:
             address = yield self._address(queue)
-            offset: int = yield self._client.calls.query_consumer_offset(address, self.group, queue)
+            offset: int = yield self._cluster.calls.query_consumer_offset(address, self.group, queue)
         except BrokerError as error:
             return NOT_FOUND if error.response_code == ResponseCode.QUERY_NOT_FOUND else READ_FAILED
         except MqlabError:
@@ -113,13 +112,13 @@ class RemoteOffsetStore(OffsetMemory):
         return offset
 
     def persist(self, queue: MessageQueue) -> None:
-        """Tell the broker about one queue, one way."""
+        """Send one queue's offset to the broker, one way."""
         offset = self._offsets.get(queue)
         if offset is not None:
             self._commit(queue, offset)
 
     def persist_all(self, queues: Collection[MessageQueue]) -> None:
-        """Tell the broker about every owned queue; entries of other queues are forgotten."""
+        """Send the offset of every owned queue to the broker; entries of other queues are removed."""
         for queue, offset in list(self._offsets.items()):
             if queue in queues:
                 self._commit(queue, offset)
@@ -128,33 +127,33 @@ class RemoteOffsetStore(OffsetMemory):
 
     @flow
     def commit_offset(self, queue: MessageQueue, offset: int, *, oneway: bool = True) -> Flow[None]:
-        """Send an offset to the broker whatever memory says (updateConsumeOffsetToBroker)."""
+        """Send an offset to the broker, whatever is in memory (updateConsumeOffsetToBroker)."""
         address = yield self._address(queue)
         if oneway:
-            self._client.calls.update_consumer_offset_oneway(address, self.group, queue, offset)
+            self._cluster.calls.update_consumer_offset_oneway(address, self.group, queue, offset)
         else:
-            yield self._client.calls.update_consumer_offset(address, self.group, queue, offset)
+            yield self._cluster.calls.update_consumer_offset(address, self.group, queue, offset)
 
     @flow
     def _address(self, queue: MessageQueue) -> Flow[str]:
-        """The master; while no route names it, each time after one look for it, whoever else has that broker's name."""
-        if self._client.routes.master_address(queue.broker_name) is None:
-            yield self._client.update_route(queue.topic)
-        address: str = yield self._client.find_any_broker(queue)
+        """The master's address. If no route names one, refresh the route once, then use any broker of that name."""
+        if self._cluster.routes.master_address(queue.broker_name) is None:
+            yield self._cluster.update_route(queue.topic)
+        address: str = yield self._cluster.find_any_broker(queue)
         return address
 
     def _commit(self, queue: MessageQueue, offset: int) -> None:
-        address = self._client.routes.master_address(queue.broker_name)
+        address = self._cluster.routes.master_address(queue.broker_name)
         if address is not None:
-            self._client.calls.update_consumer_offset_oneway(address, self.group, queue, offset)
+            self._cluster.calls.update_consumer_offset_oneway(address, self.group, queue, offset)
         else:
-            background(self._client.ports, self.commit_offset(queue, offset), "commit")  # asks for the route first
+            background(self._cluster.ports, self.commit_offset(queue, offset), "commit")  # asks for the route first
 
 
-def offset_store_for(client: MQClient, group: str, config: ConsumerConfig) -> OffsetStore:
+def offset_store_for(cluster: ClusterAccess, group: str, config: ConsumerConfig) -> OffsetStore:
     """The store of a consumer: the brokers when clustering, a file when broadcasting."""
     if config.message_model == BROADCASTING:
         from mqlab.client.consuming.local_offset_store import LocalOffsetStore
 
-        return LocalOffsetStore(client, group, config.local_offset_store_dir)
-    return RemoteOffsetStore(client, group)
+        return LocalOffsetStore(cluster, group, config.local_offset_store_dir)
+    return RemoteOffsetStore(cluster, group)

@@ -1,6 +1,6 @@
 """Orderly consumption: one thread per queue at a time, in queue order; a failure stops the queue, not the message.
 
-Mirrors: ConsumeMessageOrderlyService, RebalancePushImpl's locks. Lab 05 opens it.
+Mirrors: ConsumeMessageOrderlyService, RebalancePushImpl's locks.
 
     lock at the broker     per queue, 60 s, renewed every 20 s for all owned queues; here it counts for 30 s
     take ─▶ listener ─▶    SUCCESS                          commit: the offset moves, go on
@@ -16,27 +16,22 @@ Left out: lock_in_strict_mode (a quorum of replicas).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mqlab.client.consuming.consume_service import (
-    DirectResult,
-    ListenerCallUnderWay,
-    ListenerRunner,
-    restore_original_topic,
-)
+from mqlab.client.consuming.consume_service import ListenerCallUnderWay, ListenerRunner, restore_original_topic
 from mqlab.client.consuming.listener import ConsumeOrderlyContext, as_call
-from mqlab.client.consuming.process_queue import REBALANCE_LOCK_INTERVAL_MS, ProcessQueue
+from mqlab.client.consuming.member_state import PushState
+from mqlab.client.consuming.process_queue import REBALANCE_LOCK_INTERVAL_MS, ProcessQueue, move
 from mqlab.client.consuming.queue_locks import QueueLocks
+from mqlab.client.consuming.send_back import SendBack
 from mqlab.client.instance.background import background
+from mqlab.client.instance.members import DirectResult
 from mqlab.client.instance.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
 from mqlab.client.instance.timers import Periodic
-from mqlab.client.settings import CLUSTERING
 from mqlab.client.statuses import COMMIT, ORDERLY_STATUSES, ROLLBACK, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT
 from mqlab.promises import Flow, Promise, flow
+from mqlab.state_table import StateTable
 from mqlab.wire.message import MessageExt, MessageQueue
-
-if TYPE_CHECKING:
-    from mqlab.client.push_consumer import PushConsumer
 
 FIRST_LOCK_MS = 1_000
 MAX_TIME_CONSUME_CONTINUOUSLY_MS = 60_000
@@ -44,37 +39,49 @@ RELOCK_BEFORE_START_MS = 100
 RELOCK_IN_LOOP_MS = 10
 RESUBMIT_LOCKED_MS = 10
 RESUBMIT_NOT_LOCKED_MS = 3_000
-NO_LIMIT = 2**31 - 1
+UNLOCK_DELAY_TIME_MS = 20_000
+WRITE_LOCK_WAIT_MS = 500
+
+IDLE, BUSY, BUSY_AGAIN = "IDLE", "BUSY", "BUSY_AGAIN"
+QUEUE_TASKS = StateTable(
+    "the tasks of a queue that is consumed in order",
+    IDLE,
+    [
+        (IDLE, "enter", BUSY),
+        (BUSY, "enter", BUSY_AGAIN),  # the second task ends at once; the first one is followed by another
+        (BUSY_AGAIN, "enter", BUSY_AGAIN),
+        (BUSY, "leave", IDLE),
+        (BUSY_AGAIN, "leave", IDLE),
+    ],
+)
 
 
 class ConsumeOrderly:
-    """Runs the listener of one push consumer queue by queue, each queue on one thread of the pool at a time."""
+    """Runs the listener of one push consumer queue by queue, each queue on one thread of the pool at a time.
 
-    def __init__(self, consumer: PushConsumer, listener: Any) -> None:
-        self._consumer = consumer
-        self._ports = consumer.ports
-        self.workers = consumer.ports.workers
-        self.now_ms = consumer.ports.clock.now_ms
-        self.runner = ListenerRunner(consumer, as_call(listener), ORDERLY_STATUSES, SUSPEND_CURRENT_QUEUE_A_MOMENT)
-        self.pool = consumer.ports.workers.pool(
-            "ConsumeMessageThread_" + consumer.group, consumer.config.consume_thread_min
-        )
-        self.locks = QueueLocks(consumer.client, consumer.group, consumer.process_queues)
+    ``may_pull(queue)`` is called when a parked pull may go on: messages left a cache, or (None) locks came.
+    """
+
+    def __init__(
+        self, state: PushState, listener: Any, send_back: SendBack, may_pull: Callable[[MessageQueue | None], None]
+    ) -> None:
+        self._state = state
+        self._ports = state.ports
+        self.workers = state.ports.workers
+        self.now_ms = state.ports.clock.now_ms
+        self.runner = ListenerRunner(state, as_call(listener), ORDERLY_STATUSES, SUSPEND_CURRENT_QUEUE_A_MOMENT)
+        self.pool = self.workers.pool("ConsumeMessageThread_" + state.group, state.config.consume_thread_min)
+        self.locks = QueueLocks(state.cluster, state.group, state.process_queues)
+        self._send_back = send_back
+        self._may_pull = may_pull
         self._renewal = Periodic(
-            consumer.ports.clock,
-            "orderly.lock_renew",
-            REBALANCE_LOCK_INTERVAL_MS,
-            lambda: background(consumer.ports, self._renew_locks(), "lock renewal"),
+            state.ports.clock, "orderly.lock_renew", REBALANCE_LOCK_INTERVAL_MS, self._renewal_tick
         )
-        self._busy: dict[MessageQueue, bool] = {}  # queue -> another task came while this one runs
-
-    @property
-    def _is_clustering(self) -> bool:
-        return self._consumer.config.message_model == CLUSTERING
+        self._tasks: dict[MessageQueue, str] = {}  # queue -> its state in QUEUE_TASKS, unless that is IDLE
 
     def start(self) -> None:
         """Arm the lock renewal."""
-        if self._is_clustering:
+        if not self._state.is_broadcasting:
             self._renewal.start(FIRST_LOCK_MS)
 
     def shutdown(self) -> None:
@@ -82,21 +89,24 @@ class ConsumeOrderly:
         self._renewal.stop()
         self.pool.shutdown()
 
+    def _renewal_tick(self) -> None:
+        background(self._ports, self._renew_locks(), "lock renewal")
+
     @flow
     def _renew_locks(self) -> Flow[None]:
         yield self.locks.lock_all()
-        self._consumer.pull_loop.retry_parked()
+        self._may_pull(None)
 
     def submit(
         self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, dispatch: bool = True
     ) -> None:
-        """One task per queue, only when none is under way (the cache said so by ``dispatch``)."""
+        """Start a task for the queue. ``dispatch`` False: one is under way, which takes these messages, too."""
         if dispatch:
             task = QueueTask(self, process_queue, queue)
             self.pool.submit(task.call, task.done, label=str(queue))
 
     def submit_later(self, process_queue: ProcessQueue, queue: MessageQueue, delay_ms: int) -> None:
-        """Come back to a queue after a rest, between 10 ms and 30 s."""
+        """Start a task for a queue after a rest, between 10 ms and 30 s."""
         delay_ms = min(max(delay_ms, 10), 30_000)
         self._ports.clock.call_later(delay_ms, lambda: self.submit((), process_queue, queue), "orderly.resume")
 
@@ -106,44 +116,72 @@ class ConsumeOrderly:
 
     def wait_idle(self, timeout_ms: int) -> Promise[bool]:
         """True once no listener runs; False after the time."""
-        return self.runner.wait_until(lambda: self.runner.running == 0, timeout_ms)
+        return self.runner.wait_idle(timeout_ms)
 
-    def wait_listener_back(self, process_queue: ProcessQueue, timeout_ms: int) -> Promise[bool]:
-        """True once no listener is out with messages of this queue; False after the time."""
-        return self.runner.wait_until(lambda: not process_queue.listener_running, timeout_ms)
+    # locks -------------------------------------------------------------------------------------------------------
+
+    def lock(self, queue: MessageQueue) -> Promise[bool]:
+        """Ask the broker for a queue that is about to be added. False: another member has it."""
+        return self.locks.lock(queue)
+
+    @flow
+    def release(self, queue: MessageQueue, process_queue: ProcessQueue) -> Flow[bool]:
+        """Commit a dropped queue and unlock it once its listener is back, or after 20 s; False: not yet."""
+        state = self._state
+        if state.is_broadcasting:  # each member reads all queues: there is nothing to hand over
+            state.offset_store.remove_offset(queue)
+            return True
+        forced = process_queue.dropped and self.now_ms() > process_queue.last_lock_timestamp + UNLOCK_DELAY_TIME_MS
+        if not forced:
+            is_back = yield self.runner.wait_until(lambda: not process_queue.listener_running, WRITE_LOCK_WAIT_MS)
+            if not is_back:
+                process_queue.try_unlock_times += 1
+                return False
+        state.offset_store.persist(queue)
+        state.offset_store.remove_offset(queue)
+        move(process_queue, "unlock")
+        self.locks.unlock(queue)
+        return True
+
+    @flow
+    def unlock_all(self) -> Flow[None]:
+        """Give every lock back and wait for the answers."""
+        if not self._state.is_broadcasting:
+            yield self.locks.unlock_all()
 
     # steps of a task, on the node -----------------------------------------------------------------------------------
 
     def enter(self, queue: MessageQueue) -> bool:
         """True when no other task is on this queue (RocketMQ's monitor per queue)."""
-        if queue in self._busy:
-            self._busy[queue] = True
-            return False
-        self._busy[queue] = False
-        return True
+        before = self._tasks.get(queue, IDLE)
+        self._tasks[queue] = QUEUE_TASKS[before, "enter"]
+        return before == IDLE
 
     def leave(self, process_queue: ProcessQueue, queue: MessageQueue) -> None:
-        """The task ends; one that came meanwhile has its turn."""
-        if self._busy.pop(queue, False):
+        """The task ends; if another one came meanwhile, the queue gets a new task."""
+        before = self._tasks.pop(queue, BUSY)
+        if QUEUE_TASKS[before, "leave"] == IDLE and before == BUSY_AGAIN:
             self.submit((), process_queue, queue)
 
     def next_batch(
         self, process_queue: ProcessQueue, queue: MessageQueue, entered_ms: int, first: bool
     ) -> list[MessageExt]:
         """The next messages to consume; none: the task ends (and may have arranged to come back)."""
-        now_ms = self._ports.clock.now_ms()
+        now_ms = self.now_ms()
+        # 1. Reasons to stop: the queue moved away, its lock is not sure, or others should have the thread.
         if process_queue.dropped:
             return []
-        if self._is_clustering and (not process_queue.locked or process_queue.is_lock_expired(now_ms)):
+        if not self._state.is_broadcasting and (not process_queue.locked or process_queue.is_lock_expired(now_ms)):
             self._relock_later(process_queue, queue, RELOCK_BEFORE_START_MS if first else RELOCK_IN_LOOP_MS)
             return []
         if now_ms - entered_ms > MAX_TIME_CONSUME_CONTINUOUSLY_MS:
             self.submit_later(process_queue, queue, RESUBMIT_LOCKED_MS)
             return []
-        messages = process_queue.take_messages(self._consumer.config.consume_message_batch_max_size)
+        # 2. Take the smallest messages out of the cache.
+        messages = process_queue.take_messages(self._state.config.consume_message_batch_max_size)
         process_queue.last_consume_timestamp = now_ms
         if messages:
-            restore_original_topic(messages, self._consumer.group)
+            restore_original_topic(messages, self._state.group)
             process_queue.listener_running = True
         return messages
 
@@ -167,11 +205,12 @@ class ConsumeOrderly:
         process_queue: ProcessQueue,
         queue: MessageQueue,
     ) -> Flow[bool]:
-        """What the listener's word does to the queue; True: go on with the next batch."""
+        """What the listener's status does to the queue; True: go on with the next batch."""
         process_queue.listener_running = False
-        self.runner.look_at_waiters()
+        self.runner.check_waiters()
         commit_offset = -1
         go_on = True
+        # 1. A failure puts the batch back and lets the queue rest; a success commits what was taken.
         if status == SUSPEND_CURRENT_QUEUE_A_MOMENT:
             self.count(CONSUME_FAILED_TPS, queue, len(messages))
             if (yield self._must_suspend(messages, queue)):
@@ -191,35 +230,35 @@ class ConsumeOrderly:
             go_on = False
         elif status == SUCCESS:
             self.count(CONSUME_OK_TPS, queue, len(messages))
+        # 2. Move the offset. It may also go back: a queue in order has no gaps that would forbid it.
         if commit_offset >= 0 and not process_queue.dropped:
-            self._consumer.offset_store.update_offset(queue, commit_offset, increase_only=False)
-        self._consumer.pull_loop.retry_parked(queue)
+            self._state.offset_store.update_offset(queue, commit_offset, increase_only=False)
+        self._may_pull(queue)
         return go_on
 
     def _rest(self, process_queue: ProcessQueue, queue: MessageQueue, context: ConsumeOrderlyContext) -> None:
-        default_ms = self._consumer.config.suspend_current_queue_time_millis
+        default_ms = self._state.config.suspend_current_queue_time_millis
         self.submit_later(process_queue, queue, context.suspend_ms(default_ms))
 
     @flow
     def _must_suspend(self, messages: Sequence[MessageExt], queue: MessageQueue) -> Flow[bool]:
         """True: put the batch back. Messages that failed too often leave for %RETRY% (checkReconsumeTimes)."""
-        configured = self._consumer.config.max_reconsume_times
-        limit = NO_LIMIT if configured == -1 else configured
+        limit = self._state.max_reconsume_times_in_order
         suspend = False
         for message in messages:
             if message.reconsume_times < limit or not (
-                yield self._consumer.send_as_new_message(message, queue, max_reconsume_times=limit)
+                yield self._send_back.send_as_new_message(message, queue, max_reconsume_times=limit)
             ):
                 suspend = True
                 message.reconsume_times += 1
         return suspend
 
     def count(self, counter: str, queue: MessageQueue, value: int) -> None:
-        """Book messages or ms in the statistics."""
-        self._consumer.client.statistics.count(counter, self._consumer.group, queue.topic, value)
+        """Count messages or ms in the statistics."""
+        self._state.statistics.count(counter, self._state.group, queue.topic, value)
 
     def __repr__(self) -> str:
-        return f"<ConsumeOrderly {self.pool!r}, {len(self._busy)} queues busy>"
+        return f"<ConsumeOrderly {self.pool!r}, {len(self._tasks)} queues busy>"
 
 
 class QueueTask:
@@ -266,7 +305,7 @@ class QueueTask:
     def _end(
         self, call: ListenerCallUnderWay, context: ConsumeOrderlyContext, answer: Any, error: str | None
     ) -> Flow[bool]:
-        """On the node: do what the answer says; True: go on with the next batch."""
+        """On the node: carry out the answer; True: go on with the next batch."""
         service = self._service
         outcome = service.runner.end(call, answer, error)
         if self._process_queue.dropped:

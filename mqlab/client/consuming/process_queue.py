@@ -1,6 +1,6 @@
-"""The messages of one owned queue that were pulled and are not done: decides how far the offset may move.
+"""The messages of one owned queue that were pulled and are not finished: decides how far the offset may move.
 
-Mirrors: ProcessQueue. Lab 04 opens it and has it rebuilt.
+Mirrors: ProcessQueue.
 
     pulled        2101 2102 2103 … 2200          queue_offset_max = 2200
     done               2102 2103 … 2200          smallest left = 2101: the offset stays 2101
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mqlab.errors import UsageError
+from mqlab.state_table import StateTable
 from mqlab.wire import property_names
 from mqlab.wire.message import MessageExt
 
@@ -27,6 +28,38 @@ PULL_MAX_IDLE_TIME_MS = 120_000
 REBALANCE_LOCK_MAX_LIVE_TIME_MS = 30_000
 REBALANCE_LOCK_INTERVAL_MS = 20_000
 MIB = 1024 * 1024
+
+FREE, LOCKED, LEAVING, DROPPED = "FREE", "LOCKED", "LEAVING", "DROPPED"
+OWNED_QUEUE = StateTable(
+    "a queue that a consumer owns",
+    FREE,
+    [
+        (FREE, "lock", LOCKED),
+        (LOCKED, "lock", LOCKED),
+        (LOCKED, "unlock", FREE),
+        (FREE, "unlock", FREE),
+        (FREE, "drop", DROPPED),
+        (LOCKED, "drop", LEAVING),
+        (LEAVING, "drop", LEAVING),
+        (LEAVING, "lock", LEAVING),  # the answer of a renewal that was under way
+        (LEAVING, "unlock", DROPPED),
+        (DROPPED, "drop", DROPPED),
+        (DROPPED, "unlock", DROPPED),
+        (DROPPED, "lock", LEAVING),  # the broker gave it after all; the next renewal does not ask for it
+    ],
+)
+_FLAGS = {FREE: (False, False), LOCKED: (False, True), LEAVING: (True, True), DROPPED: (True, False)}
+_STATE_OF = {flags: state for state, flags in _FLAGS.items()}
+
+
+def move(process_queue: Any, event: str) -> None:
+    """Lock, unlock or drop an owned queue: sets ``dropped`` and ``locked``, also those of a learner's own class.
+
+    A dropped queue is pulled and consumed no more. One that is locked while it is dropped is LEAVING: its listener may
+    still be out, and the broker is told when it is back.
+    """
+    state = OWNED_QUEUE[_STATE_OF[bool(process_queue.dropped), bool(process_queue.locked)], event]
+    process_queue.dropped, process_queue.locked = _FLAGS[state]
 
 
 class MessageTree:
@@ -43,7 +76,7 @@ class MessageTree:
         self._start = 0
 
     def put(self, message: MessageExt) -> bool:
-        """Keep a message; True when its offset was not there."""
+        """Add a message; True when its offset was not there."""
         offset = message.queue_offset
         new = offset not in self._messages
         self._messages[offset] = message
@@ -87,7 +120,7 @@ class MessageTree:
         return None if offset is None else self._messages[offset]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._messages.clear()
         self._offsets.clear()
         self._start = 0
@@ -104,7 +137,7 @@ class MessageTree:
 
 
 class ProcessQueue:
-    """What a consumer holds of one queue. Offsets are queue offsets, sizes bytes of body, times ms.
+    """The messages that a consumer has cached of one queue. Offsets are queue offsets, sizes bytes of body, times ms.
 
     A learner's own class takes its place with the setting ``process_queue=``, see new_process_queue.
     """
@@ -126,7 +159,7 @@ class ProcessQueue:
         self.last_lock_timestamp = now_ms
 
     def put_message(self, messages: Sequence[MessageExt]) -> bool:
-        """Keep pulled messages. True when nobody consumes this queue yet: an orderly task must be started."""
+        """Cache pulled messages. True when no orderly task works on this queue yet: one must be started."""
         for message in messages:
             if self.msg_tree_map.put(message):
                 self.msg_count += 1
@@ -137,21 +170,22 @@ class ProcessQueue:
             max_offset = newest.properties.get(property_names.MAX_OFFSET)
             if max_offset is not None and int(max_offset) - newest.queue_offset > 0:
                 self.msg_acc_cnt = int(max_offset) - newest.queue_offset
-        dispatch = bool(len(self.msg_tree_map)) and not self.consuming
+        dispatch = not self.consuming and bool(self.msg_tree_map)
         self.consuming = self.consuming or dispatch
         return dispatch
 
     def remove_message(self, messages: Iterable[MessageExt]) -> int:
-        """Take done messages out; the offset the group may move to: the smallest left, or one past the largest seen.
+        """Take finished messages out; returns where the group may move to: the smallest left, or one past the largest.
 
-        -1 when there was nothing to take from.
+        -1 when nothing was cached.
         """
-        if not len(self.msg_tree_map):
+        tree = self.msg_tree_map
+        if not tree:
             return -1
         for message in messages:
-            if self.msg_tree_map.remove(message.queue_offset) is not None:
+            if tree.remove(message.queue_offset) is not None:
                 self._forget(message)
-        smallest = self.msg_tree_map.first_offset()
+        smallest = tree.first_offset()
         return self.queue_offset_max + 1 if smallest is None else smallest
 
     def contains_message(self, message: MessageExt) -> bool:
@@ -179,7 +213,7 @@ class ProcessQueue:
         return taken
 
     def commit(self) -> int:
-        """Everything taken is done; the offset after the largest of it. Raises UsageError when nothing is taken."""
+        """Everything taken is finished; the offset after the largest of it. Raises UsageError when nothing is taken."""
         largest = self.consuming_msg_orderly_tree_map.last_offset()
         if largest is None:
             raise UsageError(
@@ -203,7 +237,7 @@ class ProcessQueue:
             self.msg_tree_map.put(message)
 
     def clear(self) -> None:
-        """Forget everything cached and taken."""
+        """Remove everything cached and taken."""
         self.msg_tree_map.clear()
         self.consuming_msg_orderly_tree_map.clear()
         self.msg_count = self.msg_size = self.queue_offset_max = 0
@@ -245,17 +279,17 @@ def new_process_queue(make: Callable[[], Any], now_ms: int) -> Any:
 
     What the consumer itself keeps in it (dropped, locked, times) is set here. UsageError names what is missing.
     """
-    made = make()
-    missing = [name for name in NEEDED if not hasattr(made, name)]
+    queue = make()
+    missing = [name for name in NEEDED if not hasattr(queue, name)]
     if missing:
         raise UsageError(
-            f"{type(made).__name__} is no process queue: it lacks {', '.join(missing)}",
+            f"{type(queue).__name__} is not a process queue: it lacks {', '.join(missing)}",
             hint="derive it from mqlab.client.consuming.process_queue.ProcessQueue, or write all of "
             + ", ".join(NEEDED),
         )
     for name, value in KEPT_BY_THE_CONSUMER.items():
-        if not hasattr(made, name):
-            setattr(made, name, value)
+        if not hasattr(queue, name):
+            setattr(queue, name, value)
     for name in TIMES:
-        setattr(made, name, now_ms)
-    return made
+        setattr(queue, name, now_ms)
+    return queue

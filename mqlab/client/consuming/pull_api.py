@@ -1,12 +1,13 @@
 """One pull, as every kind of consumer does it: which address, which flags, and what to make of the answer.
 
-Mirrors: PullAPIWrapper, PullResult. Lab 06.
+Mirrors: PullAPIWrapper, PullResult.
 
     ask        the address of the broker id last suggested for this queue (0, the master, at first)
     answer     remember the suggested id; FOUND: units -> messages -> keep those whose TAGS text is wanted
                each message gets MIN_OFFSET and MAX_OFFSET, the broker's name, the queue
 
-The broker filters by the hash of a tag; only here hash collisions fall out.
+The broker filters by the hash of a tag; hash collisions are removed only here.
+
 Left out: class filters.
 """
 
@@ -14,24 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from mqlab.client import statuses
-from mqlab.client.instance.broker_calls import PullAnswer, PullCall
-from mqlab.client.sending.queue_selection import MASTER_ID
+from mqlab.client.instance.broker_calls import PullAnswer, PullCall, pull_answer_of
+from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.ports import Ports
-from mqlab.promises import Flow, flow
+from mqlab.promises import Flow
 from mqlab.wire import property_names, sys_flag
 from mqlab.wire.bodies import SubscriptionData
+from mqlab.wire.command import RemotingCommand
 from mqlab.wire.message import MessageExt, MessageQueue, decode_messages
-
-if TYPE_CHECKING:
-    from mqlab.client.instance.mq_client import MQClient
+from mqlab.wire.names import MASTER_ID
 
 
 @dataclass(frozen=True, slots=True)
 class PullResult:
-    """What a pull brought. Offsets are queue offsets; ``filtered_count``: how many the client itself dropped."""
+    """The result of a pull. Offsets are queue offsets; ``filtered_count``: how many the client itself dropped."""
 
     pull_status: str
     next_begin_offset: int
@@ -54,21 +53,24 @@ class PullApi:
     With ``connect_broker_by_user`` all pulls go to ``default_broker_id``, whatever is suggested.
     """
 
-    def __init__(self, client: MQClient, group: str) -> None:
-        self._client = client
+    def __init__(self, cluster: ClusterAccess, group: str) -> None:
+        self._cluster = cluster
         self.group = group
         self.pull_from_which_node: dict[MessageQueue, int] = {}
         self.connect_broker_by_user = False
         self.default_broker_id = MASTER_ID
 
-    @flow
     def pull(self, call: PullCall, timeout_ms: int) -> Flow[PullAnswer]:
-        """Ask; the commit offset is never sent to a slave."""
-        queue = call.queue
-        address: str = yield self._client.find_any_broker(queue, self._node_of(queue))
-        if self._client.routes.is_slave(queue.broker_name, address):
+        """Ask, within a flow: ``yield from pull_api.pull(...)``. The commit offset is never sent to a slave."""
+        queue, routes = call.queue, self._cluster.routes
+        broker_id = self._node_of(queue)
+        address = routes.broker_address_in_subscribe(queue.broker_name, broker_id)
+        if address is None:
+            address = yield self._cluster.find_any_broker(queue, broker_id)
+        if call.sys_flag & sys_flag.PULL_COMMIT_OFFSET and routes.is_slave(queue.broker_name, address):
             call = replace(call, sys_flag=call.sys_flag & ~sys_flag.PULL_COMMIT_OFFSET)
-        answer: PullAnswer = yield self._client.calls.pull(address, call, timeout_ms)
+        response: RemotingCommand = yield self._cluster.calls.pull(address, call, timeout_ms)
+        answer = pull_answer_of(response, address)
         self.pull_from_which_node[queue] = answer.suggest_which_broker_id
         return answer
 
@@ -80,7 +82,7 @@ class PullApi:
 
     def result(self, answer: PullAnswer, queue: MessageQueue, subscription: SubscriptionData | None) -> PullResult:
         """Decode an answer and drop what the subscription's tags do not name."""
-        found: list[MessageExt] = []
+        messages: list[MessageExt] = []
         dropped: list[MessageExt] = []
         if answer.pull_status == statuses.FOUND:
             tags = subscription.tags_set if subscription and not subscription.class_filter_mode else ()
@@ -91,20 +93,20 @@ class PullApi:
                 message.properties[property_names.MIN_OFFSET] = str(answer.min_offset)
                 message.properties[property_names.MAX_OFFSET] = str(answer.max_offset)
                 message.queue_id = queue.queue_id
-                found.append(message)
+                messages.append(message)
         if dropped:
-            self._client.ports.note(
-                "message.filtered", group=self.group, client=self._client.ports.node, queue=queue,
+            self._cluster.ports.note(
+                "message.filtered", group=self.group, client=self._cluster.ports.node, queue=queue,
                 messages=[message_note(message, queue) for message in dropped],
             )  # fmt: skip
         return PullResult(
-            answer.pull_status, answer.next_begin_offset, answer.min_offset, answer.max_offset, found, len(dropped),
+            answer.pull_status, answer.next_begin_offset, answer.min_offset, answer.max_offset, messages, len(dropped),
             answer.remark,
         )  # fmt: skip
 
 
 def note_pulled(ports: Ports, group: str, queue: MessageQueue, from_offset: int, result: PullResult) -> None:
-    """Tell the journal which entries of a queue a pull went over, and which of them came."""
+    """Record which entries of a queue a pull went over, and which of them came."""
     messages = result.msg_found_list
     ports.note(
         "message.pulled", client=ports.node, group=group, queue=queue, from_offset=from_offset,
@@ -114,7 +116,7 @@ def note_pulled(ports: Ports, group: str, queue: MessageQueue, from_offset: int,
 
 
 def note_polled(ports: Ports, group: str, queue: MessageQueue, messages: Sequence[MessageExt]) -> None:
-    """Tell the journal which messages a consumer's program took; nobody knows when it is done with them."""
+    """Record which messages a consumer's program took; when it has finished them cannot be known."""
     ports.note(
         "message.polled", client=ports.node, group=group, queue=queue,
         messages=[message_note(message, queue) for message in messages],
@@ -122,7 +124,7 @@ def note_polled(ports: Ports, group: str, queue: MessageQueue, messages: Sequenc
 
 
 def message_note(message: MessageExt, queue: MessageQueue) -> dict[str, object]:
-    """What the journal keeps of one message that a consumer touched; of a retry also the original's offset id."""
+    """What the journal records of a message in a consumer's hands; of a retry also the original's offset id."""
     origin = message.properties.get(property_names.ORIGIN_MESSAGE_ID)
     noted: dict[str, object] = {
         "msg_id": message.msg_id,

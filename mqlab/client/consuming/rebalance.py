@@ -1,6 +1,6 @@
 """Which queues this member owns: asks who else is there, lets the strategy divide, drops and adds the difference.
 
-Mirrors: RebalanceImpl. Lab 03 opens it.
+Mirrors: RebalanceImpl.
 
     for each subscribed topic
         queues  known readable queues                    from the route
@@ -9,22 +9,21 @@ Mirrors: RebalanceImpl. Lab 03 opens it.
         drop    owned but not in target, or not pulled for 120 s
         add     in target but not owned: (orderly: lock it) forget its offset, find the first offset, start pulling
 
-What is dropped, where a queue starts and who pulls is the consumer's own business (QueueKeeper).
+What happens to a queue that comes or goes is the consumer's part (QueueKeeper).
+
 Left out: assignment by the broker (client_rebalance=false) and POP.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from mqlab.client.allocate import AllocateStrategy
-from mqlab.client.consuming.process_queue import ProcessQueue, new_process_queue
-from mqlab.client.instance.mq_client import MQClient
-from mqlab.client.settings import BROADCASTING, ConsumerConfig
+from mqlab.client.consuming.member_state import MemberState
+from mqlab.client.consuming.process_queue import ProcessQueue, move, new_process_queue
 from mqlab.errors import MqlabError
 from mqlab.promises import Flow, Promise, flow
-from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.java_hash import sorted_as_java
 from mqlab.wire.message import MessageQueue
 from mqlab.wire.names import RETRY_PREFIX
@@ -55,48 +54,52 @@ class QueueKeeper(Protocol):
 
 
 class Rebalance:
-    """The queues of one consumer. ``process_queues``: what it owns now; ``subscriptions``: what it wants."""
+    """Keeps the queues of one consumer (``state.process_queues``) as the strategy divides them.
+
+    ``wake_later(delay_ms)`` asks for another round soon.
+    """
 
     def __init__(
-        self, client: MQClient, group: str, config: ConsumerConfig, strategy: AllocateStrategy, keeper: QueueKeeper
-    ) -> None:
-        self._client = client
+        self, state: MemberState[Any], strategy: AllocateStrategy, keeper: QueueKeeper,
+        wake_later: Callable[[int], None],
+    ) -> None:  # fmt: skip
+        self._state = state
+        self._ports = state.ports
         self._keeper = keeper
-        self.group = group
-        self.config = config
+        self._wake_later = wake_later
         self.strategy = strategy
-        self.subscriptions: dict[str, SubscriptionData] = {}
-        self.topic_subscribe_info: dict[str, list[MessageQueue]] = {}
-        self.process_queues: dict[MessageQueue, ProcessQueue] = {}
         self._round: Promise[bool] | None = None
 
     @flow
     def do_rebalance(self, *, orderly: bool) -> Flow[bool]:
-        """One round over all topics; True when this member owns what it should. Rounds never overlap."""
+        """One round over all topics; True when this member owns the queues it should."""
+        # 1. Rounds never overlap: another one may wait for a broker's answer.
         while self._round is not None:
             yield self._round
         this_round: Promise[bool] = Promise()
         self._round = this_round
+        # 2. Each topic for itself; one that fails leaves the others to their turn.
         balanced = True
-        for topic in list(self.subscriptions):
+        for topic in list(self._state.subscriptions):
             try:
                 balanced = bool((yield self._rebalance_topic(topic, orderly))) and balanced
             except MqlabError as error:
-                self._client.ports.note("rebalance.failed", group=self.group, topic=topic, error=error.text)
+                self._ports.note("rebalance.failed", group=self._state.group, topic=topic, error=error.text)
                 balanced = False
+        # 3. Queues of topics that nobody subscribes to any more.
         self._drop_unsubscribed()
         self._round = None
         this_round.resolve(balanced)
-        self._client.ports.note(
-            "rebalance.done", group=self.group, client=self._client.ports.node, balanced=balanced,
-            queues=sorted(self.process_queues),
+        self._ports.note(
+            "rebalance.done", group=self._state.group, client=self._ports.node, balanced=balanced,
+            queues=sorted(self._state.process_queues),
         )  # fmt: skip
         return balanced
 
     @flow
     def _rebalance_topic(self, topic: str, orderly: bool) -> Flow[bool]:
-        if self.config.message_model == BROADCASTING:
-            queues = self.topic_subscribe_info.get(topic)
+        if self._state.is_broadcasting:
+            queues = self._state.topic_subscribe_info.get(topic)
             if queues is None:
                 yield self._keeper.message_queue_changed(topic, [], [])
                 return True
@@ -104,8 +107,9 @@ class Rebalance:
             if changed:
                 yield self._keeper.message_queue_changed(topic, queues, queues)
             return self._working(topic) == queues
-        queues = self.topic_subscribe_info.get(topic)  # read before asking: a route that comes now counts next time
-        members = yield self._client.consumer_ids(topic, self.group)
+        # Read before asking: a route that comes meanwhile counts in the next round.
+        queues = self._state.topic_subscribe_info.get(topic)
+        members = yield self._state.cluster.consumer_ids(topic, self._state.group)
         if queues is None and not topic.startswith(RETRY_PREFIX):
             yield self._keeper.message_queue_changed(topic, [], [])
         if queues is None or members is None:
@@ -113,7 +117,7 @@ class Rebalance:
         try:
             target = self._allocate(queues, sorted_as_java(members))
         except Exception as error:  # a strategy is a learner's code: the old assignment stays
-            self._client.ports.note("rebalance.failed", group=self.group, topic=topic, error=f"{error}")
+            self._ports.note("rebalance.failed", group=self._state.group, topic=topic, error=f"{error}")
             return False
         if (yield self._update(topic, target, orderly)):
             yield self._keeper.message_queue_changed(topic, queues, target)
@@ -121,7 +125,7 @@ class Rebalance:
 
     def _allocate(self, queues: Sequence[MessageQueue], members: list[str]) -> list[MessageQueue]:
         """This member's share of both sorted lists (queues are sorted when their route comes)."""
-        mine = self.strategy.allocate(self.group, self._client.client_id, list(queues), members)
+        mine = self.strategy.allocate(self._state.group, self._state.cluster.client_id, list(queues), members)
         return list(dict.fromkeys(mine))
 
     @flow
@@ -130,7 +134,7 @@ class Rebalance:
         changed = yield self._drop(topic, target)
         all_locked = True
         for queue in target:
-            if queue in self.process_queues:
+            if queue in self._state.process_queues:
                 continue
             if orderly and not (yield self._keeper.lock_queue(queue)):
                 all_locked = False
@@ -138,25 +142,27 @@ class Rebalance:
             if (yield self._add(queue)):
                 changed = True
         if not all_locked:
-            self._client.rebalance_timer.wake_later(LOCK_AGAIN_MS)
+            self._wake_later(LOCK_AGAIN_MS)
         return bool(changed)
 
     @flow
     def _drop(self, topic: str, target: Sequence[MessageQueue]) -> Flow[bool]:
-        wanted = dict.fromkeys(target)
+        # 1. Mark them all first: their pull loops and listeners see at once that they are not owned any more.
+        mine = dict.fromkeys(target)
         leaving = []
-        for queue, process_queue in self.process_queues.items():
+        for queue, process_queue in self._state.process_queues.items():
             if queue.topic != topic:
                 continue
             expired = self._keeper.repairs_expired_pulls and self._keeper.is_pull_expired(queue, process_queue)
-            if queue not in wanted or expired:
-                process_queue.dropped = True
-                leaving.append((queue, process_queue, "pull expired" if queue in wanted else "not mine"))
+            if queue not in mine or expired:
+                move(process_queue, "drop")
+                leaving.append((queue, process_queue, "pull expired" if queue in mine else "not mine"))
+        # 2. Let them go one by one; one in order may have to wait for its listener until the next round.
         changed = False
         for queue, process_queue, reason in leaving:
             if (yield self._keeper.remove_unnecessary(queue, process_queue)):
-                if self.process_queues.get(queue) is process_queue:
-                    del self.process_queues[queue]
+                if self._state.process_queues.get(queue) is process_queue:
+                    del self._state.process_queues[queue]
                 self._note_dropped(queue, reason)
                 changed = True
         return changed
@@ -164,49 +170,51 @@ class Rebalance:
     @flow
     def _add(self, queue: MessageQueue) -> Flow[bool]:
         self._keeper.forget_offset(queue)
-        process_queue = new_process_queue(self.config.process_queue, self._client.ports.clock.now_ms())
-        process_queue.locked = True
+        process_queue = new_process_queue(self._state.config.process_queue, self._ports.clock.now_ms())
+        move(process_queue, "lock")
         try:
             next_offset: int = yield self._keeper.compute_pull_from(queue)
         except MqlabError as error:
-            self._client.ports.note("queue.no_offset", group=self.group, queue=queue, error=error.text)
+            self._ports.note("queue.no_offset", group=self._state.group, queue=queue, error=error.text)
             return False
-        if next_offset < 0 or queue in self.process_queues:
+        if next_offset < 0 or queue in self._state.process_queues:
             return False
-        self.process_queues[queue] = process_queue
-        self._client.ports.note(
-            "queue.added", group=self.group, client=self._client.ports.node, queue=queue, next_offset=next_offset
+        self._state.process_queues[queue] = process_queue
+        self._ports.note(
+            "queue.added", group=self._state.group, client=self._ports.node, queue=queue, next_offset=next_offset
         )
         self._keeper.queue_added(queue, process_queue, next_offset)
         return True
 
     def remove_process_queue(self, queue: MessageQueue) -> Promise[bool]:
-        """Drop one queue now, whatever the next round says (removeProcessQueue)."""
-        process_queue = self.process_queues.pop(queue, None)
+        """Drop one queue now, without waiting for a round (removeProcessQueue)."""
+        process_queue = self._state.process_queues.pop(queue, None)
         if process_queue is None:
             return Promise.of(False)
-        process_queue.dropped = True
+        move(process_queue, "drop")
         self._note_dropped(queue, "removed")
         return self._keeper.remove_unnecessary(queue, process_queue)
 
     def _drop_unsubscribed(self) -> None:
-        for queue in [queue for queue in self.process_queues if queue.topic not in self.subscriptions]:
-            self.process_queues.pop(queue).dropped = True
+        for queue in [queue for queue in self._state.process_queues if queue.topic not in self._state.subscriptions]:
+            move(self._state.process_queues.pop(queue), "drop")
             self._note_dropped(queue, "not subscribed")
 
     def drop_all(self) -> None:
         """Mark every owned queue dropped and forget them (at shutdown)."""
-        for process_queue in self.process_queues.values():
-            process_queue.dropped = True
-        self.process_queues.clear()
+        for process_queue in self._state.process_queues.values():
+            move(process_queue, "drop")
+        self._state.process_queues.clear()
 
     def _note_dropped(self, queue: MessageQueue, reason: str) -> None:
-        self._client.ports.note(
-            "queue.dropped", group=self.group, client=self._client.ports.node, queue=queue, reason=reason
+        self._ports.note(
+            "queue.dropped", group=self._state.group, client=self._ports.node, queue=queue, reason=reason
         )
 
     def _working(self, topic: str) -> list[MessageQueue]:
-        return sorted(queue for queue, pq in self.process_queues.items() if queue.topic == topic and not pq.dropped)
+        owned = self._state.process_queues.items()
+        return sorted(queue for queue, held in owned if queue.topic == topic and not held.dropped)
 
     def __repr__(self) -> str:
-        return f"<Rebalance of {self.group}: {len(self.process_queues)} queues, {len(self.subscriptions)} topics>"
+        state = self._state
+        return f"<Rebalance of {state.group}: {len(state.process_queues)} queues, {len(state.subscriptions)} topics>"

@@ -5,32 +5,28 @@ Mirrors: DefaultMQPushConsumerImpl.sendMessageBack and sendMessageBackAsNormalMe
     1  CONSUMER_SEND_MSG_BACK (36)   physical offset, group, delay level, the client's own max_reconsume_times
     2  send to %RETRY%group          same body and properties, RECONSUME_TIME + 1, delay level 3 + reconsume_times
     both failed                      the caller consumes the message again itself, 5 s later
-
-Left out: nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from mqlab.client.instance.cluster_access import ClusterAccess
+from mqlab.client.sending.sender import Sender
 from mqlab.errors import ClientError, MqlabError
 from mqlab.promises import Flow, flow
 from mqlab.wire import property_names
 from mqlab.wire.message import Message, MessageExt, MessageQueue
 from mqlab.wire.names import retry_topic
 
-if TYPE_CHECKING:
-    from mqlab.client.instance.mq_client import MQClient
-
 SEND_BACK_TIMEOUT_MS = 5_000
 FIRST_RETRY_LEVEL = 3
 
 
 class SendBack:
-    """Both ways, for one consumer group."""
+    """Both ways, for one consumer group. ``sender``: the client instance's own, for the second way."""
 
-    def __init__(self, client: MQClient, group: str) -> None:
-        self._client = client
+    def __init__(self, cluster: ClusterAccess, sender: Sender, group: str) -> None:
+        self._cluster = cluster
+        self._sender = sender
         self.group = group
 
     @flow
@@ -39,11 +35,11 @@ class SendBack:
     ) -> Flow[bool]:
         """Send back; if that fails, send as a new message. True when one of them worked."""
         host, port = message.store_host
-        address = self._client.routes.master_address(message.broker_name) if message.broker_name else f"{host}:{port}"
+        address = self._cluster.routes.master_address(message.broker_name) if message.broker_name else f"{host}:{port}"
         try:
             if address is None:
                 raise ClientError(f"The broker[{message.broker_name}] master node does not exist")
-            yield self._client.calls.send_message_back(
+            yield self._cluster.calls.send_message_back(
                 address, self.group, message.broker_name, physical_offset=message.physical_offset,
                 delay_level=delay_level, origin_msg_id=message.msg_id, origin_topic=message.topic,
                 max_reconsume_times=max_reconsume_times, timeout_ms=SEND_BACK_TIMEOUT_MS,
@@ -58,8 +54,6 @@ class SendBack:
     @flow
     def send_as_new_message(self, message: MessageExt, queue: MessageQueue, *, max_reconsume_times: int) -> Flow[bool]:
         """Send a copy to %RETRY%group with the client's inner producer. True when it is stored."""
-        sender = self._client.inner_sender
-        assert sender is not None, "a client made by client_of has one"
         level = FIRST_RETRY_LEVEL + message.reconsume_times
         copy = Message(retry_topic(self.group), message.body, flag=message.flag)
         copy.properties.update(message.properties)
@@ -69,7 +63,7 @@ class SendBack:
         copy.properties[property_names.DELAY] = str(level)
         copy.properties.pop(property_names.TRAN_MSG, None)
         try:
-            yield sender.send_sync(sender.outgoing(copy), sender.config.send_msg_timeout)
+            yield self._sender.send_sync(self._sender.outgoing(copy), self._sender.config.send_msg_timeout)
         except MqlabError as error:
             self._note(message, queue, level, "new_message", error.text)
             return False
@@ -77,8 +71,8 @@ class SendBack:
         return True
 
     def _note(self, message: MessageExt, queue: MessageQueue, level: int, way: str, error: str | None) -> None:
-        self._client.ports.note(
-            "message.sent_back", client=self._client.ports.node, group=self.group, msg_id=message.msg_id,
+        self._cluster.ports.note(
+            "message.sent_back", client=self._cluster.ports.node, group=self.group, msg_id=message.msg_id,
             message_queue=queue, queue_offset=message.queue_offset, physical_offset=message.physical_offset,
             reconsume_times=message.reconsume_times, delay_level=level, way=way, error=error,
         )  # fmt: skip

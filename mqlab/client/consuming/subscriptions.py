@@ -34,7 +34,7 @@ def subscription(topic: str, expression: str | None, sql: str | None, now_ms: in
     """A subscription by tags or by SQL. UsageError when both are given. An SQL text is read by the broker, at start."""
     for text in (expression, sql):
         if text is not None and not isinstance(text, str):
-            raise UsageError(f"{text!r} is no expression", hint='tags: "paid || shipped", or sql="amount > 10"')
+            raise UsageError(f"{text!r} is not an expression", hint='tags: "paid || shipped", or sql="amount > 10"')
     if sql is None:
         return tag_subscription(topic, expression, now_ms)
     if expression not in (None, "*"):

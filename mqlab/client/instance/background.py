@@ -1,12 +1,10 @@
-"""Work that nobody waits for: its errors are told, never lost.
+"""Work that nobody waits for, and calls into a learner's code: their errors go into the journal.
 
 Mirrors: the catch-all log lines of RocketMQ's scheduled tasks. Seen in the journal as background.failed.
 
-    background(ports, client.heartbeat_all(), "heartbeat")       an mqlab error becomes a note, others are raised
-    told(ports, "queue listener", call)                          a learner's callback: any error becomes a note
-    told_each(ports, "send hook", hooks, "send_message_before", context)
-
-Left out: nothing.
+    background(ports, membership.heartbeat_all(), "heartbeat")   an mqlab error becomes a note, others are raised
+    call_back(ports, "queue listener", call)                     a learner's callback: any error becomes a note
+    call_hooks(ports, "send hook", hooks, "send_message_before", context)
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from mqlab.promises import Promise
 
 
 def background(ports: Ports, promise: Promise[Any], what: str) -> None:
-    """Let a promise settle on its own. An error that is none of mqlab's is a defect and is raised at once."""
+    """Let a promise settle on its own. An error that is not one of mqlab's is a defect and is raised at once."""
 
     def failed(error: BaseException) -> None:
         if not isinstance(error, MqlabError):
@@ -31,14 +29,17 @@ def background(ports: Ports, promise: Promise[Any], what: str) -> None:
     promise.then(None, failed)
 
 
-def told_each(ports: Ports, what: str, hooks: Iterable[Any], verb: str, context: object) -> None:
-    """Call ``hook.verb(context)`` of each hook, in order; what one raises keeps none of the others from being told."""
+def call_hooks(ports: Ports, what: str, hooks: Iterable[Any], method: str, context: object) -> None:
+    """Call ``hook.method(context)`` of each hook, in order; an error in one does not stop the others."""
     for hook in hooks:
-        told(ports, what, lambda hook=hook: getattr(hook, verb)(context))  # type: ignore[misc]
+        try:
+            getattr(hook, method)(context)
+        except Exception as error:  # hooks are a learner's code
+            ports.note("callback.failed", what=what, error=learners_traceback(error))
 
 
-def told(ports: Ports, what: str, call: Callable[[], object]) -> None:
-    """Call back into a learner's code, which must not break the client."""
+def call_back(ports: Ports, what: str, call: Callable[[], object]) -> None:
+    """Call a learner's code, which must not break the client."""
     try:
         call()
     except Exception as error:

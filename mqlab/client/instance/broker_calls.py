@@ -1,6 +1,6 @@
 """Every request a client sends, as a method: builds the command, reads the answer, raises what the broker refused.
 
-Mirrors: MQClientAPIImpl. Every lab sees these frames on the timeline.
+Mirrors: MQClientAPIImpl.
 
     method                     code                            answer
     route                      105 GET_ROUTEINFO_BY_TOPIC      TopicRouteData, None for an unknown topic
@@ -14,7 +14,8 @@ Mirrors: MQClientAPIImpl. Every lab sees these frames on the timeline.
     lock, unlock               41, 42                          queues granted
     end_transaction            37, one-way
 
-A code that says no becomes a BrokerError; a lost or late answer stays a RemotingError.
+A refusing code becomes a BrokerError; a lost or late answer stays a RemotingError.
+
 Left out: the admin requests (mqlab.admin has them).
 """
 
@@ -47,7 +48,7 @@ PULL_STATUS_OF_CODE: dict[int, str] = {
 
 
 class Invoke(Protocol):
-    """How a request leaves the client: MQClient.invoke."""
+    """How a request leaves the client: ClusterAccess.invoke."""
 
     def __call__(self, address: str, request: RemotingCommand, timeout_ms: int = 3_000) -> Promise[RemotingCommand]: ...
 
@@ -102,7 +103,7 @@ class BrokerCalls:
 
     @flow
     def route(self, name_server: str, topic: str, timeout_ms: int) -> Flow[bodies.TopicRouteData | None]:
-        """Where a topic lives; None when the name server does not know it (17, or 0 without a body)."""
+        """A topic's route; None when the name server does not know it (17, or 0 without a body)."""
         request = command.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic=topic)
         answer: RemotingCommand = yield self._invoke(name_server, request, timeout_ms)
         if answer.code == ResponseCode.TOPIC_NOT_EXIST or (answer.code == ResponseCode.SUCCESS and not answer.body):
@@ -113,7 +114,7 @@ class BrokerCalls:
         return bodies.TopicRouteData.from_json(answer.body)
 
     def heartbeat(self, address: str, data: bodies.HeartbeatData, timeout_ms: int) -> Promise[RemotingCommand]:
-        """Say who lives here."""
+        """Tell a broker who lives here."""
         return self._ask(address, command.request(RequestCode.HEART_BEAT, data.to_json()), timeout_ms)
 
     def unregister(
@@ -125,7 +126,7 @@ class BrokerCalls:
         producer_group: str | None = None,
         consumer_group: str | None = None,
     ) -> Promise[RemotingCommand]:
-        """Say that one group of this client has gone."""
+        """Tell a broker that one group of this client has gone."""
         request = command.request(
             RequestCode.UNREGISTER_CLIENT,
             clientID=client_id,
@@ -151,18 +152,11 @@ class BrokerCalls:
     # sending -----------------------------------------------------------------------------------------------------
 
     def send(self, address: str, request: RemotingCommand, timeout_ms: int) -> Promise[RemotingCommand]:
-        """Send a prepared 310 or 320; resolves with the answer of a stored message, whatever its status."""
-        return self._send(address, request, timeout_ms)
-
-    @flow
-    def _send(self, address: str, request: RemotingCommand, timeout_ms: int) -> Flow[RemotingCommand]:
-        answer: RemotingCommand = yield self._invoke(address, request, timeout_ms)
-        if answer.code not in SEND_STATUS_OF_CODE:
-            raise BrokerError(answer.code, answer.remark, address=address)
-        return answer
+        """Send a prepared SEND_MESSAGE_V2 or SEND_BATCH_MESSAGE; ``send_result_of`` reads the answer."""
+        return self._invoke(address, request, timeout_ms)
 
     def send_oneway(self, address: str, request: RemotingCommand) -> None:
-        """Send a prepared 310 or 320 that nobody answers."""
+        """Send a prepared SEND_MESSAGE_V2 or SEND_BATCH_MESSAGE that is not answered."""
         self._oneway(address, request)
 
     def send_message_back(
@@ -193,7 +187,7 @@ class BrokerCalls:
         return self._ask(address, request, timeout_ms)
 
     def end_transaction(self, address: str, **fields: Any) -> None:
-        """Commit, roll back or shrug, one way. Fields as in EndTransactionRequestHeader; ``remark`` is the remark."""
+        """Commit, roll back or leave open, one way. The fields are those of EndTransactionRequestHeader."""
         remark = fields.pop("remark", None)
         request = command.request(RequestCode.END_TRANSACTION, **fields)
         request.remark = remark
@@ -201,9 +195,8 @@ class BrokerCalls:
 
     # pulling and offsets -----------------------------------------------------------------------------------------
 
-    @flow
-    def pull(self, address: str, call: PullCall, timeout_ms: int) -> Flow[PullAnswer]:
-        """Ask for messages; the broker may hold the request."""
+    def pull(self, address: str, call: PullCall, timeout_ms: int) -> Promise[RemotingCommand]:
+        """Ask for messages; the broker may hold the request. ``pull_answer_of`` reads the answer."""
         request = command.request(
             RequestCode.LITE_PULL_MESSAGE if call.lite else RequestCode.PULL_MESSAGE,
             consumerGroup=call.group,
@@ -220,21 +213,7 @@ class BrokerCalls:
             maxMsgBytes=call.max_bytes,
             bname=call.queue.broker_name,
         )
-        answer: RemotingCommand = yield self._invoke(address, request, timeout_ms)
-        status = PULL_STATUS_OF_CODE.get(answer.code)
-        if status is None:
-            raise BrokerError(answer.code, answer.remark, address=address)
-        fields = answer.ext_fields
-        return PullAnswer(
-            pull_status=status,
-            next_begin_offset=int(fields["nextBeginOffset"]),
-            min_offset=int(fields["minOffset"]),
-            max_offset=int(fields["maxOffset"]),
-            suggest_which_broker_id=int(fields.get("suggestWhichBrokerId") or 0),
-            body=answer.body or b"",
-            remark=answer.remark,
-            address=address,
-        )
+        return self._invoke(address, request, timeout_ms)
 
     @flow
     def query_consumer_offset(
@@ -258,7 +237,7 @@ class BrokerCalls:
         return self._ask(address, _update_offset(group, queue, commit_offset), timeout_ms)
 
     def update_consumer_offset_oneway(self, address: str, group: str, queue: MessageQueue, commit_offset: int) -> None:
-        """Store the group's commit offset; nobody answers."""
+        """Store the group's commit offset; not answered."""
         self._oneway(address, _update_offset(group, queue, commit_offset))
 
     def max_offset(self, address: str, queue: MessageQueue, timeout_ms: int) -> Promise[int]:
@@ -303,7 +282,7 @@ class BrokerCalls:
         return self._ask(address, _unlock(group, client_id, queues), timeout_ms)
 
     def unlock_oneway(self, address: str, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
-        """Give locks back; nobody answers."""
+        """Give locks back; not answered."""
         self._oneway(address, _unlock(group, client_id, queues))
 
 
@@ -323,14 +302,19 @@ def _update_offset(group: str, queue: MessageQueue, commit_offset: int) -> Remot
     )
 
 
-def send_result_of(answer: RemotingCommand, queue: MessageQueue, topic: str, msg_id: str) -> SendResult:
-    """The SendResult of a message stored at a queue's broker.
+def send_result_of(
+    answer: RemotingCommand, queue: MessageQueue, topic: str, msg_id: str, address: str
+) -> SendResult:
+    """The SendResult of a message that the queue's broker stored. BrokerError when it refused.
 
     ``msg_id`` is the unique key; for a batch, its keys joined by commas.
     """
+    status = SEND_STATUS_OF_CODE.get(answer.code)
+    if status is None:
+        raise BrokerError(answer.code, answer.remark, address=address)
     fields = answer.ext_fields
     return SendResult(
-        send_status=SEND_STATUS_OF_CODE[answer.code],
+        send_status=status,
         msg_id=msg_id,
         offset_msg_id=fields.get("msgId", ""),
         message_queue=MessageQueue(topic, queue.broker_name, int(fields["queueId"])),
@@ -338,4 +322,22 @@ def send_result_of(answer: RemotingCommand, queue: MessageQueue, topic: str, msg
         transaction_id=fields.get("transactionId"),
         region_id=fields.get(property_names.MSG_REGION) or "DefaultRegion",
         trace_on=fields.get(property_names.TRACE_ON) != "false",
+    )
+
+
+def pull_answer_of(answer: RemotingCommand, address: str) -> PullAnswer:
+    """A broker's answer to a pull. BrokerError when it refused."""
+    status = PULL_STATUS_OF_CODE.get(answer.code)
+    if status is None:
+        raise BrokerError(answer.code, answer.remark, address=address)
+    fields = answer.ext_fields
+    return PullAnswer(
+        pull_status=status,
+        next_begin_offset=int(fields["nextBeginOffset"]),
+        min_offset=int(fields["minOffset"]),
+        max_offset=int(fields["maxOffset"]),
+        suggest_which_broker_id=int(fields.get("suggestWhichBrokerId") or 0),
+        body=answer.body or b"",
+        remark=answer.remark,
+        address=address,
     )

@@ -1,41 +1,36 @@
 """What a broker may ask of a client: rebalance now, check a transaction, reset, report, consume one message.
 
-Mirrors: ClientRemotingProcessor. Labs 03 (40), 04 (220, 221), 08 (39) and 09 (307, 309) see them on the timeline.
+Mirrors: ClientRemotingProcessor.
 
-    40  NOTIFY_CONSUMER_IDS_CHANGED       wake the rebalance; never answered
-    39  CHECK_TRANSACTION_STATE           the producer group of property PGROUP; answered by a new 37
-    220 RESET_CONSUMER_CLIENT_OFFSET      ten seconds; topics one after another
-    221 GET_CONSUMER_STATUS_FROM_CLIENT   commit offsets in memory
-    307 GET_CONSUMER_RUNNING_INFO         see running_info
-    309 CONSUME_MESSAGE_DIRECTLY          the listener, with this one message, now
+    NOTIFY_CONSUMER_IDS_CHANGED      40     wake the rebalance; never answered
+    CHECK_TRANSACTION_STATE          39     the producer group of property PGROUP; answered by a new END_TRANSACTION
+    RESET_CONSUMER_CLIENT_OFFSET    220     takes ten seconds; topics one after another
+    GET_CONSUMER_STATUS_FROM_CLIENT 221     commit offsets in memory
+    GET_CONSUMER_RUNNING_INFO       307     see consuming/running_info.py
+    CONSUME_MESSAGE_DIRECTLY        309     calls the listener with this one message, now
 
-Left out: 326 (replies to a requester).
+Left out: replies to a requester (326).
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from mqlab.client import statuses
-from mqlab.client.consuming.consume_service import DirectResult
-from mqlab.client.consuming.offset_store import NOT_FOUND
-from mqlab.client.consuming.reset import reset_offsets
 from mqlab.client.instance.background import background
-from mqlab.client.instance.running_info import queue_key, running_info
+from mqlab.client.instance.members import DirectResult, Members, RegisteredConsumer
+from mqlab.client.instance.rebalance_timer import RebalanceTimer
 from mqlab.errors import MqlabError
+from mqlab.ports import Ports
 from mqlab.promises import Flow, Promise, flow
 from mqlab.remoting import Channel, Handler, Reply
 from mqlab.remoting.requests import Refused, answering, text
 from mqlab.wire import java_json, property_names, record
+from mqlab.wire.body import queue_key
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.message import MessageExt, MessageQueue
-
-if TYPE_CHECKING:
-    from mqlab.client.consuming.group_member import GroupMember
-    from mqlab.client.instance.mq_client import MQClient
-    from mqlab.client.push_consumer import PushConsumer
 
 DIRECT_RESULTS = {
     statuses.CONSUME_SUCCESS: "CR_SUCCESS",
@@ -48,10 +43,12 @@ DIRECT_RESULTS = {
 
 
 class BrokerCallbacks:
-    """The handlers of one client instance."""
+    """The handlers of one client instance; they ask its members."""
 
-    def __init__(self, client: MQClient) -> None:
-        self._client = client
+    def __init__(self, ports: Ports, members: Members, rebalance_timer: RebalanceTimer) -> None:
+        self._ports = ports
+        self._members = members
+        self._rebalance_timer = rebalance_timer
         self._resets: Promise[Any] = Promise.of(None)  # one reset at a time, as under RocketMQ's lock
 
     def handlers(self) -> dict[int, Handler]:
@@ -66,101 +63,88 @@ class BrokerCallbacks:
         }
 
     def _consumer_ids_changed(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
-        self._client.rebalance_timer.wake()
+        self._rebalance_timer.wake()
 
     def _check_transaction(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
         messages = record.decode_all(request.body or b"")
         if not messages:
-            self._client.ports.note("transaction.check_failed", error="the request carries no message")
+            self._ports.note("transaction.check_failed", error="the request carries no message")
             return
         message = MessageExt.from_record(messages[0], request.ext_fields.get("bname", ""))
         group = message.properties.get(property_names.PGROUP, "")
-        checker = getattr(self._client.producers.get(group), "check_transaction", None)
-        if checker is None:
-            self._client.ports.note(
-                "transaction.check_failed", error=f"no transaction producer of group {group!r} here"
-            )
+        check = getattr(self._members.producers.get(group), "check_transaction", None)
+        if check is None:
+            self._ports.note("transaction.check_failed", error=f"no transaction producer of group {group!r} here")
             return
-        background(
-            self._client.ports, checker(channel.remote_address, message, request.ext_fields), "transaction check"
-        )
-
-    def _member(self, group: str) -> GroupMember[Any] | None:
-        return cast("GroupMember[Any] | None", self._client.consumers.get(group))
-
-    def _push_consumer(self, group: str) -> PushConsumer | None:
-        member = self._member(group)
-        return cast("PushConsumer", member) if member is not None and member.kind == "PushConsumer" else None
+        background(self._ports, check(channel.remote_address, message, request.ext_fields), "transaction check")
 
     def _reset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
-        consumer = self._push_consumer(text(request, "group"))
+        consumer = self._members.consumers.get(text(request, "group"))
         if consumer is None:
             return
         topic, offsets = text(request, "topic"), _offset_table(request.body or b"{}")
+        background(self._ports, self._reset_in_turn(consumer, topic, offsets), "offset reset")
+
+    @flow
+    def _reset_in_turn(
+        self, consumer: RegisteredConsumer, topic: str, offsets: dict[MessageQueue, int]
+    ) -> Flow[None]:
         before, done = self._resets, Promise[Any]()
         self._resets = done
-
-        @flow
-        def in_turn() -> Flow[None]:
-            yield before
-            try:
-                yield reset_offsets(consumer, topic, offsets)
-            except MqlabError as error:
-                self._client.ports.note("consumer.reset_failed", group=consumer.group, error=error.text)
-            done.resolve(None)
-
-        background(self._client.ports, in_turn(), "offset reset")
+        yield before
+        try:
+            reset = consumer.reset_offsets(topic, offsets)
+            if reset is not None:  # pull consumers keep their offsets themselves
+                yield reset
+        except MqlabError as error:
+            self._ports.note("consumer.reset_failed", group=consumer.group, error=error.text)
+        done.resolve(None)
 
     def _offsets(self, channel: Channel, request: RemotingCommand, reply: Reply) -> RemotingCommand:
-        member = self._member(text(request, "group"))
-        tells = member is not None and member.kind in ("PushConsumer", "PullConsumer")
-        table = member.offset_store.clone_offset_table(text(request, "topic")) if member and tells else {}
+        consumer = self._members.consumers.get(text(request, "group"))
+        table = {} if consumer is None else consumer.reported_offsets(text(request, "topic"))
         body = {"consumerTable": {}, "messageQueueTable": {queue_key(queue): offset for queue, offset in table.items()}}
         return request.reply(body=_json(body))
 
     def _running_info(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
         group = text(request, "consumerGroup")
-        member = self._member(group)
-        if member is None:
-            raise _not_here(group)
-        background(self._client.ports, self._report(member, request, reply), "running info")
-
-    @flow
-    def _report(self, consumer: GroupMember[Any], request: RemotingCommand, reply: Reply) -> Flow[None]:
-        commit_offsets: dict[MessageQueue, int] = {}
-        for queue in list(consumer.reported_queues()):
-            commit_offsets[queue] = consumer.offset_store.read_memory(queue)
-            if commit_offsets[queue] == NOT_FOUND:
-                commit_offsets[queue] = yield consumer.offset_store.read_store(queue)
-        info = running_info(consumer, self._push_consumer(consumer.group), commit_offsets)
-        reply(request.reply(body=_json(info)))
-
-    def _known(self, group: str) -> PushConsumer:
-        consumer = self._push_consumer(group)
+        consumer = self._members.consumers.get(group)
         if consumer is None:
             raise _not_here(group)
-        return consumer
+        background(self._ports, self._answer_running_info(consumer, request, reply), "running info")
+
+    @flow
+    def _answer_running_info(
+        self, consumer: RegisteredConsumer, request: RemotingCommand, reply: Reply
+    ) -> Flow[None]:
+        info = yield consumer.running_info()
+        reply(request.reply(body=_json(info)))
 
     def _consume_directly(self, channel: Channel, request: RemotingCommand, reply: Reply) -> None:
-        consumer = self._known(text(request, "consumerGroup"))
+        group = text(request, "consumerGroup")
+        consumer = self._members.consumers.get(group)
         messages = record.decode_all(request.body or b"")
+        if consumer is None:
+            raise _not_here(group)
         if not messages:
             raise Refused(ResponseCode.SYSTEM_ERROR, "the request carries no message")
         broker_name = request.ext_fields.get("brokerName") or request.ext_fields.get("bname", "")
         message = MessageExt.from_record(messages[0], broker_name)
-        background(self._client.ports, self._answer_directly(consumer, message, request, reply), "consume directly")
+        consumed = consumer.consume_directly(message, MessageQueue(message.topic, broker_name, message.queue_id))
+        if consumed is None:  # it has no listener
+            raise _not_here(group)
+        background(self._ports, self._answer_directly(consumed, request, reply), "consume directly")
 
     @flow
     def _answer_directly(
-        self, consumer: PushConsumer, message: MessageExt, request: RemotingCommand, reply: Reply
+        self, consumed: Promise[DirectResult], request: RemotingCommand, reply: Reply
     ) -> Flow[None]:
-        queue = MessageQueue(message.topic, message.broker_name, message.queue_id)
-        direct: DirectResult = yield consumer.consume_service.consume_directly(message, queue)
+        direct: DirectResult = yield consumed
         if direct.error is not None:
             result = "CR_THROW_EXCEPTION"
         else:
             result = "CR_RETURN_NULL" if direct.answer is None else DIRECT_RESULTS.get(direct.answer, "CR_LATER")
-        body = {"autoCommit": True, "consumeResult": result, "order": consumer.is_orderly, "remark": direct.error,
+        body = {"autoCommit": True, "consumeResult": result, "order": direct.in_order, "remark": direct.error,
                 "spentTimeMills": direct.took_ms}  # fmt: skip
         reply(request.reply(body=_json(body)))
 

@@ -1,19 +1,26 @@
-"""What a client knows of topics and brokers: routes as the name server told them, and which address to use for what.
+"""What a client knows of topics and brokers: the routes that the name server sent, and which address to use for what.
 
-Mirrors: topicRouteTable and brokerAddrTable of MQClientInstance with their find methods. Lab 02.
+Mirrors: topicRouteTable and brokerAddrTable of MQClientInstance with their find methods, and
+topicRouteData2TopicPublishInfo, topicRouteData2TopicSubscribeInfo.
 
     topic_route_table     orders -> TopicRouteData(queue_datas, broker_datas)
     broker_addr_table     broker-a -> {0: "10.0.0.2:10911", 1: "10.0.0.5:10911"}      0 is the master
 
     to write                  the master, or nobody
     to read                   the id last suggested, else the next id, else any that is left
+
 Left out: static topics (logical queues).
 """
 
 from __future__ import annotations
 
-from mqlab.client.sending.queue_selection import MASTER_ID
 from mqlab.wire.bodies import TopicRouteData
+from mqlab.wire.java_hash import utf16_key
+from mqlab.wire.message import MessageQueue
+from mqlab.wire.names import MASTER_ID
+
+PERM_WRITE = 2
+PERM_READ = 4
 
 
 class Routes:
@@ -24,7 +31,7 @@ class Routes:
         self.broker_addr_table: dict[str, dict[int, str]] = {}
 
     def learn(self, topic: str, route: TopicRouteData) -> bool:
-        """Take in a route; True when it differs from what was known."""
+        """Remember a route; True when it differs from the one remembered before."""
         if self.topic_route_table.get(topic) == route:
             return False
         for broker in route.broker_datas:
@@ -56,8 +63,9 @@ class Routes:
         ]
 
     def master_address(self, broker_name: str) -> str | None:
-        """Where to write. Mirrors findBrokerAddressInPublish."""
-        return self.broker_addr_table.get(broker_name, {}).get(MASTER_ID)
+        """Where to write; None when no route names the broker's master. Mirrors findBrokerAddressInPublish."""
+        addresses = self.broker_addr_table.get(broker_name)
+        return None if addresses is None else addresses.get(MASTER_ID)
 
     def broker_address_in_subscribe(
         self, broker_name: str, broker_id: int = MASTER_ID, *, only_this_broker: bool = False
@@ -91,3 +99,33 @@ class Routes:
 
     def __repr__(self) -> str:
         return f"<Routes {len(self.topic_route_table)} topics, {len(self.broker_addr_table)} brokers>"
+
+
+def publish_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
+    """The queues a producer may write to: brokers by name, only with write permission and a master.
+
+    A topic with an order configuration ("broker-a:4;broker-b:4") offers exactly those queues.
+    """
+    if route.order_topic_conf:
+        queues = []
+        for part in route.order_topic_conf.split(";"):
+            broker_name, _, count = part.partition(":")
+            queues += [MessageQueue(topic, broker_name, number) for number in range(int(count))]
+        return queues
+    with_master = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
+    return [
+        MessageQueue(topic, data.broker_name, number)
+        for data in sorted(route.queue_datas, key=lambda data: utf16_key(data.broker_name))
+        if data.perm & PERM_WRITE and data.broker_name in with_master
+        for number in range(data.write_queue_nums)
+    ]
+
+
+def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
+    """The queues a consumer may read, sorted."""
+    return [
+        MessageQueue(topic, data.broker_name, number)
+        for data in sorted(route.queue_datas, key=lambda data: utf16_key(data.broker_name))
+        if data.perm & PERM_READ
+        for number in range(data.read_queue_nums)
+    ]

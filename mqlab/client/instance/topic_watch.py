@@ -4,8 +4,6 @@ Mirrors: registerTopicMessageQueueChangeListener of DefaultLitePullConsumerImpl.
 
     start             10 s           40 s           70 s …          a topic that is added later: the next of these
     remember queues   differ? tell   differ? tell
-
-Left out: nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from mqlab.client.instance.background import background, told
+from mqlab.client.instance.background import background, call_back
 from mqlab.client.instance.timers import Periodic
 from mqlab.ports import Ports, next_on_grid
 from mqlab.promises import Flow, Promise, flow
@@ -25,7 +23,7 @@ TopicListener = Callable[[str, list[MessageQueue]], object]
 
 
 class TopicWatch:
-    """Listeners by topic and the queues they were told of last. ``fetch`` asks for a topic's queues."""
+    """Listeners by topic, and the queues that each was called with last. ``fetch`` asks for a topic's queues."""
 
     def __init__(self, ports: Ports, period_ms: int, fetch: Callable[[str], Promise[list[MessageQueue]]]) -> None:
         self._ports = ports
@@ -77,7 +75,7 @@ class TopicWatch:
             queues = yield self._fetch(topic)
             if queues != self._queues.get(topic):
                 self._queues[topic] = queues
-                told(self._ports, "topic listener", partial(listener, topic, queues))
+                call_back(self._ports, "topic listener", partial(listener, topic, queues))
 
     def __repr__(self) -> str:
         return f"<TopicWatch {len(self._listeners)} topics>"

@@ -1,14 +1,13 @@
 """Which brokers to leave alone for a while, judged by how long their answers took.
 
-Mirrors: MQFaultStrategy and LatencyFaultToleranceImpl. Lab 02 measures it, and has a learner write another.
+Mirrors: MQFaultStrategy and LatencyFaultToleranceImpl.
 
     answer took at least    50   100   550   1800   3000   5000   15000   ms; an error counts as 10 000
     broker is avoided for    0     0  2000   5000   6000  10000   30000   ms
 
 Used only with the setting ``send_latency_fault_enable``. It bans brokers for a time, then goes round as always: it does
-not look for the fastest queue. A strategy of one's own (setting ``mq_fault_strategy``) has the same three methods.
-Unreachable brokers are looked for by a detector (``start_detector_enable``, off by default).
-Left out: nothing.
+not look for the fastest queue. Another strategy (setting ``mq_fault_strategy``) has the same three methods.
+A detector asks unreachable brokers again (``start_detector_enable``, off by default).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ ISOLATION_LATENCY_MS = 10_000
 
 
 class FaultStrategy(Protocol):
-    """What the producer asks and tells. Mirrors LatencyFaultTolerance as MQFaultStrategy uses it."""
+    """What the producer asks of it, and reports to it. Mirrors LatencyFaultTolerance as MQFaultStrategy uses it."""
 
     def is_available(self, broker_name: str, now_ms: int) -> bool: ...
 
@@ -96,11 +95,12 @@ class LatencyFaultStrategy:
 
 
 def checked_strategy(chosen: Any) -> FaultStrategy:
-    """A strategy of one's own, if it has what the producer calls. UsageError names what is missing."""
+    """The learner's own strategy. UsageError names the methods that it lacks."""
     missing = [name for name in ("is_available", "is_reachable", "update") if not callable(getattr(chosen, name, None))]
     if missing or isinstance(chosen, type):
         raise UsageError(
-            f"{chosen!r} is no fault strategy" + (f": it lacks {', '.join(missing)}" if missing else ": it is a class"),
+            f"{chosen!r} is not a fault strategy: "
+            + (f"it lacks {', '.join(missing)}" if missing else "it is a class"),
             hint="give an object with is_available(broker_name, now_ms), is_reachable(broker_name) and "
             "update(broker_name, latency_ms, now_ms, *, isolation, reachable)",
         )

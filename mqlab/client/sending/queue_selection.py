@@ -1,10 +1,10 @@
 """Which queue a message goes to: round robin over what a route offers, and selectors that look at the message.
 
-Mirrors: TopicPublishInfo, MQFaultStrategy.selectOneMessageQueue and the MessageQueueSelector classes. Lab 02.
+Mirrors: TopicPublishInfo, MQFaultStrategy.selectOneMessageQueue and the MessageQueueSelector classes.
 
     publish info of "orders"      broker-a:0 broker-a:1 broker-b:0 broker-b:1      counter 7 -> next: 8 % 4 = 0
     a retry after broker-a        the first of the next four that is not on broker-a: broker-b:0
-    selector="HASH", arg=key      equal keys, equal queue;  selector="RANDOM": any queue;  or a function of one's own
+    selector="HASH", arg=key      equal keys, equal queue;  selector="RANDOM": any queue;  or a function of your own
 
 Left out: SelectMessageQueueByMachineRoom (RocketMQ's returns null) and a counter per thread (a client has one).
 """
@@ -17,27 +17,23 @@ from typing import Any
 
 from mqlab.client.sending.fault_strategy import FaultStrategy
 from mqlab.errors import UsageError
-from mqlab.wire.bodies import TopicRouteData
-from mqlab.wire.java_hash import string_hash, utf16_key
+from mqlab.wire.java_hash import string_hash
 from mqlab.wire.message import Message, MessageQueue
 
-MASTER_ID = 0
-PERM_WRITE = 2
-PERM_READ = 4
 COUNTER_MASK = 0x7FFFFFFF
 
 QueueSelector = Callable[[Sequence[MessageQueue], Message, Any], MessageQueue | None]
 
 
 class PublishInfo:
-    """The writable queues of one topic and where the round robin stands. Mirrors TopicPublishInfo."""
+    """The writable queues of one topic and the counter of the round robin. Mirrors TopicPublishInfo."""
 
     __slots__ = ("counter", "has_route", "queues")
 
     def __init__(self, queues: Sequence[MessageQueue] = (), *, has_route: bool = False) -> None:
         self.queues = list(queues)
         self.has_route = has_route  # a route was found, though it may offer no writable queue
-        self.counter: int | None = None  # starts at a random number with the first choice
+        self.counter: int | None = None  # the first choice sets it to a random number
 
     def next_queue(self, rng: random.Random) -> MessageQueue:
         """The next queue in turn."""
@@ -47,7 +43,7 @@ class PublishInfo:
         return self.queues[self.counter % len(self.queues)]
 
     def reset_counter(self, rng: random.Random) -> None:
-        """Start the round anew at a random place."""
+        """Go on at a random place of the round."""
         self.counter = rng.randrange(COUNTER_MASK)
 
     def __repr__(self) -> str:
@@ -65,7 +61,11 @@ def select_queue(
 ) -> MessageQueue:
     """The queue for the next attempt. ``faults`` is None when ``send_latency_fault_enable`` is off."""
     if faults is None:
-        return _first_of_round(info, rng, lambda broker: broker != last_broker) or info.next_queue(rng)
+        for _ in info.queues:
+            queue = info.next_queue(rng)
+            if queue.broker_name != last_broker:
+                return queue
+        return info.next_queue(rng)
     if is_retry:
         info.reset_counter(rng)
     return (
@@ -81,36 +81,6 @@ def _first_of_round(info: PublishInfo, rng: random.Random, is_good: Callable[[st
         if is_good(queue.broker_name):
             return queue
     return None
-
-
-def publish_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
-    """The queues a producer may write to: brokers by name, only with write permission and a master.
-
-    A topic with an order configuration ("broker-a:4;broker-b:4") offers just what that says.
-    """
-    if route.order_topic_conf:
-        queues = []
-        for part in route.order_topic_conf.split(";"):
-            broker_name, _, count = part.partition(":")
-            queues += [MessageQueue(topic, broker_name, number) for number in range(int(count))]
-        return queues
-    with_master = {broker.broker_name for broker in route.broker_datas if MASTER_ID in broker.broker_addrs}
-    return [
-        MessageQueue(topic, data.broker_name, number)
-        for data in sorted(route.queue_datas, key=lambda data: utf16_key(data.broker_name))
-        if data.perm & PERM_WRITE and data.broker_name in with_master
-        for number in range(data.write_queue_nums)
-    ]
-
-
-def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
-    """The queues a consumer may read, sorted."""
-    return [
-        MessageQueue(topic, data.broker_name, number)
-        for data in sorted(route.queue_datas, key=lambda data: utf16_key(data.broker_name))
-        if data.perm & PERM_READ
-        for number in range(data.read_queue_nums)
-    ]
 
 
 def java_hash_code(arg: object) -> int:
@@ -150,11 +120,11 @@ class SelectByRandom:
 
 
 def selector_of(chosen: QueueSelector | str, rng: random.Random) -> QueueSelector:
-    """A selector as something to call: "HASH", "RANDOM" or a function of one's own. UsageError for anything else."""
+    """A selector as something to call: "HASH", "RANDOM" or a function. UsageError for anything else."""
     if chosen == "HASH":
         return select_by_hash
     if chosen == "RANDOM":
         return SelectByRandom(rng)
     if isinstance(chosen, str) or not callable(chosen):
-        raise UsageError(f"{chosen!r} is no selector", hint='"HASH", "RANDOM", or a function (queues, message, arg)')
+        raise UsageError(f"{chosen!r} is not a selector", hint='"HASH", "RANDOM", or a function (queues, message, arg)')
     return chosen

@@ -1,9 +1,9 @@
 """From a message to the request that carries it, with everything that must be right before it leaves.
 
-Mirrors: Validators, DefaultMQProducerImpl.sendKernelImpl, SendMessageRequestHeaderV2, MessageClientIDSetter. Lab 02.
+Mirrors: Validators, DefaultMQProducerImpl.sendKernelImpl, SendMessageRequestHeaderV2, MessageClientIDSetter.
 
     check      topic legal and not the system's, body 1 byte .. 4 MiB
-    UNIQ_KEY   given once: a second try, and a second send of the same object, keep it
+    UNIQ_KEY   set once: a second attempt, and a second send of the same object, keep it
     body       compressed if it is long
     hooks      may change the message until the request is built
     310        a group  b topic  c TBW102  d queues  e queue  f sysFlag  g born  h flag  i properties  j..n
@@ -43,7 +43,7 @@ def check_message(message: Message, config: ProducerConfig) -> None:
     check_topic(message.topic)
     if message.topic in names.NOT_FOR_SENDING:
         raise ClientError(
-            f"Sending message to topic [{message.topic}] is forbidden.", hint="it is one of the system's own"
+            f"Sending message to topic [{message.topic}] is forbidden.", hint="it is a topic of the system"
         )
     size = len(message.body) if message.body is not None else -1
     if size < 0:
@@ -58,15 +58,15 @@ def check_message(message: Message, config: ProducerConfig) -> None:
 
 
 def check_topic(topic: str) -> None:
-    """ClientError for a name no topic may have."""
-    problem = names.topic_problem(topic) if isinstance(topic, str) else f"a topic is a text, not {topic!r}"
+    """ClientError for a name that no topic may have."""
+    problem = names.topic_problem(topic) if isinstance(topic, str) else f"a topic is a string, not {topic!r}"
     if problem is not None:
         raise ClientError(problem)
 
 
 def check_group(group: str, reserved: str) -> None:
-    """ClientError for a name no group may have; ``reserved`` is RocketMQ's own default group."""
-    problem = names.group_problem(group) if isinstance(group, str) else f"a group is a text, not {group!r}"
+    """ClientError for a name that no group may have; ``reserved`` is RocketMQ's own default group."""
+    problem = names.group_problem(group) if isinstance(group, str) else f"a group is a string, not {group!r}"
     if problem is not None:
         raise ClientError(problem)
     if group == reserved:
@@ -87,7 +87,7 @@ def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMa
         raise ClientError("a batch needs at least one message")
     for message in messages:
         if not isinstance(message, Message):
-            raise ClientError(f"{message!r} is no Message", hint='Message("orders", b"...", tags="paid") makes one')
+            raise ClientError(f"{message!r} is not a Message", hint='Message("orders", b"...", tags="paid") makes one')
     first = messages[0]
     wait = first.wait_store_msg_ok
     for message in messages:
@@ -128,7 +128,7 @@ def in_java_order(held: Mapping[str, str]) -> dict[str, str]:
 
 
 def body_and_flag(outgoing: Outgoing, config: ProducerConfig) -> tuple[bytes, int]:
-    """The body as it is sent, and the sysFlag that says how; batches are never compressed."""
+    """The body as it is sent, and the sysFlag that goes with it; batches are never compressed."""
     body, flag = outgoing.message.body, 0
     if not outgoing.is_batch:
         body, flag = compressed_if_long(
@@ -142,14 +142,14 @@ def body_and_flag(outgoing: Outgoing, config: ProducerConfig) -> tuple[bytes, in
 def request_for(
     outgoing: Outgoing, flag: int, queue: MessageQueue, group: str, config: ProducerConfig, now_ms: int
 ) -> RemotingCommand:
-    """The 310 (or 320) that carries the message as it is now to a queue; ``flag``: see ``body_and_flag``."""
+    """The SEND_MESSAGE_V2 (or SEND_BATCH_MESSAGE) for the message as it is now; ``flag``: see ``body_and_flag``."""
     message = outgoing.message
     held = message.properties
     reconsume_times, max_reconsume_times = 0, None
     if outgoing.is_retry_topic:
         reconsume_times = int(held.get(property_names.RECONSUME_TIME, "0"))
-        most = held.get(property_names.MAX_RECONSUME_TIMES)
-        max_reconsume_times = None if most is None else int(most)
+        limit = held.get(property_names.MAX_RECONSUME_TIMES)
+        max_reconsume_times = None if limit is None else int(limit)
     return command.request(
         RequestCode.SEND_BATCH_MESSAGE if outgoing.is_batch else RequestCode.SEND_MESSAGE_V2,
         message.body,

@@ -1,6 +1,6 @@
-"""Message trace: each send and each delivery tells about itself in a message of its own, in RocketMQ's text format.
+"""Message trace: each send and each delivery is recorded in a message of its own, in RocketMQ's text format.
 
-Mirrors: AsyncTraceDispatcher, TraceDataEncoder, the trace hooks. Lab 11 reads them as a table.
+Mirrors: AsyncTraceDispatcher, TraceDataEncoder, the trace hooks.
 
     Pub        type time region group topic msgId tags keys storeHost bodyLength costTime msgType offsetMsgId success
     SubBefore  type time region group requestId msgId retryTimes keys
@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mqlab.client import statuses
-from mqlab.client.consuming import consume_service
+from mqlab.client.consuming import consume_hooks
 from mqlab.client.instance.background import background
-from mqlab.client.instance.mq_client import MQClient
+from mqlab.client.instance.cluster_access import ClusterAccess
+from mqlab.client.instance.membership import Membership
 from mqlab.client.sending.sender import Sender, SendHookContext
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import MqlabError
@@ -41,11 +42,11 @@ SEND_TIMEOUT_MS = 5_000
 
 NORMAL_MSG, TRANS_MSG_HALF, TRANS_MSG_COMMIT, DELAY_MSG = range(4)  # MessageType's ordinals
 CONTEXT_CODES = {
-    consume_service.RETURN_SUCCESS: 0,
-    consume_service.TIME_OUT: 1,
-    consume_service.EXCEPTION: 2,
-    consume_service.RETURNNULL: 3,
-    consume_service.FAILED: 4,
+    consume_hooks.RETURN_SUCCESS: 0,
+    consume_hooks.TIME_OUT: 1,
+    consume_hooks.EXCEPTION: 2,
+    consume_hooks.RETURNNULL: 3,
+    consume_hooks.FAILED: 4,
 }
 
 
@@ -70,10 +71,13 @@ def _java_text(value: object) -> str:
 class TraceDispatcher:
     """Collects entries of one client and sends them. Starts sending only after ``start``."""
 
-    def __init__(self, client: MQClient, name: str, topic: str) -> None:
+    def __init__(self, cluster: ClusterAccess, membership: Membership, name: str, topic: str) -> None:
         config = ProducerConfig(send_msg_timeout=SEND_TIMEOUT_MS, max_message_size=MAX_MESSAGE_SIZE)
-        self._client = client
-        self._sender = Sender(client, f"_INNER_TRACE_PRODUCER-{name}-1", config)
+        self._cluster = cluster
+        self._membership = membership
+        self._sender = Sender(cluster, f"_INNER_TRACE_PRODUCER-{name}-1", config)
+        self.ports = cluster.ports
+        self.unique_ids = cluster.unique_ids
         self.topic = topic
         self._entries: list[TraceEntry] = []
         self._size = 0
@@ -81,16 +85,16 @@ class TraceDispatcher:
 
     def start(self) -> None:
         """Let its producer live in the client."""
-        self._client.register_producer(self._sender)
+        self._membership.register_producer(self._sender)
 
     @flow
     def shutdown(self) -> Flow[None]:
-        """Send what is left and say goodbye."""
+        """Send what is left, then leave the client."""
         yield self.flush()
-        yield self._client.unregister_producer(self._sender.group)
+        yield self._membership.unregister_producer(self._sender.group)
 
     def append(self, text: str, messages: Sequence[tuple[str, str | None]]) -> None:
-        """Take an entry; ``messages``: msg_id and keys of each message in it."""
+        """Add an entry; ``messages``: msg_id and keys of each message in it."""
         keys: list[str] = []
         for msg_id, message_keys in messages:
             keys.append(msg_id)
@@ -98,9 +102,9 @@ class TraceDispatcher:
         self._entries.append(TraceEntry(text, tuple(keys)))
         self._size += len(text)
         if len(self._entries) >= BATCH_NUM or self._size >= MAX_MESSAGE_SIZE - HEADROOM:
-            background(self._client.ports, self.flush(), "trace")
+            background(self._cluster.ports, self.flush(), "trace")
         elif self._deadline is None:
-            self._deadline = self._client.ports.clock.call_later(WAIT_MS, self._flush_now, "trace.flush")
+            self._deadline = self._cluster.ports.clock.call_later(WAIT_MS, self._flush_now, "trace.flush")
 
     @flow
     def flush(self) -> Flow[None]:
@@ -117,10 +121,10 @@ class TraceDispatcher:
         try:
             yield self._sender.send_async(self._sender.outgoing(message), SEND_TIMEOUT_MS)
         except MqlabError as error:
-            self._client.ports.note("trace.lost", entries=len(entries), error=error.text)
+            self._cluster.ports.note("trace.lost", entries=len(entries), error=error.text)
 
     def _flush_now(self) -> None:
-        background(self._client.ports, self.flush(), "trace")
+        background(self._cluster.ports, self.flush(), "trace")
 
     def __repr__(self) -> str:
         return f"<TraceDispatcher to {self.topic}: {len(self._entries)} waiting>"
@@ -128,7 +132,7 @@ class TraceDispatcher:
 
 @dataclass(frozen=True, slots=True)
 class _PubBean:
-    """What a Pub entry says of a message, as it was when it was sent. Mirrors TraceBean."""
+    """What a Pub entry holds of a message, as it was when it was sent. Mirrors TraceBean."""
 
     topic: str
     tags: str | None
@@ -144,7 +148,7 @@ class ProducerTraceHook:
         self._dispatcher = dispatcher
 
     def send_message_before(self, context: SendHookContext) -> None:
-        """Keep what the entry will say about the message; its body has the length with which it travels."""
+        """Keep what the entry will hold of the message; its body has the length with which it travels."""
         message = context.message
         if not message.topic.startswith(self._dispatcher.topic):
             context.props["trace"] = _PubBean(
@@ -157,27 +161,25 @@ class ProducerTraceHook:
         bean: _PubBean | None = context.props.get("trace")
         if result is None or bean is None or not result.trace_on:
             return
-        cost_ms = self._dispatcher._client.ports.clock.now_ms() - context.started_ms
+        cost_ms = self._dispatcher.ports.clock.now_ms() - context.started_ms
         fields = (
             "Pub", context.started_ms, result.region_id, context.producer_group, bean.topic, result.msg_id,
             bean.tags, bean.keys, context.broker_address, bean.body_length, cost_ms, bean.message_type,
             result.offset_msg_id, result.send_status == statuses.SEND_OK,
         )  # fmt: skip
-        told = [(result.msg_id, bean.keys)]
-        self._dispatcher.append(_entry(fields), told)
+        self._dispatcher.append(_entry(fields), [(result.msg_id, bean.keys)])
 
     def end_transaction(
         self, message: Message, *, group: str, msg_id: str, broker_address: str, state: str, from_check: bool
     ) -> None:
         """One EndTransaction entry."""
-        now_ms = self._dispatcher._client.ports.clock.now_ms()
+        now_ms = self._dispatcher.ports.clock.now_ms()
         region = message.properties.get(property_names.MSG_REGION, "DefaultRegion")
         fields = (
             "EndTransaction", now_ms, region, group, message.topic, msg_id, message.tags, message.keys, broker_address,
             TRANS_MSG_COMMIT, message.properties.get(property_names.UNIQ_KEY), state, from_check,
         )  # fmt: skip
-        told = [(msg_id, message.keys)]
-        self._dispatcher.append(_entry(fields), told)
+        self._dispatcher.append(_entry(fields), [(msg_id, message.keys)])
 
 
 def _message_type(message: Message) -> int:
@@ -192,13 +194,12 @@ class ConsumerTraceHook:
     def __init__(self, dispatcher: TraceDispatcher) -> None:
         self._dispatcher = dispatcher
 
-    def consume_message_before(self, context: consume_service.ConsumeHookContext) -> None:
+    def consume_message_before(self, context: consume_hooks.ConsumeHookContext) -> None:
         """Entries of all messages of the batch whose broker has trace switched on."""
         traced = [each for each in context.messages if each.properties.get(property_names.TRACE_ON) != "false"]
         if not traced:
             return
-        client = self._dispatcher._client
-        request_id = client.unique_ids.next(context.started_ms)
+        request_id = self._dispatcher.unique_ids.next(context.started_ms)
         context.props["trace"] = (request_id, traced)
         region = traced[0].properties.get(property_names.MSG_REGION)
         entries = [
@@ -208,12 +209,12 @@ class ConsumerTraceHook:
         ]  # fmt: skip
         self._append(entries, traced)
 
-    def consume_message_after(self, context: consume_service.ConsumeHookContext) -> None:
+    def consume_message_after(self, context: consume_hooks.ConsumeHookContext) -> None:
         """The same messages, with time and outcome."""
         if "trace" not in context.props:
             return
         request_id, traced = context.props["trace"]
-        now_ms = self._dispatcher._client.ports.clock.now_ms()
+        now_ms = self._dispatcher.ports.clock.now_ms()
         cost_ms = (now_ms - context.started_ms) // len(traced)
         code = CONTEXT_CODES[context.return_type]
         entries = [
@@ -224,5 +225,5 @@ class ConsumerTraceHook:
         self._append(entries, traced)
 
     def _append(self, entries: Sequence[Sequence[object]], traced: Sequence[MessageExt]) -> None:
-        told = [(each.msg_id, each.keys) for each in traced]
-        self._dispatcher.append("".join(_entry(fields) for fields in entries), told)
+        text = "".join(_entry(fields) for fields in entries)
+        self._dispatcher.append(text, [(each.msg_id, each.keys) for each in traced])

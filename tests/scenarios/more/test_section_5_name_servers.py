@@ -16,7 +16,7 @@ A, B = "nameserver-1", "nameserver-2"
 
 def used(lab: Lab, client: str) -> str:
     """The name server that a client has chosen."""
-    chosen = lab.handles[client].node.client.name_servers.chosen
+    chosen = lab.handles[client].node.client.cluster.name_servers.chosen
     return next(name for name in (A, B) if lab.name_server(name).address == chosen)
 
 

@@ -13,7 +13,7 @@ SERVERS = ("nameserver-1", "nameserver-2")
 
 def used_server(lab: Lab, client: str) -> str:
     """The name server a client is connected to."""
-    chosen = lab.handles[client].node.client.name_servers.chosen
+    chosen = lab.handles[client].node.client.cluster.name_servers.chosen
     return next(name for name in SERVERS if chosen and lab.name_server(name).address == chosen)
 
 

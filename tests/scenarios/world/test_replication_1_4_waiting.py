@@ -75,7 +75,7 @@ def test_three_copies_with_one_slave(timeout: int, expected_ms: int) -> None:
     lab.create_topic("orders")
     producer = lab.producer("shop", **LONG)
     lab.run_for("1s")
-    producer.client.call(lambda: producer.client.update_route("orders"))
+    producer.client.call(lambda: producer.client.cluster.update_route("orders"))
     began_ms = lab.now_ms
     [result] = send(producer, "x")
     assert result.send_status == "FLUSH_SLAVE_TIMEOUT"
