@@ -24,8 +24,9 @@ from mqlab.client.instance.mq_client import MQClient
 from mqlab.client.instance.pending import Pending, begin
 from mqlab.client.instance.service_state import ServiceState
 from mqlab.client.sending.queue_selection import QueueSelector
+from mqlab.client.sending.send_options import ASYNC, ONEWAY, SYNC, SendHook, SendOptions
 from mqlab.client.sending.send_request import check_group
-from mqlab.client.sending.sender import ASYNC, ONEWAY, SYNC, Sender, SendHook, SendOptions
+from mqlab.client.sending.sender import Sender
 from mqlab.client.sending.trace import ProducerTraceHook, TraceDispatcher
 from mqlab.client.settings import ProducerConfig, make_config
 from mqlab.durations import milliseconds

@@ -17,8 +17,8 @@ Left out: automatic batches (off in RocketMQ).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from mqlab.client import statuses
 from mqlab.client.instance.background import call_hooks
@@ -28,6 +28,7 @@ from mqlab.client.sending.back_pressure import BackPressure
 from mqlab.client.sending.fault_detector import FaultDetector
 from mqlab.client.sending.fault_strategy import FaultStrategy, LatencyFaultStrategy, checked_strategy
 from mqlab.client.sending.queue_selection import PublishInfo, QueueSelector, select_queue, selector_of
+from mqlab.client.sending.send_options import ASYNC, ONEWAY, SYNC, SendHook, SendHookContext, SendOptions
 from mqlab.client.sending.send_request import Outgoing, batched, body_and_flag, request_for, single
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import BrokerError, ClientError, MqlabError, RemotingError
@@ -35,52 +36,6 @@ from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.message import Message, MessageQueue, SendResult
 from mqlab.wire.property_names import UNIQ_KEY
-
-SYNC, ASYNC, ONEWAY = "SYNC", "ASYNC", "ONEWAY"
-
-
-@dataclass(frozen=True, slots=True)
-class SendOptions:
-    """How a program wants a message to be sent. ``mode``: SYNC, ASYNC or ONEWAY; ``timeout_ms``: for the whole call.
-
-    ``queue``: this one; ``selector``: the one that ``selector(queues, message, arg)`` returns; neither: any, in turn.
-    """
-
-    mode: str
-    timeout_ms: int
-    queue: MessageQueue | None = None
-    selector: QueueSelector | str | None = None
-    arg: object = None
-
-
-@dataclass(slots=True)
-class SendHookContext:
-    """What hooks around a send see. Mirrors SendMessageContext.
-
-    ``message``: the program's own object. What a hook changes in it before the send is what is sent, and stays changed,
-    except for its body: that is the body as it travels (compressed if it is long), and the program's comes back.
-    """
-
-    producer_group: str
-    message: Message
-    queue: MessageQueue
-    broker_address: str
-    started_ms: int
-    is_batch: bool
-    send_result: SendResult | None = None
-    error: MqlabError | None = None
-    props: dict[str, Any] = field(default_factory=dict)
-
-
-class SendHook(Protocol):
-    """Called before and after a send: each attempt of a synchronous one, all attempts of an asynchronous one together.
-
-    Mirrors SendMessageHook.
-    """
-
-    def send_message_before(self, context: SendHookContext) -> None: ...
-
-    def send_message_after(self, context: SendHookContext) -> None: ...
 
 
 @dataclass(slots=True)

@@ -23,7 +23,8 @@ from mqlab.client.consuming import consume_hooks
 from mqlab.client.instance.background import background
 from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.client.instance.membership import Membership
-from mqlab.client.sending.sender import Sender, SendHookContext
+from mqlab.client.sending.send_options import SendHookContext
+from mqlab.client.sending.sender import Sender
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import MqlabError
 from mqlab.ports import Deadline
