@@ -14,14 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client import (
-    LitePullConsumer,
-    Producer,
-    PullConsumer,
-    PullConsumerScheduleService,
-    PushConsumer,
-    TransactionProducer,
-)
 from mqlab.errors import ClientError, UsageError
 from mqlab.lab.cluster import name_server_addresses
 from mqlab.lab.handles import NodeHandle
@@ -31,6 +23,7 @@ from mqlab.runtime.files import RealFiles
 
 if TYPE_CHECKING:
     from mqlab.admin import Admin
+    from mqlab.client import TransactionProducer
 
 CLIENT_ROLES = ("producer", "consumer", "tool")
 ADMIN = "admin"
@@ -41,10 +34,13 @@ class ClientVerbs(LabState):
 
     def producer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A started producer of a group; settings have DefaultMQProducer's names in snake_case."""
+        from mqlab.client import Producer
+
         return self._client("producer", group, name, 2, Producer, settings, start=True)
 
     def transaction_producer(self, group: str, listener: Any, *, name: str | None = None, **settings: Any) -> Any:
         """A started producer of half messages; the listener executes and checks the local transaction."""
+        from mqlab.client import TransactionProducer
 
         def make(ports: Ports, group: str, servers: list[str], **settings: Any) -> TransactionProducer:
             return TransactionProducer(ports, group, servers, listener, **settings)
@@ -53,18 +49,26 @@ class ClientVerbs(LabState):
 
     def push_consumer(self, group: str, *, name: str | None = None, cores: int = 2, **settings: Any) -> Any:
         """A push consumer of a group, not started; settings have DefaultMQPushConsumer's names in snake_case."""
+        from mqlab.client import PushConsumer
+
         return self._client("consumer", group, name, cores, PushConsumer, settings)
 
     def pull_consumer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A started consumer that pulls when told, one request at a time. Mirrors DefaultMQPullConsumer."""
+        from mqlab.client import PullConsumer
+
         return self._client("consumer", group, name, 2, PullConsumer, settings, start=True)
 
     def pull_consumer_schedule_service(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A pull consumer that calls back for each queue, not started. Mirrors MQPullConsumerScheduleService."""
+        from mqlab.client import PullConsumerScheduleService
+
         return self._client("consumer", group, name, 2, PullConsumerScheduleService, settings)
 
     def lite_pull_consumer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A consumer to poll, not started. Mirrors DefaultLitePullConsumer."""
+        from mqlab.client import LitePullConsumer
+
         return self._client("consumer", group, name, 2, LitePullConsumer, settings)
 
     @property

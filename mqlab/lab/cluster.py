@@ -110,15 +110,15 @@ def bring_stores(
 
     Returns when the clock is to start: 1 s after the last store timestamp; None when there is no message.
     """
+    if not stores:
+        return None
     from mqlab.store import StoreInspector
 
     latest_ms = None
-    for name, source in (stores or {}).items():
+    for name, source in stores.items():
         file_name(name, "stores")
         if not (Path(source) / "commitlog").is_dir():
-            raise UsageError(
-                f"{source} is not a store: it has no directory commitlog", hint="give a store's root"
-            )
+            raise UsageError(f"{source} is not a store: it has no directory commitlog", hint="give a store's root")
         shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("lock"), copy_function=bring_file)
         for folder, _, _ in os.walk(directory / name):  # the original may be read-only
             Path(folder).chmod(0o755)

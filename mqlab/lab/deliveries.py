@@ -12,11 +12,13 @@ Left out: deliveries of other worlds (a store opened with ``stores=`` starts wit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqlab.runtime.journal import Change, StepRecord
-from mqlab.views.group_subscriptions import Wish, told_broadcasting, told_wishes
 from mqlab.wire.message import MessageQueue
+
+if TYPE_CHECKING:
+    from mqlab.views.group_subscriptions import Wish
 
 RUNNING = "RUNNING"
 POLLED = "POLLED"
@@ -76,6 +78,8 @@ class DeliveryBook:
         return [row for row in self._rows if row.group == group]
 
     def _subscribed(self, record: StepRecord, values: dict[str, Any]) -> None:
+        from mqlab.views.group_subscriptions import told_broadcasting, told_wishes
+
         group = values["group"]
         for topic, wish in told_wishes(record, values).items():
             said = self.wishes.setdefault(group, {}).setdefault(topic, [])

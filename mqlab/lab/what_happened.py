@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import UsageError
-from mqlab.lab.absences import absences as absences_of
 from mqlab.lab.handles import BROKERS, NodeHandle
-from mqlab.lab.progress import QueueProgress, progress_rows
 from mqlab.lab.state import LabState
 from mqlab.runtime.collector import collecting_rarely
 from mqlab.runtime.kinds import CHANGE_KINDS, PERIODIC_KINDS, STEP_KINDS
 
 if TYPE_CHECKING:
+    from mqlab.lab.progress import QueueProgress
     from mqlab.views import Table
     from mqlab.views.diagram import Diagram
     from mqlab.views.offset_strip import OffsetStrip
@@ -54,6 +53,8 @@ class WhatHappened(LabState):
 
         rows = self.delivery_book.of(group)
         if absences:
+            from mqlab.lab.absences import absences as absences_of
+
             rows = rows + absences_of(self, group)
         columns = [*DELIVERY_COLUMNS, *(["error"] if any(row.error for row in rows) else [])]
         return Table(rows, columns=columns, title=f"deliveries of {group}", empty=self._no_rows(group))
@@ -63,6 +64,7 @@ class WhatHappened(LabState):
 
         The title names brokers that are down and cannot be read from a slave either.
         """
+        from mqlab.lab.progress import progress_rows
         from mqlab.views import Table
 
         rows = progress_rows(self, group)
@@ -127,6 +129,7 @@ class WhatHappened(LabState):
 
     def offset_strip(self, group: str) -> OffsetStrip:
         """Where a group stands on each queue: smallest, committed, pulled and largest offset as a strip."""
+        from mqlab.lab.progress import progress_rows
         from mqlab.views.offset_strip import OffsetStrip
 
         rows = progress_rows(self, group)

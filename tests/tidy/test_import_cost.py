@@ -42,6 +42,15 @@ def test_every_core_module_needs_the_standard_library_alone() -> None:
     loads(", ".join(names))
 
 
+def test_a_lab_loads_no_clients_pictures_threads_or_readers_before_they_are_asked_for() -> None:
+    program = "import json, sys; from mqlab import Lab; Lab(); print(json.dumps(sorted(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = json.loads(answer.stdout)
+    late = ("mqlab.client", "mqlab.views", "mqlab.admin", "mqlab.inspector.inspector", "mqlab.runtime.threads")
+    late += ("mqlab.runtime.sockets", "sqlite3", "numpy", "difflib", "selectors", "concurrent", *sorted(SLOW))
+    assert not [name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in late)]
+
+
 def test_the_check_sees_a_package_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "needy.py").write_text("import numpy\n", "utf-8")
     with pytest.raises(AssertionError, match="numpy"):
