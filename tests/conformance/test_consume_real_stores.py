@@ -71,7 +71,7 @@ def test_the_clock_starts_after_the_last_message_and_the_original_is_left_alone(
 
 
 def test_a_directory_that_is_no_store_is_refused_with_what_to_give(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no commitlog directory"):
+    with pytest.raises(UsageError, match="no directory commitlog"):
         Lab(stores={"broker-a": tmp_path})
 
 
