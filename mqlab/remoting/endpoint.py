@@ -1,12 +1,13 @@
 """One node's end of the remoting protocol: sends requests, matches answers, calls handlers.
 
-Mirrors: NettyRemotingAbstract, NettyRemotingClient and NettyRemotingServer in one; opened by lab 00.
+Mirrors: NettyRemotingAbstract, NettyRemotingClient and NettyRemotingServer in one.
 
     client.invoke(address, command) ─▶ Promise            pending[opaque] = promise + deadline
         └ frame ─▶ channel.reader ─▶ handlers[code](channel, command, reply)
     promise resolves ◀─ frame ◀─ reply(answer)            now or later (a held pull)
 
-Either side may ask: a broker invokes its client over the channel the client opened.
+Either side may ask: a broker invokes its client over the channel that the client opened.
+
 Left out: a pool of threads per request code (a node has one mailbox), and closing a channel after a timed-out call.
 """
 
@@ -78,7 +79,7 @@ class Channel:
         return promise
 
     def send_oneway(self, command: RemotingCommand) -> None:
-        """Send a request that nobody answers; lost without a word when the channel is closed."""
+        """Send a request that is not answered; it is lost silently when the channel is closed."""
         command.flag |= ONEWAY_FLAG
         command.opaque = self._remoting.next_opaque()
         self._connection.send(wire_command.encode(command))
@@ -88,9 +89,6 @@ class Channel:
         if self._connection.is_open:
             self._connection.close()
             self._remoting.lose(self._connection, "closed here")
-
-    def _send(self, command: RemotingCommand) -> None:
-        self._connection.send(wire_command.encode(command))
 
     def _lost(self, command: RemotingCommand) -> RemotingError:
         return RemotingError(
@@ -130,13 +128,13 @@ class Remoting:
         return self.channel_to(address).invoke(command, timeout_ms)
 
     def invoke_oneway(self, address: str, command: RemotingCommand) -> None:
-        """Tell the node at an address; nobody answers."""
+        """Send a request that is not answered to the node at an address."""
         self.channel_to(address).send_oneway(command)
 
     def channel_to(self, address: str) -> Channel:
         """The open channel to an address, made when there is none."""
         channel = self._by_address.get(address)
-        if channel is None or not channel.is_open:
+        if channel is None or not channel._connection.is_open:
             connection = self.ports.network.connect(address, self._on_data, self.lose)
             channel = self._channels[connection] = self._by_address[address] = Channel(self, connection)
         return channel
@@ -159,16 +157,17 @@ class Remoting:
         if channel is None:
             return
         reader = channel._reader
-        reader.feed(data)
-        while reader.pending_bytes:
+        piece: bytes | None = data
+        while piece is not None or reader.rest:
             try:
-                command = reader.next_command()
+                command = reader.next_command() if piece is None else reader.take(piece)
             except CorruptionError as error:
                 self.ports.note("channel.broken", remote=channel.remote_address, error=str(error))
                 channel.close()
                 return
             if command is None:
                 return
+            piece = None
             self.ports.annotate(command)
             if command.flag & 1:
                 self._answered(channel, command)
@@ -187,7 +186,7 @@ class Remoting:
 
         def reply(answer: RemotingCommand) -> None:
             if not oneway:
-                channel._send(answer)
+                channel._connection.send(wire_command.encode(answer))
 
         handler = self._handlers.get(command.code)
         if handler is None:

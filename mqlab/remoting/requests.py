@@ -1,6 +1,6 @@
-"""What a request handler reads and how it says no: typed header fields, and an answer as an exception.
+"""How a request handler reads typed header fields, and how it refuses: an answer as an exception.
 
-Mirrors: RemotingCommand.decodeCommandCustomHeader and the early returns of RocketMQ's processors; all labs.
+Mirrors: RemotingCommand.decodeCommandCustomHeader and the early returns of RocketMQ's processors.
 
     def query_consumer_offset(channel, request, reply) -> Answer:
         queue_id = whole(request, "queueId")                      missing or not a number: Refused(INVALID_PARAMETER)
@@ -23,7 +23,7 @@ Answering = Callable[[Channel, RemotingCommand, Reply], Answer]
 
 
 class Refused(Exception):
-    """A handler's answer that says no: a response code, a remark, and header fields if that answer has any."""
+    """A handler's refusal: a response code, a remark, and header fields if that answer has any."""
 
     def __init__(self, code: int, remark: str | None = None, **fields: str | int | bool | None) -> None:
         super().__init__(f"{code}: {remark}")
@@ -32,7 +32,7 @@ class Refused(Exception):
         self.fields = fields
 
     def answer_to(self, request: RemotingCommand) -> RemotingCommand:
-        """The answer this is."""
+        """The refusal as an answer to the request."""
         answer = request.reply(self.code, self.remark)
         answer.ext_fields.update({name: java_text(value) for name, value in self.fields.items() if value is not None})
         return answer
@@ -44,8 +44,8 @@ def answering(handle: Answering) -> Handler:
     def handler(channel: Channel, request: RemotingCommand, reply: Reply) -> None:
         try:
             answer = handle(channel, request, reply)
-        except Refused as no:
-            answer = no.answer_to(request)
+        except Refused as refusal:
+            answer = refusal.answer_to(request)
         if answer is not None:
             reply(answer)
 
@@ -53,7 +53,7 @@ def answering(handle: Answering) -> Handler:
 
 
 def text(request: RemotingCommand, name: str) -> str:
-    """A header field that must be there."""
+    """A header field that is required."""
     fields = request.ext_fields  # no .get here and below: a message has thirty such look-ups
     if name not in fields:
         raise Refused(ResponseCode.INVALID_PARAMETER, f"{request_name(request.code)} needs the field {name}")
@@ -61,10 +61,14 @@ def text(request: RemotingCommand, name: str) -> str:
 
 
 def whole(request: RemotingCommand, name: str) -> int:
-    """A whole number that must be there."""
+    """A header field that is a required whole number."""
     fields = request.ext_fields
-    if name in fields and fields[name].isdecimal():
-        return int(fields[name])
+    try:
+        number = int(fields[name])
+        if str(number) == fields[name]:  # nearly always; other spellings are looked at below
+            return number
+    except (KeyError, ValueError):
+        pass
     value = whole_or(request, name, None)
     if value is None:
         raise Refused(
@@ -80,19 +84,26 @@ def whole_or(request: RemotingCommand, name: str, default: int | None) -> int | 
     if name not in fields:
         return default
     value = fields[name]
-    if value.isdecimal() or (value[:1] in ("+", "-") and value[1:].isdecimal()):
-        return int(value)
+    try:
+        number = int(value)
+    except ValueError:
+        return default
+    # int() also reads blanks and underscores, which are not numbers in a header field.
+    if str(number) == value or value.isdecimal() or (value[:1] in ("+", "-") and value[1:].isdecimal()):
+        return number
     return default
 
 
 def truth(request: RemotingCommand, name: str, default: bool = False) -> bool:
     """A Boolean as Java reads it: "true" in any case; anything else is false, missing is the default."""
-    value = request.ext_fields.get(name)
-    return default if value is None else value.lower() == "true"
+    if name not in request.ext_fields:
+        return default
+    value = request.ext_fields[name]
+    return value == "true" or (value != "false" and value.lower() == "true")
 
 
 def body(request: RemotingCommand) -> bytes:
-    """A body that must be there."""
+    """The body, which is required."""
     if not request.body:
         raise Refused(ResponseCode.SYSTEM_ERROR, f"{request_name(request.code)} needs a body")
     return request.body

@@ -29,30 +29,39 @@ class FrameReader:
     {'topic': 'orders'}
     """
 
-    __slots__ = ("_buffer", "_whole")
+    __slots__ = ("_whole", "rest")
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self.rest = bytearray()  # what came after the last whole frame
         self._whole: bytes | None = None  # exactly one frame came in one piece: no need to copy it
 
     def feed(self, data: Buffer) -> None:
         """Take the next piece of the stream."""
-        if not self._buffer and self._whole is None and type(data) is bytes:
+        if not self.rest and self._whole is None and type(data) is bytes:
             size = len(data)
             if size >= 8 and int.from_bytes(data[:4], "big") == size - 4 and size <= MAX_FRAME:
                 self._whole = data
                 return
         if self._whole is not None:
-            self._buffer += self._whole
+            self.rest += self._whole
             self._whole = None
-        self._buffer += data
+        self.rest += data
+
+    def take(self, data: Buffer) -> RemotingCommand | None:
+        """``feed`` and the first ``next_command`` in one step: most pieces of a stream are one whole frame."""
+        if not self.rest and type(data) is bytes:
+            size = len(data)
+            if 8 <= size <= MAX_FRAME and int.from_bytes(data[:4], "big") == size - 4:
+                return decode(data)
+        self.feed(data)
+        return self.next_command()
 
     def next_command(self) -> RemotingCommand | None:
         """The next whole command, or None. Raises CorruptionError for what can never become one."""
         if self._whole is not None:
             frame, self._whole = self._whole, None
             return decode(frame)
-        buffer = self._buffer
+        buffer = self.rest
         if len(buffer) < 4:
             return None
         length = int.from_bytes(buffer[:4], "big", signed=True)
@@ -70,4 +79,4 @@ class FrameReader:
     @property
     def pending_bytes(self) -> int:
         """How much of an unfinished frame is here."""
-        return len(self._buffer) if self._whole is None else len(self._whole)
+        return len(self.rest) if self._whole is None else len(self._whole)

@@ -230,7 +230,8 @@ class Batch:
         if self._timer is not None:
             self._timer.cancel()
         outcome = service.runner.end(call, answer, error)
-        count(CONSUME_RT, group, topic, outcome.took_ms)
+        now_ms = call.started_ms + outcome.took_ms
+        count(CONSUME_RT, group, topic, outcome.took_ms, now_ms)
         # 1. The queue moved to another member meanwhile: that one consumes these messages again.
         if self.process_queue.dropped:
             service.runner.discarded(call)
@@ -240,11 +241,11 @@ class Batch:
         ack = min(context.ack_index, len(self.messages) - 1) if outcome.status == CONSUME_SUCCESS else -1
         failed = self.messages[ack + 1 :]
         if ack >= 0:
-            count(CONSUME_OK_TPS, group, topic, ack + 1)
+            count(CONSUME_OK_TPS, group, topic, ack + 1, now_ms)
         # 3. Bad ones go back. What could not be sent stays in the cache, and holds the offset back.
         finished = self.messages
         if failed:
-            count(CONSUME_FAILED_TPS, group, topic, len(failed))
+            count(CONSUME_FAILED_TPS, group, topic, len(failed), now_ms)
             left = yield from service.give_back(
                 failed, self.process_queue, self.queue, context.delay_level_when_next_consume
             )

@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 
 from mqlab.client.consuming.consume_hooks import ConsumeHook
 from mqlab.client.consuming.first_offset import DEFAULT_TIMESTAMP_AGO_MS, first_offset, timestamp_ms
-from mqlab.client.consuming.offset_store import OffsetStore, offset_store_for
+from mqlab.client.consuming.local_offset_store import LocalOffsetStore
+from mqlab.client.consuming.offset_store import OffsetStore, RemoteOffsetStore
 from mqlab.client.consuming.process_queue import ProcessQueue, new_process_queue
 from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.client.instance.service_state import ServiceState
@@ -51,7 +52,11 @@ class MemberState(Generic[Config]):
 
     def __post_init__(self) -> None:
         self.ports = self.cluster.ports
-        self.offset_store = offset_store_for(self.cluster, self.group, self.config)
+        if self.is_broadcasting:
+            directory = self.config.local_offset_store_dir
+            self.offset_store = LocalOffsetStore(self.cluster, self.group, directory)
+        else:
+            self.offset_store = RemoteOffsetStore(self.cluster, self.group)
         new_process_queue(self.config.process_queue, 0)  # a class that cannot be one is refused here, not in a round
         text = self.config.consume_timestamp
         default_ms = self.ports.clock.now_ms() - DEFAULT_TIMESTAMP_AGO_MS

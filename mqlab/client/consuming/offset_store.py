@@ -18,7 +18,6 @@ from typing import Protocol
 
 from mqlab.client.instance.background import background
 from mqlab.client.instance.cluster_access import ClusterAccess
-from mqlab.client.settings import BROADCASTING, ConsumerConfig
 from mqlab.errors import BrokerError, MqlabError
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.codes import ResponseCode
@@ -148,12 +147,3 @@ class RemoteOffsetStore(OffsetMemory):
             self._cluster.calls.update_consumer_offset_oneway(address, self.group, queue, offset)
         else:
             background(self._cluster.ports, self.commit_offset(queue, offset), "commit")  # asks for the route first
-
-
-def offset_store_for(cluster: ClusterAccess, group: str, config: ConsumerConfig) -> OffsetStore:
-    """The store of a consumer: the brokers when clustering, a file when broadcasting."""
-    if config.message_model == BROADCASTING:
-        from mqlab.client.consuming.local_offset_store import LocalOffsetStore
-
-        return LocalOffsetStore(cluster, group, config.local_offset_store_dir)
-    return RemoteOffsetStore(cluster, group)

@@ -255,7 +255,7 @@ class ConsumeOrderly:
 
     def count(self, counter: str, queue: MessageQueue, value: int) -> None:
         """Count messages or ms in the statistics."""
-        self._state.statistics.count(counter, self._state.group, queue.topic, value)
+        self._state.statistics.count(counter, self._state.group, queue.topic, value, self.now_ms())
 
     def __repr__(self) -> str:
         return f"<ConsumeOrderly {self.pool!r}, {len(self._tasks)} queues busy>"

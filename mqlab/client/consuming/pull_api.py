@@ -67,7 +67,7 @@ class PullApi:
         address = routes.broker_address_in_subscribe(queue.broker_name, broker_id)
         if address is None:
             address = yield self._cluster.find_any_broker(queue, broker_id)
-        if call.sys_flag & sys_flag.PULL_COMMIT_OFFSET and routes.is_slave(queue.broker_name, address):
+        if call.sys_flag & sys_flag.PULL_COMMIT_OFFSET and routes.master_address(queue.broker_name) != address:
             call = replace(call, sys_flag=call.sys_flag & ~sys_flag.PULL_COMMIT_OFFSET)
         response: RemotingCommand = yield self._cluster.calls.pull(address, call, timeout_ms)
         answer = pull_answer_of(response, address)

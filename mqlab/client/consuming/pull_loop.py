@@ -176,7 +176,7 @@ class PullLoop:
             return self._failed(request, error)
         # 3. Hand messages over and go on where the answer says.
         if result.pull_status == statuses.FOUND:
-            self._found(request, result, self._clock.now_ms() - asked_ms)
+            self._found(request, result, asked_ms)
         elif result.pull_status == statuses.OFFSET_ILLEGAL:
             self._moved(request, result)
         else:
@@ -220,13 +220,14 @@ class PullLoop:
 
     # answers -----------------------------------------------------------------------------------------------------
 
-    def _found(self, request: PullRequest, result: PullResult, took_ms: int) -> None:
+    def _found(self, request: PullRequest, result: PullResult, asked_ms: int) -> None:
         state, queue, messages = self._state, request.queue, result.msg_found_list
-        state.statistics.count(PULL_RT, state.group, queue.topic, took_ms)
+        now_ms, count = self._clock.now_ms(), state.statistics.count
+        count(PULL_RT, state.group, queue.topic, now_ms - asked_ms, now_ms)
         note_pulled(self._ports, state.group, queue, request.next_offset, result)
         request.next_offset = result.next_begin_offset
         if messages:  # all may have been filtered out by their tags
-            state.statistics.count(PULL_TPS, state.group, queue.topic, len(messages))
+            count(PULL_TPS, state.group, queue.topic, len(messages), now_ms)
             dispatch = request.process_queue.put_message(messages)
             request.consume(messages, request.process_queue, queue, dispatch)
             if state.config.pull_interval > 0:

@@ -309,12 +309,11 @@ def send_result_of(
 
     ``msg_id`` is the unique key; for a batch, its keys joined by commas.
     """
-    status = SEND_STATUS_OF_CODE.get(answer.code)
-    if status is None:
+    if answer.code not in SEND_STATUS_OF_CODE:
         raise BrokerError(answer.code, answer.remark, address=address)
     fields = answer.ext_fields
     return SendResult(
-        send_status=status,
+        send_status=SEND_STATUS_OF_CODE[answer.code],
         msg_id=msg_id,
         offset_msg_id=fields.get("msgId", ""),
         message_queue=MessageQueue(topic, queue.broker_name, int(fields["queueId"])),

@@ -37,12 +37,12 @@ class ConsumerStatistics:
         self._origin_ms = clock.now_ms()
         self._items: dict[tuple[str, str], StatsItem] = {}
 
-    def count(self, name: str, group: str, topic: str, value: int) -> None:
+    def count(self, name: str, group: str, topic: str, value: int, now_ms: int) -> None:
         """Add ``value`` (messages, or ms for the two RT counters) once."""
-        now_ms = self._clock.now_ms()
         key = (name, f"{topic}@{group}")
-        item = self._items.get(key)
-        if item is None:
+        try:
+            item = self._items[key]
+        except KeyError:
             item = self._items[key] = StatsItem(self._origin_ms, now_ms)
         item.add(value, 1, now_ms)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from mqlab.client.sending.compression import compressed_if_long
 from mqlab.client.settings import ProducerConfig
 from mqlab.errors import ClientError
-from mqlab.wire import batch, command, names, properties, property_names, sys_flag
+from mqlab.wire import batch, command, names, property_names, sys_flag
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.ids import UniqueIdMaker
@@ -106,7 +106,8 @@ def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMa
         check_message(message, config)
         keys.append(give_unique_key(message, ids, now_ms))
     items = [
-        batch.BatchItem(each.flag, each.body, properties.encode(in_java_order(each.properties))) for each in messages
+        batch.BatchItem(each.flag, each.body, properties_text(each.properties).encode("utf-8", "replace"))
+        for each in messages
     ]
     whole = Message(first.topic, batch.encode(items), wait_store_msg_ok=wait)
     check_message(whole, config)
@@ -122,9 +123,9 @@ def give_unique_key(message: Message, ids: UniqueIdMaker, now_ms: int) -> str:
     return key
 
 
-def in_java_order(held: Mapping[str, str]) -> dict[str, str]:
-    """The properties in the order in which a Java client writes them."""
-    return {name: held[name] for name in hash_map_order(held)}
+def properties_text(held: Mapping[str, str]) -> str:
+    """The properties as text, in the order in which a Java client writes them."""
+    return "".join([f"{name}\x01{held[name]}\x02" for name in hash_map_order(held)])
 
 
 def body_and_flag(outgoing: Outgoing, config: ProducerConfig) -> tuple[bytes, int]:
@@ -161,10 +162,10 @@ def request_for(
         f=flag,
         g=now_ms,
         h=message.flag,
-        i=properties.to_text(in_java_order(held)),
+        i=properties_text(held),
         j=reconsume_times,
-        k=config.unit_mode,
+        k="true" if config.unit_mode else "false",
         l=max_reconsume_times,
-        m=outgoing.is_batch,
+        m="true" if outgoing.is_batch else "false",
         n=queue.broker_name,
     )

@@ -290,9 +290,10 @@ class Sender:
         judged: bool = True,
     ) -> Flow[None]:  # fmt: skip
         """Send a prepared request to one broker; its context then has the result or the error."""
-        clock, context, calls = self._clock, prepared.context, self.cluster.calls
+        context, calls = prepared.context, self.cluster.calls
         context.error = None
-        started_ms = clock.now_ms()
+        faults = self.faults if judged else None
+        started_ms = 0 if faults is None else self._clock.now_ms()
         # 1. Ask, and read the answer.
         try:
             if mode == ONEWAY:
@@ -303,9 +304,9 @@ class Sender:
         except MqlabError as error:
             context.error = error
         # 2. Remember how long this broker took.
-        if judged and self.faults is not None:
-            now_ms = clock.now_ms()
-            self.faults.update(
+        if faults is not None:
+            now_ms = self._clock.now_ms()
+            faults.update(
                 queue.broker_name, now_ms - started_ms, now_ms, isolation=context.error is not None,
                 reachable=mode == ASYNC or self._is_reachable_after(context.error),
             )  # fmt: skip
