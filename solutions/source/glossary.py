@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Glossary (术语表)
 #
-# The words of the labs and of the package, one sentence each, with the Chinese term and the name that RocketMQ's source,
-# settings or tools use. The last column says which lab opens the thing; a number without a link is a lab that is planned.
-# All labs: [index](index.ipynb). What has no entry because it is not here: [What is not modelled](not-modelled.ipynb).
+# The terms of the labs and of the package, one sentence each, with the Chinese term and the name that RocketMQ's source,
+# settings or tools use. The last column has the lab that explains the term; a number without a link is a lab that is planned.
+# All labs are in the [index](index.ipynb). Features that mqlab does not have are in
+# [What is not modelled](not-modelled.ipynb).
 #
 # [The machines](#The-machines) · [Messages](#Messages) · [Files](#Files) · [Reading](#Reading) · [Choosing](#Choosing) ·
 # [Failing](#Failing) · [Later](#Later) · [Asking in bulk](#Asking-in-bulk) · [Running and looking](#Running-and-looking)
@@ -14,13 +15,13 @@
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | broker | 消息服务器 | the server that stores messages, answers pulls and remembers how far each group has read | `BrokerController` | [00](00-a-messages-day.ipynb) |
-# | client | 客户端 | the part of a program that talks to name servers and brokers, one for all its producers and consumers | `MQClientInstance` | 02 |
-# | client id | 客户端标识 | the name by which brokers tell the members of a group apart; two members with one id look like one | `ClientConfig.buildMQClientId` | 03 |
+# | client | 客户端 | the part of a program that talks to name servers and brokers; all its producers and consumers share one | `MQClientInstance` | 02 |
+# | client id | 客户端标识 | the name by which brokers distinguish the members of a group; two members with the same id look like one | `ClientConfig.buildMQClientId` | 03 |
 # | cluster | 集群 | brokers that register with the same name servers under one cluster name | `brokerClusterName` | 02 |
 # | consumer | 消费者 | a member of a consumer group: it pulls from the queues that are its own and hands the messages to a listener | `DefaultMQPushConsumer` | [00](00-a-messages-day.ipynb) |
-# | consumer group | 消费者组 | the consumers with one name that share a topic's queues and have one offset a queue | `consumerGroup`, `ConsumerGroupInfo` | [00](00-a-messages-day.ipynb) |
-# | lite pull consumer | 轻量拉消费者 | a consumer that fetches in the background and gives messages when the program calls `poll` | `DefaultLitePullConsumer` | 06 |
-# | master, slave | 主, 从 | the broker that takes messages, and one of the same name that copies its log and can be read from | `brokerRole`, `brokerId` (0 is the master) | 02 |
+# | consumer group | 消费者组 | the consumers with the same group name; they share a topic's queues and have one offset per queue | `consumerGroup`, `ConsumerGroupInfo` | [00](00-a-messages-day.ipynb) |
+# | lite pull consumer | 轻量拉消费者 | a consumer that fetches in the background and hands out messages when the program calls `poll` | `DefaultLitePullConsumer` | 06 |
+# | master, slave | 主, 从 | the broker that takes messages, and a broker of the same name that copies its log and can be read from | `brokerRole`, `brokerId` (0 is the master) | 02 |
 # | name server | 名称服务 | the server that brokers report to and that tells clients which broker has which topic | `NamesrvController`, `RouteInfoManager` | [00](00-a-messages-day.ipynb) |
 # | producer | 生产者 | the part of a program that sends messages | `DefaultMQProducer` | [00](00-a-messages-day.ipynb) |
 # | push consumer | 推模式消费者 | a consumer that pulls by itself and calls a listener; nothing is pushed to it | `DefaultMQPushConsumer` | [00](00-a-messages-day.ipynb) |
@@ -31,19 +32,19 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | batch | 批量消息 | several messages of one topic sent in one request and stored as one unit each | `MessageBatch` | 02 |
+# | batch | 批量消息 | several messages of one topic that are sent in one request; each is stored as a unit of its own | `MessageBatch` | 02 |
 # | body | 消息体 | the bytes of a message that the broker stores and never looks into | `Message.body` | [00](00-a-messages-day.ipynb) |
-# | key | 消息键 | a text that a message can be found by; it may have several, divided by spaces | `KEYS`, `keys` | [01](01-what-the-broker-writes.ipynb) |
-# | message | 消息 | a topic, a body and properties; stored, it also has a place, a number in its queue and times | `Message`, `MessageExt` | [00](00-a-messages-day.ipynb) |
-# | message queue, broker system | 消息队列 | a system that takes messages from programs and keeps them for others, so that these need not run at the same time | RocketMQ itself | [00](00-a-messages-day.ipynb) |
+# | key | 消息键 | a string by which a message can be found; a message may have several, separated by spaces | `KEYS`, `keys` | [01](01-what-the-broker-writes.ipynb) |
+# | message | 消息 | a topic, a body and properties; a stored message also has a place in the log, a number in its queue, and times | `Message`, `MessageExt` | [00](00-a-messages-day.ipynb) |
+# | message queue, broker system | 消息队列 | a system that takes messages from some programs and keeps them for others, so that the two need not run at the same time | RocketMQ itself | [00](00-a-messages-day.ipynb) |
 # | offset message id | 位点消息ID | 32 hexadecimal digits that the broker makes of its address and the message's physical offset | `offsetMsgId`, `MessageDecoder.createMessageId` | [07](07-failure-takes-time.ipynb) |
 # | permission | 权限 | whether a topic may be read (4) and written (2) on a broker | `perm`, `PermName` | 02 |
-# | property | 属性 | a named text in a message; RocketMQ keeps tags, keys, ids and retry counts in properties too | `MessageConst` | [01](01-what-the-broker-writes.ipynb) |
-# | queue | 队列 | one of the numbered rows of messages that a topic is made of; order holds within a queue only | `MessageQueue` | [00](00-a-messages-day.ipynb) |
+# | property | 属性 | a string with a name in a message; RocketMQ also keeps tags, keys, ids and retry counts in properties | `MessageConst` | [01](01-what-the-broker-writes.ipynb) |
+# | queue | 队列 | one of the numbered sequences of messages that make up a topic; messages are in order within a queue only | `MessageQueue` | [00](00-a-messages-day.ipynb) |
 # | read and write queue count | 读写队列数 | how many queues of a topic clients may read, and how many they may send to; they differ while a topic grows or shrinks | `readQueueNums`, `writeQueueNums` | 02 |
-# | route | 路由 | a topic's brokers, their addresses, queue counts and permissions, as a name server tells them | `TopicRouteData` | 02 |
+# | route | 路由 | a topic's brokers, their addresses, queue counts and permissions, as a name server reports them | `TopicRouteData` | 02 |
 # | system flag | 系统标志 | bits of a stored message: compressed, half or committed, IPv6 addresses | `MessageSysFlag` | [01](01-what-the-broker-writes.ipynb) |
-# | tag | 标签 | one word of a message by which consumers choose; a message has at most one | `TAGS`, `tags` | [01](01-what-the-broker-writes.ipynb) |
+# | tag | 标签 | one word in a message by which consumers choose; a message has at most one | `TAGS`, `tags` | [01](01-what-the-broker-writes.ipynb) |
 # | topic | 主题 | a name for messages of one kind; what is sent to it is spread over its queues | `TopicConfig` | [00](00-a-messages-day.ipynb) |
 # | unique id | 消息唯一ID | 32 hexadecimal digits that the producer gives a message; it stays the same through all retries | `UNIQ_KEY`, `MessageClientIDSetter` | [07](07-failure-takes-time.ipynb) |
 
@@ -52,58 +53,58 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | abort file | 异常退出标记 | a small file that is there while a broker runs; found at a start, it says that the last stop was none | `abort` | [01](01-what-the-broker-writes.ipynb) |
-# | asynchronous flush | 异步刷盘 | `SUCCESS` is answered once the message is in the page cache; the disk has it later | `flushDiskType=ASYNC_FLUSH` | [01](01-what-the-broker-writes.ipynb) |
-# | BLANK | 文件尾填充 | eight bytes at the end of a full log file: how many bytes are left, and that nothing follows in this file | `CommitLog.BLANK_MAGIC_CODE` | [01](01-what-the-broker-writes.ipynb) |
+# | abort file | 异常退出标记 | a small file that exists while a broker runs; a broker that finds it at its start knows that the last run ended in a crash | `abort` | [01](01-what-the-broker-writes.ipynb) |
+# | asynchronous flush | 异步刷盘 | the broker answers `SUCCESS` as soon as the message is in the page cache; it reaches the disk later | `flushDiskType=ASYNC_FLUSH` | [01](01-what-the-broker-writes.ipynb) |
+# | BLANK | 文件尾填充 | eight bytes at the end of a full log file; they say how many bytes are left and that nothing follows in this file | `CommitLog.BLANK_MAGIC_CODE` | [01](01-what-the-broker-writes.ipynb) |
 # | chain | 链表 | the entries of one index slot, from the newest to the oldest; each names the one before it | `IndexFile.putKey` | [01](01-what-the-broker-writes.ipynb) |
-# | checkpoint | 检查点 | a file with the times until which log, queues and index are surely on the disk; recovery begins a little before | `StoreCheckpoint` | [01](01-what-the-broker-writes.ipynb) |
-# | commit log | 提交日志 | the one growing log in which a broker stores all messages of all topics, in the order of their arrival | `CommitLog` | [01](01-what-the-broker-writes.ipynb) |
-# | consume queue | 消费队列 | the file of a queue: 20 bytes a message, which say where in the commit log it is | `ConsumeQueue` | [01](01-what-the-broker-writes.ipynb) |
-# | dispatch | 分发 | the step after storing that makes a unit's entries in its queue and in the index | `ReputMessageService` | [01](01-what-the-broker-writes.ipynb) |
+# | checkpoint | 检查点 | a file with the times up to which log, queues and index are certainly on the disk; recovery begins a little earlier | `StoreCheckpoint` | [01](01-what-the-broker-writes.ipynb) |
+# | commit log | 提交日志 | the single growing log in which a broker stores the messages of all topics, in the order of their arrival | `CommitLog` | [01](01-what-the-broker-writes.ipynb) |
+# | consume queue | 消费队列 | the file of a queue, with 20 bytes per message that say where in the commit log the message is | `ConsumeQueue` | [01](01-what-the-broker-writes.ipynb) |
+# | dispatch | 分发 | the step after storing that writes a unit's entries in its queue and in the index | `ReputMessageService` | [01](01-what-the-broker-writes.ipynb) |
 # | entry | 索引单元 | 20 bytes of a consume queue: physical offset, size, tag code | `ConsumeQueue.CQ_STORE_UNIT_SIZE` | [01](01-what-the-broker-writes.ipynb) |
 # | flush | 刷盘 | to make the operating system put written bytes on the disk (fsync) | `GroupCommitService`, `FlushRealTimeService` | [01](01-what-the-broker-writes.ipynb) |
 # | index | 索引文件 | a hash table on the disk that leads from keys to physical offsets; it does not hold the keys | `IndexFile`, `IndexService` | [01](01-what-the-broker-writes.ipynb) |
 # | mapped file | 内存映射文件 | a file of fixed length that a broker reads and writes as memory | `DefaultMappedFile`, `MappedFileQueue` | [01](01-what-the-broker-writes.ipynb) |
 # | page cache | 页缓存 | the operating system's memory for file contents; it survives the death of a process and not a power cut | `mmap` | [01](01-what-the-broker-writes.ipynb) |
-# | physical offset | 物理偏移量 | a place in the commit log, counted in bytes from the first byte it ever had | `commitLogOffset`, `phyOffset` | [01](01-what-the-broker-writes.ipynb) |
-# | power cut | 断电 | what is not flushed is lost; the labs' disk keeps count page by page | | [01](01-what-the-broker-writes.ipynb) |
+# | physical offset | 物理偏移量 | a place in the commit log, counted in bytes from the first byte that the log ever had | `commitLogOffset`, `phyOffset` | [01](01-what-the-broker-writes.ipynb) |
+# | power cut | 断电 | the machine stops at once, and what was not flushed is lost; the disk in the labs keeps track of every page | | [01](01-what-the-broker-writes.ipynb) |
 # | queue offset | 队列偏移量 | a message's number in its queue, from 0; the broker assigns it when it stores the message | `queueOffset`, `QueueOffsetOperator` | [00](00-a-messages-day.ipynb) |
-# | recovery | 恢复 | what a broker does to its files at a start: find where the log ends, cut what is behind it, make missing entries | `recoverNormally`, `recoverAbnormally` | [01](01-what-the-broker-writes.ipynb) |
+# | recovery | 恢复 | what a broker does with its files when it starts: it finds the end of the log, cuts off what follows, and adds missing entries | `recoverNormally`, `recoverAbnormally` | [01](01-what-the-broker-writes.ipynb) |
 # | retention | 过期文件清理 | the deletion of whole log files, oldest first, read or unread: after 72 hours at 04:00, earlier when the disk fills | `fileReservedTime`, `deleteWhen` | [01](01-what-the-broker-writes.ipynb) |
 # | slot | 哈希槽 | 4 bytes of an index file that hold the number of the newest entry whose hash falls there | `IndexFile.selectPhyOffset` | [01](01-what-the-broker-writes.ipynb) |
 # | smallest and largest offset | 最小位点, 最大位点 | the queue offset of the oldest message that a queue still has, and the number that its next message gets | `minOffset`, `maxOffset` | [01](01-what-the-broker-writes.ipynb) |
-# | synchronous flush | 同步刷盘 | `SUCCESS` is answered once the message is on the disk; all that wait share one flush | `flushDiskType=SYNC_FLUSH` | [01](01-what-the-broker-writes.ipynb) |
+# | synchronous flush | 同步刷盘 | the broker answers `SUCCESS` when the message is on the disk; all messages that wait share one flush | `flushDiskType=SYNC_FLUSH` | [01](01-what-the-broker-writes.ipynb) |
 # | tag code | 标签哈希 | Java's 32-bit `hashCode` of the tag, in the entry's last 8 bytes; in the topic of delayed messages the time of delivery | `tagsCode` | [01](01-what-the-broker-writes.ipynb) |
-# | unit | 存储单元 | one message in the commit log, all its fields one behind the other | `MessageExtEncoder` | [01](01-what-the-broker-writes.ipynb) |
+# | unit | 存储单元 | one message in the commit log, with all its fields one after the other | `MessageExtEncoder` | [01](01-what-the-broker-writes.ipynb) |
 
 # %% [markdown]
 # ## Reading
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | acknowledgement | 确认 | a listener's `CONSUME_SUCCESS`; it moves the group's offset and deletes nothing | `ConsumeConcurrentlyStatus` | [00](00-a-messages-day.ipynb) |
+# | acknowledgement | 确认 | a listener's `CONSUME_SUCCESS`; it moves the group's offset and does not delete anything | `ConsumeConcurrentlyStatus` | [00](00-a-messages-day.ipynb) |
 # | allocation strategy | 分配策略 | the rule by which the members of a group share a topic's queues, each computing it alone | `AllocateMessageQueueStrategy` | 03 |
-# | at least once | 至少一次 | the promise that an acknowledged message is not lost and the warning that it may come again | | [00](00-a-messages-day.ipynb) |
+# | at least once | 至少一次 | the promise that an acknowledged message is not lost, and the warning that it may be delivered again | | [00](00-a-messages-day.ipynb) |
 # | broadcasting | 广播消费 | every consumer of a group gets every message and keeps its own offsets in a file of its own | `MessageModel.BROADCASTING` | 04 |
 # | clustering | 集群消费 | the usual way: each queue belongs to one member of the group, and the broker keeps the offsets | `MessageModel.CLUSTERING` | 03 |
-# | cold read | 冷读 | reading messages that have left the memory; the broker then gives fewer of them a pull | `accessMessageInMemoryMaxRatio` | 09 |
-# | committed offset | 已提交位点 | the offset of a group that the broker knows; a restarted group goes on there | `ConsumerOffsetManager`, `UPDATE_CONSUMER_OFFSET` | [00](00-a-messages-day.ipynb) |
+# | cold read | 冷读 | reading messages that are no longer in memory; the broker then puts fewer of them into one answer | `accessMessageInMemoryMaxRatio` | 09 |
+# | committed offset | 已提交位点 | the offset of a group that the broker knows; a group that restarts continues there | `ConsumerOffsetManager`, `UPDATE_CONSUMER_OFFSET` | [00](00-a-messages-day.ipynb) |
 # | concurrent consumption | 并发消费 | a listener is called by many threads, and messages of a queue may overtake each other | `MessageListenerConcurrently` | 05 |
 # | consumer offset, offset of a group | 消费位点 | the queue offset of the next message that a group reads from a queue | `OffsetStore`, `consumerOffset.json` | [00](00-a-messages-day.ipynb) |
 # | delivery | 投递 | one call of a listener with a message; a message that fails has several | `consumeMessage` | [00](00-a-messages-day.ipynb) |
 # | duplicate | 重复消费 | a delivery of a message that was handled already | | [00](00-a-messages-day.ipynb) |
-# | flow control | 流控 | a consumer stops pulling a queue while it holds too many messages of it | `pullThresholdForQueue`, `consumeConcurrentlyMaxSpan` | 04 |
-# | idempotent | 幂等 | handling a message twice leaves the same as handling it once | | 04 |
-# | initial position | 初始位点 | where a group begins in a queue for which the broker has no offset of it | `consumeFromWhere` | 04 |
-# | lag | 消费堆积 | how many messages a queue has that a group has not acknowledged: largest offset less committed offset | `consumerProgress`, `ConsumeStats` | 09 |
-# | listener | 监听器 | the function or object that a consumer hands messages to and whose result says what became of them | `MessageListener` | [00](00-a-messages-day.ipynb) |
+# | flow control | 流控 | a consumer stops pulling from a queue while it holds too many of the queue's messages | `pullThresholdForQueue`, `consumeConcurrentlyMaxSpan` | 04 |
+# | idempotent | 幂等 | handling a message twice has the same result as handling it once | | 04 |
+# | initial position | 初始位点 | where a group begins in a queue for which it has no offset at the broker | `consumeFromWhere` | 04 |
+# | lag | 消费堆积 | how many messages of a queue a group has not acknowledged: the largest offset minus the committed offset | `consumerProgress`, `ConsumeStats` | 09 |
+# | listener | 监听器 | the function or object to which a consumer hands messages; its result says whether it handled them | `MessageListener` | [00](00-a-messages-day.ipynb) |
 # | long polling | 长轮询 | a pull that finds nothing is held by the broker, up to 15 s from a push consumer, and answered when a message arrives | `PullRequestHoldService`, `suspendTimeoutMillis` | 06 |
-# | orderly consumption | 顺序消费 | the messages of a queue are handled one after the other, under a lock that the broker gives | `MessageListenerOrderly` | 05 |
-# | process queue | 处理队列 | a consumer's memory of the messages of one queue that it has pulled and not finished; its smallest gives the offset | `ProcessQueue` | 04 |
-# | pull | 拉取 | the request for messages of a queue from an offset on, and the answer with messages and the offset to go on at | `PULL_MESSAGE`, `nextBeginOffset` | [00](00-a-messages-day.ipynb) |
-# | queue lock | 队列锁 | the broker's word that for the next 60 s one client alone reads a queue, for orderly consumption | `RebalanceLockManager` | 05 |
-# | rebalance | 重平衡 | each member computes anew which queues are its own, after a change and every 20 s | `RebalanceImpl`, `RebalanceService` | 03 |
-# | reset | 重置位点 | to set a group's offsets to those of a time, forwards or back | `resetOffsetByTime` | 04 |
+# | orderly consumption | 顺序消费 | the messages of a queue are handled one after the other, under a lock that the broker grants | `MessageListenerOrderly` | 05 |
+# | process queue | 处理队列 | the messages of one queue that a consumer has pulled and not yet finished; the smallest of their offsets is the group's progress | `ProcessQueue` | 04 |
+# | pull | 拉取 | the request for messages of a queue from an offset on; the answer has messages and the next offset to ask for | `PULL_MESSAGE`, `nextBeginOffset` | [00](00-a-messages-day.ipynb) |
+# | queue lock | 队列锁 | the broker's promise that for the next 60 s only one client reads a queue, for orderly consumption | `RebalanceLockManager` | 05 |
+# | rebalance | 重平衡 | each member computes again which queues it owns, after a change and every 20 s | `RebalanceImpl`, `RebalanceService` | 03 |
+# | reset | 重置位点 | setting a group's offsets to those of a point in time, forwards or backwards | `resetOffsetByTime` | 04 |
 
 # %% [markdown]
 # ## Choosing
@@ -112,7 +113,7 @@
 # |---|---|---|---|---|
 # | message filtering | 消息过滤 | a consumer names the messages of a topic that it wants, by tag or by an expression | `ExpressionType` | 06 |
 # | SQL filter | SQL92过滤 | an expression over a message's properties that the broker evaluates before it answers a pull | `SqlFilter`, `enablePropertyFilter` | 06 |
-# | subscription | 订阅关系 | a topic and an expression; all members of a group must have the same | `SubscriptionData` | 06 |
+# | subscription | 订阅关系 | a topic and a filter expression; all members of a group must have the same subscriptions | `SubscriptionData` | 06 |
 # | tag filter | 标签过滤 | the broker compares tag codes, the client compares the tags themselves | `DefaultMessageFilter` | 06 |
 
 # %% [markdown]
@@ -120,14 +121,14 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | consume timeout | 消费超时 | every 15 minutes a consumer gives back what its listener has held for longer than that; the listener runs on | `consumeTimeout` | [07](07-failure-takes-time.ipynb) |
-# | dead letter | 死信 | a message that failed as often as its group allows; it is kept in a topic that no consumer reads by itself | `%DLQ%` + group | [07](07-failure-takes-time.ipynb) |
-# | dead-letter queue | 死信队列 | the topic of a group's dead letters, one queue a broker; it can be subscribed like any topic (before 4.9.2 it could only be written to) | `MixAll`, `%DLQ%` | [07](07-failure-takes-time.ipynb) |
-# | redrive, resend | 死信重投 | to send dead letters again, to the group that they died in | the DLQ page of RocketMQ Dashboard | [07](07-failure-takes-time.ipynb) |
+# | consume timeout | 消费超时 | every 15 minutes a consumer gives back the messages that its listener has held for longer than that; the listener keeps running | `consumeTimeout` | [07](07-failure-takes-time.ipynb) |
+# | dead letter | 死信 | a message that failed as often as its group allows; it is kept in a topic that no consumer reads unless it subscribes to it | `%DLQ%` + group | [07](07-failure-takes-time.ipynb) |
+# | dead-letter queue | 死信队列 | the topic of a group's dead letters, with one queue per broker; consumers can subscribe to it like to any topic (before 4.9.2 it could only be written to) | `MixAll`, `%DLQ%` | [07](07-failure-takes-time.ipynb) |
+# | redrive, resend | 死信重投 | sending dead letters again, to the group in which they failed | the DLQ page of RocketMQ Dashboard | [07](07-failure-takes-time.ipynb) |
 # | retry | 重试, 消息重试 | another delivery of a message whose listener failed, after a delay that grows | `RECONSUME_LATER` | [07](07-failure-takes-time.ipynb) |
 # | retry count | 重试次数 | how often a message was given back before this delivery; 0 at the first | `reconsumeTimes` | [07](07-failure-takes-time.ipynb) |
 # | retry topic | 重试队列 | the topic of a group in which its failed messages come back; every member reads it | `%RETRY%` + group | [07](07-failure-takes-time.ipynb) |
-# | send retry | 发送重试 | a synchronous send that failed is sent again, to another broker if there is one, twice at most | `retryTimesWhenSendFailed` | 02 |
+# | send retry | 发送重试 | after a failure a synchronous send is repeated, to another broker if there is one, at most twice | `retryTimesWhenSendFailed` | 02 |
 # | send-back | 消息回退 | the request by which a consumer gives a failed message to the broker, which stores a copy of it | `CONSUMER_SEND_MSG_BACK` | [07](07-failure-takes-time.ipynb) |
 # | suspend | 挂起 | an orderly listener that fails holds its queue for a moment and gets the same message again | `SUSPEND_CURRENT_QUEUE_A_MOMENT` | [07](07-failure-takes-time.ipynb) |
 
@@ -138,24 +139,24 @@
 # |---|---|---|---|---|
 # | check-back | 事务回查 | the broker asks a producer's group what became of a half message | `CHECK_TRANSACTION_STATE` | 08 |
 # | delay level | 延迟级别 | one of 18 waiting times, from 1 s to 2 h; each has a queue of its own | `messageDelayLevel` | [07](07-failure-takes-time.ipynb) |
-# | delayed message | 延迟消息 | a message that waits in the schedule topic until its level's time has passed | `DELAY`, `ScheduleMessageService` | 08 |
+# | delayed message | 延迟消息 | a message that waits in the schedule topic until the time of its delay level has passed | `DELAY`, `ScheduleMessageService` | 08 |
 # | half message | 半消息 | a message of a transaction, stored where no consumer of its topic sees it until it is committed | `RMQ_SYS_TRANS_HALF_TOPIC` | 08 |
-# | schedule topic | 延迟主题 | the broker's own topic in which delayed and failed messages wait, a queue a level | `SCHEDULE_TOPIC_XXXX` | [07](07-failure-takes-time.ipynb) |
+# | schedule topic | 延迟主题 | the broker's own topic in which delayed and failed messages wait, with one queue per delay level | `SCHEDULE_TOPIC_XXXX` | [07](07-failure-takes-time.ipynb) |
 
 # %% [markdown]
 # ## Asking in bulk
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | DataFrame | 数据框 | a table in Spark; a store directory read with format `rocketmq` is one, a row a message | | [10](10-spark-reads-the-broker.ipynb) |
-# | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often by one key | | [10](10-spark-reads-the-broker.ipynb) |
-# | Parquet | 列式存储 | a file format that keeps columns together, so that a question reads only the columns it needs | | [10](10-spark-reads-the-broker.ipynb) |
-# | plan | 执行计划 | what Spark is going to do for a question: columns and partitions it reads, and where rows move | | [10](10-spark-reads-the-broker.ipynb) |
+# | DataFrame | 数据框 | a table in Spark; a store directory that is read with format `rocketmq` is one, with one row per message | | [10](10-spark-reads-the-broker.ipynb) |
+# | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often because of one key | | [10](10-spark-reads-the-broker.ipynb) |
+# | Parquet | 列式存储 | a file format that keeps each column together, so that a query reads only the columns it needs | | [10](10-spark-reads-the-broker.ipynb) |
+# | plan | 执行计划 | what Spark is going to do for a query: which columns and partitions it reads, and where rows move | | [10](10-spark-reads-the-broker.ipynb) |
 # | selectivity | 选择性 | the share of messages that a filter lets pass | | [10](10-spark-reads-the-broker.ipynb) |
-# | shuffle | 洗牌 | rows move between tasks, so that all rows of one key meet | | [10](10-spark-reads-the-broker.ipynb) |
-# | skew | 数据倾斜 | one task has most of the rows, and all others wait for it | | [10](10-spark-reads-the-broker.ipynb) |
+# | shuffle | 洗牌 | rows move between tasks, so that all rows with the same key are in one task | | [10](10-spark-reads-the-broker.ipynb) |
+# | skew | 数据倾斜 | one task has most of the rows, and all others wait until it is done | | [10](10-spark-reads-the-broker.ipynb) |
 # | stage | 阶段 | the tasks between two shuffles; the next stage begins when the last of them has ended | | [10](10-spark-reads-the-broker.ipynb) |
-# | task | 任务 | one piece of a question's work: a piece of the data, read by one core | | [10](10-spark-reads-the-broker.ipynb) |
+# | task | 任务 | one part of the work of a query: a piece of the data that one core reads | | [10](10-spark-reads-the-broker.ipynb) |
 
 # %% [markdown]
 # ## Running and looking
@@ -165,9 +166,9 @@
 # | journal | 事件记录 | everything that happened in a run, step by step, with its cause; timelines and deliveries are read from it | | [00](00-a-messages-day.ipynb) |
 # | kill | 杀进程 | the process ends at once, and what it had written stays with the operating system (`kill -9`) | | [00](00-a-messages-day.ipynb) |
 # | Lab | 实验环境 | a whole cluster inside a notebook, with a clock of its own | | [00](00-a-messages-day.ipynb) |
-# | message trace | 消息轨迹 | what clients tell about sending and consuming, as messages of a topic of their own | `RMQ_SYS_TRACE_TOPIC` | 11 |
-# | seed | 随机种子 | the number that everything random in a run follows from: the same story and seed give the same run | | [00](00-a-messages-day.ipynb) |
-# | story | 剧本 | a function that gets a Lab and says what happens; `play` tells it | | [00](00-a-messages-day.ipynb) |
-# | system topic | 系统主题 | a topic that brokers and clients make for themselves; most of them a program may not send to | `TopicValidator` | [07](07-failure-takes-time.ipynb) |
-# | timeline | 时间线 | the journal of a run as a picture: time goes down, each machine has a lane | | [00](00-a-messages-day.ipynb) |
+# | message trace | 消息轨迹 | what clients report about sending and consuming, as messages in a topic of their own | `RMQ_SYS_TRACE_TOPIC` | 11 |
+# | seed | 随机种子 | the number from which everything random in a run follows: the same story and seed give the same run | | [00](00-a-messages-day.ipynb) |
+# | story | 剧本 | a function that receives a Lab and makes things happen in it; `play` runs it | | [00](00-a-messages-day.ipynb) |
+# | system topic | 系统主题 | a topic that brokers and clients make for themselves; programs may not send to most of them | `TopicValidator` | [07](07-failure-takes-time.ipynb) |
+# | timeline | 时间线 | the journal of a run as a picture: time goes downwards, and each machine has a column | | [00](00-a-messages-day.ipynb) |
 # | virtual time | 虚拟时间 | a Lab's clock, which jumps to the next thing that is due; a day takes as long as its events | | [00](00-a-messages-day.ipynb) |

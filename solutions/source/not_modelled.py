@@ -1,9 +1,10 @@
 # %% [markdown]
 # # What is not modelled, and why
 #
-# mqlab is a complete small broker, with the clients that go with it, and not all of RocketMQ 5.3. This page says what is
-# missing, what RocketMQ does there, and what happens here instead, so that nobody takes a gap for a fact. The rule was:
-# what a lab needs to be honest is here, to the byte; what would make the code longer without teaching something new is not.
+# mqlab is a complete small broker with its clients, but it does not have everything that RocketMQ 5.3 has. This page says
+# what is missing, what RocketMQ does there, and what happens here instead, so that nobody takes a gap for a fact. The rule
+# was: what a lab needs to be honest is here, to the byte. What would make the code longer without teaching anything new
+# is not here.
 #
 # Three pages together say where mqlab and RocketMQ differ. This one lists what is missing.
 # [Where mqlab differs on purpose](../docs/differences.md) lists what is here and behaves in another way. *What this does
@@ -15,13 +16,13 @@
 #
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
-# | **POP** | a consumer takes messages with a lease and acknowledges each one by a receipt; the broker keeps what is out, queues have no owner | request codes of POP are answered "not supported" (3); its retry topics are plain names. A second, different model of consuming would double the consumer's code; the labs are about the first one |
+# | **POP** | a consumer takes messages with a lease and acknowledges each one by a receipt; the broker remembers what is leased, and queues have no owner | request codes of POP are answered "not supported" (3), and its retry topics are ordinary topics. A second, different model of consuming would double the code of the consumer; the labs are about the first one |
 # | **client_rebalance=false**, message request mode | the broker tells a group's members which queues are theirs | members always compute it themselves, which is the default |
 # | **proxy** and gRPC clients | a stateless server between new clients and brokers, which speaks POP for them | clients talk to brokers in the remoting protocol |
-# | **request-reply** | a producer sends and waits for another program's answer, which travels as a message | codes 324 to 326 are not known; two topics do the same and show how |
-# | **recall** | a delayed message is taken back before its time | not known; it rests on the timer wheel |
+# | **request-reply** | a producer sends a message and waits for another program's answer, which is also a message | codes 324 to 326 are not known; two ordinary topics do the same and show how it works |
+# | **recall** | a delayed message is taken back before its time has come | not known, because it needs the timer wheel |
 # | **automatic batches** | a producer collects small messages and sends them as one request | off in RocketMQ by default; `send` sends at once |
-# | **class filters** | Java code uploaded to a filter server | tags and SQL92; RocketMQ itself has abandoned it |
+# | **class filters** | Java code uploaded to a filter server | tags and SQL92; RocketMQ itself has abandoned class filters |
 
 # %% [markdown]
 # ## Kinds of storage
@@ -29,54 +30,54 @@
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
 # | **timer wheel** | messages delayed by any time, up to days, in files `timerlog` and `timerwheel` | the 18 delay levels; messages with timer properties are refused as by a broker with `timerWheelEnable=false` |
-# | **RocksDB** | queues and configuration in an embedded database instead of files | files, which a learner can open; foreign files are named and left alone |
+# | **RocksDB** | queues and configuration in an embedded database instead of files | files, which a learner can open; a store's other files are reported and left alone |
 # | **tiered** storage | old log segments in object storage | retention deletes; a Parquet copy of a store (lab 10) is the nearest thing |
-# | **compaction** topics | only the newest message of each key is kept | all topics are ordinary ones |
-# | **batch** consume queues, INNER_BATCH | several messages in one unit and one queue entry | a batch is stored as one unit each, which is the default |
-# | queue **extension**, filter **bitmap** | tag codes of any length and precomputed SQL results beside the queue | SQL is evaluated at the pull; both are off by default |
+# | **compaction** topics | only the newest message of each key is kept | all topics are ordinary topics |
+# | **batch** consume queues, INNER_BATCH | several messages are stored in one unit with one queue entry | each message of a batch is stored in a unit of its own, which is the default |
+# | queue **extension**, filter **bitmap** | tag codes of any length, and SQL results computed in advance, are stored beside the queue | SQL is evaluated when a pull is answered; both are off by default |
 # | **LMQ** (light queues) | thousands of queues that share one topic's messages, for MQTT | ordinary queues |
-# | **transient** store pool, warm-up, swap | writing through off-heap memory, touching pages early | written straight into the mapped file: the difference is speed, and mqlab's speed is not RocketMQ's |
-# | **cold-data** control | pulls that read cold data are slowed down | cold reads get smaller answers (32, then 8); nothing is slowed down |
+# | **transient** store pool, warm-up, swap | messages are written through off-heap memory; pages are touched in advance | messages are written straight into the mapped file. The difference is one of speed, and mqlab does not have RocketMQ's speed |
+# | **cold-data** control | pulls that read cold data are slowed down | answers to cold reads have fewer messages (8 instead of 32); nothing is slowed down |
 
 # %% [markdown]
 # ## More than one copy, more than one name
 #
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
-# | **DLedger** | the commit log replicated by Raft | a master and its replicas with RocketMQ's own protocol; elections are a course of their own |
+# | **DLedger** | the commit log replicated by Raft | a master and its slaves with RocketMQ's own protocol; elections would be a course of their own |
 # | **controller** | elects a new master among in-sync replicas, with epochs in the log | a master that is down stays down until it is started again |
-# | **acting master** | a replica takes over some duties, such as queue locks and delayed messages | replicas are read from, and do nothing else |
-# | **static topics** (logical queues) | queues that keep their numbers while they move between brokers | a queue lives on one broker |
-# | **namespace**s | a prefix to topics and groups, so that tenants do not meet | names are taken as they are |
-# | broker **container** | several brokers in one process | a node each |
-# | **VIP** channel | a second port for sends and administration, which pulls cannot hold up | one port |
+# | **acting master** | a slave takes over some duties, such as queue locks and delayed messages | clients can read from slaves; slaves do nothing else |
+# | **static topics** (logical queues) | queues keep their numbers while they move between brokers | a queue stays on one broker |
+# | **namespace**s | a prefix on topics and groups keeps tenants apart | names are used as they are |
+# | broker **container** | several brokers run in one process | each broker is a node of its own |
+# | **VIP** channel | a second port for sends and administration, so that pulls cannot delay them | one port |
 
 # %% [markdown]
 # ## Operation
 #
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
-# | **ACL**, users | signatures, permissions a user and resource | everybody may do everything; the labs have no enemies inside |
-# | **TLS** | encrypted connections, HAProxy headers | plain frames, so that they can be looked at |
-# | **HTTP** or DNS lists of name servers | a client finds its name servers by an address | they are given |
-# | heartbeat **V2** | a short heartbeat with a digest instead of the whole list of subscriptions | the answer does not offer it, so clients send whole ones |
-# | thread **pool**s per kind of request | overload in one kind does not block another; a full pool answers `SYSTEM_BUSY` | one mailbox a node: requests take their turn, and a node's own code costs no time |
-# | OpenTelemetry **metrics** | counts, lags and latencies exported to Prometheus | counters and statistics that the journal and `lab.admin` show |
-# | **Windows** | runs on it | Linux and macOS; inside WSL on Windows |
-# | **jstack** in running info | the stacks of a consumer's threads | a coroutine has no thread to dump; the journal says what it waits for |
+# | **ACL**, users | requests are signed; there are permissions per user and resource | everybody may do everything; nobody in a lab is an attacker |
+# | **TLS** | connections are encrypted; HAProxy headers are understood | plain frames, so that students can look at them |
+# | **HTTP** or DNS lists of name servers | a client looks up its name servers under an address | clients are told their name servers when they are made |
+# | heartbeat **V2** | a short heartbeat has a digest instead of the whole list of subscriptions | the broker's answer does not offer V2, so clients send whole heartbeats |
+# | thread **pool**s per kind of request | overload in one kind does not block another; a full pool answers `SYSTEM_BUSY` | one mailbox per node: requests are handled one after the other, and a node's own code costs no time |
+# | OpenTelemetry **metrics** | counts, lags and latencies are exported to Prometheus | counters and statistics that the journal and `lab.admin` show |
+# | **Windows** | RocketMQ runs on it | Linux and macOS, or WSL on Windows |
+# | **jstack** in running info | running info has the stacks of a consumer's threads | a coroutine has no thread whose stack could be shown; the journal says what it waits for |
 
 # %% [markdown]
 # ## The world around
 #
-# These are not parts of RocketMQ, and what a Lab says about them holds for the Lab.
+# These are not parts of RocketMQ. What a Lab shows about them is true in the Lab only.
 #
 # | not here | in a data centre | here instead |
 # |---|---|---|
-# | time that code takes | a broker under load is slow because it computes | node code costs nothing; only `context.sleep` and `context.compute` of a listener pass time |
+# | time that code takes | a broker under load is slow because it computes | the code of a node costs no time; only `context.sleep` and `context.compute` in a listener do |
 # | **bandwidth** | large bodies take longer | one latency for all frames, unless a fault says otherwise |
-# | lost and doubled packets | TCP hides them, at a price | a partition holds frames back and delivers them in order when it heals; a drop loses them |
-# | disks that lie, **torn pages** | a page is half new, half old after a power cut | a page of 4 KiB is there or not |
-# | clocks that disagree | each machine has its own time | one virtual clock for all |
+# | lost and repeated packets | TCP hides them, which costs time | a partition holds frames back and delivers them in order when it heals; a drop loses them |
+# | disks that lie, **torn pages** | after a power cut a page may be half new and half old | a page of 4 KiB is either written or not |
+# | clocks that disagree | each machine has its own time | one virtual clock for all, unless `skew_clock` changes a node's |
 #
 # Simulated numbers are therefore good for *when*, *how often*, *in which order* and *what is lost*. They say nothing about
-# how many messages a second a real broker takes: for that, measure one.
+# how many messages per second a real broker takes: to know that, measure one.
