@@ -1,11 +1,11 @@
-"""The command line: one verb a job, each loaded only when it is called.
+"""The command line: one verb per job; each is imported only when it is called.
 
-Mirrors: the sh files of RocketMQ's bin folder (mqadmin, mqbroker). No lab; README shows the verbs.
+Mirrors: the sh files of RocketMQ's bin folder (mqadmin, mqbroker). README shows the verbs.
 
-    mqlab cat DIR --json | head        results go to stdout, talk to stderr
-    exit code  0 done    1 the thing asked about is wrong    2 the question is wrong
+    mqlab cat DIR --json | head        results go to stdout, messages for people to stderr
+    exit code  0 done    1 something is wrong with what was asked about    2 the command line is wrong
 
-Left out: anything a verb does; each is a module of this package over a part of mqlab.
+Each verb is a thin module of this package over a part of mqlab.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import click
 
 from mqlab.errors import MqlabError, UsageError
 
-VERBS = {  # verb -> where its click command lives, and what it says of itself in the list
+VERBS = {  # verb -> where its click command is, and its summary in the list of verbs
     "lab": ("mqlab.cli.lab:lab", "Open JupyterLab on the labs."),
-    "doctor": ("mqlab.cli.doctor:doctor", "Say what is present and what each missing part switches off."),
+    "doctor": ("mqlab.cli.doctor:doctor", "Show what is installed and what each missing part switches off."),
     "cat": ("mqlab.cli.store:cat", "Print a store's messages in physical order."),
     "inspect": ("mqlab.cli.store:inspect", "Sum up a store without touching it."),
     "recover": ("mqlab.cli.store:recover", "Open a store as the broker would, recover it, close it."),
-    "admin": ("mqlab.cli.admin:admin", "Ask a store or a Lab's directory what mqadmin asks a cluster."),
-    "traffic": ("mqlab.cli.traffic:traffic", "Write a day of traffic as store directories, by seed."),
+    "admin": ("mqlab.cli.admin:admin", "Put mqadmin's questions to a store or a Lab's directory."),
+    "traffic": ("mqlab.cli.traffic:traffic", "Write a seeded day of traffic as store directories."),
     "check": ("mqlab.cli.grading:check", "Run the public checks on your own notebook."),
-    "start": ("mqlab.cli.grading:start", "Begin a lab in a dated copy of its notebook."),
+    "start": ("mqlab.cli.grading:start", "Start a lab in a dated copy of its notebook."),
     "restore": ("mqlab.cli.grading:restore", "Make a fresh copy of a lab beside your work."),
-    "grade": ("mqlab.cli.grading:grade", "Grade a class, behind walls."),
-    "spark": ("mqlab.cli.spark:spark", "Make tables and a report of stores with Spark."),
+    "grade": ("mqlab.cli.grading:grade", "Grade a class; answers run in a sandbox."),
+    "spark": ("mqlab.cli.spark:spark", "Make tables and a report from stores with Spark."),
     "release": ("mqlab.cli.grading:release", "Pack what students get."),
 }
 
@@ -57,13 +57,13 @@ class LazyVerbs(click.Group):
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, but a verb that is not there is answered with those that are."""
+        """As click does, but the error for an unknown verb lists the existing ones."""
         if arguments and arguments[0] not in VERBS and not arguments[0].startswith("-"):
-            context.fail(f"no verb {arguments[0]!r}; there are {', '.join(VERBS)}")
+            context.fail(f"unknown verb {arguments[0]!r}; the verbs are {', '.join(VERBS)}")
         return super().resolve_command(context, arguments)
 
     def invoke(self, context: click.Context) -> Any:
-        """Run the verb; an error mqlab raised on purpose becomes its text on stderr and an exit code."""
+        """Run the verb; an MqlabError becomes its text on stderr and an exit code."""
         try:
             return super().invoke(context)
         except MqlabError as error:
@@ -77,7 +77,7 @@ class LazyVerbs(click.Group):
 @click.group(cls=LazyVerbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="mqlab", prog_name="mqlab", message="%(prog)s %(version)s")
 def main() -> None:
-    """Apache RocketMQ small enough to read: a lab that can be stopped, stepped, replayed and broken.
+    """A small Apache RocketMQ in Python: a lab that can be stopped, stepped, replayed and broken.
 
     Example:  mqlab doctor
     """

@@ -1,13 +1,12 @@
-"""`mqlab admin`: mqadmin's questions, put to a store directory or to a Lab's, by its names and options.
+"""`mqlab admin`: mqadmin's verbs, with its names and options, on a store directory or a Lab's directory.
 
-Mirrors: mqadmin. Lab 09 shows some answers beside those of a real cluster.
+Mirrors: mqadmin.
 
     mqlab admin consumerProgress DIR -g billing     DIR: a broker's store, or lab.directory with its stores
     mqlab admin resetOffsetByTime DIR -t orders -g billing -s 0      always a dry run
 
-A Lab borrows the files of DIR, so nothing is copied and nothing in DIR changes: brokers start, recover and answer,
-consumers are offline.
-Left out: verbs that change something (lab.admin has them), and those that need running clients.
+A Lab borrows the files of DIR: nothing is copied, and nothing in DIR changes. Its brokers start, recover and answer;
+consumers are offline. Verbs that change something are in lab.admin only; verbs that need running clients are left out.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ TIMES = ("%Y-%m-%d#%H:%M:%S:%f", "%Y-%m-%d#%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%
 
 
 def moment_ms(text: str) -> int:
-    """ms since the epoch, written so or as a time in UTC (mqadmin's way or as tables show it). UsageError if neither.
+    """A time as ms since the epoch, given as such or in UTC (as mqadmin or tables write it). UsageError for other text.
 
     >>> moment_ms("2026-01-01#00:00:01:500") - moment_ms("2026-01-01 00:00:00.250"), moment_ms("-1")
     (1250, -1)
@@ -59,7 +58,7 @@ def moment_ms(text: str) -> int:
         except ValueError:
             continue
     raise UsageError(
-        f"{text!r} is no time", hint="ms since the epoch, or a time in UTC such as 2026-01-31#23:59:59:999"
+        f"cannot read the time {text!r}", hint="give ms since the epoch, or UTC such as 2026-01-31#23:59:59:999"
     )
 
 
@@ -77,15 +76,15 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "broker": click.option("-b", "--broker", default="broker-a", show_default=True, help="The broker's name."),
     "queue": click.option("-q", "--queue", "queue_id", type=int, required=True, help="The queue."),
     "offset": click.option("-o", "--offset", "queue_offset", type=int, required=True, help="The queue offset."),
-    "from": click.option("--from", "begin_ms", callback=_as_ms, default="0", help=f"Stored then or later: {A_TIME}."),
-    "to": click.option("--to", "end_ms", callback=_as_ms, default=str(END_MS), help=f"Then or earlier: {A_TIME}."),
+    "from": click.option("--from", "begin_ms", callback=_as_ms, default="0", help=f"Stored from then on: {A_TIME}."),
+    "to": click.option("--to", "end_ms", callback=_as_ms, default=str(END_MS), help=f"Stored up to then: {A_TIME}."),
     "time": click.option("-s", "--timestamp", required=True, help=f"now, -1 for the end, or {A_TIME}."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb: what it says of itself, which options it takes, how lab.admin answers it, an example's options."""
+    """One verb: its summary, the options it takes, the function that asks lab.admin, and the options of an example."""
 
     summary: str
     options: tuple[str, ...]
@@ -122,12 +121,12 @@ def _track(admin: Admin, topic: str, msg_id: str) -> Rows[Any]:
 
 @dataclass(frozen=True, slots=True)
 class WholeMessage(Shown):
-    """One message with its properties and hosts, a fact a line."""
+    """One message with its properties and hosts, one fact per line."""
 
     message: MessageExt
 
     def to_value(self) -> list[dict[str, Any]]:
-        """The columns that a table of messages has, and what else the message has."""
+        """The columns of a table of messages, and the message's other fields."""
         more = {name: getattr(self.message, name) for name in MORE_OF_A_MESSAGE}
         hosts = {name: ":".join(map(str, more[name])) for name in ("born_host", "store_host")}
         return [{**plain(self.message), **more, **hosts}]
@@ -139,15 +138,16 @@ class WholeMessage(Shown):
 
 
 VERBS: dict[str, Verb] = {
-    "clusterList": Verb("The brokers and what they take and give.", (), lambda admin: admin.cluster_list()),
+    "clusterList": Verb("The brokers and their message rates.", (), lambda admin: admin.cluster_list()),
     "brokerStatus": Verb(
-        "Everything a broker says of itself.", ("broker",),
+        "All runtime figures of a broker.", ("broker",),
         lambda admin, broker: admin.fetch_broker_runtime_stats(broker),
     ),
     "getBrokerConfig": Verb("Every setting of a broker.", ("broker",), _settings),
-    "topicList": Verb("All topics and what they are for.", (), lambda admin: admin.fetch_all_topic_list()),
+    "topicList": Verb("All topics and their purpose.", (), lambda admin: admin.fetch_all_topic_list()),
     "topicRoute": Verb(
-        "Where a topic lives.", ("topic",), lambda admin, topic: admin.examine_topic_route_info(topic), "-t orders"
+        "The brokers and queues of a topic.", ("topic",),
+        lambda admin, topic: admin.examine_topic_route_info(topic), "-t orders",
     ),
     "topicStatus": Verb(
         "A topic's queues and their offsets.", ("topic",), lambda admin, topic: admin.examine_topic_stats(topic),
@@ -161,12 +161,12 @@ VERBS: dict[str, Verb] = {
         "A group's settings at a broker.", ("group", "broker"), _group_settings, "-g billing",
     ),
     "consumeTimeSpan": Verb(
-        "Every queue in times: stored from when to when, where the group is.", ("topic", "group"),
+        "For every queue: its first and last store time, and the time that the group has reached.", ("topic", "group"),
         lambda admin, topic, group: admin.query_consume_time_span(topic, group), "-t orders -g billing",
     ),
-    "consumerProgress": Verb("How far groups have come.", ("any_group",), _progress, "-g billing"),
+    "consumerProgress": Verb("The offsets and the lag of groups.", ("any_group",), _progress, "-g billing"),
     "queryMsgById": Verb(
-        "The message an offset id names, whole.", ("id",),
+        "The whole message of an offset id.", ("id",),
         lambda admin, msg_id: WholeMessage(admin.view_message(msg_id)),
         "-i 0A00000200002A9F0000000000000000",
     ),
@@ -180,12 +180,12 @@ VERBS: dict[str, Verb] = {
         lambda admin, topic, key, **times: admin.query_message(topic, key, **times), "-t orders -k order-1",
     ),
     "queryMsgByOffset": Verb(
-        "The message at a queue offset, whole.", ("topic", "broker", "queue", "offset"),
+        "The whole message at a queue offset.", ("topic", "broker", "queue", "offset"),
         lambda admin, **place: WholeMessage(admin.query_message_by_offset(**place)),
         "-t orders -b broker-a -q 0 -o 5",
     ),
     "printMsg": Verb(
-        "All messages of a topic in a range of time.", ("topic", "from", "to"),
+        "All messages of a topic in a time range.", ("topic", "from", "to"),
         lambda admin, topic, begin_ms, end_ms: admin.query_message_by_time(topic, begin_ms, end_ms), "-t orders",
     ),
     "messageTrack": Verb(
@@ -193,7 +193,7 @@ VERBS: dict[str, Verb] = {
         "-t orders -i 0A0000048091063501690000000A0003",
     ),
     "queryMsgTraceById": Verb(
-        "What producers and consumers told about a message.", ("id",),
+        "What producers and consumers traced about a message.", ("id",),
         lambda admin, msg_id: admin.view_trace(msg_id), "-i 0A0000048091063501690000000A0003",
     ),
     "deadLetters": Verb(
@@ -213,11 +213,11 @@ VERBS: dict[str, Verb] = {
 
 @click.group(epilog="Example:  mqlab admin consumerProgress run -g billing")
 def admin() -> None:
-    """Ask a store directory, or a Lab's kept directory, what mqadmin asks a cluster. Nothing in it is changed."""
+    """Put mqadmin's questions to a store directory or to a Lab's kept directory. Nothing in it is changed."""
 
 
 def stores_of(directory: Path) -> dict[str, Path]:
-    """Broker name -> store: a Lab's directory has one below it for each broker; a store is taken as broker-a's."""
+    """Broker name -> store directory. A Lab's directory has one per broker; a single store belongs to broker-a."""
     if (directory / "commitlog").is_dir():
         return {"broker-a": directory}
     found = {path.name: path for path in sorted(directory.iterdir()) if (path / "commitlog").is_dir()}
@@ -230,7 +230,7 @@ def stores_of(directory: Path) -> dict[str, Path]:
 
 
 def open_stores(directory: Path, scratch: str) -> Lab:
-    """A Lab on the stores as they are, with a topic for every queue of a store that was written without a broker."""
+    """A Lab on the stores, unchanged; queues of a store that was written without a broker get a topic."""
     from mqlab.lab.borrowed_stores import BorrowingLab
 
     lab = BorrowingLab(stores=stores_of(directory), directory=scratch)
@@ -246,7 +246,7 @@ def open_stores(directory: Path, scratch: str) -> Lab:
 
 
 def _settings_rows(title: str, found: Any) -> Rows[KeyValue]:
-    """The fields of one value, a line each."""
+    """The fields of one value, one per line."""
     values = [(field.name, getattr(found, field.name)) for field in dataclasses.fields(found)]
     return Rows([KeyValue(name, "" if value is None else str(value)) for name, value in values], title)
 

@@ -1,14 +1,14 @@
-"""`mqlab doctor`: what is present on this machine, what each missing part switches off, and how to get it.
+"""`mqlab doctor`: what is installed on this machine, what each missing part switches off, and how to get it.
 
-Mirrors: nothing in RocketMQ. No lab; it is the first thing to run where something does not work.
+It is the first thing to run when something does not work.
 
     part      required  what it is for
     python    yes       everything                 java      Spark: labs 10 to 13
     kernel    yes       notebooks                  dot       Graphviz pictures (there is text without it)
-    disk      yes       stores, environments       sandbox   grading answers one does not trust
+    disk      yes       stores, environments       sandbox   grading answers of other people
     memory              Spark's default heap       browser   the tests that click through a lab
 
-Left out: mending anything; it only tells.
+It repairs nothing; it only reports.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAC_BROWSERS = ("Google Chrome", "Chromium", "Firefox", "Microsoft Edge", "Safar
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One line of the answer. ``found`` says what is there; the last two are empty when nothing is missing."""
+    """One line of the report. ``found`` is what was found; the last two are empty if nothing is missing."""
 
     name: str
     present: bool
@@ -48,7 +48,7 @@ class Part:
 
 
 def package_command(debian: str, fedora: str, mac: str) -> str:
-    """The command that installs a system package here; the three arguments are its names on three systems."""
+    """The command that installs a system package on this machine; the arguments are its names on three systems."""
     if sys.platform == "darwin":
         return f"brew install {mac}" if mac else ""
     if shutil.which("apt-get"):
@@ -85,7 +85,7 @@ def check_kernel() -> Part:
 
 
 def check_java() -> Part:
-    """What Spark would run on."""
+    """The Java that Spark would run on."""
     from mqlab.spark.java import find_java
 
     off = "Spark: labs 10 to 13"
@@ -112,7 +112,7 @@ def check_dot() -> Part:
 
 
 def check_sandbox() -> Part:
-    """bubblewrap, tried for real: it may be there and not be allowed to run."""
+    """bubblewrap, started once: it may be installed and still not be allowed to run."""
     off = "grading other people's answers in a sandbox"
     if sys.platform != "linux":
         return Part("sandbox", False, False, f"bubblewrap does not run on {platform.system()}", off, "grade on Linux")
@@ -137,7 +137,7 @@ def check_sandbox() -> Part:
 
 
 def check_browser() -> Part:
-    """A browser to open the labs with."""
+    """A browser that can open the labs."""
     for name in BROWSERS:
         path = shutil.which(name)
         if path:
@@ -158,7 +158,7 @@ def check_browser() -> Part:
 
 
 def check_disk() -> Part:
-    """Free space where we stand."""
+    """Free space in the current folder's file system."""
     free = shutil.disk_usage(Path.cwd()).free // MEGABYTE
     enough = free >= DISK_MEGABYTES
     off = "" if enough else f"labs that write stores need about {DISK_MEGABYTES} MB"
@@ -170,7 +170,7 @@ def check_memory() -> Part:
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MEGABYTE
     except (ValueError, OSError):
-        return Part("memory", True, False, "this system does not say how much")
+        return Part("memory", True, False, "unknown on this system")
     enough = total >= MEMORY_MEGABYTES
     off = "" if enough else "Spark with its default heap of 2 GiB"
     get = "" if enough else "session(**{'spark.driver.memory': '1g'})"
@@ -190,12 +190,12 @@ CHECKS: tuple[Callable[[], Part], ...] = (
 
 
 def examine() -> list[Part]:
-    """All parts, in the order shown. Takes about a second: some programs are run to see whether they do."""
+    """All parts, in the order shown. Takes about a second, because it starts some programs to see whether they run."""
     return [check() for check in CHECKS]
 
 
 def as_text(parts: list[Part]) -> str:
-    """The table a person reads: a mark, the part, what was found; for a missing part its cost and remedy."""
+    """The report for people: mark, part, what was found; below a missing part, its remedy."""
     lines = []
     for part in parts:
         mark = "ok  " if part.present else "MISS" if part.required else "none"
@@ -206,12 +206,12 @@ def as_text(parts: list[Part]) -> str:
     return "\n".join(lines)
 
 
-@click.command(short_help="Say what is present and what each missing part switches off.")
+@click.command(short_help="Show what is installed and what each missing part switches off.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else.")
 def doctor(as_json: bool) -> None:
-    """Say what is present on this machine, what each missing part switches off, and how to get it.
+    """Show what is installed on this machine, what each missing part switches off, and how to get it.
 
-    Exit code 0 when everything required is there, 1 when not.
+    Exit code 0 if everything required is present, 1 if not.
 
     Example:  mqlab doctor --json
     """

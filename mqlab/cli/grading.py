@@ -1,10 +1,10 @@
-"""`mqlab grade`, `check`, `start`, `restore`, `release`: a lab's way from the teacher to the student and back.
+"""`mqlab grade`, `check`, `start`, `restore`, `release`: how a lab goes from the teacher to the student and back.
 
-Mirrors: nothing in RocketMQ. The instructor's guide (docs/instructors.md) walks through all five.
+The instructor's guide (docs/instructors.md) explains all five.
 
     release ─▶ zip ─▶ start ─▶ work ─▶ check ─▶ hand in ─▶ grade ─▶ grades.csv, feedback, heat map
 
-Left out: judging; these verbs ask mqlab.grading and print.
+These verbs call mqlab.grading and print; the judging is there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Folder = click.Path(path_type=Path, file_okay=False)
 
 
 def course_option(command: Any) -> Any:
-    """--course, for a course with labs of its own."""
+    """The option --course, for a course with labs of its own."""
     return click.option("--course", type=Folder, help="A folder with labs/; default: mqlab's own.")(command)
 
 
@@ -33,16 +33,16 @@ def course_option(command: Any) -> Any:
 @click.argument("submissions", type=click.Path(path_type=Path))
 @click.option("--lab", "labs", multiple=True, required=True, metavar="NN", help="A lab's number, or all; repeatable.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder of the results.")
-@click.option("--seed", help="The class's seed: hidden cases follow from it. Default: a random one, kept in --out.")
-@click.option("-j", "--jobs", type=click.IntRange(1, 256), help="Notebooks at a time; default: one a processor.")
-@click.option("--resume", is_flag=True, help="Keep records that are there and still hold.")
+@click.option("--seed", help="The seed of the class's hidden cases. Default: a random one, kept in --out.")
+@click.option("-j", "--jobs", type=click.IntRange(1, 256), help="Notebooks at a time. Default: one per processor.")
+@click.option("--resume", is_flag=True, help="Keep existing records that are still valid.")
 @click.option("--show-hidden", type=click.Choice(["none", "name", "message", "full"]), default="message",
-              show_default=True, help="What feedback tells of hidden cases.")  # fmt: skip
+              show_default=True, help="What feedback shows of hidden cases.")  # fmt: skip
 @click.option("--roster", type=click.Path(path_type=Path), help="A class list: all on it get a record.")
-@click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export, to be filled.")
-@click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="In seconds.")
-@click.option("--unsafe-no-sandbox", is_flag=True, help="Answers can read the judges, and read and change your files.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a record.")
+@click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export to fill.")
+@click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds each.")
+@click.option("--unsafe-no-sandbox", is_flag=True, help="Let answers read the judges, and read and change your files.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per record.")
 @course_option
 def grade(
     submissions: Path, labs: tuple[str, ...], out: Path, seed: str | None, jobs: int | None, resume: bool,
@@ -51,7 +51,7 @@ def grade(
 ) -> None:  # fmt: skip
     """Grade a folder of notebooks or of student folders; every submission gets a record.
 
-    Exit code 0 when every submission has one, whatever the scores.
+    Exit code 0 if every submission has a record, whatever the scores.
 
     Example:  mqlab grade submissions --lab 01 --out grades --seed autumn -j 4
     """
@@ -70,7 +70,7 @@ def grade(
     opened = [open_lab(home, number) for number in numbers]
     chosen = [lab for lab in opened if lab.answers]
     if not chosen:
-        raise UsageError(f"there is nothing to grade in lab {', '.join(numbers)}")
+        raise UsageError(f"lab {', '.join(numbers)} has no exercises to grade")
     if sheet is not None:
         must_fit(sheet, [lab.id for lab in chosen])
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
@@ -102,14 +102,14 @@ def grade(
         click.echo(json.dumps(record.to_json(), ensure_ascii=False) if as_json else line)
     unjudged = sum(bool(record.not_judged) for record in records)
     if unjudged:
-        click.echo(f"{unjudged} of them hold exercises that failed here and were not judged: see index.html", err=True)
+        click.echo(f"{unjudged} records have exercises that could not be judged: see index.html", err=True)
     click.echo(f"reports: {out / 'index.html'}", err=True)
     if len(records) < len(found):
         sys.exit(1)
 
 
 def _seed(out: Path, wanted: str | None) -> str:
-    """The class's seed; one that was not given is told."""
+    """The class's seed; a seed that was not given is printed."""
     from mqlab.grading.gradebook import SEED_FILE, class_seed
 
     seed = class_seed(out, wanted)
@@ -119,7 +119,7 @@ def _seed(out: Path, wanted: str | None) -> str:
 
 
 def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
-    """A sandbox that was tried, or the unsafe one with a warning."""
+    """A sandbox that was probed, or the unsafe one with a warning."""
     from mqlab.grading.covers import judges_of
     from mqlab.grading.sandbox import Sandbox, probe, python_folders
 
@@ -141,14 +141,14 @@ def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
 
 
 def _fill_sheet(sheet: Path, records: list[Any], out: Path) -> None:
-    """Write the sheet with grades beside the reports, and say who is not in it."""
+    """Write the sheet with grades beside the reports, and print the students who are not in it."""
     from mqlab.grading.reports.course_sheet import filled
 
     text, lost = filled(sheet, records)
     (out / f"filled-{sheet.name}").write_text(text, "utf-8")
     click.echo(f"filled: {out / f'filled-{sheet.name}'}", err=True)
     if lost:
-        click.echo(f"in no row of it: {', '.join(lost)}", err=True)
+        click.echo(f"students without a row in it: {', '.join(lost)}", err=True)
 
 
 def _with_progress(grader: Any, submissions: list[Any]) -> list[Any]:
@@ -165,10 +165,10 @@ def _with_progress(grader: Any, submissions: list[Any]) -> list[Any]:
 
 @click.command()
 @click.argument("notebooks", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a notebook.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per notebook.")
 @course_option
 def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> None:
-    """Run the public checks on your own notebook. Exit code 1 when an answer is wrong.
+    """Run the public checks on your own notebook. Exit code 1 if an answer is wrong.
 
     Example:  mqlab check labs/01-*.ipynb
     """
@@ -195,10 +195,10 @@ def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> No
 
 @click.command()
 @click.argument("number")
-@click.option("--to", type=Folder, help="The folder to work in. Default: labs, if it is here; else this folder.")
+@click.option("--to", type=Folder, help="The folder to work in. Default: labs if it exists, else the current folder.")
 @course_option
 def start(number: str, to: Path | None, course: Path | None) -> None:
-    """Begin a lab: a dated copy of its notebook, unless there is one already.
+    """Start a lab: make a dated copy of its notebook, unless there is one already.
 
     Example:  mqlab start 01
     """
@@ -210,14 +210,14 @@ def start(number: str, to: Path | None, course: Path | None) -> None:
     existing = copies(lab, folder)
     if existing:
         click.echo(existing[-1])
-        click.echo(f"you have begun already; mqlab restore {number} makes a fresh copy beside it", err=True)
+        click.echo(f"you have started this lab already; mqlab restore {number} makes a fresh copy beside it", err=True)
         return
     click.echo(fresh_copy(lab, folder, datetime.date.today())[0])
 
 
 @click.command()
 @click.argument("number")
-@click.option("--to", type=Folder, help="The folder to work in. Default: labs, if it is here; else this folder.")
+@click.option("--to", type=Folder, help="The folder to work in. Default: labs if it exists, else the current folder.")
 @click.option("--answers-of", type=click.Path(path_type=Path), help="A notebook whose answers are carried over.")
 @course_option
 def restore(number: str, to: Path | None, answers_of: Path | None, course: Path | None) -> None:
@@ -248,6 +248,6 @@ def release(out: Path, course: Path | None) -> None:
 
     names = write_release(course_folder(course), out)
     if not names:
-        raise UsageError("there is nothing to pack")
+        raise UsageError("the course has no files to pack")
     click.echo(out)
     click.echo(f"{len(names)} files, no solutions", err=True)

@@ -1,11 +1,9 @@
 """`mqlab lab`: start JupyterLab on the index of the labs and print its address once it answers.
 
-Mirrors: nothing in RocketMQ. Every lab is opened through it.
-
     mqlab lab ── starts ──> jupyterlab (a process of its own) ── answers on /api ──> address printed, browser opened
        Ctrl-C ── SIGTERM ──> ends it and its kernels
 
-Left out: everything JupyterLab has settings for; what stands after ``--`` is given to it as it is.
+Options after ``--`` go to JupyterLab unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ SETTINGS = Path(__file__).parent / "jupyterlab"
 
 
 def find_root(start: Path) -> Path:
-    """The folder that holds ``labs``: where we stand or one above it, else the clone this package lies in."""
+    """The folder that holds ``labs``: ``start`` or one above it, else the clone that holds this package."""
     for folder in (start, *start.parents):
         if (folder / "labs").is_dir():
             return folder
@@ -39,7 +37,7 @@ def find_root(start: Path) -> Path:
 
 
 def first_page(root: Path) -> str:
-    """The path JupyterLab opens with: the index if it is built, else the list of labs, else the folder."""
+    """The page that JupyterLab opens first: the index if it exists, else the list of labs, else the folder."""
     for page in ("labs/index.ipynb", "labs"):
         if (root / page).exists():
             return f"/lab/tree/{page}"
@@ -47,7 +45,7 @@ def first_page(root: Path) -> str:
 
 
 def choose_port(ip: str, wanted: int | None) -> int:
-    """``wanted`` if it is free (0: any), else the first free one from 8888 on. Raises UsageError when taken."""
+    """``wanted`` if it is free (0: any), or the first free port from 8888 on. UsageError if none can be used."""
     for port in [wanted] if wanted is not None else range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -85,11 +83,11 @@ def server_command(root: Path, ip: str, port: int, extra: tuple[str, ...]) -> li
 
 
 def wait_until_it_answers(server: subprocess.Popen[bytes], ip: str, port: int) -> None:
-    """Return once ``/api`` answers. Raises MqlabError when the process ends or stays silent."""
+    """Return once ``/api`` answers. MqlabError if the process ends or does not answer in time."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if server.poll() is not None:
-            raise mqlab.errors.MqlabError(f"JupyterLab ended with code {server.returncode}; its words are above")
+            raise mqlab.errors.MqlabError(f"JupyterLab ended with code {server.returncode}; see its messages above")
         connection = http.client.HTTPConnection(ip, port, timeout=5)
         try:
             connection.request("GET", "/api")
@@ -104,14 +102,14 @@ def wait_until_it_answers(server: subprocess.Popen[bytes], ip: str, port: int) -
 
 
 def may_open_browser() -> bool:
-    """Whether a browser would show where the user sits: not over ssh, not without a display."""
+    """Whether a browser started here would appear in front of the user: not over ssh, not without a display."""
     if os.environ.get("SSH_CONNECTION"):
         return False
     return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def stop(server: subprocess.Popen[bytes]) -> None:
-    """End JupyterLab and with it its kernels; kill it if it does not go."""
+    """End JupyterLab and its kernels; kill it if it does not end in 15 s."""
     if server.poll() is None:
         server.terminate()
     try:
@@ -137,7 +135,7 @@ def lab(port: int | None, ip: str, no_browser: bool, extra: tuple[str, ...]) -> 
     chosen = choose_port(ip, port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(16)
     local = "127.0.0.1" if ip in ("0.0.0.0", "", "*") else ip
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # asked to end: as with Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it like Ctrl-C
     environment = {**os.environ, "JUPYTER_TOKEN": token}
     server = subprocess.Popen(server_command(root, ip, chosen, extra), env=environment, start_new_session=True)
     try:

@@ -1,13 +1,13 @@
 """How ``mqlab cat`` prints one message: as JSON with RocketMQ's own field names, or by a format string like kcat's.
 
-Mirrors: kcat's -f and MessageExt's field names. No lab.
+Mirrors: kcat's -f and MessageExt's field names.
 
     %t topic        %s body            %k keys          %h properties a=1,b=2    %P physical offset   %g tags
     %p queue id     %S body length     %K keys length   %T store time, ms        %u unique id         %m offset id
     %o queue offset %R body length as 4 bytes           %B born time, ms         %r reconsume times   %% a percent sign
     \\n \\r \\t \\\\ \\x41 as in C
 
-Left out: kcat's %v and Avro.
+kcat's %v and Avro are left out.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ _PART = re.compile(r"%(?P<token>.?)|\\x(?P<hex>[0-9a-fA-F]{2})|\\(?P<escape>.?)|
 
 
 def compile_format(text: str) -> Printer:
-    """A printer for a format string. Raises UsageError for an unknown token and names those there are.
+    """A printer for a format string. UsageError for an unknown token lists the existing ones.
 
     >>> compile_format("%q")
     Traceback (most recent call last):
-    mqlab.errors.UsageError: format '%q': there is no %q
+    mqlab.errors.UsageError: format '%q': unknown token %q
       hint: tokens: %t %p %o %P %s %S %R %k %K %h %T %B %g %u %m %r %%; escapes: \\n \\r \\t \\0 \\\\ \\x41
     """
     parts: list[Part] = []
@@ -78,7 +78,7 @@ def compile_format(text: str) -> Printer:
         elif value not in known:
             tokens = " ".join(f"%{token}" for token in TOKENS)
             raise UsageError(
-                f"format {text!r}: there is no {match[0]}",
+                f"format {text!r}: unknown token {match[0]}",
                 hint=f"tokens: {tokens}; escapes: \\n \\r \\t \\0 \\\\ \\x41",
             )
         else:

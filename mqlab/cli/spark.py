@@ -1,13 +1,13 @@
-"""`mqlab spark run` and `mqlab spark report`: from stores to tables of facts, from those to a page.
+"""`mqlab spark run` and `mqlab spark report`: from stores to tables of facts, and from these to a page.
 
-Mirrors: nothing in RocketMQ; spark-submit for one job that is always the same. Lab 11.
+Mirrors: spark-submit, for one job that is always the same.
 
     mqlab spark run stores --out out                      every step, resumed where an earlier run stopped
-    mqlab spark run stores --out out --from life          ... from one step on anew
+    mqlab spark run stores --out out --from life          ... again from one step on
     mqlab spark run stores --out out --stream             follow stores that are being written, until Ctrl-C
     mqlab spark report out --out report.html              the page; starts no Spark
 
-Left out: clusters whose workers do not see the stores and --out under the same paths.
+On a cluster, all workers must see the stores and --out under the same paths.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ def spark() -> None:
 @click.option("--master", help="Spark's master. Default: MQLAB_SPARK_MASTER, else local[*].")
 @click.option("--memory", help="Heap of the driver, which does all the work when local. Default: 2g.")
 @click.option(
-    "--from", "start", metavar="STEP", help="Make this step and all after it anew; 'facts' for the small tables."
+    "--from", "start", metavar="STEP", help="Run this step and all after it again; 'facts' for the small tables."
 )
 @click.option("--stream", is_flag=True, help="Follow the stores until Ctrl-C: messages and trace only.")
-@click.option("--available-now", is_flag=True, help="With --stream: what is there now, then end.")
+@click.option("--available-now", is_flag=True, help="With --stream: read what is there now, then end.")
 @click.option(
-    "--allow-data-loss", is_flag=True,
+    "--allow-data-loss",
+    is_flag=True,
     help="Go on when a log ends before its queues do: a warning here and in the report.",
 )
 def run(
@@ -57,16 +58,16 @@ def run(
 ) -> None:
     """Make tables of messages, deliveries, lives and facts of the store in DIRECTORY, or of all stores in it.
 
-    A step's table is there whole or not at all. Interrupted and called again, it goes on where it stopped.
+    A step's table is complete or absent. After an interruption, the same command continues where it stopped.
     """
     from mqlab.errors import UsageError
     from mqlab.spark import session
     from mqlab.spark.pipeline import STEPS, Follow, run, snapshot, step_named
 
     if stream and start:
-        raise UsageError("--from is for a run, and --stream follows", hint="leave one out")
+        raise UsageError("--from and --stream cannot be used together", hint="leave one out")
     if available_now and not stream:
-        raise UsageError("--available-now says how long to follow", hint="give --stream too")
+        raise UsageError("--available-now needs --stream", hint="give --stream too")
     if start:
         step_named(start)
     if not allow_data_loss:
@@ -93,7 +94,7 @@ def run(
     try:
         done = run(directory, out, spark=started, start=start, tell=tell, fail_on_data_loss=not allow_data_loss)
     except KeyboardInterrupt:
-        click.echo(f"\nstopped; finished steps are kept, the same command goes on (in {out})", err=True)
+        click.echo(f"\nstopped; finished steps are kept in {out}, and the same command continues", err=True)
         raise click.exceptions.Exit(130) from None
     finally:
         logging.getLogger().removeFilter(_not_of_interrupts)
@@ -102,7 +103,7 @@ def run(
 
 
 def _not_of_interrupts(record: logging.LogRecord) -> bool:
-    """Keep back what py4j writes of a Ctrl-C: a page, of a thing that was meant."""
+    """Suppress what py4j logs on Ctrl-C: a page of text about an intended interruption."""
     return "while sending command" not in str(record.msg)
 
 

@@ -5,9 +5,9 @@ Mirrors: kcat, and dumpCompactionLog and the queryMsg verbs of mqadmin. Lab 01 e
     mqlab cat store --topic orders --count -3     the last three messages of a topic
     mqlab inspect store --json                    bounds, blanks, queues, index, checkpoint, problems; never writes
     mqlab recover store --json                    the same after the recovery a broker would do, and what that changed
-    exit code  0 fine   1 damage was found   2 no such store, or a wrong question
+    exit code  0 no problem   1 damage was found   2 not a store, or a wrong command line
 
-Left out: a store another process has open can be looked at, not recovered.
+A store that another process has open can be inspected, but not recovered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PARTS = ("commitlog", "consumequeue", "index", "checkpoint", "config")
 
 
 def open_inspector(directory: Path) -> StoreInspector:
-    """An inspector of a directory that is a store. Raises UsageError when nothing in it belongs to one."""
+    """An inspector of a store directory. UsageError if nothing in the directory belongs to a store."""
     if not any((directory / part).exists() for part in PARTS):
         raise UsageError(
             f"{directory} is not a store: it has none of {', '.join(PARTS)}",
@@ -39,36 +39,36 @@ def open_inspector(directory: Path) -> StoreInspector:
 
 
 def say(text: str) -> None:
-    """Talk, on stderr."""
+    """Print a message for people on stderr."""
     click.echo(text, err=True)
 
 
 def put_out(line: bytes) -> None:
-    """A result, on stdout, in UTF-8 whatever the terminal thinks."""
+    """Print a result on stdout, in UTF-8 whatever the terminal's encoding is."""
     click.echo(line, nl=False)
 
 
 @click.command(epilog="Example:  mqlab cat store --topic orders --from 1700000000000 -f '%o %k %s\\n'")
 @click.argument("directory", type=DIRECTORY)
-@click.option("--json", "as_lines_of_json", is_flag=True, help="One JSON object a line, every field as stored.")
-@click.option("-f", "--format", "text", help="A format string in the manner of kcat: %t %p %o %k %s %T %h ...")
+@click.option("--json", "as_lines_of_json", is_flag=True, help="One JSON object per line, every field as stored.")
+@click.option("-f", "--format", "text", help="A format string like kcat's: %t %p %o %k %s %T %h ...")
 @click.option("--topic", help="Only this topic.")
 @click.option("--queue", type=int, help="Only this queue of the topic.")
 @click.option("--key", help="Only messages with this key or unique key.")
 @click.option("--from", "from_ms", type=int, help="Stored at this time or later, ms since the epoch.")
 @click.option("--to", "to_ms", type=int, help="Stored at this time or earlier.")
 @click.option("--offset", type=int, help="Begin at this queue offset of the topic's queue.")
-@click.option("--count", type=int, help="At most so many; negative: the last ones.")
+@click.option("--count", type=int, help="At most this many messages; negative: the last ones.")
 def cat(
     directory: Path, as_lines_of_json: bool, text: str | None, topic: str | None, queue: int | None, key: str | None,
     from_ms: int | None, to_ms: int | None, offset: int | None, count: int | None,
 ) -> None:  # fmt: skip
     """Print the messages of the store in DIRECTORY in physical order, one a line. Never writes into it.
 
-    Damage is stepped over; it is told on stderr and by exit code 1.
+    Damage is skipped; it is reported on stderr and by exit code 1.
     """
     if as_lines_of_json and text is not None:
-        raise UsageError("--json and --format are two ways to print", hint="choose one")
+        raise UsageError("--json and --format cannot be used together", hint="choose one")
     printer: Printer = as_json if as_lines_of_json else as_line if text is None else compile_format(text)
     store = open_inspector(directory)
     found = 0
@@ -86,13 +86,12 @@ def cat(
 @click.option(
     "--deep/--quick",
     default=None,
-    help="Read every unit, or only what bounds and ends tell. Default: deep for logs of up to "
-    f"{SMALL_LOG_BYTES >> 20} MiB.",
+    help=f"Read every unit, or only bounds and ends. Default: deep for logs of up to {SMALL_LOG_BYTES >> 20} MiB.",
 )
 def inspect(directory: Path, as_one_json: bool, deep: bool | None) -> None:
     """Sum up the store in DIRECTORY: bounds, blanks, queues, index files, checkpoint, problems. Never writes into it.
 
-    Exit code 1 when there are problems.
+    Exit code 1 if there are problems.
     """
     store = open_inspector(directory)
     problems = store.problems(deep=deep)
@@ -108,7 +107,7 @@ def inspect(directory: Path, as_one_json: bool, deep: bool | None) -> None:
 @click.argument("directory", type=DIRECTORY)
 @click.option("--json", "as_one_json", is_flag=True, help="One JSON object.")
 def recover(directory: Path, as_one_json: bool) -> None:
-    """Open the store in DIRECTORY, recover it as a broker does at its start, close it; say what was cut and rebuilt.
+    """Open the store in DIRECTORY, recover it as a broker does at its start, close it; show what was cut and rebuilt.
 
     The directory is changed. Segment sizes are found in its files. Refused while another process has it open.
     """
@@ -129,7 +128,7 @@ def recover(directory: Path, as_one_json: bool) -> None:
 
 
 def summary_of(store: StoreInspector, problems: list[Problem], deep: bool | None) -> dict[str, Any]:
-    """What ``inspect`` and ``recover`` answer, as plain values under RocketMQ's names."""
+    """The result of ``inspect`` and ``recover``, as plain values under RocketMQ's names."""
     checkpoint = store.checkpoint()
     end = store.max_physical_offset
     return {

@@ -1,15 +1,15 @@
 """`mqlab traffic`: a day of an order platform written as store directories of several brokers.
 
-Mirrors: nothing that ships with RocketMQ (its benchmark producer needs running brokers). Labs 10 to 13.
+RocketMQ has no such tool: its benchmark producer needs running brokers. Lab 10 reads such a day.
 
     mqlab traffic --messages 10_000_000 --brokers 3 --seed 7 --out day
     day/broker-a  day/broker-b  day/broker-c     stores        day/traffic.json    what was asked, counts
     day.truth.json                               the incidents, for instructors
 
-    stopped by Ctrl-C or a crash: the same command goes on with the first store that is not whole
-    exit code  0 done   1 the disk is too small   2 the question is wrong   130 interrupted
+    after Ctrl-C or a crash, the same command continues with the first store that is not complete
+    exit code  0 done   1 the disk is too small   2 the command line is wrong   130 interrupted
 
-Left out: sizes of files and other numbers of the model without an option of their own: --set NAME=VALUE.
+Sizes of files and other numbers of the model have no option of their own: use --set NAME=VALUE.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]
-    """A whole number; underscores may stand between its digits."""
+    """A whole number; underscores between its digits are allowed."""
 
     name = "number"
 
@@ -40,17 +40,17 @@ class Number(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command(epilog="Example:  mqlab traffic --messages 10_000_000 --brokers 3 --seed 7 --out day")
-@click.option("--messages", type=Number(), required=True, help="Stored messages of all brokers together; 10_000_000.")
+@click.option("--messages", type=Number(), required=True, help="Messages to store at all brokers together.")
 @click.option("--brokers", type=Number(), default=1, show_default=True, help="How many stores.")
 @click.option("--seed", type=Number(), default=7, show_default=True, help="Same seed, same bytes.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The directory of the stores; made if new.")
-@click.option("--truth", type=click.Path(path_type=Path), help="Where the incidents are told. Default: OUT.truth.json")
-@click.option("--incident", "incidents", multiple=True, metavar="KIND", help="What goes wrong; default: by the seed.")
-@click.option("--no-incidents", is_flag=True, help="Nothing goes wrong but for a delivery here and there.")
-@click.option("--index", is_flag=True, help="Write the key index too: some seven entries a message.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="The directory of the stores; may be new.")
+@click.option("--truth", type=click.Path(path_type=Path), help="The list of incidents. Default: OUT.truth.json")
+@click.option("--incident", "incidents", multiple=True, metavar="KIND", help="An incident. Default: by the seed.")
+@click.option("--no-incidents", is_flag=True, help="No incidents, only a failed delivery here and there.")
+@click.option("--index", is_flag=True, help="Write the key index: about seven entries per message.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another number of the traffic model.")
-@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Stores made at a time.")
-@click.option("--spark", is_flag=True, help="Let Spark make them, a partition a store (MQLAB_SPARK_MASTER).")
+@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Stores at a time.")
+@click.option("--spark", is_flag=True, help="Let Spark write the stores (MQLAB_SPARK_MASTER).")
 @click.option("--json", "as_one_json", is_flag=True, help="One JSON object.")
 def traffic(
     messages: int, brokers: int, seed: int, out: Path, truth: Path | None, incidents: tuple[str, ...],
@@ -58,14 +58,14 @@ def traffic(
 ) -> None:  # fmt: skip
     """Write a day of traffic of an order platform as store directories, byte for byte as brokers write them.
 
-    The same command goes on where an interrupted one stopped. A directory that holds anything else is left alone.
+    After an interruption, the same command continues. A directory that holds anything else is left alone.
     """
     from tqdm import tqdm
 
     from mqlab.traffic import write
 
     if incidents and no_incidents:
-        raise UsageError("--incident and --no-incidents say opposite things", hint="choose one")
+        raise UsageError("--incident and --no-incidents contradict each other", hint="choose one")
     changes = _numbers(settings)
     if incidents or no_incidents:
         changes["incidents"] = incidents
@@ -77,14 +77,14 @@ def traffic(
                 run=_runner(workers, spark), **changes,
             )  # fmt: skip
     except KeyboardInterrupt:
-        click.echo(f"mqlab: stopped; the same command goes on with what is missing in {out}", err=True)
+        click.echo(f"mqlab: stopped; the same command continues with what is missing in {out}", err=True)
         raise click.exceptions.Exit(130) from None
     _tell(made, as_one_json)
 
 
 def _runner(workers: int, spark: bool) -> RunBrokers | None:
     if spark and workers > 1:
-        raise UsageError("--spark and --workers both say who makes the stores", hint="choose one")
+        raise UsageError("--spark and --workers cannot be used together", hint="choose one")
     if spark:
         from mqlab.spark import session
         from mqlab.traffic.runners import on_spark
@@ -107,7 +107,7 @@ def _numbers(settings: tuple[str, ...]) -> dict[str, Any]:
         try:
             changes[name] = text if name == "cluster" else int(text)
         except ValueError:
-            raise UsageError(f"--set {setting}: {text!r} is no number", hint="such as --set customers=1_000") from None
+            raise UsageError(f"--set {setting}: {text!r} is not a number", hint="such as: customers=1_000") from None
     return changes
 
 

@@ -1,6 +1,6 @@
 """Grading: what an answer does is judged where the answer cannot reach.
 
-Mirrors: nothing in RocketMQ. Used by ``mqlab grade`` and ``mqlab check``; no lab opens it.
+Used by ``mqlab grade`` and ``mqlab check``; no lab opens it.
 
     submission ─▶ rebuild (pristine lab + answer cells) ─▶ nbval runs it ─▶ record ─▶ reports
                                                              │ trusted kernel: checks, Labs, expected values

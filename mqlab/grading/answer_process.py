@@ -1,6 +1,6 @@
 """One worker process seen from the judge: start it, send a line, wait for a line, end it.
 
-Mirrors: nothing in RocketMQ. Used by mqlab.grading.desk only.
+Used by mqlab.grading.desk only.
 
     exchange({"op": "call", ..}, seconds=10) ─▶ {"op": "return", ..}
                                              ─▶ Died("its process ended (signal 9 ..)")

@@ -1,23 +1,30 @@
-"""What a check holds instead of an answer: a function, class or object whose work happens behind the wall.
+"""Stand-ins: what a check holds instead of an answer. The function, class or object itself works behind the wall.
 
-Mirrors: nothing in RocketMQ. A check, a Lab or a consumer uses them as if they were the learner's own.
+A check, a Lab or a consumer uses a stand-in as if it were the learner's own function, class or object.
 
-    decode_unit            AnswerFunction    called with values, gives values
+    decode_unit            AnswerFunction    called with values, returns values
     ProcessQueue           answer_class(..)  a class; calling it makes an object in the worker
-    ProcessQueue(mq)       AnswerObject      methods and attributes cross one by one
+    ProcessQueue(mq)       AnswerObject      each method call and attribute is one message to the worker
 
-Two stand-ins are equal when they are one: an answer's own ``__eq__`` is never asked.
-Left out: operators (+, <) and special methods but for calling, len, in and [].
+A stand-in is equal only to itself: an answer's own ``__eq__`` is never called. Of operators and special methods, a
+stand-in supports calling, ``len``, ``in`` and ``[]``.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from mqlab.grading.desk import Desk
+
+class Calls(Protocol):
+    """What a stand-in needs of the desk: one call, the place of a name today, and a new process."""
+
+    def call(self, exercise: str, target: tuple[int, int], method: str | None, args: Any, kwargs: Any) -> Any: ...
+
+    def locate(self, exercise: str, name: str) -> tuple[int, int]: ...
+
+    def renew(self, exercise: str) -> None: ...
 
 
 class _Anew:
@@ -36,10 +43,10 @@ class _Anew:
 
 
 class AnswerFunction:
-    """A function of an answer. ``by_name``: found again by its name after a worker was replaced."""
+    """A function of an answer. ``by_name``: it is looked up by its name after the worker was replaced."""
 
     def __init__(
-        self, desk: Desk, exercise: str, life: int, number: int, name: str, parameters: tuple[str, ...],
+        self, desk: Calls, exercise: str, life: int, number: int, name: str, parameters: tuple[str, ...],
         by_name: bool = False,
     ) -> None:  # fmt: skip
         self._mqlab_where = (desk, exercise)
@@ -59,7 +66,7 @@ class AnswerFunction:
         return self._desk.call(self._exercise, self.locate(), None, args, kwargs)
 
     def locate(self) -> tuple[int, int]:
-        """The worker's life and number it has now."""
+        """The life of the worker and the function's number in it, as they are now."""
         return self._desk.locate(self._exercise, self.__name__) if self._by_name else (self._life, self._number)
 
     def __repr__(self) -> str:
@@ -69,16 +76,16 @@ class AnswerFunction:
 class AnswerObject:
     """An object of an answer, or the base of the classes that make them."""
 
-    _mqlab_where: tuple[Desk, str, int, int]
+    _mqlab_where: tuple[Calls, str, int, int]
     _mqlab_methods: frozenset[str] = frozenset()
     _mqlab_anew = _Anew()
-    _mqlab_name = ""  # of an object that its cell binds to a name: found again after a worker was replaced
+    _mqlab_name = ""  # the name that the answer's cell binds the object to; a new worker finds it by that name
 
     @classmethod
     def standing_for(
-        cls, desk: Desk, exercise: str, life: int, number: int, methods: frozenset[str], name: str = ""
+        cls, desk: Calls, exercise: str, life: int, number: int, methods: frozenset[str], name: str = ""
     ) -> AnswerObject:
-        """The stand-in for an object that is there already; ``name``: what its cell calls it."""
+        """The stand-in for an object that the worker already has; ``name``: what its cell calls it, if anything."""
         stand_in = object.__new__(cls)
         object.__setattr__(stand_in, "_mqlab_where", (desk, exercise, life, number))
         object.__setattr__(stand_in, "_mqlab_methods", methods)
@@ -125,16 +132,16 @@ def _ask(stand_in: AnswerObject, method: str, args: tuple[Any, ...], kwargs: dic
 
 
 def _place_of(stand_in: AnswerObject) -> tuple[int, int]:
-    """The worker's life and number that an object has now."""
+    """The life of the worker and the object's number in it, as they are now."""
     desk, exercise, life, number = object.__getattribute__(stand_in, "_mqlab_where")
     name = object.__getattribute__(stand_in, "_mqlab_name")
     return desk.locate(exercise, name) if name else (life, number)
 
 
 def answer_class(
-    desk: Desk, exercise: str, life: int, number: int, name: str, methods: frozenset[str], by_name: bool = False
+    desk: Calls, exercise: str, life: int, number: int, name: str, methods: frozenset[str], by_name: bool = False
 ) -> type[AnswerObject]:
-    """A class whose instances are made in the worker; isinstance holds for them."""
+    """A class whose instances are made in the worker; ``isinstance`` is true for them."""
 
     def make(cls: type[AnswerObject], *args: Any, **kwargs: Any) -> Any:
         where = desk.locate(exercise, name) if by_name else (life, number)
@@ -154,7 +161,7 @@ def answer_class(
 
 
 def number_of(value: Any) -> int | None:
-    """The worker's number of what a stand-in stands for; None for anything else."""
+    """The worker's number for the original of a stand-in; None for anything that is not a stand-in."""
     if isinstance(value, AnswerFunction):
         return value.locate()[1]
     if isinstance(value, AnswerObject):
@@ -166,7 +173,7 @@ def number_of(value: Any) -> int | None:
 
 
 def signature(parameters: tuple[str, ...]) -> inspect.Signature:
-    """What ``inspect.signature`` says of an answer: its positional parameters, "=" after optional ones, "*" for more.
+    """The signature of an answer as ``inspect`` shows it. "=" follows an optional parameter, "*" means any number more.
 
     >>> str(signature(("messages", "context="))), str(signature(("*",)))
     ('(messages, context=Ellipsis)', '(*args)')
@@ -181,5 +188,5 @@ def signature(parameters: tuple[str, ...]) -> inspect.Signature:
             made.append(inspect.Parameter(name.removesuffix("="), kind, default=default))
     try:
         return inspect.Signature(made)
-    except ValueError:  # no function has such parameters; only a forger says so
+    except ValueError:  # no function has such parameters: the worker's message is forged
         return inspect.Signature()

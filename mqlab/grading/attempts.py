@@ -1,6 +1,6 @@
 """A learner's own record of checks, kept only by those who ask for it: a JSON line a check, in a file of theirs.
 
-Mirrors: nothing in RocketMQ. A notebook's cell switches it on; an instructor may read what is handed in with the work.
+A notebook's cell switches it on; an instructor may read what is handed in with the work.
 
     from mqlab.grading.attempts import log_attempts
     log_attempts()                                  attempts.jsonl beside the notebook

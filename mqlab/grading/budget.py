@@ -1,6 +1,6 @@
 """What the judge's own side may spend on one exercise: steps of simulated worlds, and processor time.
 
-Mirrors: nothing in RocketMQ. Used in the trusted kernel by mqlab.grading.kernel.
+Used in the trusted kernel by mqlab.grading.kernel.
 
     with budget.charged():      every step of every world counts, and every second of this process's processor time
         judge(..)               over the budget: AnswerStopped("timeout", ..), wherever the judge's side is then

@@ -1,6 +1,6 @@
 """What a worker must not see though it lies in what it sees: judges and right answers, wherever there is a copy.
 
-Mirrors: nothing in RocketMQ. Called by mqlab.grading.sandbox and by ``mqlab grade``.
+Called by mqlab.grading.sandbox and by ``mqlab grade``.
 
     mqlab/teach/cases            what an exercise calls right; byte code and all, in every copy of the package
     solutions  tests  .git       of the clone that mqlab came with, and of the course

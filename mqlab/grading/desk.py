@@ -1,6 +1,6 @@
 """The judge's side of the wall: loads answers into a worker, calls them, and answers what they ask meanwhile.
 
-Mirrors: nothing in RocketMQ. The rebuilt notebook opens one; checks use what it hands out as if it were the answer.
+The rebuilt notebook opens one; checks use what it hands out as if it were the answer.
 
     desk.load("lab01.unit", source, ["decode_unit"])    ─▶ {"decode_unit": <answer decode_unit>}
     decode_unit(b"...")                                  ─▶ call ─▶ return | raise | ask .. resume .. return

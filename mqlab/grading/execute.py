@@ -1,6 +1,6 @@
 """Grades one submission in a process of its own: read, transplant, run, and write the record.
 
-Mirrors: nothing in RocketMQ. mqlab.grading.gradebook starts one a submission: python -m mqlab.grading.execute.
+mqlab.grading.gradebook starts one a submission: python -m mqlab.grading.execute.
 
     order, a line of standard input  {course lab submission student seed sandbox hidden seconds record}
       └▶ read_notebook ─▶ transplant ─▶ rebuilt notebook + job in a scratch folder ─▶ nbval ─▶ record.json

@@ -1,6 +1,6 @@
 """Grades a class: every submission gets a record, in any order, on several processors, and again after an interruption.
 
-Mirrors: nothing in RocketMQ. What ``mqlab grade`` calls.
+What ``mqlab grade`` calls.
 
     OUT/records/anna.lab01.json   one a submission, written whole; the only state there is
     OUT/grades.csv ..             made of the records (mqlab.grading.reports)

@@ -1,6 +1,6 @@
 """The files that a case hands over: a worker sees these, under their own names, and none of the judge's others.
 
-Mirrors: nothing in RocketMQ. Used by mqlab.grading.answer_process; the walls bind its mirror where the originals are.
+Used by mqlab.grading.answer_process; the walls bind its mirror where the originals are.
 
     judge's temporary folder            what is bound in its place
       mqlab-a1/broker-a/commitlog/..      mqlab-a1/broker-a/commitlog/..    listed(".../mqlab-a1/broker-a") was called

@@ -1,6 +1,6 @@
 """One submission's work order: what the trusted kernel needs to judge it, as a file.
 
-Mirrors: nothing in RocketMQ. Written by mqlab.grading.execute, read by mqlab.grading.kernel.
+Written by mqlab.grading.execute, read by mqlab.grading.kernel.
 
     lab  seed  sandbox  answers[exercise: source, names, limits]  set_up[source]  hidden_file  cases_folder
     fresh_workers   a new worker for each exercise: not where a JVM would start in each

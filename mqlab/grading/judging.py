@@ -1,6 +1,6 @@
 """Runs an exercise's cases on what the desk hands out, one result a case, whatever an answer does.
 
-Mirrors: nothing in RocketMQ. Called in the trusted kernel by mqlab.grading.kernel.
+Called in the trusted kernel by mqlab.grading.kernel.
 
     Case.run(answers) ─▶ None                passed
                       ─▶ Finding             failed: the rule, the first wrong thing, expected, found

@@ -1,6 +1,6 @@
 """What the rebuilt notebook calls: open the desk, put an answer behind its names, judge it in public and in hiding.
 
-Mirrors: nothing in RocketMQ. Runs in the trusted kernel, in cells that mqlab.grading.rebuild writes.
+Runs in the trusted kernel, in cells that mqlab.grading.rebuild writes.
 
     open_desk(job)                     first cell: the worker's walls, the answers, the class's seed
     give_answer("lab01.unit", names)   in place of each answer cell

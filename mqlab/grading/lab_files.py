@@ -1,6 +1,6 @@
 """A lab as it was handed out: its pristine notebook, its exercises, its hidden cases.
 
-Mirrors: nothing in RocketMQ. The only source of what is asked and what it is worth.
+The only source of what is asked and what it is worth.
 
     course folder ─┬─ labs/01-what-the-broker-writes.ipynb      pristine (or originals/, where labs/ was worked in)
                    ├─ solutions/grading/lab01.py                SEEDED, HIDDEN, WRONG

@@ -1,6 +1,6 @@
 """Which names a learner's cell sees behind the wall: its own first, then the lab's, then those of the other answers.
 
-Mirrors: nothing in RocketMQ. Used by mqlab.grading.worker.
+Used by mqlab.grading.worker.
 
     set-up cells    one namespace: what the lab gives, the imports, the functions and classes of cells that were added
     answer cell A   a copy of it, in which A's own definitions win

@@ -1,6 +1,6 @@
 """Runs one rebuilt notebook with nbval, and reports what each cell said instead of nbval's verdict.
 
-Mirrors: nothing in RocketMQ. A pytest plugin around nbval's own items; started by mqlab.grading.execute.
+A pytest plugin around nbval's own items; started by mqlab.grading.execute.
 
     nbval's way                                  here
     one time limit for all cells                 a limit a cell, by its role

@@ -1,6 +1,6 @@
 """Reads a notebook that anybody may have written or broken: cells with their source, ids and tags, or why not.
 
-Mirrors: nothing in RocketMQ. ``mqlab grade`` and ``mqlab check`` begin here.
+``mqlab grade`` and ``mqlab check`` begin here.
 
     path ─▶ read_notebook ─▶ Notebook(cells=[CellText(kind, source, id, grade_id, tags)], metadata)
                           ─▶ NotANotebook: not a file, too large, not JSON, no cells, ...

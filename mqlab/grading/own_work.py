@@ -1,6 +1,6 @@
 """Checks a learner's own notebook on the command line, with the public cases.
 
-Mirrors: nothing in RocketMQ. ``mqlab check``.
+``mqlab check``.
 
     notebook ─▶ which lab? ─▶ the same rebuild and run as in grading, without walls and without hidden cases ─▶ Record
 

@@ -1,6 +1,6 @@
 """Puts the answers of a submission into the lab as it was handed out: the notebook that is run is ours.
 
-Mirrors: nothing in RocketMQ. ``mqlab grade`` and ``mqlab check`` run what this makes.
+``mqlab grade`` and ``mqlab check`` run what this makes.
 
     submission's cells ─▶ whose exercise? by grade_id, else cell id, else "# exercise: lab01.unit" in the first line
                           two of them: the original id wins; none: missing; untouched: not started

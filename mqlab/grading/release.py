@@ -1,6 +1,6 @@
 """The zip that students get: the clone without solutions, tests and benchmarks, and with an untouched copy of each lab.
 
-Mirrors: nothing in RocketMQ. ``mqlab release``.
+``mqlab release``.
 
     mqlab-labs/ mqlab/ labs/ datasets/ docs/ README.md Makefile pyproject.toml requirements.lock .ci/setup ..
                 originals/    the labs again, for restore, check and grade when labs/ was worked in

@@ -1,6 +1,6 @@
 """Where a worker runs: behind bubblewrap, or (unsafely, when asked for) as a mere process of its own.
 
-Mirrors: nothing in RocketMQ. The instructor's guide explains the levels; no lab opens it.
+The instructor's guide explains the levels; no lab opens it.
 
     bwrap     no network, no sight of other processes, a read-only system, 64 MB of scratch space, never root
     process   another process with limits, and nothing else: it can read and write what the grader can

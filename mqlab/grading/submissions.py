@@ -1,6 +1,6 @@
 """Finds who handed in what: a folder of notebooks, of student folders, or of what Moodle and Canvas pack.
 
-Mirrors: nothing in RocketMQ. The first thing ``mqlab grade`` does.
+The first thing ``mqlab grade`` does.
 
     SUBMISSIONS/anna.ipynb                                   student anna
     SUBMISSIONS/anna/01-what-the-broker-writes.ipynb         student anna, lab 01

@@ -1,6 +1,6 @@
 """What in a submission looks like an attempt on the grading, or touches what is not the learner's to change.
 
-Mirrors: nothing in RocketMQ. Nothing found here changes a score: scores rest on what answers do behind the wall.
+Nothing found here changes a score: scores rest on what answers do behind the wall.
 
     grave      redefines check, patches mqlab or builtins, speaks over the worker's pipe, is a link to another file
     to know    edited or deleted checks, nbval markers, words such as _getframe, subprocess, /proc

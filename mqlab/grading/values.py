@@ -1,6 +1,6 @@
 """Values as they cross between an answer's process and the judge's: by value, with their exact types, never as code.
 
-Mirrors: nothing in RocketMQ; the place of pickle, which would let an answer run code in the judge. No lab opens it.
+the place of pickle, which would let an answer run code in the judge. No lab opens it.
 
     None True 7 "x" [..]          as JSON has them
     {"bytes": base64}  {"tuple": [..]}  {"dict": [[key, value], ..]}  {"set": [..]}  {"int": hex}  {"float": "nan"}

@@ -1,6 +1,6 @@
 """What grading says: of a case, of an exercise, of a submission. Plain values that go to JSON and back.
 
-Mirrors: nothing in RocketMQ. The reports are made of these and of nothing else.
+The reports are made of these and of nothing else.
 
     Record  student lab status reason notes
       └─ ExerciseResult  id points scored state

@@ -1,6 +1,6 @@
 """What a worker must not be able to do, tried from inside before any answer runs.
 
-Mirrors: nothing in RocketMQ. Called by ``probe`` of mqlab.grading.sandbox.
+Called by ``probe`` of mqlab.grading.sandbox.
 
     read a forbidden folder    import a judge    reach a network    write into Python, mqlab or the root    be root
     see the grader

@@ -1,6 +1,6 @@
 """The process in which answers run: reads one JSON line, runs learner's code, answers with one line.
 
-Mirrors: nothing in RocketMQ. Started by mqlab.grading.desk behind the walls of mqlab.grading.sandbox.
+Started by mqlab.grading.desk behind the walls of mqlab.grading.sandbox.
 
     judge ─▶ {"op": "load", "call": 1, "exercise": "lab01.unit", "source": "..", "names": ["decode_unit"]}
     judge ─▶ {"op": "call", "call": 2, "object": 5, "method": null, "args": [..], "kwargs": {..}}

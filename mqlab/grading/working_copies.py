@@ -1,6 +1,6 @@
 """Fresh copies of a lab to work in. Work that is there is never overwritten.
 
-Mirrors: nothing in RocketMQ. ``mqlab start`` and ``mqlab restore``.
+``mqlab start`` and ``mqlab restore``.
 
     start 01      01-what-the-broker-writes-2026-03-05.ipynb      the first copy in this folder
     restore 01    01-what-the-broker-writes-2026-03-05-2.ipynb    another one; answers can be carried over

@@ -1,6 +1,6 @@
 """The judge's objects that an answer may use from behind the wall, each with the verbs it may use.
 
-Mirrors: nothing in RocketMQ. Labs whose answers are listeners, strategies and stories rest on it.
+Labs whose answers are listeners, strategies and stories rest on it.
 
     an answer asks   world 3, verb run_for, ["10s"]  ─▶ is it in the table? ─▶ lab.run_for("10s")
 

@@ -1,6 +1,6 @@
 """The table of what an answer may do with a Lab, a client, a listener's context: verbs, and attributes to read or set.
 
-Mirrors: nothing in RocketMQ. Labs 00 and 02 to 09 have answers that use it; a new lab may add a row.
+Labs 00 and 02 to 09 have answers that use it; a new lab may add a row.
 
     role                        verbs                                 readable          writable
     ConsumeConcurrentlyContext  sleep compute                         message_queue     ack_index delay_level_..

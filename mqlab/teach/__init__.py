@@ -1,6 +1,6 @@
 """What a lab's notebook talks with: commit to a prediction, see it beside the run, check an answer, ask for a hint.
 
-Mirrors: nothing in RocketMQ. Every lab uses these four.
+Every lab uses these four.
 
     predict("lab00.after_ack", "stays")      locks an answer before the run
     reveal("lab00.after_ack", "stays")       shows the answer and what the run did, side by side

@@ -1,13 +1,13 @@
-"""check(id): run the public cases of an exercise on what the notebook defined, and say what they found.
+"""check(id): run the public cases of an exercise on the notebook's functions, and show the first finding.
 
-Mirrors: nothing in RocketMQ. Every lab's exercises end with it.
+Every lab's exercises end with it.
 
-    nothing defined, or the starter untouched     -> "not started", returned
-    the cell that defines it failed               -> CheckFailed, raised: its error and line
-    a case finds something                        -> CheckFailed, raised: the rule, and the first wrong thing
-    all public cases pass                         -> their number, the note, and that hidden checks run at grading
+    nothing is defined, or the starter is unchanged   -> returns "not started"
+    the cell that defines the answer failed           -> raises CheckFailed with that cell's error and line
+    a case finds something                            -> raises CheckFailed with the rule and the first wrong value
+    all public cases pass                             -> returns their number, the note, and a reminder of hidden checks
 
-Left out: points (they rest on hidden cases, judged where an answer cannot reach: mqlab.grading).
+Points are not given here: they depend on hidden cases, which run out of an answer's reach (mqlab.grading).
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ DOES_NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE", "
 
 
 watchers: list[Callable[[str, Said], None]] = []
-"""Told of every check by its exercise's id: an attempt log, where the learner wants one."""
+"""Called after every check with the exercise's id and the result: the attempt log, if the learner switched it on."""
 
 
 class CheckFailed(MqlabError, AssertionError):
-    """An answer that breaks a rule; a notebook shows its few lines instead of a traceback."""
+    """An answer breaks a rule. A notebook shows the few lines of the result instead of a traceback."""
 
     code = "check"
 
@@ -51,7 +51,7 @@ class CheckFailed(MqlabError, AssertionError):
 
 
 class CheckInterrupted(KeyboardInterrupt):
-    """The learner stopped a check that did not end; a notebook shows where it was instead of a traceback."""
+    """The learner stopped a check that did not end. A notebook shows the current line instead of a traceback."""
 
     def __init__(self, said: Said) -> None:
         super().__init__(said.text())
@@ -64,7 +64,7 @@ class CheckInterrupted(KeyboardInterrupt):
 def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:
     """Check an exercise by its id. ``answers`` are the defined names (default: those of the calling notebook).
 
-    Returns what to show for an answer that passes or was not begun; raises CheckFailed for a wrong one.
+    Returns the result to show for an answer that passes or is not started; raises CheckFailed for a wrong answer.
     """
     asked = exercise(exercise_id)
     if cell_is_run_anew():
@@ -111,7 +111,7 @@ def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
 
 
 def is_untouched(value: object) -> bool:
-    """True for what a starter leaves: nothing, ``...``, or a function or class whose bodies do nothing.
+    """True for what the starter text leaves behind: nothing, ``...``, or a function or class whose bodies do nothing.
 
     >>> is_untouched(None), is_untouched(lambda: 7)
     (True, False)
@@ -129,13 +129,13 @@ def is_untouched(value: object) -> bool:
 
 
 def not_started(asked: Exercise, missing: list[str]) -> Said:
-    """The answer of a check before anything was written."""
+    """The result of a check before the learner has written anything."""
     note = f'Write {", ".join(missing)} in the cell above and run it. hint("{asked.id}") helps.'
     return Said("open", f"{asked.id}: not started", note=note)
 
 
 def passed(asked: Exercise, count: int) -> Said:
-    """The answer of a check that found nothing wrong."""
+    """The result of a check that found nothing wrong."""
     headline = f"{asked.id}: {count} of {count} public checks pass; hidden checks run at grading"
     return Said("good", headline, note=asked.note)
 
@@ -151,21 +151,22 @@ def _wrong(asked: Exercise, case: Case, finding: Finding, number: int, count: in
 
 
 def _raised(asked: Exercise, case: Case, error: Exception) -> Said:
-    """Where the learner's own code raised: its last line that is neither ours nor a library's."""
+    """The result for an answer that raised: the error, and the last line that is the learner's own."""
     facts = [("raised", f"{type(error).__name__}: {words_of(error)}"), *_place(error), ("case", case.name)]
     return Said("bad", f"{asked.id}: your code raised an exception", facts, note=f'hint("{asked.id}") helps.')
 
 
 def _not_defined(asked: Exercise, name: str, error: BaseException) -> Said:
-    """The answer's cell failed before it came to the answer; an older one must not be judged in its place."""
+    """The result when the answer's cell failed before it defined the answer; an older definition must not be judged."""
     raised, place = f"{type(error).__name__}: {words_of(error)}", _place(error)
     if isinstance(error, SyntaxError):
         kind = type(error).__name__.replace("_IncompleteInputError", "SyntaxError")  # Python 3.13's
         words = error.msg.replace("incomplete input", "incomplete input: a bracket or quote is open, or a body missing")
         raised, place = f"{kind}: {words}", [("at", f"line {error.lineno}: {(error.text or '').strip()}".rstrip(": "))]
     facts = [("raised", raised), *place]
-    note = "Mend that cell, run it, and check again."
-    return Said("bad", f"{asked.id}: the cell that defines {name} failed: nothing new to check", facts, note=note)
+    note = "Correct that cell, run it, and check again."
+    headline = f"{asked.id}: the cell that defines {name} failed: there is nothing new to check"
+    return Said("bad", headline, facts, note=note)
 
 
 def _stopped(asked: Exercise, case: Case, stop: BaseException) -> Said:
@@ -174,7 +175,7 @@ def _stopped(asked: Exercise, case: Case, stop: BaseException) -> Said:
 
 
 def _place(error: BaseException) -> list[tuple[str, str]]:
-    """The learner's line that was the last one, where there is one."""
+    """The last line of the learner's code in a traceback; empty if there is none."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_theirs(frame.filename)]
     if not frames:
         return []
@@ -182,7 +183,7 @@ def _place(error: BaseException) -> list[tuple[str, str]]:
 
 
 def is_theirs(filename: str) -> bool:
-    """True for a file that a learner may have written: not one of this package or of an installed library."""
+    """True for a file that a learner may have written: neither this package nor an installed library contains it."""
     return not any(Path(filename).is_relative_to(folder) for folder in (PACKAGE, *LIBRARIES))
 
 

@@ -1,6 +1,6 @@
-"""Store directories that come with the labs, unpacked for a lab to look into and to break.
+"""Store directories that come with the labs, unpacked so that a lab can inspect and damage them.
 
-Mirrors: nothing in RocketMQ; the bytes of the real stores are RocketMQ's own. Labs 01 and 10; where they come from:
+the bytes of the real stores are RocketMQ's own. Labs 01 and 10; where they come from:
 datasets/README.md.
 
     datasets/real-stores.tar.xz ──(check sum)──▶ a temporary directory of your own     real_store("clean")   closed
@@ -26,10 +26,10 @@ _unpacked: list[tempfile.TemporaryDirectory[str]] = []  # each goes with this pr
 
 
 def real_store(name: str, folder: str | Path | None = None) -> Path:
-    """A fresh copy of a real broker's store directory, to do with as you like; it goes when Python ends.
+    """A fresh copy of a real broker's store directory, free to be changed. It is deleted when Python ends.
 
     ``folder`` holds the archive (default: ``datasets`` beside the labs). UsageError for an unknown name or no archive,
-    CorruptionError for one that is not as it was published.
+    CorruptionError for an archive that differs from the published one.
     """
     if name not in REAL_STORES:
         raise UsageError(f"there is no real store {name!r}", hint=f"there are: {', '.join(REAL_STORES)}")
@@ -59,12 +59,12 @@ def _unpack(archive_name: str, name: str, folder: str | Path | None) -> Path:
 
 
 def _datasets() -> Path:
-    """The ``datasets`` of the clone that this package is part of, or of the one that the notebook stands in."""
+    """The folder ``datasets`` of the clone that holds this package, or of the clone that holds the notebook."""
     here = Path.cwd()
     clones = (Path(__file__).resolve().parents[2], here, *here.parents)
     found = next((clone / "datasets" for clone in clones if (clone / "datasets" / ARCHIVE).is_file()), None)
     if found is None:
-        raise UsageError(f"datasets/{ARCHIVE} is not here", hint="work in the labs folder of a clone or of a release")
+        raise UsageError(f"cannot find datasets/{ARCHIVE}", hint="work in the labs folder of a clone or of a release")
     return found
 
 
@@ -76,6 +76,6 @@ def _must_be_whole(archive: Path) -> None:
         raise UsageError(f"{archive.name} or {SUMS} cannot be read: {error}", hint="unpack the labs again") from error
     if published.get(archive.name) != digest:
         raise CorruptionError(
-            "not the archive that was published", where=archive.name, expected=published.get(archive.name),
+            "this is not the archive that was published", where=archive.name, expected=published.get(archive.name),
             found=digest, hint="unpack the labs again",
         )  # fmt: skip

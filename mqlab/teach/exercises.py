@@ -1,13 +1,13 @@
-"""What a lab asks, as data: its predictions and its exercises with their public cases, hints and notes.
+"""What a lab asks, as data: its predictions, and its exercises with their public cases, hints and notes.
 
-Mirrors: nothing in RocketMQ. Every lab has one manifest, in mqlab.teach.cases.
+Every lab has one manifest, in mqlab.teach.cases.
 
     Manifest lab00 ─┬─ Prediction  question, choices or a number, what to say after the run
                     └─ Exercise    id, points, names to define, cases, three hints, a note after success
                          └─ Case   name, run(answers) -> None or Finding(rule, first wrong thing, expected, found)
 
-Expected values come from the world that a case plays (what the broker answered, what its files hold).
-Left out: hidden cases, reference solutions and known-wrong ones: a learner's process must not be able to reach them.
+Expected values come from the world that a case plays: what the broker answered, what its files hold. Hidden cases,
+reference answers and known-wrong answers are elsewhere: a learner's process must not be able to reach them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Answers = Mapping[str, Callable[..., Any]]  # the names an exercise asks for, as
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with an answer: the rule it breaks, the first thing where it shows, expected and found."""
+    """What is wrong with an answer: the rule that it breaks, the first place where this shows, expected and found."""
 
     rule: str
     first_wrong: str
@@ -34,7 +34,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One check of an answer. ``run`` calls the learner's functions and gives a Finding, or None when all is well."""
+    """One check of an answer. ``run`` calls the learner's functions and returns a Finding, or None if all is well."""
 
     name: str
     run: Callable[[Answers], Finding | None]
@@ -42,7 +42,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """One question answered by code. ``case`` makes the case of a seed; a notebook checks ``public_seeds``."""
+    """One question that code answers. ``case`` makes the case of a seed; a notebook checks ``public_seeds``."""
 
     id: str
     title: str
@@ -60,7 +60,7 @@ class Exercise:
 
 
 def why_unusable(answers: Mapping[str, object]) -> str:
-    """What to say of answers of which one is a plain value; empty when a case can ask each of them.
+    """Why a case cannot use these answers: one of them is a plain value. Empty if it can use all of them.
 
     A listener need not be callable, so an object of a learner's own class is an answer too.
 
@@ -78,15 +78,15 @@ def why_unusable(answers: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One question answered before a run: one of ``choices`` (key -> text), or a whole number where there are none."""
+    """One question to answer before a run: one of ``choices`` (key -> text), or a whole number if there are none."""
 
     id: str
     question: str
-    note: str  # what to say when the run has answered
+    note: str  # shown when the run has answered
     choices: tuple[tuple[str, str], ...] = ()
 
     def problem_with(self, answer: object) -> str:
-        """Why this cannot be an answer; empty when it can."""
+        """Why this cannot be an answer; empty if it can."""
         if self.choices:
             keys = [key for key, _ in self.choices]
             return "" if answer in keys else f"answer one of {', '.join(map(repr, keys))}, not {answer!r}"
@@ -109,7 +109,7 @@ class Manifest:
 
 
 def manifest(lab: str) -> Manifest:
-    """The manifest of a lab ("lab00"); UsageError when there is no such lab."""
+    """The manifest of a lab ("lab00"). UsageError if there is no such lab."""
     try:
         module = importlib.import_module(f"mqlab.teach.cases.{lab}")
     except ModuleNotFoundError as error:
@@ -123,7 +123,7 @@ def manifest(lab: str) -> Manifest:
 
 
 def exercise(exercise_id: str) -> Exercise:
-    """One exercise by its id; UsageError names those there are."""
+    """One exercise by its id. UsageError lists the existing ones."""
     asked = manifest(exercise_id.partition(".")[0]).exercises
     for one in asked:
         if one.id == exercise_id:
@@ -132,7 +132,7 @@ def exercise(exercise_id: str) -> Exercise:
 
 
 def prediction(prediction_id: str) -> Prediction:
-    """One prediction by its id; UsageError names those there are."""
+    """One prediction by its id. UsageError lists the existing ones."""
     asked = manifest(prediction_id.partition(".")[0]).predictions
     for one in asked:
         if one.id == prediction_id:

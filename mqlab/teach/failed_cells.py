@@ -1,11 +1,11 @@
-"""Which names a notebook's cells failed to define: a check says why, and does not judge what was there before.
+"""Which names a notebook's cells failed to define. A check reports the error and does not judge an older definition.
 
-Mirrors: nothing in RocketMQ. Every lab's exercises are guarded by it.
+Every lab's exercises are guarded by it.
 
     cell "def read_unit(log, start): return ("    SyntaxError; read_unit stays what it was: nothing, or an older answer
     check("lab01.unit")                           "the cell that defines read_unit failed", the error and its line
 
-Left out: cells that were edited and not run (the kernel does not see them).
+The kernel does not see cells that were edited and not run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFINED = re.compile(
 
 
 def names_in(source: str) -> list[str]:
-    """The names that a cell is to define, also one that is no Python yet.
+    """The names that a cell would define, even if the cell is not valid Python yet.
 
     >>> names_in("K = 2\\ndef twice(x):\\n    return (K * x")
     ['K', 'twice']
@@ -31,7 +31,7 @@ def names_in(source: str) -> list[str]:
 
 
 class FailedCells:
-    """Watches the cells of one notebook. ``errors`` maps a name to what kept it from being defined."""
+    """Watches the cells of one notebook. ``errors`` maps a name to the error that kept it from being defined."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.errors: dict[str, BaseException] = {}
@@ -57,7 +57,7 @@ _watched: FailedCells | None = None
 
 
 def watch_cells() -> None:
-    """Begin to watch, where this process is a notebook's kernel; once."""
+    """Start watching, once, if this process is a notebook's kernel."""
     global _watched
     shell = running_shell()
     if shell is None or _watched is not None:
@@ -68,6 +68,6 @@ def watch_cells() -> None:
 
 
 def failure_of(names: Iterable[str]) -> tuple[str, BaseException] | None:
-    """The first of the names that its last cell failed to define, and the error; None when there is none."""
+    """The first of the names that its last cell failed to define, with the error; None if all are defined."""
     failures = _watched.errors if _watched is not None else {}
     return next(((name, failures[name]) for name in names if name in failures), None)

@@ -1,14 +1,14 @@
-"""Runs the cell of an answer anew, as the start of a process does: what the cell kept in its variables is gone.
+"""Runs the cell of an answer again, as the start of a process does: everything that its variables held is gone.
 
-Mirrors: a process that ended and was started again. Lab 07's killer; any case whose answer has to survive a death.
+Mirrors: a process that ended and was started again. For cases whose answer has to survive a crash (lab 07's killer).
 
     anew(never_again)   in a notebook       the text of its cell, run among fresh variables
                         behind the wall     a new process, in which all cells were run and nothing was called
                         in a Python file    the function itself: there is no cell
 
-Fresh variables are what the other cells imported and defined (modules, functions, classes, constants), without what
-can remember: lists, dictionaries, iterators, objects of the learner's own.
-Left out: what an answer keeps elsewhere, in an attribute of a module, say; behind the wall that is gone too.
+Fresh variables are what the other cells imported and defined (modules, functions, classes, constants), without anything
+that can remember: lists, dictionaries, iterators, objects of the learner's own. In a notebook, what an answer keeps
+elsewhere (in an attribute of a module, for example) survives; behind the wall that is gone too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 CONTAINERS = (list, dict, set, bytearray)
 ROOMS_OF_MEMORY = ("__main__", "mqlab", "collections", "itertools", "queue", "array", "threading", "sqlite3")
-"""Packages whose objects can remember; a library's modules, functions and classes are none of their objects."""
+"""Packages whose objects can remember. Modules, functions and classes of a library do not count as such objects."""
 
 _under_way: list[str] = []
 
@@ -44,7 +44,7 @@ def anew(answer: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def cell_is_run_anew() -> bool:
-    """Whether a check that is called now stands in the very cell that another check runs anew."""
+    """Whether the calling check is in the cell that another check is running again."""
     return bool(_under_way)
 
 
@@ -58,7 +58,7 @@ def _cell_under_way(name: str) -> Iterator[None]:
 
 
 def fresh(names: Mapping[str, Any]) -> dict[str, Any]:
-    """A notebook's names without what can remember; its own functions see these names, too."""
+    """A notebook's names without anything that can remember; its own functions are bound to these names."""
     kept: dict[str, Any] = {}
     for name, value in names.items():
         if isinstance(value, types.FunctionType) and value.__globals__ is names:
@@ -71,7 +71,7 @@ def fresh(names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _remembers(value: Any) -> bool:
-    """True for what may hold something else later: containers, iterators, objects of the learner's or of mqlab."""
+    """True for values that can change: containers, iterators, objects of the learner's own classes or of mqlab."""
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
         return False
     if isinstance(value, tuple):
@@ -81,7 +81,7 @@ def _remembers(value: Any) -> bool:
 
 
 def _function_of(answer: Any) -> types.FunctionType | None:
-    """A function that tells where an answer was written: itself, or the first method of its class."""
+    """A function whose code shows where an answer was written: the answer itself, or the first method of its class."""
     answer = getattr(answer, "__func__", answer)
     if isinstance(answer, types.FunctionType):
         return answer
@@ -90,5 +90,5 @@ def _function_of(answer: Any) -> types.FunctionType | None:
 
 
 def _cell_of(filename: str) -> str:
-    """The text of a notebook's cell, which IPython keeps under the name of a file that is not there; else nothing."""
+    """The text of a notebook's cell, which IPython keeps under a file name that does not exist; "" for a real file."""
     return "" if os.path.exists(filename) else "".join(linecache.getlines(filename))

@@ -1,12 +1,12 @@
-"""Predict before the run, then see both: the answer is locked when it is given and cannot be made to fit afterwards.
+"""Predict before the run, then see prediction and result side by side. The first answer is locked.
 
-Mirrors: nothing in RocketMQ. Every lab asks before it shows.
+Every lab asks before it shows.
 
-    predict(id, ...)        the question and its choices                     nothing locked
-    predict(id, answer)     locked: the first answer stays                   until the kernel restarts
-    reveal(id, happened)    both, statically, and what follows from it       later predictions are too late
+    predict(id, ...)        shows the question and its choices, locks nothing
+    predict(id, answer)     locks the first answer until the kernel restarts
+    reveal(id, happened)    shows both and the note; a first prediction after this comes too late
 
-Left out: marks for predictions. A wrong one teaches more than a right one.
+Predictions give no points: a wrong one teaches more than a right one.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _locks: dict[str, _Lock] = {}
 
 
 def predict(prediction_id: str, answer: object = ...) -> Said:
-    """Lock an answer; with ``...`` only show the question. UsageError for an answer of the wrong kind."""
+    """Lock an answer; ``...`` only shows the question. UsageError for an answer of the wrong kind."""
     asked = prediction(prediction_id)
     lock = _locks.get(prediction_id)
     if answer is ...:
         if lock is not None and lock.answer is not ...:
             return _locked(asked, lock)
-        return Said("open", asked.question, _choices(asked), note="Replace ... by your answer and run the cell.")
+        return Said("open", asked.question, _choices(asked), note="Replace ... with your answer and run the cell.")
     problem = asked.problem_with(answer)
     if problem:
         raise AskedWrongly(f"{prediction_id}: {problem}", hint=asked.question)
@@ -46,13 +46,13 @@ def predict(prediction_id: str, answer: object = ...) -> Said:
 def _locked(asked: Prediction, lock: _Lock, answer: object = ...) -> Said:
     facts = [("you predict", asked.spelled(lock.answer) if lock.answer is not ... else "nothing")]
     if answer is not ... and answer != lock.answer:
-        why = "The run has been seen." if lock.revealed else "The first answer stays: it is the one worth looking at."
-        return Said("note", asked.question, facts, note=f"{why} Restart the kernel to begin again.")
+        why = "You have seen the run." if lock.revealed else "The first answer stays: it is the one worth discussing."
+        return Said("note", asked.question, facts, note=f"{why} Restart the kernel to start again.")
     return Said("note", asked.question, facts, note="Locked. Now run it.")
 
 
 def reveal(prediction_id: str, happened: object) -> Said:
-    """Show what was predicted beside what happened. From now on a first prediction comes too late."""
+    """Show the prediction beside what happened. After this, a first prediction comes too late."""
     asked = prediction(prediction_id)
     lock = _locks.setdefault(prediction_id, _Lock(...))
     lock.revealed = True
@@ -68,5 +68,5 @@ def _choices(asked: Prediction) -> list[tuple[str, str]]:
 
 
 def forget_predictions() -> None:
-    """Unlock everything, as a restarted kernel does."""
+    """Unlock all predictions, as after a restart of the kernel."""
     _locks.clear()

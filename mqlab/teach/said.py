@@ -1,13 +1,13 @@
-"""What predict, reveal, check and hint answer: a line, a few facts, a note.
+"""What predict, reveal, check and hint return: a headline, a few facts, a note.
 
-Mirrors: nothing in RocketMQ. Every lab shows it.
+Every lab shows it.
 
     ✓ lab00.find: 3 of 3 public checks pass …      mark, headline
-      where │ the commit log                       facts, a row each
+      where │ the commit log                       facts, one per row
     A note in a sentence or two.
 
-JupyterLab breaks the lines of an error anywhere, also within a word: what is shown there comes with lines that fit.
-Left out: colour as the only sign (the mark and the words say it).
+JupyterLab breaks the lines of an error anywhere, even within a word, so the text of an error has lines that fit.
+Colour is never the only sign: the mark says the same.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ERROR_COLUMNS = 88  # fit into the error box of a notebook beside an open sideba
 
 @dataclass(frozen=True, repr=False)
 class Said(View):
-    """One answer. ``state`` is good, bad, open (nothing done yet) or note."""
+    """One result. ``state`` is good, bad, open (nothing done yet) or note."""
 
     state: str
     headline: str
@@ -40,7 +40,7 @@ class Said(View):
         return "\n".join(head + words for head, words in self._lines())
 
     def text_of_error(self) -> str:
-        """The same in lines short enough for a notebook's error box; a value goes on under its beginning."""
+        """The same text in lines that fit into a notebook's error box; a long value continues below its beginning."""
         return "\n".join(_hanging(head, words) for head, words in self._lines())
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -65,14 +65,14 @@ class Said(View):
 
 
 class AskedWrongly(UsageError):
-    """A predict, check or hint that cannot mean anything; a notebook shows two lines instead of a traceback."""
+    """A call of predict, check or hint with a wrong argument. A notebook shows two lines instead of a traceback."""
 
     def _render_traceback_(self) -> list[str]:
         return [Said("bad", self.text, note=self.hint).text_of_error()]
 
 
 def _hanging(head: str, words: str) -> str:
-    """Words behind a head, in lines that fit, each line below beginning where the words began."""
+    """``words`` after ``head``, wrapped to lines that fit; every further line is indented to where the words begin."""
     margin = " " * len(head)
     fit = textwrap.TextWrapper(
         ERROR_COLUMNS, initial_indent=margin, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
@@ -82,6 +82,6 @@ def _hanging(head: str, words: str) -> str:
 
 
 def _with_code(text: str) -> Markup:
-    """A text in which `names between backticks` are set as code."""
+    """A text as HTML, in which `names between backticks` are set as code."""
     parts = re.split("`([^`]+)`", text)
     return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(part) for n, part in enumerate(parts))

@@ -1,6 +1,6 @@
 """Hidden cases of lab 00: how many seeded days each exercise is judged by, and days that are special.
 
-The known-wrong answers are in wrong/lab00, a file each.
+The known-wrong answers are in wrong/lab00.*.diff, one file per exercise.
 """
 
 from __future__ import annotations

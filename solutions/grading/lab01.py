@@ -1,6 +1,6 @@
 """Hidden cases of lab 01: how many seeded files each exercise is judged by, and files that are special.
 
-The known-wrong answers are in wrong/lab01, a file each.
+The known-wrong answers are in wrong/lab01.*.diff, one file per exercise.
 """
 
 from __future__ import annotations

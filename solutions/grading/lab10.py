@@ -1,6 +1,6 @@
 """Hidden cases of lab 10: how many seeded days each exercise is judged by, and the store full of traps.
 
-The known-wrong answers are in wrong/lab10, a file each.
+The known-wrong answers are in wrong/lab10.*.diff, one file per exercise.
 """
 
 from __future__ import annotations

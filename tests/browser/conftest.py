@@ -78,7 +78,7 @@ def start(folder: Path, theme: str) -> tuple[JupyterLab, subprocess.Popen[bytes]
             server.wait(0.2)
         if server.returncode is not None or time.monotonic() > deadline:
             server.kill()
-            raise RuntimeError("JupyterLab did not start; its words are above")
+            raise RuntimeError("JupyterLab did not start; see its messages above")
     return lab, server
 
 

@@ -170,7 +170,7 @@ def test_wrong_questions_are_exit_code_2(tmp_path, verb):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--queue", "1"], "topic"), (["--format", "%q"], "there is no %q"), (["--offset", "1"], "topic and queue"),
+        (["--queue", "1"], "topic"), (["--format", "%q"], "unknown token %q"), (["--offset", "1"], "topic and queue"),
         (["--json", "--format", "%s"], "choose one"), (["--count", "many"], "not a valid integer"),
     ],
 )  # fmt: skip

@@ -51,7 +51,7 @@ def test_incidents_by_hand_and_none(tmp_path: Path) -> None:
         (("--messages", "1_000", "--incident", "flood"), "there is no incident 'flood'"),
         (("--messages", "1_000", "--incident", "burst", "--no-incidents"), "opposite things"),
         (("--messages", "1_000", "--set", "speed=3"), "no 'speed'"),
-        (("--messages", "1_000", "--set", "queues=many"), "'many' is no number"),
+        (("--messages", "1_000", "--set", "queues=many"), "'many' is not a number"),
         (("--messages", "1_000", "--set", "index=1"), "option of its own"),
         (("--messages", "1_000", "--spark", "--workers", "2"), "choose one"),
     ],

@@ -56,7 +56,7 @@ def first_run(
 def test_the_sheet_of_the_course_system_comes_back_filled(first_run: tuple[Path, Result]) -> None:
     out, result = first_run
     assert (out / "filled-export.csv").read_text("utf-8") == SHEET.replace("7,\n", "7,7\n").replace("1,\n", "1,4\n")
-    assert "in no row of it: anna, dora" in result.stderr
+    assert "students without a row in it: anna, dora" in result.stderr
 
 
 def test_everybody_gets_a_record_and_the_exit_code_is_0(first_run: tuple[Path, Result]) -> None:
@@ -261,7 +261,7 @@ def test_start_and_restore_never_overwrite(course: Path, tmp_path: Path) -> None
     save(with_answers(json.loads(first.read_text("utf-8")), RIGHT), first)
     work = first.read_bytes()
     again = mqlab("start", *words)
-    assert Path(again.stdout.strip()) == first and "begun already" in again.stderr
+    assert Path(again.stdout.strip()) == first and "started this lab already" in again.stderr
     fresh = Path(mqlab("restore", *words).stdout.strip())
     assert fresh.name == f"{first.stem}-2.ipynb"
     assert json.loads(fresh.read_text("utf-8")) == untouched(course)

@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import importlib
 from pathlib import Path
 
 import pytest
 
+from mqlab.errors import UsageError
 from mqlab.grading.job import Answer, Job
 from mqlab.grading.judging import hidden_seeds, judge
 from mqlab.grading.kernel import Judge
-from mqlab.grading.lab_files import Lab, course_folder, lab_numbers, marked_exercise, open_lab
+from mqlab.grading.lab_files import Lab, course_folder, lab_numbers, open_lab
 from mqlab.grading.notebook_file import parse_notebook
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import FAILED, HIDDEN, PUBLIC, RAISED, CaseResult
 
 COURSE = course_folder()
-WRONG = COURSE / "solutions" / "grading" / "wrong"
-HEAD = re.compile(r"# exercise: (?P<exercise>\S+)\n# belief: (?P<belief>.+)\n# says: (?P<says>.+)\n")
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """A known-wrong answer: the belief behind it, and words of the message it must get."""
-
-    path: Path
-    exercise: str
-    belief: str
-    says: str
-
-
-def known_wrong() -> Iterator[Wrong]:
-    for path in sorted(WRONG.glob("lab*/*.py")):
-        head = HEAD.match(path.read_text("utf-8"))
-        assert head, f"{path} begins with the lines exercise, belief and says"
-        yield Wrong(path, head["exercise"], head["belief"], head["says"])
-
-
+wrong_module = importlib.import_module("solutions.wrong")
+Wrong = wrong_module.Wrong
+KNOWN_WRONG = wrong_module.wrong_answers()
 LABS = [number for number in lab_numbers(COURSE) if number < "10"]  # Spark's are in test_known_wrong_spark
-ALL_WRONG = [wrong for wrong in known_wrong() if wrong.exercise[3:5] in LABS]
+ALL_WRONG = [wrong for wrong in KNOWN_WRONG if wrong.exercise[3:5] in LABS]
 EXERCISES = [(number, exercise.id) for number in LABS for exercise in open_lab(COURSE, number).exercises]
 
 
@@ -69,25 +49,18 @@ def judged(lab: Lab, sources: dict[str, str], sandbox: Sandbox) -> dict[str, lis
     return results
 
 
-def solution_sources(lab: Lab) -> dict[str, str]:
-    path = COURSE / "solutions" / lab.path.name
-    cells = json.loads(path.read_text("utf-8"))["cells"]
-    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    return {marked_exercise(source): source for source in sources if marked_exercise(source)}
-
-
 @pytest.mark.parametrize("number", LABS)
 def test_the_reference_passes_every_case_behind_the_wall(number: str, walls: Sandbox) -> None:
     lab = open_lab(COURSE, number)
-    for exercise, cases in judged(lab, solution_sources(lab), walls).items():
+    for exercise, cases in judged(lab, wrong_module.references(number), walls).items():
         assert [case for case in cases if not case.passed] == [], exercise
         assert {case.kind for case in cases} == {PUBLIC, HIDDEN}
 
 
-@pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: f"{wrong.path.parent.name}-{wrong.path.stem}")
+@pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.id)
 def test_a_known_wrong_answer_loses_with_the_message_that_helps(wrong: Wrong, walls: Sandbox) -> None:
     lab = open_lab(COURSE, wrong.exercise[3:5])
-    cases = judged(lab, {wrong.exercise: wrong.path.read_text("utf-8")}, walls)[wrong.exercise]
+    cases = judged(lab, {wrong.exercise: wrong.source()}, walls)[wrong.exercise]
     failed = [case for case in cases if case.state in (FAILED, RAISED)]
     assert failed, f"believing that {wrong.belief} passes"
     told = "\n".join(f"{case.rule} {case.first_wrong} {case.trace}" for case in failed)
@@ -102,7 +75,28 @@ def test_every_exercise_has_at_least_three_known_wrong_answers(number: str, exer
 
 def test_known_wrong_answers_belong_to_exercises_that_exist() -> None:
     there_are = {exercise.id for number in lab_numbers(COURSE) for exercise in open_lab(COURSE, number).exercises}
-    assert {wrong.exercise for wrong in known_wrong()} <= there_are
+    assert {wrong.exercise for wrong in KNOWN_WRONG} <= there_are
+
+
+@pytest.mark.parametrize("wrong", KNOWN_WRONG, ids=lambda wrong: wrong.id)
+def test_a_known_wrong_answer_is_a_change_of_todays_reference(wrong: Wrong) -> None:
+    source = wrong.source()
+    compile(source, wrong.id, "exec")
+    assert source != wrong_module.references(wrong.exercise[3:5])[wrong.exercise]
+
+
+def test_a_change_that_does_not_fit_the_reference_any_more_is_named() -> None:
+    stale = Wrong("lab01.tags", "stale", "?", "?", "-    data = tags\n+    data = None\n")
+    with pytest.raises(UsageError, match=r"lab01\.tags\.stale: these lines are 0 times"):
+        stale.source()
+
+
+def test_a_file_of_another_form_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wrong_module, "FOLDER", tmp_path)
+    for text in ("=== a\nbelief: x\n-y\n", "=== a\nbelief: x\nsays: y\nz\n", "=== a\nbelief: x\nsays: y\n"):
+        (tmp_path / "lab01.tags.diff").write_text(text, "utf-8")
+        with pytest.raises(UsageError, match="cannot read"):
+            wrong_module.wrong_answers("lab01.tags")
 
 
 def test_hidden_seeds_follow_from_the_class_seed_and_are_not_public() -> None:

@@ -26,7 +26,7 @@ from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import HIDDEN, PUBLIC
 from mqlab.teach.cases.lab10 import days as lab10_days
 from mqlab.teach.exercises import Case, Exercise, manifest
-from tests.grading.test_known_wrong import COURSE, Wrong, known_wrong, solution_sources
+from tests.grading.test_known_wrong import COURSE, KNOWN_WRONG, Wrong, wrong_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 EXERCISES = {exercise.id: exercise for exercise in manifest("lab10").exercises}
-ALL_WRONG = [wrong for wrong in known_wrong() if wrong.exercise in EXERCISES]
+ALL_WRONG = [wrong for wrong in KNOWN_WRONG if wrong.exercise in EXERCISES]
 CLASS_SEED = 77
 
 
@@ -68,18 +68,20 @@ def hidden_cases(exercise: Exercise, hidden: ModuleType) -> list[Case]:
     return [*hidden.HIDDEN.get(exercise.id, ()), exercise.case(CLASS_SEED)]
 
 
-def names_of(path: Path) -> dict[str, Any]:
-    """The names of an answer, run here, with the lab's own ``rows_of``."""
+def names_of(wrong: Wrong) -> dict[str, Any]:
+    """The names of an answer, run here, with what the lab's own cells import."""
+    from pyspark.sql import Window, functions
+
     from mqlab.spark import rows_of
 
-    names: dict[str, Any] = {"rows_of": rows_of}
-    exec(compile(path.read_text("utf-8"), path.name, "exec"), names)
+    names: dict[str, Any] = {"rows_of": rows_of, "Window": Window, "functions": functions}
+    exec(compile(wrong.source(), wrong.id, "exec"), names)
     return names
 
 
-@pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.path.stem)
+@pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.id)
 def test_a_known_wrong_answer_loses_a_hidden_case_with_the_message_that_helps(wrong: Wrong, hidden: ModuleType) -> None:
-    answers, exercise = names_of(wrong.path), EXERCISES[wrong.exercise]
+    answers, exercise = names_of(wrong), EXERCISES[wrong.exercise]
     told, lost_hidden = [], False
     for kind, case in [
         *((HIDDEN, case) for case in hidden_cases(exercise, hidden)),
@@ -102,9 +104,9 @@ def test_every_exercise_has_at_least_three_known_wrong_answers(exercise: str) ->
 def test_behind_the_wall_the_reference_passes_and_a_wrong_answer_does_not(
     lab: Lab, walls: Sandbox, days_folder: Path
 ) -> None:
-    sources = solution_sources(lab)
-    by_place = next(wrong for wrong in ALL_WRONG if wrong.path.stem == "parts.by_place")
-    sources[by_place.exercise] = by_place.path.read_text("utf-8")
+    sources = wrong_module.references("10")
+    by_place = next(wrong for wrong in ALL_WRONG if wrong.id == "lab10.parts.by_place")
+    sources[by_place.exercise] = by_place.source()
     names = {answer.exercise.id: answer.names for answer in lab.answers}
     sandbox = Sandbox("bwrap", (str(days_folder),), limits=SPARK)
     job = Job(

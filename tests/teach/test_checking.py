@@ -171,7 +171,7 @@ def test_untouched(value: Callable[..., Any], untouched: bool) -> None:
 def test_hints_come_one_by_one_and_stay_at_the_last() -> None:
     given = [str(hint("labxx.double")) for _ in range(4)]
     assert [text.split(": ")[1].splitlines()[0] for text in given] == ["look", "think", "2 * x", "2 * x"]
-    assert "Run the cell again for hint 2." in given[0] and "That was the last one." in given[3]
+    assert "Run the cell again for hint 2." in given[0] and "That was the last hint." in given[3]
     assert "hint 2 of 3: think" in str(hint("labxx.double", 2))
     with pytest.raises(UsageError, match="hints 1 to 3, not 4"):
         hint("labxx.double", 4)

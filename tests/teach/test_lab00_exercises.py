@@ -132,8 +132,8 @@ def only_those_that_reported(rows: Rows, groups: list[str]) -> Any:
 
 
 WRONG = [
-    ("lab00.find", little_endian, "first 8 bytes say where the message lies"),
-    ("lab00.find", offset_is_a_byte, "stands at byte 20 * n"),
+    ("lab00.find", little_endian, "first 8 bytes say where the message is"),
+    ("lab00.find", offset_is_a_byte, "is at byte 20 * n"),
     ("lab00.find", last_read, "the offset it reads next is greater"),
     ("lab00.find", one_position_for_all, "the groups past it"),
     ("lab00.find", up_to_the_next_entry, "as many bytes of the log as the entry's bytes 8 to 11 say"),
@@ -143,7 +143,7 @@ WRONG = [
     ("lab00.timeline", stored_when_the_producer_hears, "stored when the broker writes it"),
     ("lab00.timeline", seen_when_any_group_sees, "its own first listener.started"),
     ("lab00.crash", clients_memory, "not from what its client remembered"),
-    ("lab00.crash", one_more, "add nothing to what the broker was told"),
+    ("lab00.crash", one_more, "add nothing to the number that the broker got"),
     ("lab00.crash", last_handled, "not from what its client remembered"),
     ("lab00.crash", only_those_that_reported, "begins a young queue at offset 0"),
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import PUBLIC, CaseResult
 from mqlab.teach.exercises import Answers, exercise
 from mqlab.teach.lives import anew, cell_is_run_anew, fresh
-from tests.grading.test_known_wrong import COURSE, WRONG, solution_sources
+from tests.grading.test_known_wrong import COURSE, KNOWN_WRONG, wrong_module
 
 CELLS = count()
 MEMORIES = ("in_memory", "counts_in_a_closure", "counts_in_a_global", "reads_the_deliveries")
@@ -60,7 +59,7 @@ def words_of(result: CaseResult) -> str:
 
 @pytest.mark.parametrize("memory", MEMORIES)
 def test_what_only_a_process_remembers_fails_with_the_same_words_in_both_places(memory: str) -> None:
-    source = Path(WRONG / "lab07" / f"killer.{memory}.py").read_text("utf-8")
+    source = next(wrong.source() for wrong in KNOWN_WRONG if wrong.id == f"lab07.killer.{memory}")
     case = exercise("lab07.killer").case(1)
     here = words_of(judge_one(case, in_a_notebook(source), PUBLIC))
     court, answers = behind_the_wall(source)
@@ -73,7 +72,7 @@ def test_what_only_a_process_remembers_fails_with_the_same_words_in_both_places(
 
 
 def test_the_reference_passes_in_a_notebook() -> None:
-    names = in_a_notebook(solution_sources(open_lab(COURSE, "07"))["lab07.killer"])
+    names = in_a_notebook(wrong_module.references("07")["lab07.killer"])
     assert judge_one(exercise("lab07.killer").case(1), names, PUBLIC).passed
 
 

@@ -54,7 +54,7 @@ def test_after_the_reveal_a_prediction_comes_too_late() -> None:
     said = reveal("labxx.kept", "stays")
     assert said.state == "open" and "nothing yet" in str(said)
     late = predict("labxx.kept", "stays")
-    assert "nothing" in str(late) and "The run has been seen" in str(late)
+    assert "nothing" in str(late) and "You have seen the run" in str(late)
     assert reveal("labxx.kept", "stays").state == "open"
 
 

@@ -1,6 +1,6 @@
 """What an instructor reads, and what other systems take in: all made of records, none of it a source of grades.
 
-Mirrors: nothing in RocketMQ. ``write_reports`` is the last thing ``mqlab grade`` does.
+``write_reports`` is the last thing ``mqlab grade`` does.
 
     index.html        the class at a glance               grades.csv          a row a student
     heat_map.html     which cases fail for whom           grades.json         everything, for programs

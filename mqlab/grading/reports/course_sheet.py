@@ -1,6 +1,6 @@
 """A course system's own sheet with the grades filled in: Moodle's grading worksheet, Canvas's gradebook export.
 
-Mirrors: nothing in RocketMQ. Written by ``mqlab grade --sheet FILE``; the instructor's guide says where to get FILE.
+Written by ``mqlab grade --sheet FILE``; the instructor's guide says where to get FILE.
 
     Moodle   Identifier "Participant 4711"   Full name   ..  Grade          folder  Anna Ek_4711_assignsubmission_file_
     Canvas   Student   ID 55   SIS Login ID  ..  Lab 01 (998)               file    ekanna_55_1203_01-what-the-..ipynb

@@ -1,6 +1,6 @@
 """A page for one student: points, what passed, what did not and why, and the answers that were judged.
 
-Mirrors: nothing in RocketMQ. Reports of mqlab.grading; safe to hand out (hidden cases are told as far as was chosen).
+Reports of mqlab.grading; safe to hand out (hidden cases are told as far as was chosen).
 
     lab01: 7 of 10 points
       lab01.unit   3 of 3   ✓

@@ -1,6 +1,6 @@
 """One submission in Gradescope's results.json form, to be handed out by an autograder that calls mqlab.
 
-Mirrors: nothing in RocketMQ. Reports of mqlab.grading; the form is Gradescope's "autograder specifications".
+Reports of mqlab.grading; the form is Gradescope's "autograder specifications".
 
     {"score": 7, "max_score": 10, "output": "..", "tests": [{"name", "score", "max_score", "status", "output"}]}
 

@@ -1,6 +1,6 @@
 """Which cases fail for whom, and which rules are broken most: what to talk about in the next lecture.
 
-Mirrors: nothing in RocketMQ. Reports of mqlab.grading; for the instructor.
+Reports of mqlab.grading; for the instructor.
 
     case                         fail   anna  boris  chen ..
     lab01.queue  public  ..      67 %    ✓     ✗      ✗

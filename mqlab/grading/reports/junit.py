@@ -1,6 +1,6 @@
 """Grades as JUnit XML: a suite a submission, a test an exercise, for systems that show test results.
 
-Mirrors: nothing in RocketMQ. Reports of mqlab.grading.
+Reports of mqlab.grading.
 
     failed ─▶ <failure>    stopped, not judged ─▶ <error>    not started, missing ─▶ <skipped>; all of them score 0
 

@@ -1,6 +1,6 @@
 """The class at a glance: who has what, with a way to everything else.
 
-Mirrors: nothing in RocketMQ. Reports of mqlab.grading; for the instructor.
+Reports of mqlab.grading; for the instructor.
 
     student   status   score   lab00   lab01   ..        links to each feedback page
     exercise  points   passed  failed  not started ..

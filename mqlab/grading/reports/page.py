@@ -1,6 +1,6 @@
 """The frame of a report page: one file, no script, readable on paper and on a dark screen.
 
-Mirrors: nothing in RocketMQ. Reports of mqlab.grading.
+Reports of mqlab.grading.
 
     frame("Grades", body) ─▶ <!doctype html> .. <style> .. body
 

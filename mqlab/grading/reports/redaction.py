@@ -1,6 +1,6 @@
 """What of a hidden case may be told to a student: nothing, its name, its message, or all.
 
-Mirrors: nothing in RocketMQ. Used by every report that a student may see.
+Used by every report that a student may see.
 
     none      "2 of 4 hidden cases pass"
     name      + which

@@ -1,6 +1,6 @@
 """Grades as tables: a CSV that Moodle, Canvas and a spreadsheet take, and JSON for programs.
 
-Mirrors: nothing in RocketMQ. Reports of mqlab.grading.
+Reports of mqlab.grading.
 
     student,status,score,max,lab01.status,lab01.score,lab01.max,lab01.unit,lab01.queue,..,lab01.unit.max,..
 

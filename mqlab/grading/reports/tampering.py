@@ -1,6 +1,6 @@
 """What looks like an attempt on the grading, for a person to judge. No score depends on it.
 
-Mirrors: nothing in RocketMQ. Reports of mqlab.grading; for the instructor.
+Reports of mqlab.grading; for the instructor.
 
     student   lab    grave   kind            what
     boris     lab01  yes     redefines       redefines check, which nothing uses

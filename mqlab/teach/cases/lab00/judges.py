@@ -41,10 +41,10 @@ def _judge_place(queue_offset: int, right: tuple[int, bytes, list[str]], found: 
     if not isinstance(found, tuple) or len(found) != 3:
         return Finding("find returns a tuple (physical_offset, unit, groups)", where, right, found)
     if found[0] != right[0]:
-        rule = "Entry n of a queue stands at byte 20 * n, and its first 8 bytes say where the message lies in the log"
+        rule = "Entry n of a queue is at byte 20 * n, and its first 8 bytes say where the message is in the log"
         return Finding(rule, where, right[0], found[0])
     if found[1] != right[1]:
-        rule = "The unit is as many bytes of the log as the entry's bytes 8 to 11 say, from the physical offset on"
+        rule = "The unit is as many bytes of the log as the entry's bytes 8 to 11 say, beginning at the physical offset"
         return Finding(rule, where, _said(right[1]), _said(found[1]))
     if found[2] != right[2]:
         rule = "A group is past a message when the offset it reads next is greater than the message's"
@@ -53,7 +53,7 @@ def _judge_place(queue_offset: int, right: tuple[int, bytes, list[str]], found: 
 
 
 def _said(unit: object) -> object:
-    """Bytes by their number and their ends: two units look alike in their first hundred."""
+    """Bytes described by their length and both ends: the first hundred bytes of two units look alike."""
     return f"{len(unit)} bytes: {unit[:8].hex(' ', 4)} … {unit[-8:].hex(' ', 4)}" if isinstance(unit, bytes) else unit
 
 
@@ -122,7 +122,7 @@ def judge_crash(answers: Answers, lab: Lab) -> Finding | None:
 
 def _crash_rule(right: int, all_one_more: bool) -> str:
     if right and all_one_more:
-        return "A committed offset is the next message to read: add nothing to what the broker was told"
+        return "A committed offset is the next message to read: add nothing to the number that the broker got"
     if right == 0:
-        return "A group of which the broker was told nothing begins a young queue at offset 0"
-    return "After a crash a group goes on from the last offset the broker was told, not from what its client remembered"
+        return "A group that has reported nothing to the broker begins a young queue at offset 0"
+    return "After a crash a group goes on from the last offset that the broker got, not from what its client remembered"

@@ -1,7 +1,5 @@
 """What lab 00 asks: four predictions about a message's day, three exercises over real files and real timelines.
 
-Mirrors: nothing in RocketMQ. Lab 00.
-
     lab00.after_ack  lab00.known_when  lab00.audit  lab00.again        predictions
     lab00.find       two files and an offset table  ->  where a message lies, and who is past it
     lab00.timeline   rows of a timeline             ->  stored, first seen, known to be done
@@ -50,7 +48,7 @@ PREDICTIONS = (
         (
             ("at once", "the answer goes to the broker with each message"),
             ("later", "seconds later, in one report for all messages so far"),
-            ("never", "the broker is not told at all"),
+            ("never", "the broker gets no report at all"),
         ),
     ),
     Prediction(
@@ -62,7 +60,7 @@ PREDICTIONS = (
         "lab00.again",
         "Billing has handled all three orders and is killed 3 seconds after it started. It is started again. How many "
         "orders does its listener get in its second life?",
-        "The broker had been told nothing yet, so the group goes on from the beginning. At least once means: be ready "
+        "The broker had no report yet, so the group goes on from the beginning. At least once means: be ready "
         "to see a message again.",
     ),
 )
@@ -95,8 +93,8 @@ EXERCISES = (
         (
             "Three kinds of rows are enough: message.stored, listener.started and offset.committed. Print the values "
             "of one row of each.",
-            "message.stored tells you the message's queue_offset. You need it to recognise the commit that passes it: "
-            "a commit says a group and a queue_offset, not a message.",
+            "message.stored contains the message's queue_offset. You need it to recognise the commit that passes it: "
+            "a commit names a group and a queue_offset, not a message.",
             "One commit may pass several messages at once. Look for the first offset.committed of the group whose "
             "queue_offset is greater than the message's; next(..., None) gives None where there is none.",
         ),
@@ -105,7 +103,7 @@ EXERCISES = (
     ),
     Exercise(
         "lab00.crash",
-        "Say where each group stands after a crash",
+        "Say where each group continues after a crash",
         4,
         ("stand",),
         _crash_case,
@@ -114,7 +112,7 @@ EXERCISES = (
             "Two kinds of rows speak of progress: offset.updated (whose memory?) and offset.committed (whose memory?). "
             "Only one of them is left when the consumer is dead.",
             "Go through the rows in order and keep, for each group, the queue_offset of its latest offset.committed.",
-            "Begin with {group: 0 for group in groups}: a group that never reported stands at 0. The queue_offset of a "
+            "Begin with {group: 0 for group in groups}: a group that never reported begins at 0. The queue_offset of a "
             "commit is already the next one to read: add nothing.",
         ),
         "That number, and nothing else, decides what is delivered again. Lab 04 is about keeping it small.",

@@ -1,7 +1,5 @@
 """The files that lab 01's exercises are tried on, made from a seed, and what is right for them.
 
-Mirrors: nothing in RocketMQ. Lab 01; its manifest is lab01.
-
     unit      units as the broker's encoder writes them      ─▶ wire.record.field_map
     lookup    a queue whose first files are deleted          ─▶ what the broker answers (MessageStore.get)
     tags      messages with all kinds of tags                ─▶ the entries that the broker wrote for them

@@ -1,6 +1,4 @@
-"""What lab 01 says to an answer: the rule it breaks, and the first byte, entry or unit where that shows.
-
-Mirrors: nothing in RocketMQ. Lab 01; its manifest is lab01.
+"""What lab 01 replies to an answer: the rule that it breaks, and the first byte, entry or unit where that shows.
 
     answer ─▶ judge ─┬─ None
                      └─ Finding   rule (the layout or the promise)   first wrong (place and bytes)   expected   found
@@ -25,19 +23,19 @@ UNIT_RULES = {
     "size": "The first four bytes are the length of the whole unit, themselves included",
     "queue_offset": "The queue offset, 8 bytes at byte 20, is the message's number in its queue, not a place in a file",
     "physical_offset": "The physical offset, 8 bytes at byte 28, is the place of the unit in the log",
-    "store_timestamp": "The store time stands behind the born host, which takes 8 bytes (a port has four of them), or "
+    "store_timestamp": "The store time follows the born host, which takes 8 bytes (a port has four of them), or "
     "20 if bit 0x10 of sys_flag is set",
-    "body": "The body stands behind its 4-byte length; before that are two hosts, and bits 0x10 and 0x20 of sys_flag "
+    "body": "The body follows its 4-byte length; before that are two hosts, and bits 0x10 and 0x20 of sys_flag "
     "say which of them take 20 bytes instead of 8",
-    "topic": "The topic stands behind its length, which takes one byte in a V1 unit and two in a V2 unit",
-    "properties": "Properties are name 0x01 value 0x02, again and again; only the first 0x01 of each ends the name",
+    "topic": "The topic follows its length, which takes one byte in a V1 unit and two in a V2 unit",
+    "properties": "Each property is name 0x01 value 0x02, one after another; only the first 0x01 of each ends the name",
 }
 
-BIG_ENDIAN_RULE = 'Numbers in the files are big-endian, the first byte counts most: ">" in struct'
+BIG_ENDIAN_RULE = 'Numbers in the files are big-endian, the most significant byte comes first: ">" in struct'
 
 
 def _turned(number: object, size: int) -> object:
-    """What a number of so many bytes would be, read from the other end."""
+    """The value of a number of ``size`` bytes when its bytes are read in the opposite order."""
     try:
         return int.from_bytes(int(number).to_bytes(size, "little", signed=True), "big", signed=True)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
@@ -72,10 +70,10 @@ def judge_units(answers: Answers, units: list[bytes]) -> Finding | None:
 
 # lab01.lookup ----------------------------------------------------------------------------------------------------
 
-ENTRY_RULE = "Entry n of a queue begins at byte 20 * n of the queue; a file's name says with which byte it begins"
-LOG_RULE = "A physical offset counts from the first byte the log ever had; a file's name says with which one it begins"
+ENTRY_RULE = "Entry n of a queue begins at byte 20 * n of the queue; a file's name is the number of its first byte"
+LOG_RULE = "A physical offset counts from the first byte the log ever had; a file's name is its first byte's offset"
 NEXT_RULE = "The committed offset is the next message to read: nothing is added before, one is added after"
-END_RULE = "Where no entry is written yet there is nothing to read, and the offset stays"
+END_RULE = "Where no entry is written yet, there is nothing to read, and the offset stays the same"
 
 
 def judge_lookup(answers: Answers, disk: made.QueueOnDisk) -> Finding | None:
@@ -103,7 +101,7 @@ def judge_lookup(answers: Answers, disk: made.QueueOnDisk) -> Finding | None:
 
 
 def _said(answer: tuple[object, object]) -> tuple[object, object]:
-    """An answer with its unit as a reader tells it from others: by its number, not by its first hundred bytes."""
+    """An answer whose unit is described by its topic, number and size: the first bytes of two units look alike."""
     unit, next_offset = answer
     if isinstance(unit, bytes) and record.check(unit).kind == record.UNIT:
         one = record.decode(unit)
@@ -112,7 +110,7 @@ def _said(answer: tuple[object, object]) -> tuple[object, object]:
 
 
 def _wrong_file(reading: made.Reading, unit: object) -> str:
-    """A whole unit of this queue means that the wrong entry was read; anything else, the wrong place of the log."""
+    """A whole unit of this queue means that the answer read the wrong entry; anything else, the wrong place."""
     if isinstance(unit, bytes) and record.check(unit).kind == record.UNIT:
         found = record.decode(unit)
         if found.topic == "orders" and found.queue_offset != reading.committed:
@@ -124,7 +122,7 @@ def _wrong_file(reading: made.Reading, unit: object) -> str:
 
 
 def judge_tags(answers: Answers, codes: list[tuple[str | None, bytes]]) -> Finding | None:
-    """Each text's eight bytes, and which of them is the first wrong one."""
+    """The eight bytes for each text; a finding names the first wrong byte."""
     for tags, right in codes:
         found = answers["tag_bytes"](tags)
         if found == right:
@@ -160,9 +158,9 @@ def _tag_rule(tags: str | None, found: bytes, right: bytes) -> str:
 # lab01.index -----------------------------------------------------------------------------------------------------
 
 PLACE_RULE = (
-    "Slot s = hash of topic#key % S stands at byte 40 + 4 * s; entry n at 40 + 4 * S + 20 * n, so entry 0 is a gap"
+    "Slot s = hash of topic#key % S is at byte 40 + 4 * s; entry n is at 40 + 4 * S + 20 * n, so entry 0 is a gap"
 )
-CHAIN_RULE = "A slot's chain holds all hashes that fall on the slot: only entries with the key's own hash count"
+CHAIN_RULE = "A slot's chain holds all hashes that share the slot: only entries with the key's own hash count"
 SECONDS_RULE = "An entry's third number is whole seconds since the file's begin_timestamp, not ms and not a date"
 ORDER_RULE = "The slot names its newest entry, and each entry the one before it: the newest comes first"
 
@@ -202,12 +200,12 @@ def _index_rule(table: IndexTable, key_hash: int, asked: made.Question, found: l
 
 # lab01.torn ------------------------------------------------------------------------------------------------------
 
-TORN_RULE = "The log ends at its first unit that is not whole, whatever stands behind it"
-END_BLANK_RULE = "In the last file the log ends where the BLANK stands"
+TORN_RULE = "The log ends at its first unit that is not whole, whatever comes after it"
+END_BLANK_RULE = "In the last file, the log ends where the BLANK begins"
 
 
 def judge_torn(answers: Answers, files: made.Files) -> Finding | None:
-    """Where the log ends, and what stands there."""
+    """Where the log ends, and the bytes that are there."""
     right, reason = made.end_of(files)
     found = answers["valid_end"](files)
     if found == right:
@@ -231,7 +229,7 @@ def _too_early(files: made.Files, found: int) -> str:
             return "A BLANK ends its file, not the log: go on with the next file"
         if kind == record.UNIT:
             return "A unit is whole here: its lengths add up, and body_crc is crc32(body) & 0x7FFFFFFF (0 for no body)"
-    return "The log ends behind its last whole unit"
+    return "The log ends after its last whole unit"
 
 
 def _bytes_at(files: made.Files, place: int) -> str:
@@ -242,11 +240,11 @@ def _bytes_at(files: made.Files, place: int) -> str:
 # lab01.rebuild ---------------------------------------------------------------------------------------------------
 
 FIRST_RULE = "A unit carries its own queue offset: the first entry has that of the queue's first unit still in the log"
-COUNT_RULE = "A queue has one entry for each unit of its topic and queue id, of no other"
+COUNT_RULE = "A queue has one entry for each unit of its topic and queue id, and no other entries"
 ENTRY_PARTS: tuple[tuple[str, slice, Callable[[bytes], object]], ...] = (
     ("An entry's first 8 bytes are the unit's physical offset", slice(0, 8), lambda raw: struct.unpack(">q", raw)[0]),
     ("Bytes 8 to 11 are the size of the whole unit", slice(8, 12), lambda raw: struct.unpack(">i", raw)[0]),
-    ("Bytes 12 to 19 are the tag code, its sign kept; 0 without tags", slice(12, 20), lambda raw: raw.hex(" ")),
+    ("Bytes 12 to 19 are the tag code with its sign; 0 without tags", slice(12, 20), lambda raw: raw.hex(" ")),
 )
 
 

@@ -1,7 +1,5 @@
 """What lab 01 asks: predictions that common beliefs get wrong, and six exercises over the bytes of a broker's files.
 
-Mirrors: nothing in RocketMQ. Lab 01.
-
     lab01.unit     bytes of the log               ─▶ the fields of a unit
     lab01.tags     a text                         ─▶ the tag code of an entry
     lab01.lookup   a group's offset, two folders  ─▶ the message it reads next, and the offset after that
@@ -9,7 +7,7 @@ Mirrors: nothing in RocketMQ. Lab 01.
     lab01.torn     a log after a power cut        ─▶ where it ends
     lab01.rebuild  the units of a log             ─▶ a lost consume queue
 
-Left out: reference and known-wrong answers; the files (files); what is said to a wrong answer (judges).
+Left out: reference and known-wrong answers; the files (files); what is replied to a wrong answer (judges).
 """
 
 from __future__ import annotations
@@ -116,7 +114,7 @@ EXERCISES = (
             'Up to sys_flag, at byte 36, everything has a fixed place. struct.unpack_from(">5iqqi", log, start) '
             "reads the first eight fields.",
             "Keep a variable `at`. Begin at start + 48 (the born host), add 8, or 20 if sys_flag & 0x10. There is the "
-            "store time. Behind it the store host: 8, or 20 if sys_flag & 0x20; then 4 and 8 bytes you do not need.",
+            "store time. Next comes the store host: 8, or 20 if sys_flag & 0x20; then 4 and 8 bytes you do not need.",
             'Now three times the same: read a length (">i"; ">b", or ">h" when the magic\'s last byte is 0xAB; '
             '">h"), then so many bytes. For properties: for part in text.split("\\x02"): name, _, value = '
             'part.partition("\\x01").',
@@ -132,7 +130,7 @@ EXERCISES = (
         _tags_case,
         (1, 2),
         (
-            'Java\'s text is a row of 16-bit units. tags.encode("utf-16-be") gives them, two bytes each.',
+            'A Java string is a sequence of 16-bit units. tags.encode("utf-16-be") gives them, two bytes each.',
             "For each unit: value = 31 * value + unit. Java keeps 32 bits: value & 0xFFFFFFFF. Java's numbers have a "
             "sign: from 0x80000000 on, subtract 0x100000000.",
             'struct.unpack(f">{len(data) // 2}H", data) are the units; struct.pack(">q", value) keeps the sign. '
@@ -153,8 +151,8 @@ EXERCISES = (
             "of its first byte.",
             'All files of one folder are equally long: begin = position - position % length, name = f"{begin:020d}". '
             "The same works for the log.",
-            "Is there no such file, or is the size in the entry 0, then return (None, committed). Else the unit, and "
-            "committed + 1: that is what the group commits when it is done.",
+            "If there is no such file, or the entry's size is 0, return (None, committed). Otherwise return the unit "
+            "and committed + 1: that is what the group commits when it is done.",
         ),
         "One multiplication, two reads: that is why a broker can have ten thousand queues, and why a group can go back "
         "to any message that is still there.",
@@ -167,7 +165,7 @@ EXERCISES = (
         _index_case,
         (1, 2, 3),
         (
-            'index_key_hash(f"{topic}#{key}") % slots is the slot. At byte 40 + 4 * slot stands the number of its '
+            'index_key_hash(f"{topic}#{key}") % slots is the slot. At byte 40 + 4 * slot is the number of its '
             "newest entry.",
             'Entry n is at 40 + 4 * slots + 20 * n: struct.unpack_from(">iqii", ...) gives hash, place, seconds, '
             "previous. Go on with previous until it is 0.",
@@ -188,7 +186,7 @@ EXERCISES = (
             "Walk: at the start of the first file, ask whole_unit(data, at) again and again. Three answers: a size, "
             "a BLANK, or neither.",
             "A BLANK sends you to the start of the next file, if there is one. Anything that is neither ends the log "
-            "there and then; do not look behind it.",
+            "at once; do not look any further.",
             "whole_unit does not look at the body. Compare yourself: zlib.crc32(body) & 0x7FFFFFFF with the number at "
             "byte 8, if the body is not empty. The result is int(name) + at.",
         ),

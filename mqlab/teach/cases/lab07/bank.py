@@ -1,7 +1,5 @@
 """Days with a bank, played with a learner's listener: it refuses, it hangs, and an order kills the process.
 
-Mirrors: nothing in RocketMQ. Lab 07; its manifest is lab07.
-
     three     a bank that refuses; billing dies at a bad moment     ─▶ deliveries, and a table for a human
     stuck     a bank that hangs; billing is killed and restarted    ─▶ deliveries of both lives
     killer    an order at which the process dies, again and again   ─▶ deliveries of all lives, and the table

@@ -1,7 +1,5 @@
 """Days of failure that half of lab 07's exercises are tried on, each made from a seed.
 
-Mirrors: nothing in RocketMQ. Lab 07; its manifest is lab07.
-
     rewrite   orders that fail, each asking for levels of its own   ─▶ the units that the broker wrote for them
     schedule  one order that always fails, any table of levels      ─▶ when the broker parked it, and how long
     redrive   dead letters of three kinds, then a repaired billing  ─▶ what the groups got afterwards

@@ -1,6 +1,4 @@
-"""What lab 07 says to an answer: the rule it breaks, and the first property, retry or delivery where that shows.
-
-Mirrors: nothing in RocketMQ. Lab 07; its manifest is lab07.
+"""What lab 07 replies to an answer: the rule that it breaks, and the first property, retry or delivery that shows it.
 
     answer ─▶ judge ─┬─ None
                      └─ Finding   rule (what the broker does, or what billing promises)   first wrong   expected   found
@@ -82,10 +80,10 @@ def _wrong_property(where: str, right: dict[str, str], found: dict[Any, Any]) ->
 # lab07.schedule --------------------------------------------------------------------------------------------------
 
 FIRST_LEVEL_RULE = "The first retry waits for level 3, each further one for the next level"
-CLAMP_RULE = "Behind the last level of the table there is no other: all further retries wait for the last one"
+CLAMP_RULE = "The table ends with its last level: all further retries wait for the last one"
 NUMBER_RULE = (
-    "max_reconsume_times counts retries, not deliveries, and -1 means 16; the failure of the last retry waits for "
-    "nothing"
+    "max_reconsume_times counts retries, not deliveries, and -1 means 16; after the failure of the last retry there is "
+    "no further wait"
 )
 SUM_RULE = "Each wait begins when the try before it has failed: the seconds add up"
 
@@ -112,22 +110,25 @@ def judge_schedule(answers: Answers, plan: days.RetryPlan) -> Finding | None:
 # lab07.redrive ---------------------------------------------------------------------------------------------------
 
 OTHER_GROUPS_RULE = (
-    "A dead letter is one group's: it goes back to %RETRY%group. What is sent to the topic, every group gets again"
+    "A dead letter belongs to one group, so it goes back to %RETRY%group. A message sent to the topic reaches every "
+    "group again"
 )
 DEAD_AGAIN_RULE = (
-    "A dead letter starts from nothing: RECONSUME_TIME and MAX_RECONSUME_TIMES of its former life make the broker "
-    "count it as tried too often, and it is dead again at once"
+    "A dead letter must start from zero: with its old RECONSUME_TIME and MAX_RECONSUME_TIMES the broker takes it for "
+    "tried too often, and it is dead again at once"
 )
-NOBODY_RULE = "What is sent to %DLQ%group is one more dead letter: billing reads %RETRY%group, nobody reads this"
+NOBODY_RULE = (
+    "A message sent to %DLQ%group is one more dead letter: billing reads %RETRY%group, and nobody reads %DLQ%group"
+)
 MISSING_RULE = "Every message among the dead letters is given back"
-ONCE_RULE = "A message is given back once, however often it has died: the queue of dead letters keeps each death"
-ID_RULE = "A message keeps its UNIQ_KEY: it is the same message, to traces and to whoever remembers what is paid"
+ONCE_RULE = "A message is given back once, however often it has died: %DLQ%group keeps a copy of each death"
+ID_RULE = "A message keeps its UNIQ_KEY: traces, and code that remembers what is paid, must see the same message"
 TOPIC_RULE = "RETRY_TOPIC has to stay: without it the listener sees %RETRY%billing where it expects orders"
 KEPT_RULE = "A message keeps its body, its tags, its keys and the sender's own properties"
 
 
 def judge_redrive(day: days.RedriveDay) -> Finding | None:
-    """First what must not happen, then each dead letter."""
+    """First whatever must not happen, then each dead letter."""
     lab, keys = day.lab, {message.msg_id: message.keys for message in day.dead}
     for row in lab.deliveries("audit", absences=False):
         if row.started_ms >= day.began_ms:
@@ -176,8 +177,8 @@ def _bookkeeping(message: Any) -> dict[str, str]:
 # lab07.three, lab07.stuck, lab07.killer --------------------------------------------------------------------------
 
 RAISED_RULE = "An exception in a listener counts as RECONSUME_LATER: catch what you expect"
-NOT_PAID_RULE = "CONSUME_SUCCESS says that the order is done: only when the bank has paid, or a human has it"
-DONE_RULE = "CONSUME_SUCCESS says that the order is done: only when the bank has paid"
+NOT_PAID_RULE = "CONSUME_SUCCESS means that the order is done: return it only when the bank has paid, or a human has it"
+DONE_RULE = "CONSUME_SUCCESS means that the order is done: return it only when the bank has paid"
 EXPECTED_ERRORS = ("BankError", "TimeoutError")
 FOURTH_RULE = (
     "reconsume_times counts the retries before this delivery: 2 means that this is the third, and it is the last"
@@ -188,21 +189,21 @@ NOT_STORED_RULE = "Only what failed three times is for a human"
 
 
 ERROR_RULES = {
-    "IntegrityError": "Billing may die after it has stored an order, before the broker knows: the delivery comes "
-    "again, and storing it twice has to be harmless",
-    "database is locked": "What is written has to be committed, or nobody else can write: with connection: ... commits",
-    "none of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; everything else counts as "
+    "IntegrityError": "Billing may die after it has stored an order and before the broker knows: then the order is "
+    "delivered again, and storing it twice has to be harmless",
+    "database is locked": "Commit what you write, or nobody else can write: with connection: ... commits",
+    "none of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; anything else counts as "
     "RECONSUME_LATER",
 }
 
 
 def not_a_listener(name: str, found: object) -> Finding:
-    """For a function that should have made a listener."""
+    """The finding for a function that should have returned a listener."""
     return Finding(f"{name} returns a listener: the inner function", "its result", "a function", found)
 
 
 def _first_slip(day: bank.BadDay, most_retries: int | None = None) -> Finding | None:
-    """The first delivery that raised what nobody expects, or that is one too many."""
+    """The first delivery that raised an unexpected exception, or that is one too many."""
     for row in day.lab.delivery_book.of(days.GROUP):
         if most_retries is not None and row.reconsume_times > most_retries:
             expected = f"no delivery with reconsume_times {row.reconsume_times}"
@@ -214,7 +215,7 @@ def _first_slip(day: bank.BadDay, most_retries: int | None = None) -> Finding | 
 
 
 def _raised(told: str) -> str:
-    """What a traceback says in its last part, and the learner's line, where it shows one."""
+    """The last part of a traceback, and the learner's line if the traceback shows one."""
     words = [line for line in told.splitlines() if line[:1].strip() and not line.startswith("Traceback")]
     lines = re.findall(r", line (\d+), in (\S+)\n {4}(.+)", told)
     return words[0] + (" (line {} of {}: {})".format(*lines[-1]) if lines else "")
@@ -226,7 +227,7 @@ def _place(day: bank.BadDay, row: Any) -> str:
 
 
 def _readable(body: object) -> object:
-    """A body as text, where it is what was sent; anything else as it is."""
+    """A body as text; anything that is not bytes stays as it is."""
     return body.decode("utf-8", "backslashreplace") if isinstance(body, bytes) else body
 
 
@@ -241,7 +242,7 @@ def _was_paid(day: bank.BadDay, row: Any) -> bool:
 
 
 def _lost(day: bank.BadDay, rows: list[Any], human: dict[str, bytes] | None = None) -> Finding | None:
-    """The first order that ended as a success and is neither paid nor with a human, where there is one."""
+    """The first order that was reported as a success and is neither paid nor with a human; None without one."""
     paid = {row.msg_id for row in rows if _was_paid(day, row)}
     for row in rows:
         if row.status != CONSUME_SUCCESS or row.msg_id in paid or row.msg_id in (human or ()):
@@ -275,13 +276,13 @@ def judge_three(day: bank.BadDay) -> Finding | None:
     return None
 
 
-PAID_RULE = "What the bank has paid is done: CONSUME_SUCCESS. A listener that returns nothing gives the order back"
-SLOW_RULE = "The bank takes up to 3 seconds: who waits less fails orders that are only slow"
+PAID_RULE = "When the bank has paid, the order is done: return CONSUME_SUCCESS. Returning nothing gives the order back"
+SLOW_RULE = "The bank takes up to 3 seconds: a shorter time limit fails orders that are only slow"
 LONG_RULE = "Whenever billing dies, only the last 15 seconds come again: no call may take longer than 10"
 REPLAY_RULE = (
-    "A message without a result holds the offset of its queue: after a restart everything behind it comes again"
+    "A message without a result holds the offset of its queue: after a restart everything after it is delivered again"
 )
-BACK_RULE = "An order that the bank did not answer comes back, and is paid in the end"
+BACK_RULE = "An order that the bank did not answer must come back and be paid in the end"
 
 
 def judge_stuck(day: bank.BadDay) -> Finding | None:
@@ -332,10 +333,10 @@ def _never_back(day: bank.BadDay, rows: list[Any]) -> Finding | None:
 
 ENDLESS_RULE = (
     "A delivery that kills its process leaves no result, so reconsume_times stays as it is: only what is written and "
-    "committed before the bank is asked survives. After three such deliveries the bank is not asked again"
+    "committed before the bank is asked survives. After three such deliveries the bank must not be asked again"
 )
 KNOWN_RULE = (
-    "An order that a human has is not tried again, also when its delivery comes again: billing may die before the "
+    "An order that a human has is not tried again, even if it is delivered again: billing may die before the "
     "broker knows of the success"
 )
 HARMLESS_RULE = "Only deliveries without a result count: a refusal is a result, and so is success"

@@ -1,7 +1,5 @@
 """What lab 07 asks: predictions that five beliefs about failure get wrong, and six exercises over days that go wrong.
 
-Mirrors: nothing in RocketMQ. Lab 07.
-
     lab07.rewrite   a message that failed         ─▶ the unit that the broker writes for it
     lab07.schedule  a table of levels, a limit    ─▶ level and second of every retry
     lab07.redrive   dead letters, a producer      ─▶ back to their group, once each
@@ -9,7 +7,7 @@ Mirrors: nothing in RocketMQ. Lab 07.
     lab07.stuck     a bank that hangs             ─▶ a listener that holds nobody up
     lab07.killer    an order that kills billing   ─▶ a listener that remembers across its own death
 
-Left out: reference and known-wrong answers; the days (days, bank); what is said to a wrong answer
+Left out: reference and known-wrong answers; the days (days, bank); what is replied to a wrong answer
 (judges).
 """
 
@@ -187,7 +185,7 @@ EXERCISES = (
         (0, 1, 2, 4),
         (
             '`levels.split()` are the delays. Level 1 is number 0 of the list. Turn "5m" into seconds: '
-            '`int(text[:-1])` times what `{"s": 1, "m": 60, "h": 3600, "d": 86400}` says for `text[-1]`.',
+            '`int(text[:-1])` times the value of `{"s": 1, "m": 60, "h": 3600, "d": 86400}` for `text[-1]`.',
             "The failure of the delivery with reconsume_times r waits for level 3 + r, or for the last one if the "
             "table is shorter. There is a wait for r = 0, 1, …, as many as there may be retries.",
             "`retries = 16 if max_reconsume_times == -1 else max_reconsume_times`; `for r in range(retries)`: `level "
@@ -206,7 +204,7 @@ EXERCISES = (
         (
             'To which topic? orders belongs to every group, `f"%RETRY%{group}"` to this one alone.',
             "`Message(topic, body, properties=...)` takes all properties at once, tags, keys and id included. Leave "
-            "out those that speak of the life that is over: RECONSUME_TIME and MAX_RECONSUME_TIMES above all; DELAY, "
+            "out those that describe its former attempts: RECONSUME_TIME and MAX_RECONSUME_TIMES above all; DELAY, "
             "REAL_TOPIC, REAL_QID too. Keep RETRY_TOPIC and UNIQ_KEY.",
             "`for letter in {letter.msg_id: letter for letter in dead}.values():` takes each message once, though it "
             "may have died twice. Then `producer.send(Message(topic, letter.body, properties=kept))`.",

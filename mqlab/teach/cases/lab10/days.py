@@ -1,7 +1,5 @@
 """The stores that lab 10's exercises are judged by: a seeded day of an order platform, and a small one full of traps.
 
-Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
-
     day(seed)    two brokers, 6,000 messages: written by mqlab.traffic, with a hot customer and a burst
     odd_day()    two brokers, written by the store itself: equal counts, a queue whose beginning retention has deleted,
                  messages without tags or keys, tags that hold other tags, keys in any order

@@ -1,6 +1,4 @@
-"""What lab 10 says to an answer: the rule it breaks, and the first row where that shows.
-
-Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
+"""What lab 10 replies to an answer: the rule that it breaks, and the first row where that shows.
 
     answer ─▶ rows_of (in the answer's own process) ─▶ rows ─▶ judge ─┬─ None
                                                                        └─ Finding   rule   row   expected   found
@@ -55,7 +53,7 @@ QUEUE_RULE = "A queue is topic, broker_name and queue_id together: every broker 
 OFFSET_RULE = (
     "Count messages, not offsets: queue_offset goes on counting when retention deletes the beginning of a queue"
 )
-TIE_RULE = "Of equally full queues the first by broker_name, then by queue_id"
+TIE_RULE = "Of equally full queues, take the first by broker_name, then by queue_id"
 EACH_RULE = "Every topic has one row, the broker's own topics too"
 
 
@@ -82,9 +80,9 @@ def judge_fullest(answers: Answers, directory: str) -> Finding | None:
 # lab10.customers --------------------------------------------------------------------------------------------------
 
 KEYS_RULE = "KEYS holds several keys with blanks between them, in any order: a customer is a key that begins with C"
-COPIES_RULE = "A copy in a retry topic, or one that waits, is not another event: count the topic orders only"
-NO_CUSTOMER_RULE = "A customer is a key that begins with C: a message without one is nobody's"
-MOST_RULE = "The customers with the most messages of the topic orders, of equal ones the first by name"
+COPIES_RULE = "A copy in a retry topic, or a waiting copy, is not another event: count the topic orders only"
+NO_CUSTOMER_RULE = "A customer is a key that begins with C: a message without such a key belongs to no customer"
+MOST_RULE = "List the customers with the most messages of the topic orders; sort equal ones by name"
 
 
 def judge_busiest(answers: Answers, directory: str, most: int) -> Finding | None:
@@ -108,12 +106,12 @@ def judge_busiest(answers: Answers, directory: str, most: int) -> Finding | None
 
 # lab10.cost -------------------------------------------------------------------------------------------------------
 
-MISSED_RULE = "A queue without a match costs as much as any other: it is there, with matched 0"
+MISSED_RULE = "A queue without a match costs as much as any other: it has a row, with matched 0"
 LOOKED_RULE = "The broker looks at every entry of a queue to find those that match: looked_at is all of them"
-ZERO_RULE = "A queue without a match is there, with matched 0: sum() over nothing is NULL, not 0"
-NULL_RULE = "A message without tags is looked at, too; count of a column leaves NULL out"
-WHOLE_RULE = "A tag is compared as a whole: unpaid is not paid"
-BROKER_RULE = "Every broker has a queue 0 of its own: a row for each broker_name and queue_id"
+ZERO_RULE = "A queue without a match has a row, with matched 0: sum() over no rows is NULL, not 0"
+NULL_RULE = "A message without tags is looked at too; count of a column leaves NULL out"
+WHOLE_RULE = "Tags are compared as a whole: unpaid is not paid"
+BROKER_RULE = "Every broker has a queue 0 of its own: give one row for each broker_name and queue_id"
 
 
 def judge_cost(answers: Answers, directory: str, topic: str, tags: list[str]) -> Finding | None:
@@ -137,8 +135,8 @@ def judge_cost(answers: Answers, directory: str, topic: str, tags: list[str]) ->
 # lab10.failures ---------------------------------------------------------------------------------------------------
 
 WAITING_RULE = "A copy in SCHEDULE_TOPIC_XXXX only waits: it comes to the retry topic later, and would be counted twice"
-DEAD_RULE = "%DLQ% holds those that will not come again: they are no group of their own and no retry"
-GROUP_RULE = "group_name is what stands behind %RETRY% in the topic's name"
+DEAD_RULE = "%DLQ% holds messages that will not come again: they are neither a group of their own nor retries"
+GROUP_RULE = "group_name is the part of the topic's name after %RETRY%"
 ORIGIN_RULE = (
     "Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number; keys may belong to many messages"
 )
@@ -171,9 +169,9 @@ def judge_failures(answers: Answers, directory: str) -> Finding | None:
 FULLEST_PART = 1.5
 ALL_RULE = "Every message of the topic orders is in one part, and in one only"
 RANGE_RULE = "A part is a number from 0 to parts - 1; a hash may be negative, and % keeps its sign"
-ORDER_RULE = "All messages of one order are in one part: else nobody can tell its story without a shuffle"
+ORDER_RULE = "All messages of one order are in one part: otherwise following an order needs a shuffle"
 EVEN_RULE = f"The fullest part holds no more than {FULLEST_PART} times the mean: one hot customer must not fill it"
-SAME_RULE = "Asked again it says the same: a task that is run again must not move messages"
+SAME_RULE = "The same question has the same answer: a task that is run again must not move messages"
 
 
 def judge_parts(answers: Answers, directory: str, parts: int) -> Finding | None:

@@ -1,7 +1,5 @@
 """What lab 10 asks: predictions about a day of traffic, and six exercises over the DataFrames of a broker's store.
 
-Mirrors: nothing in RocketMQ. Lab 10.
-
     lab10.fullest    all messages               ─▶ the fullest queue of each topic
     lab10.options    what a query uses          ─▶ the options of a read that decodes no more
     lab10.busiest    all messages               ─▶ the customers with the most events
@@ -120,8 +118,8 @@ EXERCISES = (
         _options_case,
         (1, 2),
         (
-            "Five options: topic, queues, startTime, endTime, columns. Values are texts: lists are joined by commas.",
-            "columns are those the query uses afterwards. The source selects by topic, queue and time before it "
+            "Five options: topic, queues, startTime, endTime, columns. Values are strings: lists are joined by commas.",
+            "columns names those that the query uses afterwards. The source selects by topic, queue and time before it "
             "decodes anything, so these need not be in columns for that.",
             "Times are ms since the epoch as they are given; endTime itself is not part of the read.",
         ),

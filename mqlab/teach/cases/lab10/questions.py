@@ -1,11 +1,9 @@
 """What is right in lab 10: each question answered in plain Python, from the rows of a store.
 
-Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
-
     rows(directory) ─▶ messages as dictionaries, read by mqlab.arrow without Spark
     fullest, busiest, cost, failures ─▶ the rows that an answer has to give
 
-Left out: what is said to a wrong answer (judges).
+Left out: what is replied to a wrong answer (judges).
 """
 
 from __future__ import annotations

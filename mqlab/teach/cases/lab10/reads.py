@@ -1,7 +1,5 @@
 """Lab 10's question about the options of a read: what is asked for, and what an answer's options would decode.
 
-Mirrors: nothing in RocketMQ. Lab 10; its manifest is lab10.
-
     Wanted ─▶ options (the answer) ─▶ parsed as the source parses them ─▶ the columns and messages they choose
 
 No Spark is needed to judge them. Left out: the stores (days).
@@ -24,11 +22,11 @@ CHOICES = (
     ("topic", "total_size"), ("msg_id", "born_timestamp", "reconsume_times"),
 )  # fmt: skip
 
-TEXT_RULE = "An option is one text: the names or numbers of a list are joined by commas"
+TEXT_RULE = "An option is one string: the names or numbers of a list are joined by commas"
 OPTIONS_RULE = "The options are those of the source rocketmq"
 DECODED_RULE = "columns names what the query uses, and nothing else: a column that only selects need not be decoded"
-TIME_RULE = "startTime and endTime are store times in ms: from startTime on, and before endTime"
-CHOSEN_RULE = "What the query does not want is left out by topic and queues, before anything is decoded"
+TIME_RULE = "startTime and endTime are store times in ms: read from startTime on, and before endTime"
+CHOSEN_RULE = "Messages that the query does not want are left out by topic and queues, before anything is decoded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def judge_options(answers: Answers, directory: str, questions: list[Wanted]) -> 
             return Finding("read_options returns a dictionary of options", where, {"topic": one.topic}, found)
         listed = [name for name, value in found.items() if isinstance(value, list | tuple | set)]
         if listed:
-            return Finding(TEXT_RULE, f"{where}: option {listed[0]}", "a text", found[listed[0]])
+            return Finding(TEXT_RULE, f"{where}: option {listed[0]}", "a string", found[listed[0]])
         finding = _finding(one, {name: str(value) for name, value in found.items()}, where, directory)
         if finding:
             return finding
