@@ -55,16 +55,14 @@ def grade(
 
     Example:  mqlab grade submissions --lab 01 --out grades --seed autumn -j 4
     """
-    from wcwidth import ljust
-
     from mqlab.grading.attempts import efforts, read_attempts
     from mqlab.grading.gradebook import Grader, Plan, open_gradebook
     from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
     from mqlab.grading.reports import write_reports
     from mqlab.grading.reports.course_sheet import must_fit
     from mqlab.grading.submissions import attempt_logs, find_submissions, read_roster
-    from mqlab.views.text_width import width
 
+    # 1. Find out what is to be graded; nothing is written before this has succeeded.
     home = course_folder(course)
     numbers = lab_numbers(home) if "all" in labs else [number.removeprefix("lab") for number in dict.fromkeys(labs)]
     opened = [open_lab(home, number) for number in numbers]
@@ -77,6 +75,8 @@ def grade(
     for lab in chosen:
         if lab.hidden_file is None:
             click.echo(f"lab {lab.number} has no hidden cases of its own, only seeded ones", err=True)
+
+    # 2. Try the sandbox, then judge one submission after another.
     sandbox = _sandbox(home, submissions, out, unsafe_no_sandbox)
     open_gradebook(out)
     plan = Plan(home, out.absolute(), _seed(out, seed), sandbox, jobs or os.cpu_count() or 1, resume, True, time_limit)
@@ -86,15 +86,29 @@ def grade(
     except KeyboardInterrupt:
         click.echo("stopped; the same command with --resume goes on", err=True)
         sys.exit(130)
+
+    # 3. Write the reports, from the records and from attempt logs that were handed in.
     exercises = [exercise.id for lab in chosen for exercise in lab.exercises]
-    told = [
+    logged = [
         effort
         for student, logs in attempt_logs(submissions).items()
         for effort in efforts(student, [one for log in logs for one in read_attempts(log)], exercises)
     ]
-    write_reports(out, records, seed=plan.seed, show_hidden=show_hidden, efforts=told)
+    write_reports(out, records, seed=plan.seed, show_hidden=show_hidden, efforts=logged)
     if sheet is not None:
         _fill_sheet(sheet, records, out)
+    _print_records(records, as_json)
+    click.echo(f"reports: {out / 'index.html'}", err=True)
+    if len(records) < len(found):
+        sys.exit(1)
+
+
+def _print_records(records: list[Any], as_json: bool) -> None:
+    """One line per record on stdout; how many hold exercises that were not judged on stderr."""
+    from wcwidth import ljust
+
+    from mqlab.views.text_width import width
+
     widest = max([WIDTH, *(width(record.student) for record in records)])
     for record in sorted(records, key=lambda record: (record.student, record.lab)):
         student = ljust(record.student, widest)
@@ -103,9 +117,6 @@ def grade(
     unjudged = sum(bool(record.not_judged) for record in records)
     if unjudged:
         click.echo(f"{unjudged} records have exercises that could not be judged: see index.html", err=True)
-    click.echo(f"reports: {out / 'index.html'}", err=True)
-    if len(records) < len(found):
-        sys.exit(1)
 
 
 def _seed(out: Path, wanted: str | None) -> str:

@@ -49,7 +49,7 @@ def test_incidents_by_hand_and_none(tmp_path: Path) -> None:
         (("--messages", "1e6"), "not a whole number such as 10_000_000"),
         (("--messages", "5"), "messages=5 cannot be"),
         (("--messages", "1_000", "--incident", "flood"), "there is no incident 'flood'"),
-        (("--messages", "1_000", "--incident", "burst", "--no-incidents"), "opposite things"),
+        (("--messages", "1_000", "--incident", "burst", "--no-incidents"), "contradict each other"),
         (("--messages", "1_000", "--set", "speed=3"), "no 'speed'"),
         (("--messages", "1_000", "--set", "queues=many"), "'many' is not a number"),
         (("--messages", "1_000", "--set", "index=1"), "option of its own"),
@@ -83,7 +83,7 @@ def test_ctrl_c_and_on_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(broker_store, "finish_store", interrupted)
     code, out, err = run(*words)
     assert (code, out) == (130, "")
-    assert "the same command goes on with what is missing" in err
+    assert "the same command continues with what is missing" in err
     there = sorted(path.name for path in (tmp_path / "day").iterdir())
     assert there == [".broker-b.unfinished", "broker-a", "traffic.unfinished.json"]
     monkeypatch.undo()
