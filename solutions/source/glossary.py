@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Glossary (术语表)
 #
-# The terms of the labs and of the package, one sentence each, with the Chinese term and the name that RocketMQ's source,
-# settings or tools use. The last column has the lab that explains the term; a number without a link is a lab that is planned.
-# All labs are in the [index](index.ipynb). Features that mqlab does not have are in
-# [What is not modelled](not-modelled.ipynb).
+# The terms of the labs and of the package, one sentence each, with the Chinese term and the name that RocketMQ's
+# source, settings or tools use. The last column has the lab that explains the term; a number without a link is a lab
+# that is planned. All labs are in the [index](index.ipynb). Features that mqlab does not have are in [What is not
+# modelled](not-modelled.ipynb).
 #
-# [The machines](#The-machines) · [Messages](#Messages) · [Files](#Files) · [Reading](#Reading) · [Choosing](#Choosing) ·
-# [Failing](#Failing) · [Later](#Later) · [Asking in bulk](#Asking-in-bulk) · [Running and looking](#Running-and-looking)
+# [The machines](#The-machines) · [Messages](#Messages) · [Files](#Files) · [Reading](#Reading) · [Choosing](#Choosing)
+# · [Failing](#Failing) · [Later](#Later) · [Asking in bulk](#Asking-in-bulk) · [Running and
+# looking](#Running-and-looking)
 
 # %% [markdown]
 # ## The machines

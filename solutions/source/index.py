@@ -1,9 +1,9 @@
 # %% [markdown]
 # # mqlab: the labs
 #
-# How does a message broker work inside? Here is one to take apart: Apache RocketMQ (消息队列) in plain Python, with the same
-# files on disk, the same frames on the wire and the same decisions. It runs inside a notebook: you can stop it, step
-# through it, play it again and break it.
+# How does a message broker work inside? Here is one to take apart: Apache RocketMQ (消息队列) in plain Python, with the
+# same files on disk, the same frames on the wire and the same decisions. It runs inside a notebook: you can stop it,
+# step through it, play it again and break it.
 #
 # | lab | what it opens | you need | minutes |
 # |---|---|---|---|
@@ -12,25 +12,25 @@
 # | [07 Failure takes time](07-failure-takes-time.ipynb) | retries and their eighteen levels, dead letters, orderly failure, a listener that hangs, an order that kills its process | lab 00 | 180 |
 # | [10 Spark reads the broker](10-spark-reads-the-broker.ipynb) | a cluster's logs as one table: hot queues and keys, what a tag costs, how often failures came back, plans, skew, Parquet | lab 00, some Spark | 120 |
 #
-# Begin with lab 00. There are two more pages. The [glossary](glossary.ipynb) (术语表) has every term in English and Chinese
-# with RocketMQ's own name for it. [What is not modelled](not-modelled.ipynb) says which parts of RocketMQ are not here, and
-# why.
+# Begin with lab 00. There are two more pages. The [glossary](glossary.ipynb) (术语表) has every term in English and
+# Chinese with RocketMQ's own name for it. [What is not modelled](not-modelled.ipynb) says which parts of RocketMQ are
+# not here, and why.
 
 # %% [markdown]
 # ## How a lab works
 #
-# - **Shift+Enter** runs a cell and goes on to the next. Work from the top. Every lab also runs from top to bottom as it is
-#   (*Run > Run All Cells*).
-# - `predict(...)` asks you before the lab shows what happens. Replace the `...` with your answer. It is locked then, so that
-#   you can compare.
+# - **Shift+Enter** runs a cell and goes on to the next. Work from the top. Every lab also runs from top to bottom as it
+#   is (*Run > Run All Cells*).
+# - `predict(...)` asks you before the lab shows what happens. Replace the `...` with your answer. It is locked then, so
+#   that you can compare.
 # - A cell that begins with `# exercise:` is yours. Write the function, run the cell, then the `check(...)` under it. It
 #   says "not started", or that your answer passes, or which rule it breaks and where this shows first.
 # - `hint("lab00.find")` gives the first of three hints; run it again for the next one.
 # - A run is a **story** with a seed: the same story and seed give the same world again, to the byte. So try things out.
 #   Whatever you do to a world, run the cell with its `play` again, and the world is as it was.
-# - If a cell does not end, *Kernel > Interrupt Kernel* stops it, and a `check(...)` then names the line of your code that was
-#   running. (A listener in an endless loop needs two interrupts.)
+# - If a cell does not end, *Kernel > Interrupt Kernel* stops it, and a `check(...)` then names the line of your code
+#   that was running. (A listener in an endless loop needs two interrupts.)
 # - To begin again from the start: *Kernel > Restart Kernel and Run All Cells*.
 #
-# If something does not work, open a terminal (*File > New > Terminal*) and run `mqlab doctor`. It says what is there, what
-# is missing, and what does not work without each missing part.
+# If something does not work, open a terminal (*File > New > Terminal*) and run `mqlab doctor`. It says what is there,
+# what is missing, and what does not work without each missing part.

@@ -1,15 +1,15 @@
 # %% [markdown]
 # # What is not modelled, and why
 #
-# mqlab is a complete small broker with its clients, but it does not have everything that RocketMQ 5.3 has. This page says
-# what is missing, what RocketMQ does there, and what happens here instead, so that nobody takes a gap for a fact. The rule
-# was: what a lab needs to be honest is here, to the byte. What would make the code longer without teaching anything new
-# is not here.
+# mqlab is a complete small broker with its clients, but it does not have everything that RocketMQ 5.3 has. This page
+# says what is missing, what RocketMQ does there, and what happens here instead, so that nobody takes a gap for a fact.
+# The rule was: what a lab needs to be honest is here, to the byte. What would make the code longer without teaching
+# anything new is not here.
 #
-# Three pages together say where mqlab and RocketMQ differ. This one lists what is missing.
-# [Where mqlab differs on purpose](../docs/differences.md) lists what is here and behaves in another way. *What this does
-# not prove* in each lab says what its simulation cannot show. Every module names what it leaves out in the last lines of
-# its docstring. The terms are explained in the [glossary](glossary.ipynb); all labs are in the [index](index.ipynb).
+# Three pages together say where mqlab and RocketMQ differ. This one lists what is missing. [Where mqlab differs on
+# purpose](../docs/differences.md) lists what is here and behaves in another way. *What this does not prove* in each lab
+# says what its simulation cannot show. A module that leaves something out names it in the last lines of its docstring.
+# The terms are explained in the [glossary](glossary.ipynb); all labs are in the [index](index.ipynb).
 
 # %% [markdown]
 # ## Ways of consuming
@@ -79,5 +79,5 @@
 # | disks that lie, **torn pages** | after a power cut a page may be half new and half old | a page of 4 KiB is either written or not |
 # | clocks that disagree | each machine has its own time | one virtual clock for all, unless `skew_clock` changes a node's |
 #
-# Simulated numbers are therefore good for *when*, *how often*, *in which order* and *what is lost*. They say nothing about
-# how many messages per second a real broker takes: to know that, measure one.
+# Simulated numbers are therefore good for *when*, *how often*, *in which order* and *what is lost*. They say nothing
+# about how many messages per second a real broker takes: to know that, measure one.
