@@ -1,6 +1,6 @@
 """How far the slowest member of a broadcasting group has pulled: a floor kept for clients that move to a proxy.
 
-Mirrors: BroadcastOffsetManager; entries ``topic@group@broadcast`` of the consumer offset table; lab on offsets.
+Mirrors: BroadcastOffsetManager; entries ``topic@group@broadcast`` of the consumer offset table.
 
     topic, group        client      queue -> last pull
     tags, g-broadcast   ip@DEFAULT  {0: 15, 1: 12}         every 5 s: the smallest per queue is committed

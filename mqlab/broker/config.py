@@ -1,6 +1,6 @@
 """Every setting of a broker in one place, with RocketMQ's names and defaults.
 
-Mirrors: BrokerConfig (settings of the store are StoreConfig). Labs set them by ``Lab(broker={…})``.
+Mirrors: BrokerConfig (settings of the store are StoreConfig). ``Lab(broker={…})`` sets them.
 
     name in snake_case          default      unit: ms unless the name or a comment says otherwise
 
@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mqlab.errors import UsageError
-
-MASTER_ID = 0  # MixAll.MASTER_ID
+from mqlab.wire.names import MASTER_ID
 
 
 @dataclass(frozen=True, slots=True)

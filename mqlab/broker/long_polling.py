@@ -1,6 +1,6 @@
 """Pulls that found nothing yet and wait at the broker for a message or for their time to run out.
 
-Mirrors: PullRequestHoldService, ManyPullRequest and PullRequest; opened by the lab on pulling.
+Mirrors: PullRequestHoldService, ManyPullRequest and PullRequest.
 
     topic, queue     held pull (offset, filter)                      runs again when
     orders 0         billing  next 7   tags paid    held 12:00:01    a message at 7 or later passes its filter: at once
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from mqlab.ports import Clock, Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.state_table import StateTable
+from mqlab.store.getting import MessageFilter
 from mqlab.wire.command import RemotingCommand
 
 CHECK_PERIOD_MS = 5_000
@@ -48,17 +48,6 @@ HELD_PULL = StateTable(
     ],
 )
 """``arrived``: a message that passes the filter. ``look again``: one that may not, so the next check runs the pull."""
-
-
-class MessageFilter(Protocol):
-    """What the store and the hold table ask about a message. Mirrors MessageFilter."""
-
-    @property
-    def needs_properties(self) -> bool: ...
-
-    def matches_code(self, tags_code: int) -> bool: ...
-
-    def matches_properties(self, properties: Mapping[str, str]) -> bool: ...
 
 
 @dataclass(slots=True, eq=False)

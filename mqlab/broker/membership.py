@@ -3,7 +3,7 @@
 Mirrors: ClientManageProcessor, ConsumerManageProcessor (38), DefaultConsumerIdsChangeListener,
 ClientHousekeepingService, AdminBrokerProcessor (41, 42);
 HEART_BEAT 34, UNREGISTER_CLIENT 35, GET_CONSUMER_LIST_BY_GROUP 38,
-CHECK_CLIENT_CONFIG 46, LOCK_BATCH_MQ 41, UNLOCK_BATCH_MQ 42; lab on rebalance.
+CHECK_CLIENT_CONFIG 46, LOCK_BATCH_MQ 41, UNLOCK_BATCH_MQ 42.
 
     heartbeat of consumer group g ─▶ group made if need be ─▶ %RETRY%g made ─▶ member and topics registered
         joined, or topics changed ─▶ NOTIFY_CONSUMER_IDS_CHANGED 40 to every member, the new one too (not: broadcasting)

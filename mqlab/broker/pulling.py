@@ -1,6 +1,6 @@
 """Pulls: who may read what, reading from the store, and holding what found nothing new.
 
-Mirrors: PullMessageProcessor, DefaultPullMessageResultHandler; requests PULL_MESSAGE 11, LITE_PULL_MESSAGE 361; lab 00.
+Mirrors: PullMessageProcessor, DefaultPullMessageResultHandler; requests PULL_MESSAGE 11, LITE_PULL_MESSAGE 361.
 
     checks in order     broker readable 16 · group 26 · group may consume 16 · topic 17 · topic readable 16 · queue 29
                         · subscription 23 24 16 25 27 28 · SQL allowed 1
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mqlab.broker.broadcast_offsets import BroadcastOffsets
-from mqlab.broker.config import MASTER_ID
 from mqlab.broker.long_polling import ANSWER, HELD_PULL, HeldPull, HeldPulls
 from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
@@ -285,7 +284,7 @@ class Pulling:
 
     def _suggestion(self, code: int, group: SubscriptionGroupConfig, answer: PullAnswer) -> tuple[int, int]:
         """The response code as a slave gives it, and the broker id the next pull should go to."""
-        suggested = MASTER_ID
+        suggested = names.MASTER_ID
         if self._state.config.slave_read_enable:
             slowly = answer.found is not None and answer.found.suggest_pulling_from_slave
             suggested = group.which_broker_when_consume_slowly if slowly else group.broker_id

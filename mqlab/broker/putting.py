@@ -1,6 +1,6 @@
 """The last door before the store: every message passes it, whoever stores it (producer, retry, schedule, transaction).
 
-Mirrors: HookUtils (checkBeforePutMessage, handleScheduleMessage); opened by the lab on delayed messages.
+Mirrors: HookUtils (checkBeforePutMessage, handleScheduleMessage).
 
     a message with DELAY 3 for orders/2          the same message as it is stored
     topic orders, queue 2                        topic SCHEDULE_TOPIC_XXXX, queue 2 (level - 1)

@@ -1,6 +1,6 @@
 """A broker tells every name server what it has: at start, after 10 s, every 30 s, and at once when a topic changes.
 
-Mirrors: BrokerController.registerBrokerAll, BrokerOuterAPI; REGISTER_BROKER 103, UNREGISTER_BROKER 104; lab on routes.
+Mirrors: BrokerController.registerBrokerAll, BrokerOuterAPI; REGISTER_BROKER 103, UNREGISTER_BROKER 104.
 
     t 0, 10 s, 40 s, 70 s …   whole topic table with its version    ─▶ each name server, none waits for another
     topic made or changed     that topic alone with the new version ─▶ each name server

@@ -1,6 +1,6 @@
 """Delayed messages: parked in one queue a level, moved to their real topic when their time has come.
 
-Mirrors: ScheduleMessageService; file config/delayOffset.json; opened by the lab on delayed messages and retries.
+Mirrors: ScheduleMessageService; file config/delayOffset.json.
 
     SCHEDULE_TOPIC_XXXX queue 2 (level 3, 10 s)      entry 41: due 12:00:20.000   entry 42: due 12:00:21.500
     delay_offset_table  {3: 41}                      the next entry to look at

@@ -1,6 +1,6 @@
 """A consumer gives a failed message back: to be tried again later, or to the dead letters after too many tries.
 
-Mirrors: AbstractSendMessageProcessor.consumerSendMsgBack; CONSUMER_SEND_MSG_BACK 36; lab on retry and dead letters.
+Mirrors: AbstractSendMessageProcessor.consumerSendMsgBack; CONSUMER_SEND_MSG_BACK 36.
 
     message r times tried, level asked   r < max: %RETRY%group, DELAY = level, or 3 + r when level is 0
                                          r >= max, or level < 0: %DLQ%group, no delay

@@ -1,7 +1,7 @@
 """Asking producers how a transaction ended that nobody has ended.
 
 Mirrors: TransactionalMessageServiceImpl.check, TransactionalMessageCheckService,
-AbstractTransactionalMessageCheckListener; CHECK_TRANSACTION_STATE 39; lab on transactions.
+AbstractTransactionalMessageCheckListener; CHECK_TRANSACTION_STATE 39.
 
     every 30 s, from the group CID_RMQ_SYS_TRANS's offset on the half topic:
     half message            done (an op message names it)            ─▶ next

@@ -1,6 +1,6 @@
 """Every setting of a name server in one place, with RocketMQ's names and defaults.
 
-Mirrors: NamesrvConfig and the name server's NettyServerConfig. Labs set them by ``Lab(name_server={…})``.
+Mirrors: NamesrvConfig and the name server's NettyServerConfig. ``Lab(name_server={…})`` sets them.
 
     name in snake_case          default      unit: ms unless the comment says otherwise
 

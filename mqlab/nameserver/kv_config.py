@@ -1,11 +1,9 @@
 """Small texts that every client and broker may read: namespaces of names and values.
 
-Mirrors: KVConfigManager; file kvConfig.json when a path is set; lab on ordered topics.
+Mirrors: KVConfigManager; file kvConfig.json when a path is set.
 
     namespace             key       value
     ORDER_TOPIC_CONFIG    orders    broker-a:4;broker-b:4
-
-Left out: nothing.
 """
 
 from __future__ import annotations

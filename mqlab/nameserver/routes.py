@@ -1,6 +1,6 @@
 """Who serves which queues, as the brokers last told this name server: plain tables and the rules that change them.
 
-Mirrors: RouteInfoManager; opened by the lab on routes.
+Mirrors: RouteInfoManager.
 
     topics      orders      broker-a  ->  4 read, 4 write, perm 6
     brokers     broker-a    DefaultCluster, {0: 10.0.0.2:10911, 1: 10.0.0.3:10911}

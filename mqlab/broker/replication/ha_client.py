@@ -1,6 +1,6 @@
 """The slave's end of the link: asks from its own end on, writes what comes, says how far it is.
 
-Mirrors: DefaultHAClient. Lab 02.
+Mirrors: DefaultHAClient.
 
     ready ──address known, on its 5 s──▶ transfer ──closed, or a block that does not fit──▶ ready, again in 5 s
                                                   ──nothing heard for 20 s──▶ ready, again at once

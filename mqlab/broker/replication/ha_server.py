@@ -1,6 +1,6 @@
 """Where slaves connect: accepts their links, tells them of growth, counts who has what.
 
-Mirrors: DefaultHAService and its AcceptSocketService. Lab 02.
+Mirrors: DefaultHAService and its AcceptSocketService.
 
     haListenPort (listenPort + 1) ◀── slave ── SlaveConnection   ack 4 038 734
                                   ◀── slave ── SlaveConnection   ack 3 939 334

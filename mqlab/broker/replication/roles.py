@@ -1,6 +1,6 @@
 """What a broker's role changes: its id, its share of memory, and which requests it turns away.
 
-Mirrors: BrokerStartup's checks, and rejectRequest of SendMessageProcessor and PullMessageProcessor. Lab 02.
+Mirrors: BrokerStartup's checks, and rejectRequest of SendMessageProcessor and PullMessageProcessor.
 
     ASYNC_MASTER, SYNC_MASTER   broker id 0, whatever is configured
     SLAVE                       broker id above 0; 10 points less of the memory's share counts as "in memory"
@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from mqlab.broker.config import MASTER_ID, BrokerConfig
+from mqlab.broker.config import BrokerConfig
 from mqlab.broker.state import BrokerState
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
@@ -24,6 +24,7 @@ from mqlab.remoting.requests import Answer, Answering, Refused
 from mqlab.store.config import StoreConfig
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.command import RemotingCommand
+from mqlab.wire.names import MASTER_ID
 
 REJECTED = "[REJECTREQUEST]system busy, start flow control for a while"
 SLAVE_MEMORY_RATIO_LESS = 10

@@ -1,6 +1,6 @@
 """The master's end of one slave's link: takes reports, sends blocks and heartbeats.
 
-Mirrors: DefaultHAConnection with its ReadSocketService and WriteSocketService. Lab 02.
+Mirrors: DefaultHAConnection with its ReadSocketService and WriteSocketService.
 
     waiting ──report r >= 0──▶ sending from f ──lost, or 20 s without a word──▶ gone
               f = r, but for r = 0: where the master's last file begins

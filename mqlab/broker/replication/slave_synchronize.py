@@ -1,6 +1,6 @@
 """A slave copies what is not in the log: topics, offsets, delay offsets and groups, asked of the master now and then.
 
-Mirrors: SlaveSynchronize and BrokerController.syncBroker. Lab 02.
+Mirrors: SlaveSynchronize and BrokerController.syncBroker.
 
     start          10 s, 13 s, 16 s …   the clock looks; it acts when more than 60 s have passed since the last time
     61 s           21  topics            if versions differ: the master's table takes the place of the own

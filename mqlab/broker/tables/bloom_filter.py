@@ -1,6 +1,6 @@
 """Which bits of a message's bitmap belong to a group's SQL filter: the numbers that consumerFilter.json records.
 
-Mirrors: BloomFilter and BloomFilterData with Guava's murmur3_128; opened by the lab on filters (aside).
+Mirrors: BloomFilter and BloomFilterData with Guava's murmur3_128.
 
     error rate 20 %, 32 groups  ->  3 hashes, 112 bits      "G1#TopicTest" -> [106, 23, 102]
 

@@ -1,12 +1,11 @@
 """When a table of the broker goes to its file: at once, or at the next tick of RocketMQ's timer if it changed.
 
-Mirrors: BrokerController's scheduled persist tasks and ConfigManager; opened by the lab on offsets and crashes.
+Mirrors: BrokerController's scheduled persist tasks and ConfigManager.
 
     table changed ──▶ one deadline at the next tick of the grid (first + n * period) ──▶ save, nothing armed
     table idle    ──▶ no deadline at all
 
 Where RocketMQ writes the file every period whether or not it changed, mqlab writes the same bytes only when it did.
-Left out: nothing.
 """
 
 from __future__ import annotations

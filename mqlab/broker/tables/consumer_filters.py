@@ -1,6 +1,6 @@
 """The SQL expressions the broker filters with, per topic and group, and the filter one pull runs.
 
-Mirrors: ConsumerFilterManager, ConsumerFilterData, ExpressionMessageFilter; config/consumerFilter.json; lab on filters.
+Mirrors: ConsumerFilterManager, ConsumerFilterData, ExpressionMessageFilter; config/consumerFilter.json.
 
     topic    group     expression      clientVersion   state
     orders   audit     amount > 100    1795…446        alive

@@ -1,6 +1,6 @@
 """Who consumes: the members of each group, connected to this broker now, and what the group subscribes to.
 
-Mirrors: ConsumerManager and ConsumerGroupInfo; opened by the labs on rebalance and on the tag pitfall.
+Mirrors: ConsumerManager and ConsumerGroupInfo.
 
     group      channels (members)                   subscriptions: topic -> expression, subVersion
     billing    ch 7  10.0.0.5@one   heard 12:00:30   orders            paid || shipped   1795…446

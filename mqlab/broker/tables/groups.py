@@ -1,6 +1,6 @@
 """How each consumer group may consume on this broker.
 
-Mirrors: SubscriptionGroupManager; file config/subscriptionGroup.json; opened by the labs on retry and dead letters.
+Mirrors: SubscriptionGroupManager; file config/subscriptionGroup.json.
 
     group      retryQueueNums  retryMaxTimes  consumeEnable  made
     billing    1               16             true           by its first heartbeat, pull or send-back

@@ -1,6 +1,6 @@
 """How far each group has come on each queue, as the broker knows it.
 
-Mirrors: ConsumerOffsetManager; file config/consumerOffset.json; opened by the lab on offsets.
+Mirrors: ConsumerOffsetManager; file config/consumerOffset.json.
 
     table                 key                 queue -> offset          written by
     offset_table          orders@billing      {0: 2201, 1: 2185}       commits; kept in the file

@@ -1,11 +1,9 @@
 """Who produces: the clients of each producer group, needed to ask one of them about an open transaction.
 
-Mirrors: ProducerManager; opened by the lab on transactions.
+Mirrors: ProducerManager.
 
     group     channels in the order they joined      asked next
     pay       ch 3 10.0.0.7@one, ch 5 10.0.0.8@two    ch 5
-
-Left out: nothing that the remoting protocol uses.
 """
 
 from __future__ import annotations

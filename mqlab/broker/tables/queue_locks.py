@@ -1,6 +1,6 @@
 """Which member of a group may consume which queue in order, as the broker remembers it.
 
-Mirrors: RebalanceLockManager; opened by the lab on orderly consumption.
+Mirrors: RebalanceLockManager.
 
     group       queue                client            last renewed     expires
     billing     orders/broker-a/0    10.0.0.5@one      12:00:20.000     60 s later

@@ -1,12 +1,11 @@
 """How busy the store is: puts and gets a second over 10, 60 and 600 seconds.
 
-Mirrors: StoreStatsService, what mqadmin brokerStatus and clusterList show (request 28). The lab on measuring.
+Mirrors: StoreStatsService, what mqadmin brokerStatus and clusterList show (request 28).
 
     putTps "0.5 0.42 "     over the last 10 samples, over 60; 600 are not there yet: left out
 
 RocketMQ samples each second on a thread. Here a counter remembers what it was at each second's end at which it grew:
 the same numbers, no timer. How long puts took is in put_times.
-Left out: nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which topics a broker has: how many queues to read and to write, and who may.
 
-Mirrors: TopicConfigManager; file config/topics.json; opened by the labs on routes and on auto-creation.
+Mirrors: TopicConfigManager; file config/topics.json.
 
     topic                  read / write queues   perm                made
     TBW102                 8 / 8                 7 (read write inherit)   at start: the template

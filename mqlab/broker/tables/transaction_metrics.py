@@ -1,11 +1,9 @@
 """How many half messages of each topic are open.
 
-Mirrors: TransactionMetrics; file config/transactionMetrics, the one without indentation; lab on transactions.
+Mirrors: TransactionMetrics; file config/transactionMetrics, the one without indentation.
 
     topic     count   time of the last change
     payments  2       12:00:01.500
-
-Left out: nothing.
 """
 
 from __future__ import annotations

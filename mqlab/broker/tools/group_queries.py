@@ -1,6 +1,6 @@
 """What is going on: who is connected, who consumes what, how far each group is behind.
 
-Mirrors: AdminBrokerProcessor (202 203 204 208 300 303 317 321 328 343 345); the tools' answers in every lab.
+Mirrors: AdminBrokerProcessor (202 203 204 208 300 303 317 321 328 343 345).
 
     208 GET_CONSUME_STATS    per queue: brokerOffset (max), consumerOffset (none: 0), pullOffset, lastTimestamp
                              lag = brokerOffset - consumerOffset, in flight = pullOffset - consumerOffset

@@ -1,7 +1,6 @@
 """Questions to one member, passed on by the broker: how are you running, and consume this message now.
 
-Mirrors: AdminBrokerProcessor.callConsumer, Broker2Client; GET_CONSUMER_RUNNING_INFO 307, CONSUME_MESSAGE_DIRECTLY 309;
-lab on diagnosing a group.
+Mirrors: AdminBrokerProcessor.callConsumer, Broker2Client; GET_CONSUMER_RUNNING_INFO 307, CONSUME_MESSAGE_DIRECTLY 309.
 
     tool ─▶ broker ─▶ member (10 s) ─▶ answer passed on as it is
             not online: 1      no answer in time: 207

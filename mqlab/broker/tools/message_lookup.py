@@ -1,12 +1,10 @@
 """Finding one message: by its offset id, by its unique key, by a business key.
 
-Mirrors: QueryMessageProcessor; requests VIEW_MESSAGE_BY_ID 33, QUERY_MESSAGE 12; lab on the index.
+Mirrors: QueryMessageProcessor; requests VIEW_MESSAGE_BY_ID 33, QUERY_MESSAGE 12.
 
     33   offset (from the offset id)      one unit, 1 when nothing stands there
     12   topic, key, time, at most n      units whose key hash matches (the client compares the keys); none: 22
          _UNIQUE_KEY_QUERY=true           the broker's own limit of 32 instead of n
-
-Left out: nothing.
 """
 
 from __future__ import annotations

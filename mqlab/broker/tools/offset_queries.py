@@ -1,6 +1,6 @@
 """Questions about offsets: how far a group is, where a queue begins and ends, which message stood where at a time.
 
-Mirrors: ConsumerManageProcessor (14, 15), AdminBrokerProcessor (29 30 31 32 43 45 308); lab on offsets.
+Mirrors: ConsumerManageProcessor (14, 15), AdminBrokerProcessor (29 30 31 32 43 45 308).
 
     14 QUERY_CONSUMER_OFFSET     stored offset; none: 0 if message 0 is still there and in memory, else 22
     15 UPDATE_CONSUMER_OFFSET    26 no group · 17 no topic · 29 no number · a waiting reset: ignored, answered 0

@@ -1,7 +1,7 @@
 """Moving a group's offsets from outside: to a time, to the end, to a number; and reading what its members remember.
 
 Mirrors: AdminBrokerProcessor.resetOffsetInner, Broker2Client; INVOKE_BROKER_TO_RESET_OFFSET 222,
-RESET_CONSUMER_CLIENT_OFFSET 220, INVOKE_BROKER_TO_GET_CONSUMER_STATUS 223, CLONE_GROUP_OFFSET 314; lab on offsets.
+RESET_CONSUMER_CLIENT_OFFSET 220, INVOKE_BROKER_TO_GET_CONSUMER_STATUS 223, CLONE_GROUP_OFFSET 314.
 
     server side (default)   mark and stored offset per queue; the next pull of that queue gets 21 and takes the mark
     client side             220 to every member, which stops its queues, waits 10 s and moves

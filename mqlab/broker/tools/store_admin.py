@@ -1,12 +1,10 @@
 """Cleaning a broker's store by hand.
 
-Mirrors: AdminBrokerProcessor (306 316 329); mqadmin cleanExpiredCQ, cleanUnusedTopic; lab on files and retention.
+Mirrors: AdminBrokerProcessor (306 316 329); mqadmin cleanExpiredCQ, cleanUnusedTopic.
 
     306 CLEAN_EXPIRED_CONSUMEQUEUE   queues whose messages are all gone from the log
     316 CLEAN_UNUSED_TOPIC           queues of topics that the broker does not know any more
     329 DELETE_EXPIRED_COMMITLOG     log files older than fileReservedTime, for the next 20 rounds, whatever the hour
-
-Left out: nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Creating, changing, deleting and listing topics and groups.
 
-Mirrors: AdminBrokerProcessor (17 18 215 21 351 and 200 225 201 352 207); lab on routes.
+Mirrors: AdminBrokerProcessor (17 18 215 21 351 and 200 225 201 352 207).
 
     17 UPDATE_AND_CREATE_TOPIC   name 29 · system topic 29 · attributes 1 · the same again: nothing happens
     215 DELETE_TOPIC_IN_BROKER   configuration, offsets and queues go; the messages stay in the log
