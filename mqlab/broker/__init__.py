@@ -1,4 +1,4 @@
-"""The broker: request handlers over the tables they read and the store they write."""
+"""The broker: handlers of requests, the tables they read, and the store they write to."""
 
 from mqlab.broker.broker import Broker
 from mqlab.broker.config import BrokerConfig

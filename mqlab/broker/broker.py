@@ -5,8 +5,8 @@ Mirrors: BrokerController.
     frame ─▶ Remoting ─▶ request_table[code] ─▶ a handler (sending, pulling, …) ─▶ tables and store ─▶ reply
                                                 store.dispatch ─▶ _arrived ─▶ held pulls, schedule, transaction check
 
-    start      tables from their files · store recovered · listen · first registration · timers armed
-    shutdown   goodbye to the name servers · timers off · tables to their files · store closed · channels closed
+    start       load the tables · recover the store · listen · register at the name servers · arm the timers
+    shutdown    unregister · disarm the timers · save the tables · close the store · close the channels
 
 Left out: POP, the second ("VIP") port, thread pools per kind of request.
 """

@@ -1,8 +1,8 @@
-"""Every setting of a broker in one place, with RocketMQ's names and defaults.
+"""Every setting of a broker, with RocketMQ's names and defaults.
 
-Mirrors: BrokerConfig (settings of the store are StoreConfig). ``Lab(broker={…})`` sets them.
+Mirrors: BrokerConfig (the settings of the store are in StoreConfig). ``Lab(broker={…})`` sets them.
 
-    name in snake_case          default      unit: ms unless the name or a comment says otherwise
+    name in snake_case          default      in ms unless the name or a comment gives another unit
 
 Left out: thread pool sizes, ACL, POP, tiered storage, the controller, the timer wheel.
 """
@@ -17,7 +17,7 @@ from mqlab.wire.names import MASTER_ID
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """A broker's settings. Raises UsageError for values that cannot work. Mirrors BrokerConfig."""
+    """A broker's settings. Raises UsageError for a value that cannot work. Mirrors BrokerConfig."""
 
     broker_cluster_name: str = "DefaultCluster"
     broker_name: str = "broker-a"
@@ -32,7 +32,7 @@ class BrokerConfig:
     auto_create_subscription_group: bool = True
     cluster_topic_enable: bool = True
     broker_topic_enable: bool = True
-    enable_mixed_message_type: bool = False  # may a topic be made with message.type=MIXED?
+    enable_mixed_message_type: bool = False  # whether a topic may have message.type=MIXED
     trace_topic_enable: bool = False
     msg_trace_topic_name: str = "RMQ_SYS_TRACE_TOPIC"
     revive_queue_num: int = 8
@@ -77,7 +77,7 @@ class BrokerConfig:
     transaction_metric_flush_interval: int = 10_000
 
     enable_detail_stat: bool = True
-    config_black_list: str = "configBlackList;brokerConfigPath"  # settings that request 25 may not change
+    config_black_list: str = "configBlackList;brokerConfigPath"  # settings that UPDATE_BROKER_CONFIG may not change
 
     def __post_init__(self) -> None:
         for name in ("broker_cluster_name", "broker_name"):
@@ -96,7 +96,7 @@ class BrokerConfig:
 
     @property
     def register_period_ms(self) -> int:
-        """How often the broker registers, held within RocketMQ's 10 to 60 s."""
+        """How often the broker registers: the setting, but at least 10 s and at most 60 s, as in RocketMQ."""
         return max(10_000, min(self.register_name_server_period, 60_000))
 
 

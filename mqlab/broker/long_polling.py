@@ -1,13 +1,14 @@
-"""Pulls that found nothing yet and wait at the broker for a message or for their time to run out.
+"""Pulls that found nothing yet: the broker holds them until a message comes or their time is over.
 
 Mirrors: PullRequestHoldService, ManyPullRequest and PullRequest.
 
-    topic, queue     held pull (offset, filter)                      runs again when
-    orders 0         billing  next 7   tags paid    held 12:00:01    a message at 7 or later passes its filter: at once
-    orders 0         audit    next 7   *            held 12:00:04    its filter refused a message: at the next 5 s check
-    orders 1         billing  next 0   tags paid    held 12:00:01    15 s are over: first 5 s check after that
+    topic, queue    held pull (next offset, filter, since)        is run again when
+    orders 0        billing    7    tags paid    12:00:01         a message at offset 7 or later passes its filter
+    orders 0        audit      7    *            12:00:04         at the next 5 s check, if its filter refused a message
+    orders 1        billing    0    tags paid    12:00:01         at the first 5 s check after its 15 s are over
 
-RocketMQ checks every held pull each 5 s; here each pull has one deadline, on that same 5 s grid.
+RocketMQ checks all held pulls every 5 s. Here each pull has one deadline on the same 5 s grid.
+
 Left out: the second table for pulls that read cold data.
 """
 
@@ -52,7 +53,7 @@ HELD_PULL = StateTable(
 
 @dataclass(slots=True, eq=False)
 class HeldPull:
-    """One waiting request: where it wants to read, since when, how long, and the way to answer it."""
+    """One waiting request: where it reads, how long it waits, and the functions that run and answer it."""
 
     topic: str
     queue_id: int
@@ -91,7 +92,7 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
         self._queues: dict[QueueKey, list[HeldPull]] = {}
 
     def hold(self, pull: HeldPull) -> None:
-        """Keep a pull until something arrives or its time is over. Mirrors suspendPullRequest."""
+        """Hold a pull until a message arrives or its time is over. Mirrors suspendPullRequest."""
         self._queues.setdefault((pull.topic, pull.queue_id), []).append(pull)
         self._check_at(pull, pull.held_at_ms + pull.timeout_ms, "pull.hold")
         if self._max_offset(pull.topic, pull.queue_id) > pull.queue_offset:
@@ -104,7 +105,7 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
     def arrived(
         self, topic: str, queue_id: int, next_queue_offset: int, tags_code: int, properties: Mapping[str, str] | None
     ) -> None:
-        """A message became readable: run the pulls it suits, look at the others at the next check.
+        """A message can be read: run the pulls whose filter it passes, and the others at the next check.
 
         Mirrors notifyMessageArriving.
         """
@@ -113,21 +114,21 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
             return
         for pull in list(waiting):
             if next_queue_offset <= pull.queue_offset:
-                continue
-            if self._suits(pull.message_filter, tags_code, properties):
+                continue  # the pull waits for a later message
+            if self._passes(pull.message_filter, tags_code, properties):
                 self._wake(pull, ARRIVED)
             else:
                 pull.state = HELD_PULL[pull.state, LOOK]
                 self._check_at(pull, self._clock.now_ms(), "pull.recheck")
 
     def drop(self, channel: Channel) -> None:
-        """Forget the pulls of a closed channel: nobody waits for them."""
+        """Drop the pulls of a closed channel: their client is gone."""
         for waiting in list(self._queues.values()):
             for pull in [held for held in waiting if held.channel is channel]:
                 self._remove(pull, DROP)
 
     def clear(self) -> None:
-        """Forget everything: the broker stops."""
+        """Drop all pulls: the broker stops."""
         for waiting in list(self._queues.values()):
             for pull in list(waiting):
                 self._remove(pull, DROP)
@@ -136,12 +137,13 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
         """All held pulls."""
         return [pull for waiting in self._queues.values() for pull in waiting]
 
-    def _suits(self, message_filter: MessageFilter, tags_code: int, properties: Mapping[str, str] | None) -> bool:
+    def _passes(self, message_filter: MessageFilter, tags_code: int, properties: Mapping[str, str] | None) -> bool:
         if not message_filter.matches_code(tags_code):
             return False
         return properties is None or message_filter.matches_properties(properties)
 
     def _check_at(self, pull: HeldPull, due_ms: int, kind: str) -> None:
+        # A pull has one deadline: the earliest check that somebody has asked for.
         due_ms = next_on_grid(due_ms, self._period_ms, self._origin_ms)
         if pull.deadline is not None:
             if pull.deadline.due_ms <= due_ms:
@@ -154,7 +156,7 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
         if self._clock.now_ms() >= pull.held_at_ms + pull.timeout_ms:
             self._wake(pull, TIMEOUT)
         else:
-            self._wake(pull, CHECK)  # armed early only when a message is there; a check asks no filter
+            self._wake(pull, CHECK)  # its deadline was moved forward because of a message; a check asks no filter
 
     def _wake(self, pull: HeldPull, why: str) -> None:
         self._remove(pull, why)

@@ -1,16 +1,14 @@
-"""Clients come and go: heartbeats, goodbyes, closed channels, who is in a group, and who may consume a queue in order.
+"""Clients come and go: heartbeats, leaving, closed channels, the members of a group, and locks of queues.
 
-Mirrors: ClientManageProcessor, ConsumerManageProcessor (38), DefaultConsumerIdsChangeListener,
-ClientHousekeepingService, AdminBrokerProcessor (41, 42);
-HEART_BEAT 34, UNREGISTER_CLIENT 35, GET_CONSUMER_LIST_BY_GROUP 38,
-CHECK_CLIENT_CONFIG 46, LOCK_BATCH_MQ 41, UNLOCK_BATCH_MQ 42.
+Mirrors: ClientManageProcessor, ConsumerManageProcessor, DefaultConsumerIdsChangeListener, ClientHousekeepingService and
+the queue locks of AdminBrokerProcessor.
 
-    heartbeat of consumer group g ─▶ group made if need be ─▶ %RETRY%g made ─▶ member and topics registered
-        joined, or topics changed ─▶ NOTIFY_CONSUMER_IDS_CHANGED 40 to every member, the new one too (not: broadcasting)
-        a changed expression      ─▶ nobody is told
-    silent for more than 120 s    ─▶ removed at the next 10 s tick, channel closed, nobody is told
+    heartbeat of consumer group g    ─▶ g is created if it is new ─▶ %RETRY%g is created ─▶ member and topics registered
+        a new member or topic        ─▶ NOTIFY_CONSUMER_IDS_CHANGED to all members (not if broadcasting)
+        a changed expression         ─▶ no notice
+    no heartbeat for over 120 s      ─▶ removed at the next 10 s tick, channel closed, no notice
 
-Left out: heartbeats without subscriptions (V2: the answer does not offer them, so that clients send whole ones).
+Left out: heartbeats without subscriptions (V2: the answer does not offer them, so clients send complete ones).
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ BATCHED_NOTICE_PERIOD_MS = 15_000
 
 
 class Membership:
-    """Handlers of what clients say about themselves, and the scan for silent ones."""
+    """Handlers of what clients report about themselves, and the scan for silent clients."""
 
     def __init__(self, state: BrokerState, held_pulls: HeldPulls) -> None:
         self._state = state
@@ -69,7 +67,7 @@ class Membership:
         state = self._state
         group = state.groups.find(consumer.group_name)
         if group is None:
-            return  # it may not be made: skipped without a word
+            return  # groups are not created automatically: the entry is skipped without an error
         ordered = any(
             subscribed.topic in state.topics and state.topics[subscribed.topic].order
             for subscribed in consumer.subscription_data_set
@@ -104,7 +102,7 @@ class Membership:
         return request.reply()
 
     def channel_closed(self, channel: Channel) -> None:
-        """A connection is gone, with everybody who spoke over it; nothing is told while the broker itself stops."""
+        """A connection is gone: its clients leave their groups. Nobody gets a notice while the broker itself stops."""
         if not self._state.is_running:
             return
         self._held_pulls.drop(channel)
@@ -138,7 +136,7 @@ class Membership:
     # -- notices
 
     def members_changed(self, group: ConsumerGroup) -> None:
-        """Tell every member to rebalance: now, or together with other changes of 15 s."""
+        """Send every member a notice to rebalance: now, or together with the other changes of 15 s."""
         config = self._state.config
         if not config.notify_consumer_ids_changed_enable:
             return
@@ -167,8 +165,9 @@ class Membership:
         if self._scan is not None:
             return
         state = self._state
-        heard = [state.consumers.oldest_update_ms(), state.producers.oldest_update_ms()]
-        oldest_ms = min((at for at in heard if at is not None), default=None)
+        # The scan is due when the client that has been silent longest would be one ms over its time.
+        last_heard_ms = [state.consumers.oldest_update_ms(), state.producers.oldest_update_ms()]
+        oldest_ms = min((at for at in last_heard_ms if at is not None), default=None)
         if oldest_ms is not None:
             first_silent_ms = oldest_ms + state.config.channel_expired_timeout + 1
             due_ms = next_on_grid(first_silent_ms, SCAN_PERIOD_MS, self._started_ms)
@@ -183,7 +182,7 @@ class Membership:
         self._arm_scan()
 
     def stop(self) -> None:
-        """The broker stops: no scans and no notices any more."""
+        """Scan no more and send no more notices."""
         for deadline in (self._scan, self._batch):
             if deadline is not None:
                 deadline.cancel()
@@ -192,13 +191,15 @@ class Membership:
     # -- locks of queues consumed in order
 
     def lock_batch_mq(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """LOCK_BATCH_MQ: answers with the queues the client holds now."""
-        asked = LockBatchRequestBody.from_json(body(request))
-        held = self._state.queue_locks.try_lock(asked.consumer_group, asked.mq_set, asked.client_id)
+        """LOCK_BATCH_MQ: the answer holds the queues that the client has locked now."""
+        lock_request = LockBatchRequestBody.from_json(body(request))
+        held = self._state.queue_locks.try_lock(
+            lock_request.consumer_group, lock_request.mq_set, lock_request.client_id
+        )
         return request.reply(body=bodies.LockBatchResponseBody(lock_ok_mq_set=held).to_json())
 
     def unlock_batch_mq(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UNLOCK_BATCH_MQ."""
-        asked = LockBatchRequestBody.from_json(body(request))
-        self._state.queue_locks.unlock(asked.consumer_group, asked.mq_set, asked.client_id)
+        lock_request = LockBatchRequestBody.from_json(body(request))
+        self._state.queue_locks.unlock(lock_request.consumer_group, lock_request.mq_set, lock_request.client_id)
         return request.reply()

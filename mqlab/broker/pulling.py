@@ -1,11 +1,17 @@
-"""Pulls: who may read what, reading from the store, and holding what found nothing new.
+"""Pulls: which of them are allowed, what they read from the store, and which are held because nothing is new.
 
-Mirrors: PullMessageProcessor, DefaultPullMessageResultHandler; requests PULL_MESSAGE 11, LITE_PULL_MESSAGE 361.
+Mirrors: PullMessageProcessor, DefaultPullMessageResultHandler; PULL_MESSAGE and LITE_PULL_MESSAGE.
 
-    checks in order     broker readable 16 · group 26 · group may consume 16 · topic 17 · topic readable 16 · queue 29
-                        · subscription 23 24 16 25 27 28 · SQL allowed 1
-    store status        FOUND ─▶ 0     scanned, nothing matched ─▶ 20     offset == max ─▶ 19, held     else ─▶ 21
-    held and woken      the whole handler runs again, not to be held twice and without the piggy-backed commit
+    checks in order            refused with
+    broker may be read         NO_PERMISSION
+    group exists, may read     SUBSCRIPTION_GROUP_NOT_EXIST, NO_PERMISSION
+    topic exists, may be read  TOPIC_NOT_EXIST, NO_PERMISSION; a queue id that it does not have: INVALID_PARAMETER
+    subscription               PARSE_FAILED, NOT_EXIST, NO_PERMISSION, NOT_LATEST, FILTER_DATA_NOT_EXIST, …_NOT_LATEST
+    SQL is allowed             SYSTEM_ERROR
+
+    what the store found       messages: SUCCESS         scanned, nothing matched: PULL_RETRY_IMMEDIATELY
+                               offset == end of queue: PULL_NOT_FOUND, held         otherwise: PULL_OFFSET_MOVED
+    held and woken             the whole handler runs again; it does not hold the pull again or commit its offset again
 
 Left out: cold data control, pulls forwarded by a proxy, class filters.
 """
@@ -46,7 +52,7 @@ PULL_CODES = {
     "OFFSET_TOO_SMALL": ResponseCode.PULL_OFFSET_MOVED,
     OFFSET_RESET: ResponseCode.PULL_OFFSET_MOVED,
 }
-"""Store status -> response code; the two statuses of an empty queue depend on the offset that was asked for."""
+"""Store status -> response code. For an empty queue the code depends on the offset, see ``_code``."""
 
 # ForbiddenType: why a pull was refused with NO_PERMISSION
 BROKER_FORBIDDEN, GROUP_FORBIDDEN, TOPIC_FORBIDDEN, BROADCASTING_DISABLE_FORBIDDEN, SUBSCRIPTION_FORBIDDEN = range(1, 6)
@@ -90,7 +96,7 @@ class PullHeader:
 
 @dataclass(slots=True)
 class PullAnswer:
-    """What the answer's header needs: a store status and offsets."""
+    """What the header of the answer needs: the store's status and offsets."""
 
     status: str
     next_begin_offset: int
@@ -112,7 +118,7 @@ class Pulling:
         return self._pull(channel, request, reply, first=True)
 
     def run_again(self, held: HeldPull) -> None:
-        """A held pull is woken: answer it now, whatever is found. Mirrors executeRequestWhenWakeup."""
+        """Answer a held pull that was woken, even if there is nothing. Mirrors executeRequestWhenWakeup."""
         try:
             answer = self._pull(held.channel, held.request, held.reply, first=False)
         except Refused as no:
@@ -122,23 +128,27 @@ class Pulling:
             held.reply(answer)
 
     def _pull(self, channel: Channel, request: RemotingCommand, reply: Reply, *, first: bool) -> Answer:
+        # 1. May this client read here, and with which filter?
         header = PullHeader.of(request)
         group, topic = self._checked(header, request)
         subscription, consumer_filter = self._subscription(header, group)
         self._check_filter_allowed(header, subscription, channel)
         message_filter = self._filter(header, subscription, consumer_filter)
+        # 2. Read, and remember how far the client is, also when nothing was found.
         answer = self._read(header, channel, message_filter)
         code = self._code(answer.status, header.queue_offset)
         self._note_positions(header, channel, code, answer, first)
+        # 3. Nothing new: hold the pull if the client waits for an answer. A pull that was held is answered now.
         if code == ResponseCode.PULL_NOT_FOUND and first and header.sys_flag & sys_flag.PULL_SUSPEND:
             self._hold(header, channel, request, reply, message_filter)
             return None
+        # 4. Answer with the stored bytes as they are.
         body = None
         if code == ResponseCode.SUCCESS and answer.found is not None:
             body = b"".join(answer.found.units)
             stats = self._state.stats
             stats.got(header.group, header.topic, len(answer.found.units), len(body))
-            if self._state.config.transfer_msg_by_heap:  # the time to copy them, which is none in virtual time
+            if self._state.config.transfer_msg_by_heap:  # the time to copy them; 0 in virtual time
                 stats.add(GROUP_GET_LATENCY, f"{header.queue_id}@{header.topic}@{header.group}", 0)
         code, suggested = self._suggestion(code, group, answer)
         return request.reply(
@@ -211,12 +221,14 @@ class Pulling:
         return subscription, consumer_filter
 
     def _brought_along(self, header: PullHeader) -> tuple[SubscriptionData, ConsumerFilter | None]:
-        """The request carries its own expression, which outranks the stored one."""
+        """The request carries its own expression, which is used instead of the registered one."""
         try:
             if is_tag_type(header.expression_type):
                 return tag_subscription(header.topic, header.subscription, header.sub_version), None
             expression, kind = header.subscription or "", header.expression_type or ""
-            made = self._state.filters.build(header.topic, header.group, expression, kind, header.sub_version)
+            consumer_filter = self._state.filters.build(
+                header.topic, header.group, expression, kind, header.sub_version
+            )
         except FilterError as error:
             raise Refused(
                 ResponseCode.SUBSCRIPTION_PARSE_FAILED, f"parse the consumer's subscription failed: {error.text}"
@@ -225,7 +237,7 @@ class Pulling:
             SubscriptionData(
                 topic=header.topic, sub_string=expression, sub_version=header.sub_version, expression_type=kind
             ),
-            made,
+            consumer_filter,
         )
 
     def _check_filter_allowed(self, header: PullHeader, subscription: SubscriptionData, channel: Channel) -> None:
@@ -246,19 +258,20 @@ class Pulling:
     def _filter(
         self, header: PullHeader, subscription: SubscriptionData, consumer_filter: ConsumerFilter | None
     ) -> PullFilter:
-        """What this pull lets through."""
+        """The filter of this pull."""
         if not self._state.config.filter_support_retry:
             return PullFilter(subscription, consumer_filter)
         return PullFilter(subscription, consumer_filter, lambda topic: self._state.filters.get(topic, header.group))
 
     def _read(self, header: PullHeader, channel: Channel, message_filter: PullFilter) -> PullAnswer:
         store, topic, queue_id = self._state.store, header.topic, header.queue_id
+        # An operator has moved the group's offset: the client gets the new offset instead of messages.
         reset = self._state.offset_table.take_reset(header.group, topic, queue_id)
         if reset is not None and self._state.config.use_server_side_reset_offset:
             bounds = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
             return PullAnswer(OFFSET_RESET, reset, *bounds)
-        chosen = None if message_filter.passes_all else message_filter
-        found = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=chosen)
+        store_filter = None if message_filter.passes_all else message_filter
+        found = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=store_filter)
         self._state.store_stats.got(len(found.units))
         return PullAnswer(found.status, found.next_begin_offset, found.min_offset, found.max_offset, found)
 
@@ -269,7 +282,7 @@ class Pulling:
         return code
 
     def _note_positions(self, header: PullHeader, channel: Channel, code: int, answer: PullAnswer, first: bool) -> None:
-        """Remember how far the pull came and, on its first run only, what it commits."""
+        """Remember where the pull has read and, on its first run only, commit the offset it brings."""
         state = self._state
         self._broadcast_offsets.pulled(
             header.group,
@@ -283,9 +296,10 @@ class Pulling:
             state.offset_table.commit(header.group, header.topic, header.queue_id, header.commit_offset)
 
     def _suggestion(self, code: int, group: SubscriptionGroupConfig, answer: PullAnswer) -> tuple[int, int]:
-        """The response code as a slave gives it, and the broker id the next pull should go to."""
+        """The response code as a slave answers it, and the id of the broker that the next pull should go to."""
         suggested = names.MASTER_ID
         if self._state.config.slave_read_enable:
+            # A client that is far behind is sent to a slave, and back when it has caught up.
             slowly = answer.found is not None and answer.found.suggest_pulling_from_slave
             suggested = group.which_broker_when_consume_slowly if slowly else group.broker_id
         store = self._state.store.config
@@ -296,7 +310,7 @@ class Pulling:
     def _hold(
         self, header: PullHeader, channel: Channel, request: RemotingCommand, reply: Reply, message_filter: PullFilter
     ) -> None:
-        timeout_ms = header.suspend_timeout_ms
+        timeout_ms = header.suspend_timeout_ms  # how long the client is ready to wait
         if not self._state.config.long_polling_enable:
             timeout_ms = self._state.config.short_polling_time_mills
         self._held_pulls.hold(

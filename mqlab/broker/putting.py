@@ -1,4 +1,4 @@
-"""The last door before the store: every message passes it, whoever stores it (producer, retry, schedule, transaction).
+"""The last step before the store: every message passes here, from a producer, a retry, the schedule or a transaction.
 
 Mirrors: HookUtils (checkBeforePutMessage, handleScheduleMessage).
 
@@ -36,7 +36,7 @@ STORED_CODES = {
     put_result.FLUSH_SLAVE_TIMEOUT: ResponseCode.FLUSH_SLAVE_TIMEOUT,
     "SLAVE_NOT_AVAILABLE": ResponseCode.SLAVE_NOT_AVAILABLE,
 }
-"""Put statuses after which the message is there, and the response codes that say so."""
+"""Statuses after which the message is stored, and their response codes."""
 
 REFUSED_CODES = {
     put_result.MESSAGE_ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
@@ -49,7 +49,7 @@ REFUSED_CODES = {
 
 
 def encode_as_java(named: Mapping[str, str], capacity: int = PARSED_MAP_CAPACITY) -> bytes:
-    """Properties as Java writes them: in the order of a HashMap, so that stored bytes are those of a real broker.
+    """Properties in the order of Java's HashMap, so that the stored bytes equal those of a real broker.
 
     >>> encode_as_java({"TAGS": "a", "KEYS": "k"})
     b'TAGS\\x01a\\x02KEYS\\x01k\\x02'
@@ -67,8 +67,8 @@ def delay_level_of(named: Mapping[str, str]) -> int:
     return int(text) if text.removeprefix("-").isdecimal() and text.isascii() else 0
 
 
-def parked_for_delay(record: Record, level: int, max_level: int) -> Record:
-    """The message as it waits in the schedule topic; levels above the highest become the highest.
+def delayed_form(record: Record, level: int, max_level: int) -> Record:
+    """The message as it waits in the schedule topic; a level above the highest becomes the highest.
 
     Mirrors transformDelayLevelMessage.
     """
@@ -81,9 +81,9 @@ def parked_for_delay(record: Record, level: int, max_level: int) -> Record:
 
 
 class Putter:
-    """Checks a message, parks it if it is delayed, stores it.
+    """Checks a message, moves it to the schedule topic if it is delayed, and stores it.
 
-    The store's counters get what was stored and what was not.
+    The counters of the store count it, also when it is refused.
     """
 
     def __init__(self, state: BrokerState) -> None:
@@ -94,14 +94,14 @@ class Putter:
     def put(self, record: Record, *, delay_level: int = 0) -> PutResult:
         """Store one message, in the schedule topic when ``delay_level`` is above 0.
 
-        The level is given apart from the properties: a delivered message still carries the DELAY it waited with.
+        The level is an argument because a message that was delivered late still has the property DELAY.
         """
         problem = _topic_problem(record.topic)
         if problem is not None:
             return PutResult.refused(MESSAGE_ILLEGAL, problem)
         if _may_wait(record):
             if delay_level > 0:
-                record = parked_for_delay(record, delay_level, self._max_delay_level)
+                record = delayed_form(record, delay_level, self._max_delay_level)
             elif b"TIMER_DEL" in record.properties and _asks_for_timer(record.property_map):
                 return PutResult.refused(WHEEL_TIMER_NOT_ENABLE, "the timer wheel is off: use delay levels")
         return self._counted(self._store.put(record))
@@ -120,7 +120,7 @@ class Putter:
         return self._counted(self._store.put_batch(records))
 
     def when_safe(self, result: PutResult) -> Promise[str]:
-        """Resolves to the put's status when it is as safe as asked for, and counts how long that took."""
+        """Resolves to the status of the put when it is flushed and copied as configured; counts how long that took."""
         safe = self._store.wait_durable(result)
         if not safe.done:
             safe.then(lambda _: self._stats.waited(result.store_timestamp))
@@ -140,7 +140,7 @@ def refusal(result: PutResult) -> tuple[int, str]:
 
 
 def _may_wait(record: Record) -> bool:
-    """False for half messages that say so in their flag: RocketMQ delays plain and committed messages only."""
+    """False for a message whose flag marks it as a half message: RocketMQ delays plain and committed messages only."""
     kind = sys_flag.transaction_type(record.sys_flag)
     return kind in (sys_flag.TRANSACTION_NOT_TYPE, sys_flag.TRANSACTION_COMMIT)
 

@@ -1,12 +1,12 @@
-"""A broker tells every name server what it has: at start, after 10 s, every 30 s, and at once when a topic changes.
+"""A broker registers at every name server: at the start, after 10 s, every 30 s, and at once when a topic changes.
 
-Mirrors: BrokerController.registerBrokerAll, BrokerOuterAPI; REGISTER_BROKER 103, UNREGISTER_BROKER 104.
+Mirrors: BrokerController.registerBrokerAll, BrokerOuterAPI; REGISTER_BROKER and UNREGISTER_BROKER.
 
-    t 0, 10 s, 40 s, 70 s …   whole topic table with its version    ─▶ each name server, none waits for another
-    topic made or changed     that topic alone with the new version ─▶ each name server
-    shutdown                  goodbye                                ─▶ each name server
+    0 s, 10 s, 40 s, 70 s …       the whole topic table and its version      ─▶ each name server
+    a topic is new or changed     that topic alone and the new version       ─▶ each name server
+    shutdown                      UNREGISTER_BROKER                          ─▶ each name server
 
-    answer: the list of ordered topics, and for a slave its master's addresses
+    the answer has the list of ordered topics and, for a slave, the addresses of its master
 
 Left out: the light heartbeat (904), asking for versions first (322), compressed bodies, the 5 s cluster poll (106).
 """
@@ -33,7 +33,7 @@ SECOND_REGISTRATION_MS = 10_000
 
 
 class Registration:
-    """Keeps the name servers informed. ``registered`` counts the answers that said yes."""
+    """Keeps the name servers informed. ``registered`` counts the registrations that were accepted."""
 
     def __init__(
         self, state: BrokerState, remoting: Remoting, replication: Replication, name_servers: Iterable[str]
@@ -48,12 +48,12 @@ class Registration:
         state.permission_changed.subscribe(self.register_all)
 
     def start(self) -> None:
-        """Register now and from now on."""
+        """Register now, and on the timer from now on."""
         self.register_all()
         self._arm(SECOND_REGISTRATION_MS)
 
     def stop(self) -> Promise[list[Promise[RemotingCommand]]]:
-        """Say goodbye to every name server."""
+        """Unregister at every name server."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -64,7 +64,7 @@ class Registration:
         self._register(self._state.topics.values())
 
     def register_changed(self, topics: list[TopicConfig]) -> None:
-        """Send the topics that were made or changed. Mirrors registerIncrementBrokerData."""
+        """Send the topics that are new or changed. Mirrors registerIncrementBrokerData."""
         if topics and self._state.is_running:
             self._register(topics)
 
@@ -88,14 +88,14 @@ class Registration:
             if answer.code == ResponseCode.SUCCESS:
                 answers.append(answer)
                 self.registered += 1
-                if len(answers) == 1:  # name servers may disagree: the first to answer counts
+                if len(answers) == 1:  # name servers may disagree: the first answer is used
                     self._take_over(answer)
 
         for server in self.name_servers:
             self._send(server, self._register_request(content)).then(answered, lambda error: None)
 
     def _as_shown(self, topic: TopicConfig) -> TopicConfig:
-        """A topic as clients may use it: what the broker as a whole does not allow, none of its topics does."""
+        """A topic with the permissions that the broker as a whole allows, too."""
         allowed = self._state.config.broker_permission
         return topic if allowed & PERM_ALL == PERM_ALL else dataclasses.replace(topic, perm=topic.perm & allowed)
 
@@ -128,9 +128,9 @@ class Registration:
         return self._remoting.invoke(server, request, self._state.config.register_broker_timeout_mills)
 
     def _take_over(self, answer: RemotingCommand) -> None:
-        """Where a slave's master is, and which topics are ordered. Mirrors handleRegisterBrokerResult."""
-        told = answer.ext_fields
-        self._replication.registered(told.get("haServerAddr"), told.get("masterAddr"))
+        """Use an answer: a slave's master, and the ordered topics. Mirrors handleRegisterBrokerResult."""
+        fields = answer.ext_fields
+        self._replication.registered(fields.get("haServerAddr"), fields.get("masterAddr"))
         if answer.body:
             table = java_json.loads(answer.body.decode("utf-8", "replace")).get("table") or {}
             self._state.topics.set_order(table)

@@ -1,12 +1,12 @@
-"""Delayed messages: parked in one queue a level, moved to their real topic when their time has come.
+"""Delayed messages: they wait in one queue per level and are stored in their real topic when their time has come.
 
-Mirrors: ScheduleMessageService; file config/delayOffset.json.
+Mirrors: ScheduleMessageService.
 
     SCHEDULE_TOPIC_XXXX queue 2 (level 3, 10 s)      entry 41: due 12:00:20.000   entry 42: due 12:00:21.500
     delay_offset_table  {3: 41}                      the next entry to look at
 
-    one deadline a level: the due time of the first entry, rounded up to the 100 ms grid on which RocketMQ looks
-    a queue's entries all wait equally long, so the first stored is the first due
+All entries of a queue wait equally long, so the one stored first is due first. There is one deadline per level: when
+its first entry is due, rounded up to the 100 ms grid on which RocketMQ looks.
 
 Left out: asynchronous delivery (enableScheduleAsyncDeliver, off by default).
 """
@@ -42,9 +42,9 @@ class Schedule:
         self._deadlines: dict[int, Deadline] = {}
 
     def correct_offsets(self) -> None:
-        """Bring the levels' offsets back into their queues; to be called when the store is loaded.
+        """Move the offset of each level into its queue; called after the store was loaded.
 
-        An offset ahead of its queue would pass over the messages still to come. Mirrors correctDelayOffset.
+        An offset after the end of its queue would skip messages that are still to come. Mirrors correctDelayOffset.
         """
         for level in range(1, len(self._delays_ms) + 1):
             before = self._offsets.get(level)
@@ -56,21 +56,21 @@ class Schedule:
                 self._note("schedule.offset_corrected", level=level, before=before, queue_offset=queue_offset)
 
     def start(self) -> None:
-        """Look at every level's queue for the first time after 1 s."""
+        """Look at the queue of every level for the first time after 1 s."""
         self._first_run_ms = self._clock.now_ms() + FIRST_RUN_MS
         for level in range(1, len(self._delays_ms) + 1):
             if self._store.max_offset(names.SCHEDULE_TOPIC, level - 1) > self._offsets.get(level, 0):
                 self._arm(level, self._first_run_ms)
 
     def stop(self) -> None:
-        """Deliver nothing more."""
+        """Deliver no more messages."""
         self._first_run_ms = None
         for deadline in self._deadlines.values():
             deadline.cancel()
         self._deadlines.clear()
 
     def arrived(self, queue_id: int, deliver_ms: int) -> None:
-        """A delayed message can be read now; if its level waits for nothing yet, it waits for this one."""
+        """A delayed message can be read now; arm the deadline of its level if it is not armed yet."""
         level = queue_id + 1
         if level <= len(self._delays_ms) and level not in self._deadlines:
             self._offsets.update(level, self._offsets.get(level, 0))
@@ -88,13 +88,16 @@ class Schedule:
         queue_id, delay_ms = level - 1, self._delays_ms[level - 1]
         queue_offset = self._first_readable(queue_id, self._offsets.get(level, 0))
         while (unit := self._store.consume_queue_unit(names.SCHEDULE_TOPIC, queue_id, queue_offset)) is not None:
+            # 1. The index entry of a delayed message holds its due time in place of a tags code.
             deliver_ms = unit.tags_code
             if deliver_ms > now_ms + delay_ms:  # the clock was set back, or the level is shorter now
                 deliver_ms = now_ms
+            # 2. Not due yet: nothing after it is due either.
             if deliver_ms > now_ms:
                 self._offsets.update(level, queue_offset)
                 self._arm(level, deliver_ms)
                 return
+            # 3. Due. If the store refuses it, the same entry is tried again; an entry without a message is skipped.
             record = self._store.message_at(unit.physical_offset)
             if record is not None and not self._deliver(record, queue_id):
                 self._arm(level, now_ms + POLL_MS)
@@ -104,22 +107,22 @@ class Schedule:
                 self._offsets.update(level, queue_offset)
 
     def _first_readable(self, queue_id: int, queue_offset: int) -> int:
-        """The offset, held within what the queue has."""
-        least = self._store.min_offset(names.SCHEDULE_TOPIC, queue_id)
-        most = self._store.max_offset(names.SCHEDULE_TOPIC, queue_id)
-        return min(max(queue_offset, least), most)
+        """The offset itself, or the nearest one that the queue has."""
+        first_offset = self._store.min_offset(names.SCHEDULE_TOPIC, queue_id)
+        end_offset = self._store.max_offset(names.SCHEDULE_TOPIC, queue_id)
+        return min(max(queue_offset, first_offset), end_offset)
 
     def _deliver(self, parked: Record, queue_id: int) -> bool:
         """Store the message in its real queue; False when the store refused it. Mirrors messageTimeUp."""
         named = parked.property_map
         topic = named.get(p.REAL_TOPIC, "")
         if not topic or topic == names.HALF_TOPIC:
-            return True  # nothing that can be delivered: skipped, as RocketMQ does
+            return True  # it has no real topic to go to: skipped, as RocketMQ does
         record = parked.changed(
             topic=topic,
             queue_id=int(named.get(p.REAL_QID) or 0),
             prepared_transaction_offset=0,
-            properties=parked.properties,  # DELAY, REAL_TOPIC and REAL_QID stay in the stored text
+            properties=parked.properties,  # DELAY, REAL_TOPIC and REAL_QID stay in the stored properties
             magic=None,
         )
         result = self._putter.put(record)

@@ -1,16 +1,18 @@
-"""A consumer gives a failed message back: to be tried again later, or to the dead letters after too many tries.
+"""A consumer gives a failed message back. It is tried again later, or becomes a dead letter after too many tries.
 
-Mirrors: AbstractSendMessageProcessor.consumerSendMsgBack; CONSUMER_SEND_MSG_BACK 36.
+Mirrors: AbstractSendMessageProcessor.consumerSendMsgBack; CONSUMER_SEND_MSG_BACK.
 
-    message r times tried, level asked   r < max: %RETRY%group, DELAY = level, or 3 + r when level is 0
-                                         r >= max, or level < 0: %DLQ%group, no delay
-    copies    original ─▶ SCHEDULE_TOPIC_XXXX (level - 1) ─▶ %RETRY%group: three units in the log for one retry
+    a message that was tried r times     r < limit: to %RETRY%group, with delay level 3 + r or the level in the request
+                                         r >= limit, or level < 0: to %DLQ%group, without a delay
+    units in the log for one retry       original ─▶ SCHEDULE_TOPIC_XXXX (level - 1) ─▶ %RETRY%group
 
-    kept: body, flag, properties, born time and host.   changed: reconsumeTimes + 1, RETRY_TOPIC (first time: the
-    original topic), ORIGIN_MESSAGE_ID (first time: the original's offset id), WAIT=false
+    kept       body, flag, properties, born time and host
+    changed    reconsumeTimes + 1, WAIT=false; the first time also RETRY_TOPIC (the original topic) and
+               ORIGIN_MESSAGE_ID (the offset id of the original)
 
-RocketMQ answers a copy with WAIT=false before it is flushed; here the answer waits under SYNC_FLUSH all the same, so
-that a power cut cannot take a message that was acknowledged to its producer.
+RocketMQ answers for a copy with WAIT=false before it is flushed. Here the answer waits for the flush under SYNC_FLUSH,
+so that a power cut cannot take a message that was acknowledged to its producer.
+
 Left out: reading the original from another broker of the same name.
 """
 
@@ -44,6 +46,7 @@ class SendBack:
     def consumer_send_msg_back(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """CONSUMER_SEND_MSG_BACK."""
         state = self._state
+        # 1. The group and its retry topic, which is created if it is missing.
         group_name = text(request, "group")
         group = state.groups.find(group_name)
         if group is None:
@@ -51,7 +54,7 @@ class SendBack:
         if not topics.is_writeable(state.config.broker_permission):
             raise Refused(ResponseCode.NO_PERMISSION, f"the broker[{state.identity.ip}] sending message is forbidden")
         if group.retry_queue_nums <= 0:
-            return request.reply()  # the message is thrown away: the group does not retry
+            return request.reply()  # the group does not retry: the message is dropped
         retry_topic = state.topics.create_on_send_back(
             names.retry_topic(group_name),
             group.retry_queue_nums,
@@ -60,38 +63,42 @@ class SendBack:
         queue_id = state.ports.rng.randrange(group.retry_queue_nums)
         if not topics.is_writeable(retry_topic.perm):
             raise Refused(ResponseCode.NO_PERMISSION, f"sending to topic[{retry_topic.topic_name}] is forbidden")
+        # 2. The original. The consumer sends its offset, not its body.
         physical_offset = whole(request, "offset")
         original = state.store.message_at(physical_offset)
         if original is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {physical_offset}")
+        # 3. A copy of it, for a later try or for the dead letters.
         level = whole_or(request, "delayLevel", 0) or 0
-        dead = original.reconsume_times >= self._most_tries(group, request) or level < 0
+        dead = original.reconsume_times >= self._max_tries(group, request) or level < 0
         if dead:
             dlq_topic = state.topics.create_on_send_back(names.dlq_topic(group_name), DLQ_QUEUES)
             copy, level = _copy(original, dlq_topic.topic_name, 0, 0), 0
         else:
             level = level or FIRST_RETRY_LEVEL + original.reconsume_times
             copy = _copy(original, retry_topic.topic_name, queue_id, level)
+        # 4. Store the copy and answer when it is safe.
         copy.store_host = state.identity.store_host
         result = self._putter.put(copy, delay_level=level)
         if result.status != put_result.PUT_OK:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{result.status}: {result.reason}")
         self._count(group_name, copy, level, dead, result.size)
-        result.wait_store_msg_ok = True  # whatever the copy's WAIT says: the consumer lets go of the original now
+        result.wait_store_msg_ok = True  # the consumer removes the original after this answer
         self._putter.when_safe(result).then(lambda status: reply(_answer(request, status)))
         return None
 
-    def _most_tries(self, group: SubscriptionGroupConfig, request: RemotingCommand) -> int:
-        """A client says how often; the group's own number counts only for clients that do not."""
-        asked = whole_or(request, "maxReconsumeTimes", None)
-        return asked if request.version >= V3_4_9 and asked is not None else group.retry_max_times
+    def _max_tries(self, group: SubscriptionGroupConfig, request: RemotingCommand) -> int:
+        """The limit that the client sends; for clients that send none, the limit of the group."""
+        client_limit = whole_or(request, "maxReconsumeTimes", None)
+        sends_limit = request.version >= V3_4_9 and client_limit is not None
+        return client_limit if sends_limit and client_limit is not None else group.retry_max_times
 
     def _count(self, group: str, copy: Record, level: int, dead: bool, size: int) -> None:
         state = self._state
         named = copy.property_map
         first_topic = named.get(p.RETRY_TOPIC, copy.topic)
         state.stats.sent_back(group, first_topic, *self._putter.place_of(copy, level), size)
-        noted = {
+        values = {
             "group": group,
             "topic": copy.topic,
             "msg_id": named.get(p.UNIQ_KEY),
@@ -100,9 +107,9 @@ class SendBack:
         }
         if dead:
             state.stats.add(SNDBCK2DLQ_TIMES, f"{first_topic}@{group}", 1)
-            state.ports.note("message.dead", by="send_back", **noted)
+            state.ports.note("message.dead", by="send_back", **values)
         else:
-            state.ports.note("message.sent_back", delay_level=level, **noted)
+            state.ports.note("message.sent_back", delay_level=level, **values)
 
 
 def _answer(request: RemotingCommand, status: str) -> RemotingCommand:

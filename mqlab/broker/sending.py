@@ -1,12 +1,13 @@
-"""A producer's messages: checked, given the broker's properties, stored, answered when they are as safe as asked for.
+"""Messages of producers: checked, given the properties of the broker, stored, and answered when they are safe.
 
-Mirrors: SendMessageProcessor; SEND_MESSAGE 10, SEND_MESSAGE_V2 310, SEND_BATCH_MESSAGE 320. Lab 00 follows one.
+Mirrors: SendMessageProcessor; SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE. Lab 00 follows one message.
 
-    request ─▶ checks: broker writable (order topics) 16, name 29, system topic 16, topic or template 17, queue 29
+    request ─▶ checks: broker writable for order topics NO_PERMISSION · name INVALID_PARAMETER · system topic
+               NO_PERMISSION · topic or template TOPIC_NOT_EXIST · queue id INVALID_PARAMETER
             ─▶ properties: the client's + MSG_REGION TRACE_ON CLUSTER (+ UNIQ_KEY if it sent none)
-            ─▶ %RETRY% sent by a consumer itself: too often, or consumed in order ─▶ %DLQ%
+            ─▶ to %RETRY%, sent by a consumer: after too many tries, or consumed in order ─▶ %DLQ%
             ─▶ TRAN_MSG ─▶ half topic          DELAY ─▶ schedule topic (putting)
-            ─▶ store.put ─▶ wait for the flush policy ─▶ SEND_OK
+            ─▶ store.put ─▶ wait for flush and copies as configured ─▶ SEND_OK
 
 Left out: request-reply (324, 325), recall (370), static topics, compaction topics.
 """
@@ -52,14 +53,14 @@ LETTERS = {
     "batch": "m",
     "brokerName": "n",
 }
-"""Field names of code 10 -> those of codes 310 and 320. Mirrors SendMessageRequestHeaderV2."""
+"""Field names of SEND_MESSAGE -> those of SEND_MESSAGE_V2. Mirrors SendMessageRequestHeaderV2."""
 
 _LONG_NAMES = {name: name for name in LETTERS}
 
 
 @dataclass(frozen=True, slots=True)
 class SendHeader:
-    """The header of a send request, whichever of its spellings came. Mirrors SendMessageRequestHeader."""
+    """The header of a send request, in long or in short field names. Mirrors SendMessageRequestHeader."""
 
     producer_group: str
     topic: str
@@ -117,8 +118,8 @@ class Sending:
             else:
                 self._store_one(header, topic, queue_id, channel, request, reply)
             return None
-        except Refused as no:
-            no.fields = {**no.fields, **self._stamp}
+        except Refused as refusal_answer:
+            refusal_answer.fields = {**refusal_answer.fields, **self._stamp}
             raise
 
     # -- checks
@@ -150,14 +151,14 @@ class Sending:
         unit_flag = 0
         if header.unit_mode:
             unit_flag = topics.UNIT_SUB_FLAG if is_retry else topics.UNIT_FLAG
-        made = self._state.topics.create_on_send(
+        topic = self._state.topics.create_on_send(
             header.topic, header.default_topic, header.default_topic_queue_nums, unit_flag
         )
-        if made is None and is_retry:
-            made = self._state.topics.create_on_send_back(header.topic, 1, topic_sys_flag=unit_flag)
-        if made is None:
+        if topic is None and is_retry:
+            topic = self._state.topics.create_on_send_back(header.topic, 1, topic_sys_flag=unit_flag)
+        if topic is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist, create it first")
-        return made
+        return topic
 
     def _random_queue(self, queues: int) -> int:
         if queues <= 0:
@@ -177,6 +178,7 @@ class Sending:
     ) -> None:
         if not request.body:
             raise Refused(ResponseCode.SYSTEM_ERROR, "the message has no body")
+        # 1. The properties, and the topic: a message that failed too often goes to the dead letters.
         named = self._named_properties(header)
         target, target_queue = header.topic, queue_id
         if header.topic.startswith(names.RETRY_PREFIX) and self._goes_to_dlq(header, request.version):
@@ -184,6 +186,7 @@ class Sending:
         if not named.get(p.UNIQ_KEY):
             named[p.UNIQ_KEY] = self._state.unique_ids.next(self._state.now_ms())
         named[p.CLUSTER] = self._state.config.broker_cluster_name
+        # 2. The message as it will be stored.
         record = Record(
             target,
             request.body,
@@ -196,6 +199,7 @@ class Sending:
             reconsume_times=header.reconsume_times,
             properties=encode_as_java(named),
         )
+        # 3. Store it. A half message waits in a topic of its own until its transaction ends.
         level = delay_level_of(named)
         is_half = named.get(p.TRAN_MSG, "").lower() == "true" and not (record.reconsume_times > 0 and level > 0)
         if is_half and self._state.config.reject_transaction_message:
@@ -206,36 +210,38 @@ class Sending:
         else:
             result = self._putter.put(record, delay_level=level)
             place = self._putter.place_of(record, level)
+        # 4. Answer. A failed message that its consumer sends again is always flushed first, see send_back.
         if header.topic.startswith(names.RETRY_PREFIX):
-            result.wait_store_msg_ok = True  # a failed message sent again by its consumer: see send_back
+            result.wait_store_msg_ok = True
         self._answer_when_safe(result, place, queue_id, named[p.UNIQ_KEY], request, reply)
 
     def _named_properties(self, header: SendHeader) -> dict[str, str]:
-        """The client's properties with region and trace switch, in the order Java's two passes leave them in."""
+        """The client's properties with region and trace switch, in the order that Java's two passes leave."""
         named = properties.decode(header.properties) | self._stamp
         named.pop(p.POP_CK, None)
         return {name: named[name] for name in hash_map_order(named, 128)}
 
     def _goes_to_dlq(self, header: SendHeader, version: int) -> bool:
-        """A consumer sends a failed message again by itself. Mirrors handleRetryAndDLQ."""
+        """Whether a failed message that its consumer sends again becomes a dead letter. Mirrors handleRetryAndDLQ."""
         group_name = names.group_of(header.topic) or ""
         group = self._state.groups.find(group_name)
         if group is None:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group not exist, {group_name}")
-        most = group.retry_max_times
+        max_tries = group.retry_max_times
         if version >= V3_4_9 and header.max_reconsume_times is not None:
-            most = header.max_reconsume_times
-        return header.reconsume_times > most or not self._state.queue_locks.all_expired(group_name)
+            max_tries = header.max_reconsume_times
+        # A group that holds queue locks consumes in order: its message may not come again later.
+        return header.reconsume_times > max_tries or not self._state.queue_locks.all_expired(group_name)
 
     def _dead_letter_topic(self, header: SendHeader, named: dict[str, str]) -> str:
         group = names.group_of(header.topic) or ""
         named[p.DELAY] = "-1"
-        made = self._state.topics.create_on_send_back(names.dlq_topic(group), DLQ_QUEUES)
+        dlq_topic = self._state.topics.create_on_send_back(names.dlq_topic(group), DLQ_QUEUES).topic_name
         self._state.ports.note(
-            "message.dead", group=group, topic=made.topic_name, msg_id=named.get(p.UNIQ_KEY),
+            "message.dead", group=group, topic=dlq_topic, msg_id=named.get(p.UNIQ_KEY),
             origin_msg_id=named.get(p.ORIGIN_MESSAGE_ID), by="resend",
         )  # fmt: skip
-        return made.topic_name
+        return dlq_topic
 
     # -- a batch
 
@@ -255,7 +261,8 @@ class Sending:
         limit = self._state.store.config.max_message_size
         if len(request.body) > limit:
             remark = f"a batch of {len(request.body)} bytes, at most {limit} are allowed"
-            raise Refused(ResponseCode.SYSTEM_ERROR, remark)  # not 13: RocketMQ's encoder throws, the client retries
+            raise Refused(ResponseCode.SYSTEM_ERROR, remark)  # RocketMQ's encoder throws, and the client tries again
+        # 1. The messages of the batch share header and properties, each has its own body and properties too.
         try:
             items = batch.decode(request.body)
         except CorruptionError as error:
@@ -278,6 +285,7 @@ class Sending:
             )
             for item in items
         ]
+        # 2. They are stored together, and one answer counts for all.
         result = self._putter.put_batch(records)
         self._answer_when_safe(result, (header.topic, queue_id), queue_id, named.get(p.UNIQ_KEY), request, reply)
 
@@ -297,8 +305,8 @@ class Sending:
         self._state.stats.put(*place, result.message_count, result.size)
 
         def durable(status: str) -> None:
-            took_ms = self._state.now_ms() - result.store_timestamp
-            self._state.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{place[0]}", took_ms)
+            latency_ms = self._state.now_ms() - result.store_timestamp
+            self._state.stats.add(TOPIC_PUT_LATENCY, f"{queue_id}@{place[0]}", latency_ms)
             code = STORED_CODES.get(status, ResponseCode.SYSTEM_ERROR)
             answer = request.reply(
                 code,
@@ -318,5 +326,5 @@ def _sys_flag(header: SendHeader, topic: TopicConfig) -> int:
 
 
 def _closed(encoded: bytes) -> bytes:
-    """An item's properties with the separator that some clients leave off at the end."""
+    """The properties of an item, ended by the separator that some clients omit."""
     return encoded + b"\x02" if encoded and not encoded.endswith(b"\x02") else encoded

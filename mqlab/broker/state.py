@@ -8,7 +8,7 @@ services that they name; no part knows the broker or another part that was made 
                  ├─ topics, groups, offset_table, delay_offset_table,
                  │  filters, transaction_metrics                      tables with a file, see table_files
                  └─ consumers, producers, queue_locks,
-                    half_states, stats, store_stats                                tables in memory only
+                    half_states, stats, store_stats                   tables in memory only
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
-"""Asking producers how a transaction ended that nobody has ended.
+"""Asks producers how a transaction ended that nobody has ended.
 
 Mirrors: TransactionalMessageServiceImpl.check, TransactionalMessageCheckService,
-AbstractTransactionalMessageCheckListener; CHECK_TRANSACTION_STATE 39.
+AbstractTransactionalMessageCheckListener; CHECK_TRANSACTION_STATE.
 
-    every 30 s, from the group CID_RMQ_SYS_TRANS's offset on the half topic:
-    half message            done (an op message names it)            ─▶ next
-                            checked 15 times, or older than 72 h     ─▶ TRANS_CHECK_MAX_TIME_TOPIC, next
-                            younger than 6 s (or its own immunity)   ─▶ stop here (own immunity: stored again, next)
-                            else: stored again at the queue's end, checks + 1, one producer asked; next
+    every 30 s, from the offset of the group CID_RMQ_SYS_TRANS on the half topic:
+    half message            an op message names it                   ─▶ next
+                            checked 15 times, or older than 72 h     ─▶ copied to TRANS_CHECK_MAX_TIME_TOPIC, next
+                            younger than 6 s                         ─▶ the round ends here
+                            younger than its own immunity            ─▶ stored again, next
+                            otherwise                                ─▶ stored again, a producer is asked, next
 
-    offsets of both topics are kept as that group's consumer offsets; the op offset moves over a done prefix only
+The offsets in both topics are kept as consumer offsets of that group. The op offset moves over used messages only as
+far as there is no gap. RocketMQ wakes every 30 s; here a round is armed on that grid only while something is unchecked.
 
-RocketMQ wakes every 30 s; here a check is armed on that grid only while something is unchecked.
 Left out: what an acting master does.
 """
 
@@ -43,7 +44,7 @@ HALF_MISSING_TRIES = 1  # MAX_RETRY_COUNT_WHEN_HALF_NULL
 
 
 class DoneHalves:
-    """What the op messages read so far say: which half offsets are done, which op messages are used up."""
+    """The op messages of a round: which half offsets they name, and which of them are used up."""
 
     def __init__(self, first_half_offset: int) -> None:
         self._first = first_half_offset
@@ -66,7 +67,7 @@ class DoneHalves:
             self.used_up.append(op.queue_offset)
 
     def take(self, half_offset: int) -> bool:
-        """True when the half message is done; its op message is used up with its last half message."""
+        """True if an op message names the half message. An op message is used up with its last half message."""
         op_offset = self._op_of.pop(half_offset, None)
         if op_offset is None:
             return False
@@ -77,7 +78,7 @@ class DoneHalves:
         return True
 
     def advanced(self, op_offset: int) -> int:
-        """The op offset moved over the used-up messages that follow it without a gap. Mirrors calculateOpOffset."""
+        """The op offset after the used-up messages that follow without a gap. Mirrors calculateOpOffset."""
         for used in sorted(self.used_up):
             if used == op_offset:
                 op_offset += 1
@@ -95,19 +96,19 @@ class TransactionCheck:
         self._running = False
 
     def start(self) -> None:
-        """Begin: rounds are at most one each transaction_check_interval, the first after one of them."""
+        """Begin: at most one round per transaction_check_interval, the first after one interval."""
         self._started_ms = self._state.now_ms()
         self.look()
 
     def stop(self) -> None:
-        """No more rounds."""
+        """Begin no more rounds."""
         self._started_ms = None
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
     def look(self) -> None:
-        """Arm the next round if something is unchecked; called when half and op messages arrive and after a round."""
+        """Arm the next round if something is unchecked. Called when half or op messages arrive, and after a round."""
         if self._started_ms is None or self._deadline is not None or self._running or not self._something_unchecked():
             return
         period_ms = self._state.config.transaction_check_interval
@@ -150,9 +151,11 @@ class TransactionCheck:
         at = new_offset = half_offset
         missing = 0
         while self._state.now_ms() - started_ms <= LONGEST_ROUND_MS and self._started_ms is not None:
+            # 1. Ended and named by an op message: pass over it.
             if done.take(at):
                 at = new_offset = at + 1
                 continue
+            # 2. Read it. At the end of the queue the round is over; a deleted part is skipped once.
             found = self._state.store.get(names.HALF_TOPIC, HALF_QUEUE, at, 1)
             if not found.units:
                 missing += 1
@@ -160,6 +163,7 @@ class TransactionCheck:
                     break
                 at = new_offset = found.next_begin_offset
                 continue
+            # 3. Give it up, store it again and ask for it, or leave it for a later round.
             self._count_get(names.HALF_TOPIC, found)
             half = record.decode(found.units[0])
             verdict = self._verdict(half, started_ms, ops, done)
@@ -171,11 +175,13 @@ class TransactionCheck:
                     yield self._pause()
                 continue
             at = new_offset = at + 1
+        # 4. The next round begins where this one has ended.
         self._keep(names.HALF_TOPIC, half_offset, new_offset)
         self._keep(names.OP_HALF_TOPIC, op_offset, done.advanced(op_offset))
 
     def _verdict(self, half: Record, started_ms: int, ops: list[Record], done: DoneHalves) -> str:
-        """What becomes of a half message that is not done: "next", "stop" or "read more"."""
+        """Decide on a half message that no op message names; returns "next", "stop" or "read more"."""
+        # 1. Too many checks, or older than the log keeps its files.
         named = dict(half.property_map)
         checks = named.get(p.TRANSACTION_CHECK_TIMES)
         now_ms = self._state.now_ms()
@@ -185,14 +191,17 @@ class TransactionCheck:
             self._give_up(half)
             return "next"
         named[p.TRANSACTION_CHECK_TIMES] = str(1 if checks is None else _number(checks) + 1)
+        # 2. Stored during this round: the round has met its own copies.
         if half.store_timestamp >= started_ms:
             return "stop"
+        # 3. Too young to ask for.
         immune_ms = immunity_ms(named, self._state.config.transaction_time_out)
         if p.CHECK_IMMUNITY_TIME_IN_SECONDS in named:
             if age_ms <= immune_ms and self._kept_immune(half, named, done):
                 return "next"
         elif 0 <= age_ms <= immune_ms:
             return "stop"
+        # 4. The op message that names it may only be unread: ask when the op messages reach past its time.
         last_op_ms = ops[-1].born_timestamp if ops else None
         timed_out = last_op_ms is not None and last_op_ms - started_ms > self._state.config.transaction_time_out
         if not ((last_op_ms is None and age_ms > immune_ms) or timed_out or age_ms <= -1):
@@ -200,7 +209,7 @@ class TransactionCheck:
         return "next" if self._ask(half, named) else "stop"
 
     def _kept_immune(self, half: Record, named: dict[str, str], done: DoneHalves) -> bool:
-        """A half message under its own immunity: stored again, or skipped when its first form is done already."""
+        """Store a half message that has its own immunity again, or pass over it if its first copy has ended."""
         first_form = named.get(p.TRAN_PREPARED_QUEUE_OFFSET)
         if first_form is not None and done.take(_number(first_form)):
             return True
@@ -208,7 +217,7 @@ class TransactionCheck:
         return self._store_again(half, named) is not None
 
     def _ask(self, half: Record, named: dict[str, str]) -> bool:
-        """Store the half message again and ask one producer of its group about the new form; False when not stored.
+        """Store the half message again and ask a producer of its group about the new copy; False if not stored.
 
         Mirrors putBackHalfMsgQueue and resolveHalfMsg.
         """
@@ -217,6 +226,7 @@ class TransactionCheck:
             return False
         state = self._state
         state.stats.put(names.HALF_TOPIC, HALF_QUEUE, 1, fresh.total_size)
+        # Any producer of the group may know the outcome; without one the message waits for the next round.
         group = named.get(p.PGROUP, "")
         channel = state.producers.available_channel(group)
         state.ports.note(
@@ -230,7 +240,7 @@ class TransactionCheck:
         )
         if channel is None:
             return True
-        shown = fresh.changed(
+        question = fresh.changed(
             topic=named.get(p.REAL_TOPIC, ""),
             queue_id=_number(named.get(p.REAL_QID, "0")),
             properties=encode_as_java({**named, p.WAIT: "false"}),
@@ -239,7 +249,7 @@ class TransactionCheck:
         channel.send_oneway(
             make_request(
                 RequestCode.CHECK_TRANSACTION_STATE,
-                record.encode(shown),
+                record.encode(question),
                 topic=names.HALF_TOPIC,
                 tranStateTableOffset=fresh.queue_offset,
                 commitLogOffset=fresh.physical_offset,
@@ -252,7 +262,7 @@ class TransactionCheck:
         return True
 
     def _store_again(self, half: Record, named: dict[str, str]) -> Record | None:
-        """Append the half message once more; the record as it stands in the log now, None when it was refused."""
+        """Append the half message once more; returns the record as it is in the log now, None if it was refused."""
         again = half.changed(
             flag=0, reconsume_times=0, prepared_transaction_offset=0, properties=encode_as_java(named), magic=None
         )
@@ -265,7 +275,7 @@ class TransactionCheck:
         return again
 
     def _give_up(self, half: Record) -> None:
-        """Move a half message that nobody will end. Mirrors resolveDiscardMsg."""
+        """Copy a half message that nobody has ended to the topic of given-up ones. Mirrors resolveDiscardMsg."""
         topic = self._state.topics.create_on_send_back(names.CHECK_MAX_TIME_TOPIC, 1)
         moved = half.changed(topic=topic.topic_name, queue_id=0, prepared_transaction_offset=0, magic=None)
         result = self._putter.put(moved)
@@ -281,14 +291,14 @@ class TransactionCheck:
             )
 
     def _read_ops(self, done: DoneHalves, op_offset: int) -> tuple[list[Record], int]:
-        """Read the next op messages into ``done``; they and where the following ones begin."""
+        """Read the next op messages into ``done``; returns them and the offset after them."""
         found: GetResult = self._state.store.get(names.OP_HALF_TOPIC, HALF_QUEUE, op_offset, OP_PULL_NUMS)
         self._count_get(names.OP_HALF_TOPIC, found)
         ops = [record.decode(unit) for unit in found.units]
         for op in ops:
             done.read(op)
         if not ops and found.status not in NOTHING_NEW:
-            self._keep(names.OP_HALF_TOPIC, op_offset, found.next_begin_offset)  # what stood there was deleted
+            self._keep(names.OP_HALF_TOPIC, op_offset, found.next_begin_offset)  # the part in between was deleted
         return ops, found.next_begin_offset
 
     def _count_get(self, topic: str, found: GetResult) -> None:
@@ -310,5 +320,5 @@ class TransactionCheck:
 
 
 def _number(text: str) -> int:
-    """A number in a property, -1 for other text, as RocketMQ reads it."""
+    """A number in a property, -1 for any other text, as in RocketMQ."""
     return int(text) if text.removeprefix("-").isdecimal() and text.isascii() else -1

@@ -1,17 +1,17 @@
-"""Messages whose transaction is open: parked, made real by a commit, forgotten by a rollback.
+"""Transactional messages: half messages are stored apart, become real by a commit, and are ignored after a rollback.
 
-Mirrors: TransactionalMessageBridge, EndTransactionProcessor, TransactionalOpBatchService; END_TRANSACTION 37; lab on
-transactions.
+Mirrors: TransactionalMessageBridge, EndTransactionProcessor, TransactionalOpBatchService; END_TRANSACTION.
 
-    state of a half message        what stands in the log
-    prepared                       half topic entry n
-    committed                      half n, the real message (preparedTransactionOffset: where half n is), op names n
-    rolled back                    half n, op names n
-    given up after 15 checks       half n … n', a copy in TRANS_CHECK_MAX_TIME_TOPIC
+    state of a half message      what is in the log (tables/half_states has the transitions)
+    prepared                     entry n of the half topic
+    committed                    also the real message (preparedTransactionOffset: where the half message is)
+    rolled back                  nothing more
+    named                        also an op message that contains n
+    given up after 15 checks     its copies in the half topic, and one in TRANS_CHECK_MAX_TIME_TOPIC
 
-    op topic: one message names many half messages, "12,13,", tag d
-              written by a thread that wakes every 3 s, if 3 s have passed since the last op message (for the first one:
-              since the first end); above 4096 bytes at once
+    op topic    one message names many half messages: "12,13,", tag d
+                written at once above 4096 bytes, otherwise by a service that wakes every 3 s and writes when 3 s have
+                passed since the last op message (for the first one: since the first end)
 
 Left out: escaping to another broker (acting master).
 """
@@ -38,20 +38,20 @@ SEPARATOR = ","
 
 
 class Transactions:
-    """Half messages and their ends. ``open_halves`` counts per topic what is prepared and not ended."""
+    """Stores half messages, ends them, and writes op messages that name the ended ones."""
 
     def __init__(self, state: BrokerState, putter: Putter) -> None:
         self._state = state
         self._putter = putter
-        self._done: list[int] = []  # half offsets that no op message names yet
+        self._ended: list[int] = []  # half offsets of ended messages that no op message names yet
         self._last_write_ms: int | None = None
-        self._woke_ms: int | None = None  # when the writing thread woke out of turn; its next wakes count from there
+        self._woke_ms: int | None = None  # when the service last woke early; its 3 s grid starts there
         self._flush: Deadline | None = None
 
     # -- prepare
 
     def prepare(self, record: Record, *, delay_level: int = 0) -> tuple[PutResult, tuple[str, int]]:
-        """Store a message as a half message; the result, and the topic and queue it is in.
+        """Store a message as a half message; returns the result, and the topic and queue it is in.
 
         Mirrors parseHalfMessageInner.
         """
@@ -82,15 +82,17 @@ class Transactions:
     # -- end
 
     def end_transaction(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """END_TRANSACTION: commit, roll back, or nothing when the producer does not know."""
-        state = whole(request, "commitOrRollback")
-        if state not in (sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK):
+        """END_TRANSACTION: commit, roll back, or do nothing if the producer does not know the outcome."""
+        outcome = whole(request, "commitOrRollback")
+        if outcome not in (sys_flag.TRANSACTION_COMMIT, sys_flag.TRANSACTION_ROLLBACK):
             self._state.ports.note("transaction.pending", msg_id=request.ext_fields.get("msgId"))
             return None
+        # 1. A rollback only has to be remembered.
         half = self._checked_half(request)
-        if state == sys_flag.TRANSACTION_ROLLBACK:
+        if outcome == sys_flag.TRANSACTION_ROLLBACK:
             self._end(half, ROLL_BACK)
             return request.reply()
+        # 2. A commit stores the real message; it counts as ended when that message is safe.
         result = self._commit(half)
         if result.status not in STORED_CODES:
             raise Refused(*refusal(result))
@@ -124,7 +126,7 @@ class Transactions:
         return half
 
     def _commit(self, half: Record) -> PutResult:
-        """Store the real message; its text still holds TRAN_MSG, REAL_TOPIC and REAL_QID. Mirrors sendFinalMessage."""
+        """Store the real message. It keeps TRAN_MSG, REAL_TOPIC and REAL_QID. Mirrors sendFinalMessage."""
         named = half.property_map
         record = half.changed(
             topic=named.get(p.REAL_TOPIC, ""),
@@ -146,18 +148,18 @@ class Transactions:
         self._state.transaction_metrics.add(topic, -1)
         kind = "transaction.committed" if state == COMMITTED else "transaction.rolled_back"
         self._state.ports.note(kind, topic=topic, msg_id=named.get(p.UNIQ_KEY), half_offset=half.queue_offset)
-        self._done.append(half.queue_offset)
+        self._ended.append(half.queue_offset)
         self._arm_flush()
 
     # -- op messages
 
     def _waiting_bytes(self) -> int:
-        return sum(len(str(offset)) + 1 for offset in self._done)
+        return sum(len(str(offset)) + 1 for offset in self._ended)
 
     def _arm_flush(self) -> None:
-        """Write at the first wake with 3 s passed since the last op message, or now when much waits.
+        """Arm the next op message: at the first wake 3 s after the last one, or now if many offsets wait.
 
-        The first time, the 3 s count from the first half message that is done. Mirrors TransactionalOpBatchService.
+        For the first op message the 3 s count from the first end. Mirrors TransactionalOpBatchService.
         """
         now_ms = self._state.now_ms()
         interval_ms = self._state.config.transaction_op_batch_interval
@@ -179,26 +181,29 @@ class Transactions:
         if self._write_op_message():
             while self._waiting_bytes() >= self._state.config.transaction_op_msg_max_size and self._write_op_message():
                 pass
-        if self._done:
+        if self._ended:
             self._arm_flush()
 
     def _write_op_message(self) -> bool:
-        """Name done half messages in one op message, as many as it may hold. Mirrors getOpMessage and writeOp."""
+        """Write one op message that names as many ended half messages as it can hold; False if it was refused.
+
+        Mirrors getOpMessage and writeOp.
+        """
         content = ""
-        taken = 0
-        while taken < len(self._done) and len(content) < self._state.config.transaction_op_msg_max_size:
-            content += f"{self._done[taken]}{SEPARATOR}"
-            taken += 1
+        count = 0
+        while count < len(self._ended) and len(content) < self._state.config.transaction_op_msg_max_size:
+            content += f"{self._ended[count]}{SEPARATOR}"
+            count += 1
         now_ms = self._last_write_ms = self._state.now_ms()
         result = self._putter.put(self._op_record(content, now_ms))
         if result.status != put_result.PUT_OK:
             return False
         self._state.stats.put(names.OP_HALF_TOPIC, HALF_QUEUE, 1, result.size)
         self._state.ports.note("transaction.op_written", half_offsets=content, queue_offset=result.queue_offset)
-        ended = self._done[:taken]
-        del self._done[:taken]
-        for half_offset in dict.fromkeys(ended):
-            if half_offset not in self._done:  # ended twice: a later op message names it again
+        named = self._ended[:count]
+        del self._ended[:count]
+        for half_offset in dict.fromkeys(named):
+            if half_offset not in self._ended:  # ended twice: a later op message names it again
                 self._state.half_states.move(half_offset, NAME)
         return True
 
@@ -214,19 +219,21 @@ class Transactions:
         )
 
     def stop(self) -> None:
-        """The broker stops cleanly: nothing done stays only in memory."""
+        """The broker stops cleanly: write what is still only in memory."""
         if self._flush is not None:
             self._flush.cancel()
             self._flush = None
-        while self._done and self._write_op_message():
+        while self._ended and self._write_op_message():
             pass
 
     def __repr__(self) -> str:
-        return f"<Transactions: {self._state.transaction_metrics.total} open, {len(self._done)} done and not named yet>"
+        return (
+            f"<Transactions: {self._state.transaction_metrics.total} open, {len(self._ended)} ended and not named yet>"
+        )
 
 
 def immunity_ms(named: dict[str, str], default_ms: int) -> int:
-    """For how long after its birth a half message is not checked, whatever the time-out.
+    """How long after its birth a half message is not checked: its own setting, or else the time-out.
 
     Mirrors TransactionalMessageServiceImpl.getImmunityTime.
 
@@ -238,7 +245,7 @@ def immunity_ms(named: dict[str, str], default_ms: int) -> int:
 
 
 def latest_end_ms(named: dict[str, str], timeout_ms: int) -> int:
-    """Until which age a producer may end a half message with its own immunity unasked: never below the time-out.
+    """The age up to which a producer may end a half message with its own immunity; at least the time-out.
 
     Mirrors TransactionalMessageUtil.getImmunityTime (the check counts by another one, ``immunity_ms``).
 

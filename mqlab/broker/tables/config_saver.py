@@ -20,7 +20,7 @@ class ConfigSaver:
     """Keeps one file in step with one table. ``period_ms`` None: every change is saved at once.
 
     The grid starts ``first_ms`` after ``start()``. ``kind`` names the deadline, ``saved_kind`` the journal's change.
-    ``ready`` is asked before a timed or last save; as long as it says no, the next tick tries again.
+    ``ready`` is called before a timed save and before the last one; while it returns False, the next tick tries again.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class ConfigSaver:
         self._dirty = False
 
     def load(self) -> None:
-        """Give the table what the file holds; the backup's text when the file cannot be read."""
+        """Load the table from the file, or from its backup if the file cannot be read."""
         self._file.load_as(self._decode)
 
     def start(self) -> None:
-        """Begin to save on the timer; what changed before is due at the first tick."""
+        """Begin to save on the timer; earlier changes are due at the first tick."""
         self._origin_ms = self._clock.now_ms() + self._first_ms
         if self._dirty:
             self._arm()
 
     def changed(self) -> None:
-        """The table changed: save now, or at the next tick."""
+        """Save now or at the next tick, because the table has changed."""
         self._dirty = True
         if self._period_ms is None:
             self.save()
@@ -79,7 +79,7 @@ class ConfigSaver:
         self._note(self._saved_kind, file=self._file.path.rpartition("/")[2])
 
     def stop(self) -> None:
-        """The broker stops cleanly: write the file a last time."""
+        """The broker stops cleanly: write the file for the last time."""
         self._origin_ms = None
         if self._deadline is not None:
             self._deadline.cancel()

@@ -32,13 +32,13 @@ TAG, SQL92 = "TAG", "SQL92"
 
 
 def is_tag_type(expression_type: str | None) -> bool:
-    """True for TAG and for nothing, which means TAG. Mirrors ExpressionType.isTagType."""
+    """True for TAG, and for no type, which means TAG. Mirrors ExpressionType.isTagType."""
     return not expression_type or expression_type == TAG
 
 
 @dataclass(slots=True)
 class ConsumerFilter:
-    """One group's SQL expression on a topic. ``dead_ms`` 0 while it lives. Mirrors ConsumerFilterData."""
+    """The SQL expression of one group on a topic. ``dead_ms`` is 0 while it is alive. Mirrors ConsumerFilterData."""
 
     topic: str
     group: str
@@ -93,17 +93,19 @@ class ConsumerFilterTable:
         return self._topics.get(topic, {}).get(group)
 
     def build(self, topic: str, group: str, expression: str, expression_type: str, version: int) -> ConsumerFilter:
-        """A filter that is not kept, for a request that brings its own text. Raises FilterError. Mirrors build."""
+        """A filter that is not kept, for a request with its own expression. Raises FilterError. Mirrors build."""
         if expression_type != SQL92:
             raise FilterError(f"unknown expression type {expression_type!r}", hint=f"write {TAG} or {SQL92}")
         positions = bloom_filter.bit_positions(f"{group}#{topic}", hashes=self._hashes, bits=self._bits)
-        made = ConsumerFilter(topic, group, expression, expression_type, version, self._now_ms(), self._bits, positions)
-        made.compiled = sql.compile(expression)
-        return made
+        consumer_filter = ConsumerFilter(
+            topic, group, expression, expression_type, version, self._now_ms(), self._bits, positions
+        )
+        consumer_filter.compiled = sql.compile(expression)
+        return consumer_filter
 
     def register(self, group: str, subscriptions: Iterable[SubscriptionData]) -> None:
-        """Take over a heartbeat's SQL subscriptions; filters on topics it does not name die. Mirrors register."""
-        named = {one.topic: one for one in subscriptions}
+        """Register the SQL subscriptions of a heartbeat; filters on other topics become dead. Mirrors register."""
+        named = {each.topic: each for each in subscriptions}
         for topic, subscription in named.items():
             if not is_tag_type(subscription.expression_type) and subscription.sub_string:
                 self._register(topic, group, subscription)
@@ -112,7 +114,7 @@ class ConsumerFilterTable:
                 self._die(known)
 
     def unregister(self, group: str) -> None:
-        """The group's last member left: its filters are dead. Mirrors unRegister."""
+        """The last member of the group has left: its filters become dead. Mirrors unRegister."""
         for known in self._of_group(group):
             if not known.is_dead:
                 self._die(known)
@@ -134,7 +136,7 @@ class ConsumerFilterTable:
         try:
             groups[group] = self.build(topic, group, subscription.sub_string, subscription.expression_type, version)
         except FilterError:
-            groups.pop(group, None)  # the client learns of it by code 27
+            groups.pop(group, None)  # the next pull of the client is answered with FILTER_DATA_NOT_EXIST
         self.changed()
 
     def _die(self, known: ConsumerFilter) -> None:
@@ -154,19 +156,22 @@ class ConsumerFilterTable:
                 del self._topics[topic]
 
     def encode(self) -> str:
-        """The text of consumerFilter.json; filters dead for 24 h are dropped now."""
+        """The text of consumerFilter.json; filters that have been dead for 24 h are removed now."""
         self._clean()
         return java_json.pretty(
             {
                 "filterDataByTopic": {
-                    topic: {"groupFilterData": {group: one.to_value() for group, one in groups.items()}, "topic": topic}
+                    topic: {
+                        "groupFilterData": {group: each.to_value() for group, each in groups.items()},
+                        "topic": topic,
+                    }
                     for topic, groups in self._topics.items()
                 }
             }
         )
 
     def decode(self, text: str) -> None:
-        """Take over a file's filters; the living ones count as dead since 30 s ago. Raises CorruptionError."""
+        """Use the filters of a file; those that were alive count as dead for 30 s. Raises CorruptionError."""
         try:
             value = java_json.loads(text)
             loaded = [
@@ -178,11 +183,11 @@ class ConsumerFilterTable:
             raise CorruptionError(
                 "consumer filters cannot be read", expected='{"filterDataByTopic":{…}}', found=error
             ) from error
-        if any(one.bloom_bits != self._bits for one in loaded):
-            return  # made for bitmaps of another length: RocketMQ drops the whole file
+        if any(each.bloom_bits != self._bits for each in loaded):
+            return  # they were written for bitmaps of another length: RocketMQ ignores the whole file
         self._topics = {}
-        for one in loaded:
-            self._topics.setdefault(one.topic, {})[one.group] = one
+        for each in loaded:
+            self._topics.setdefault(each.topic, {})[each.group] = each
 
     def _from_value(self, value: Mapping[str, Any]) -> ConsumerFilter:
         bloom = value.get("bloomFilterData") or {"bitNum": self._bits, "bitPos": []}
@@ -213,10 +218,10 @@ class ConsumerFilterTable:
 
 
 class PullFilter:
-    """What one pull lets through. Mirrors ExpressionMessageFilter and, with ``of_retried``, its form for retry topics.
+    """The filter of one pull. Mirrors ExpressionMessageFilter and, with ``of_retried``, its form for retry topics.
 
     ``of_retried(topic)`` finds the SQL filter of a retried message's first topic (filterSupportRetry). As in RocketMQ
-    it is asked only when the retry topic itself is subscribed with SQL, which its clients never do.
+    it is used only if the retry topic itself is subscribed with SQL, which its clients never do.
     """
 
     __slots__ = ("_codes", "_compiled", "_is_tag", "_of_retried", "passes_all")
@@ -236,7 +241,7 @@ class PullFilter:
 
     @property
     def needs_properties(self) -> bool:
-        """True when ``matches_properties`` may say no."""
+        """True if ``matches_properties`` can be False."""
         return not self._is_tag and not self.passes_all
 
     def matches_code(self, tags_code: int) -> bool:
@@ -246,7 +251,7 @@ class PullFilter:
         return ((tags_code + (1 << 31)) & 0xFFFFFFFF) - (1 << 31) in self._codes
 
     def matches_properties(self, properties: Mapping[str, str]) -> bool:
-        """Test a message's properties; unknown and errors count as no."""
+        """Test the properties of a message; unknown and errors count as False."""
         if not self.needs_properties:
             return True
         compiled = self._compiled

@@ -1,4 +1,4 @@
-"""Who consumes: the members of each group, connected to this broker now, and what the group subscribes to.
+"""Who consumes: the members of each group that are connected now, and the subscriptions of the group.
 
 Mirrors: ConsumerManager and ConsumerGroupInfo.
 
@@ -6,8 +6,8 @@ Mirrors: ConsumerManager and ConsumerGroupInfo.
     billing    ch 7  10.0.0.5@one   heard 12:00:30   orders            paid || shipped   1795…446
                ch 9  10.0.0.6@two   heard 12:00:29   %RETRY%billing    *                 1795…301
 
-    A subscription is one per (group, topic): the highest subVersion wins, a lower or equal one is ignored.
-    Topics that a heartbeat does not name are removed: it always carries the member's whole set.
+    There is one subscription per group and topic: the highest subVersion counts, a lower or equal one is ignored.
+    Topics that a heartbeat does not name are removed: it always carries all subscriptions of the member.
 
 Left out: POP and the proxy's members.
 """
@@ -27,7 +27,7 @@ CONSUME_ACTIVELY, CONSUME_PASSIVELY = "CONSUME_ACTIVELY", "CONSUME_PASSIVELY"
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One client on one channel, as its last heartbeat said. Mirrors ClientChannelInfo."""
+    """One client on one channel, as in its last heartbeat. Mirrors ClientChannelInfo."""
 
     channel: Channel
     client_id: str
@@ -49,7 +49,7 @@ class ConsumerGroup:
 
     @property
     def client_ids(self) -> list[str]:
-        """All members' client ids; one that stands twice has two connections."""
+        """The client ids of all members; an id that is there twice has two connections."""
         return [member.client_id for member in self.members.values()]
 
     @property
@@ -62,7 +62,7 @@ class ConsumerGroup:
         return next((member for member in self.members.values() if member.client_id == client_id), None)
 
     def update_subscriptions(self, subscriptions: Iterable[SubscriptionData]) -> bool:
-        """Take over one member's set; True when a topic was added or removed (a changed expression is not a change)."""
+        """Use the subscriptions of one member; True if a topic was added or removed (an expression does not count)."""
         changed = False
         named: dict[str, SubscriptionData] = {}
         for fresh in subscriptions:
@@ -110,7 +110,7 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
         subscriptions: list[SubscriptionData],
         notify: bool = True,
     ) -> bool:
-        """Take over one entry of a heartbeat; True when the group's members or topics changed.
+        """Register one entry of a heartbeat; True if the members or the topics of the group have changed.
 
         Type, model and starting point are those of the last heartbeat. Mirrors registerConsumer.
         """
@@ -119,18 +119,20 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
             group = self._groups[name] = ConsumerGroup(name, consume_type, message_model, consume_from_where)
         group.consume_type, group.message_model = consume_type, message_model
         group.consume_from_where = consume_from_where
-        joined = self._heard(group, member)
+        # 1. The member itself, then the subscriptions that it shares with its group.
+        joined = self._joined(group, member)
         before = list(group.subscriptions.values())
         topics_changed = group.update_subscriptions(subscriptions)
         if list(group.subscriptions.values()) != before:
             self._note("subscription.changed", group=name, subscriptions=_expressions(group), client=member.client_id)
+        # 2. A notice makes the members rebalance; broadcasting members consume every queue anyway.
         if (joined or topics_changed) and notify and not group.is_broadcasting:
             self.members_changed(group)
         self.registered(name, subscriptions)
         return joined or topics_changed
 
     def unregister(self, name: str, channel: Channel, *, notify: bool = True) -> None:
-        """A client says that it leaves the group; the members hear of it even if it was none of them.
+        """A client leaves the group; the members get a notice even if it was not one of them.
 
         Mirrors unregisterConsumer.
         """
@@ -148,28 +150,28 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
                 self.members_changed(group)
 
     def expire(self, timeout_ms: int) -> list[Channel]:
-        """Remove members not heard of for longer than ``timeout_ms``; returns their channels, which are to be closed.
+        """Remove members without a heartbeat for ``timeout_ms``; returns their channels, which are to be closed.
 
-        Nobody is notified: RocketMQ's scan does not either. Mirrors scanNotActiveChannel.
+        Nobody is notified, as in RocketMQ. Mirrors scanNotActiveChannel.
         """
         silent = []
         now_ms = self._now_ms()
         for group in list(self._groups.values()):
-            for member in [one for one in group.members.values() if now_ms - one.last_update_ms > timeout_ms]:
+            for member in [each for each in group.members.values() if now_ms - each.last_update_ms > timeout_ms]:
                 silent.append(member.channel)
                 self._left(group, member.channel, "expired")
         return silent
 
     def oldest_update_ms(self) -> int | None:
-        """When the member that has been silent longest was last heard, None without members."""
-        heard = [member.last_update_ms for group in self._groups.values() for member in group.members.values()]
-        return min(heard, default=None)
+        """The time of the oldest last heartbeat of a member, None without members."""
+        last_heard_ms = [member.last_update_ms for group in self._groups.values() for member in group.members.values()]
+        return min(last_heard_ms, default=None)
 
     def groups_subscribing(self, topic: str) -> list[str]:
-        """Groups with members now that subscribe to the topic. Mirrors queryTopicConsumeByWho."""
+        """The groups that have members now and subscribe to the topic. Mirrors queryTopicConsumeByWho."""
         return [group.name for group in self._groups.values() if topic in group.subscriptions]
 
-    def _heard(self, group: ConsumerGroup, member: Member) -> bool:
+    def _joined(self, group: ConsumerGroup, member: Member) -> bool:
         known = group.members.get(member.channel)
         if known is None:
             group.members[member.channel] = member

@@ -30,7 +30,7 @@ class DelayOffsetTable(Mapping[int, int]):
         self.data_version = DataVersion.at(now_ms())
 
     def update(self, level: int, queue_offset: int) -> None:
-        """Remember how far a level has come."""
+        """Remember the next offset of a level."""
         self._updates += 1
         if self._updates % self._version_step == 0:
             self.data_version = self.data_version.next(self._now_ms())
@@ -39,16 +39,16 @@ class DelayOffsetTable(Mapping[int, int]):
             self.changed()
 
     def correct(self, level: int, queue_offset: int) -> None:
-        """Set a level to an offset that its queue has; the data version does not count that."""
+        """Set a level to an offset that its queue has. This does not count for the data version."""
         self._offsets[level] = queue_offset
         self.changed()
 
     def to_value(self) -> dict[str, Any]:
-        """What the file and request 45 hold."""
+        """The content of the file and of the answer to GET_ALL_DELAY_OFFSET."""
         return {"dataVersion": self.data_version.to_value(), "offsetTable": dict(self._offsets)}
 
     def to_json(self) -> bytes:
-        """The body of request 45's answer."""
+        """The body of the answer to GET_ALL_DELAY_OFFSET."""
         return java_json.to_json(self.to_value())
 
     def encode(self) -> str:
@@ -56,7 +56,7 @@ class DelayOffsetTable(Mapping[int, int]):
         return java_json.pretty(self.to_value())
 
     def decode(self, text: str) -> None:
-        """Take over a file's offsets; levels that it does not name stay. Raises CorruptionError."""
+        """Use the offsets of a file; other levels stay. Raises CorruptionError."""
         try:
             value = java_json.loads(text)
             self._offsets = self._offsets | {int(level): int(at) for level, at in value["offsetTable"].items()}
@@ -68,9 +68,9 @@ class DelayOffsetTable(Mapping[int, int]):
             ) from error
 
     def take_over(self, text: str) -> bool:
-        """A slave's table takes its master's offsets (the answer to request 45); False when it has them already.
+        """A slave uses its master's offsets (GET_ALL_DELAY_OFFSET); False if it has them already.
 
-        They may be ahead of the slave's own queues, which follow later: the next start corrects what still is.
+        They may be after the end of the slave's own queues, which follow later; the next start corrects them.
         Raises CorruptionError. Mirrors SlaveSynchronize.syncDelayOffset and loadWhenSyncDelayOffset.
         """
         before = self._offsets

@@ -41,7 +41,7 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         self.forbidden: dict[str, dict[str, int]] = {}
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
-        """The group's configuration, made with defaults if that is allowed; None if it is not.
+        """The configuration of the group, created with defaults if that is allowed; None if it is not.
 
         Mirrors findSubscriptionGroupConfig.
         """
@@ -56,7 +56,7 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         return self._groups[group]
 
     def update(self, config: SubscriptionGroupConfig) -> None:
-        """Create or replace a group; its ``attributes`` are changes, ``{"+name": value, "-name": ""}``.
+        """Create or replace a group; its ``attributes`` are changes: ``{"+name": value, "-name": ""}``.
 
         Raises UsageError for attributes that groups do not have. Mirrors updateSubscriptionGroupConfig.
         """
@@ -74,7 +74,7 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         self._advance()
 
     def delete(self, group: str) -> bool:
-        """Remove a group; False when there is none. Mirrors deleteSubscriptionGroupConfig."""
+        """Remove a group; False if there is none. Mirrors deleteSubscriptionGroupConfig."""
         if self._groups.pop(group, None) is None:
             return False
         self.forbidden.pop(group, None)
@@ -83,11 +83,11 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         return True
 
     def is_forbidden(self, group: str, topic: str, bit: int) -> bool:
-        """True when one of the group's permissions on the topic is taken away. Mirrors getForbidden."""
+        """True if this permission of the group on the topic was taken away. Mirrors getForbidden."""
         return bool(self.forbidden.get(group, {}).get(topic, 0) >> bit & 1)
 
     def to_value(self) -> dict[str, Any]:
-        """What the file and request 201 hold."""
+        """The content of the file and of the answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""
         return {
             "dataVersion": self.data_version.to_value(),
             "forbiddenTable": {group: dict(topics) for group, topics in self.forbidden.items()},
@@ -99,16 +99,16 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         return java_json.pretty(self.to_value())
 
     def decode(self, text: str) -> None:
-        """Take over a file's groups, over the predefined ones. Raises CorruptionError."""
+        """Add the groups of a file to the predefined ones. Raises CorruptionError."""
         version, loaded, forbidden = _parsed(text)
         self.data_version = version or self.data_version
         self._groups.update(loaded)
         self.forbidden = forbidden
 
     def take_over(self, text: str) -> bool:
-        """A slave's table becomes its master's (the answer to request 201); False when it is that already.
+        """A slave uses its master's groups (GET_ALL_SUBSCRIPTIONGROUP_CONFIG); False if it has them already.
 
-        Forbidden bits stay as they are. Raises CorruptionError. Mirrors syncSubscriptionGroupConfig.
+        Its own forbidden bits stay. Raises CorruptionError. Mirrors syncSubscriptionGroupConfig.
         """
         version, groups, _ = _parsed(text)
         if version == self.data_version:

@@ -1,11 +1,11 @@
-"""How far each group has come on each queue, as the broker knows it.
+"""The offsets of each group on each queue, as the broker knows them.
 
 Mirrors: ConsumerOffsetManager; file config/consumerOffset.json.
 
     table                 key                 queue -> offset          written by
-    offset_table          orders@billing      {0: 2201, 1: 2185}       commits; kept in the file
-    reset_offset_table    orders@billing      {0: 10}                  a reset waiting for the next pull; memory only
-    pull_offset_table     orders@billing      {0: 2233, 1: 2185}       every pull's answer; memory only
+    offset_table          orders@billing      {0: 2201, 1: 2185}       commits; saved in the file
+    reset_offset_table    orders@billing      {0: 10}                  a reset that waits for a pull; in memory only
+    pull_offset_table     orders@billing      {0: 2233, 1: 2185}       the answers to pulls; in memory only
 
 Every offset is the next one to consume, so lag = max offset - offset, without + 1. Commits may go backwards.
 Left out: offsets of LMQ queues.
@@ -75,7 +75,7 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
             self.changed()
 
     def query(self, group: str, topic: str, queue_id: int) -> int:
-        """The offset a consumer should start from: a waiting reset, else the stored one, else NO_OFFSET (-1)."""
+        """The offset that a consumer starts from: a waiting reset, or the stored one, or NO_OFFSET (-1)."""
         key = _key(topic, group)
         if self._use_reset and queue_id in self.reset_offset_table.get(key, {}):
             return self.reset_offset_table[key][queue_id]
@@ -94,24 +94,24 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         return [group for name, group in self._pairs() if name == topic]
 
     def clone(self, source_group: str, target_group: str, topic: str) -> None:
-        """Give a group the stored offsets of another one on a topic. Mirrors cloneOffset."""
+        """Give a group the stored offsets of another group on a topic. Mirrors cloneOffset."""
         queues = self.offset_table.get(_key(topic, source_group))
         if queues is not None:
             self.offset_table[_key(topic, target_group)] = dict(queues)
             self.changed()
 
     def remove_group(self, group: str) -> None:
-        """Forget everything about a group. Mirrors removeOffset."""
+        """Remove all offsets of a group. Mirrors removeOffset."""
         self._remove(lambda topic, owner: owner == group)
 
     def remove_topic(self, topic: str) -> None:
-        """Forget everything about a topic. Mirrors cleanOffsetByTopic."""
+        """Remove all offsets on a topic. Mirrors cleanOffsetByTopic."""
         self._remove(lambda name, group: name == topic)
 
     # -- resets waiting for the next pull
 
     def assign_reset(self, group: str, topic: str, queue_id: int, queue_offset: int) -> None:
-        """Set the stored offset and leave a mark that the next pull of the queue takes. Mirrors assignResetOffset."""
+        """Set the stored offset, and keep the reset until the next pull of the queue. Mirrors assignResetOffset."""
         if queue_id < 0 or queue_offset < 0:
             return
         key = _key(topic, group)
@@ -124,11 +124,11 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         self.changed()
 
     def has_reset(self, group: str, topic: str, queue_id: int) -> bool:
-        """True while a reset of the queue waits: commits are ignored until it is taken."""
+        """True while a reset of the queue waits for a pull; commits are ignored until then."""
         return queue_id in self.reset_offset_table.get(_key(topic, group), {})
 
     def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:
-        """Take and erase a waiting reset. Mirrors queryThenEraseResetOffset."""
+        """Return and remove a waiting reset. Mirrors queryThenEraseResetOffset."""
         return self.reset_offset_table.get(_key(topic, group), {}).pop(queue_id, None)
 
     # -- pull positions
@@ -138,18 +138,18 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         self.pull_offset_table.setdefault(_key(topic, group), {})[queue_id] = next_begin_offset
 
     def query_pull(self, group: str, topic: str, queue_id: int) -> int:
-        """The latest pull position, else the stored offset, else NO_OFFSET. Mirrors queryPullOffset."""
+        """The latest pull position, or the stored offset, or NO_OFFSET. Mirrors queryPullOffset."""
         pulled = self.pull_offset_table.get(_key(topic, group), {}).get(queue_id)
         return self.query(group, topic, queue_id) if pulled is None else pulled
 
     def clear_pull(self, group: str, topic: str) -> None:
-        """Forget pull positions. Mirrors clearPullOffset."""
+        """Remove pull positions. Mirrors clearPullOffset."""
         self.pull_offset_table.pop(_key(topic, group), None)
 
     # -- the file
 
     def to_value(self) -> dict[str, Any]:
-        """What the file and request 43 hold. ``groupTopicMap`` is there because Java writes it; nobody reads it."""
+        """The content of the file and of GET_ALL_CONSUMER_OFFSET. Java writes ``groupTopicMap``; nobody reads it."""
         groups: dict[str, list[str]] = {}
         for topic, group in self._pairs():
             groups.setdefault(group, []).append(topic)
@@ -160,7 +160,7 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         }
 
     def to_json(self) -> bytes:
-        """The body of request 43's answer."""
+        """The body of the answer to GET_ALL_CONSUMER_OFFSET."""
         return java_json.to_json(self.to_value())
 
     def encode(self) -> str:
@@ -168,13 +168,13 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         return java_json.pretty(self.to_value())
 
     def decode(self, text: str) -> None:
-        """Take over a file's text. Raises CorruptionError when it is not a table of offsets."""
+        """Use the text of a file. Raises CorruptionError if it is not a table of offsets."""
         version, self.offset_table = _parsed(text)
         self.data_version = version or self.data_version
 
     def take_over(self, text: str) -> bool:
-        """A slave takes its master's offsets (the answer to request 43): each topic@group there replaces the own one,
-        also backwards; others stay. Raises CorruptionError. Mirrors SlaveSynchronize.syncConsumerOffset.
+        """A slave uses its master's offsets (GET_ALL_CONSUMER_OFFSET): each topic@group of the answer replaces its own,
+        also backwards; other offsets stay. Raises CorruptionError. Mirrors SlaveSynchronize.syncConsumerOffset.
         """
         version, table = _parsed(text)
         before = dict(self.offset_table)
@@ -190,11 +190,11 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
         parts = [key.split(SEPARATOR) for key in self.offset_table]
         return [(pair[0], pair[1]) for pair in parts if len(pair) == 2]
 
-    def _remove(self, unwanted: Callable[[str, str], bool]) -> None:
+    def _remove(self, concerns: Callable[[str, str], bool]) -> None:
         for table in (self.offset_table, self.reset_offset_table, self.pull_offset_table):
             for key in list(table):
                 parts = key.split(SEPARATOR)
-                if len(parts) == 2 and unwanted(parts[0], parts[1]):
+                if len(parts) == 2 and concerns(parts[0], parts[1]):
                     del table[key]
         self.changed()
 

@@ -26,7 +26,7 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
         self._turn = 0
 
     def register(self, group: str, member: Member) -> None:
-        """Take over one producer entry of a heartbeat. Mirrors registerProducer."""
+        """Register one producer entry of a heartbeat. Mirrors registerProducer."""
         members = self._groups.setdefault(group, {})
         known = members.get(member.channel)
         if known is None:
@@ -36,7 +36,7 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
             known.last_update_ms = self._now_ms()
 
     def unregister(self, group: str, channel: Channel) -> None:
-        """A client says that it leaves the group. Mirrors unregisterProducer."""
+        """A client leaves the group. Mirrors unregisterProducer."""
         members = self._groups.get(group, {})
         member = members.pop(channel, None)
         if member is not None:
@@ -50,7 +50,7 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
             self.unregister(group, channel)
 
     def available_channel(self, group: str) -> Channel | None:
-        """A member's open channel, in turn; None when three in turn are closed. Mirrors getAvailableChannel."""
+        """The open channel of the next member in turn; None if three are closed. Mirrors getAvailableChannel."""
         channels = list(self._groups.get(group, {}))
         for _ in range(min(TRIES_FOR_OPEN_CHANNEL, len(channels))):
             self._turn += 1
@@ -68,7 +68,7 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
         return None
 
     def expire(self, timeout_ms: int) -> list[Channel]:
-        """Remove clients not heard of for longer; returns their channels, which are to be closed."""
+        """Remove clients without a heartbeat for ``timeout_ms``; returns their channels, which are to be closed."""
         now_ms = self._now_ms()
         silent = []
         for group in list(self._groups):
@@ -79,9 +79,9 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
         return silent
 
     def oldest_update_ms(self) -> int | None:
-        """When the client that has been silent longest was last heard, None without clients."""
-        heard = [member.last_update_ms for members in self._groups.values() for member in members.values()]
-        return min(heard, default=None)
+        """The time of the oldest last heartbeat of a client, None without clients."""
+        last_heard_ms = [member.last_update_ms for members in self._groups.values() for member in members.values()]
+        return min(last_heard_ms, default=None)
 
     def __getitem__(self, group: str) -> Mapping[Channel, Member]:
         return self._groups[group]

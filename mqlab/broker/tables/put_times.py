@@ -1,13 +1,13 @@
-"""How long puts took until they were as safe as asked for: counts by class, and what 99 and 99.9 per cent stayed below.
+"""How long puts took until they were flushed and copied: counts by class, and percentiles.
 
-Mirrors: StoreStatsService (putMessageDistributeTime, findPutMessageEntireTimePX), what request 28 shows of them.
+Mirrors: putMessageDistributeTime and findPutMessageEntireTimePX of StoreStatsService (GET_BROKER_RUNTIME_INFO).
 
     class      [<=0ms] [0~10ms] [10~50ms] … [5~10s] [10s~]       both of the last whole minute since the start
-    latency    buckets of 1, 2, 5, 10, 50, 100, 1000 ms          straight lines between their ends
+    latency    buckets of 1, 2, 5, 10, 50, 100, 1000 ms          interpolated within a bucket
     maximum    since the start
 
-A put that nobody waits for takes 0 ms: node code takes no virtual time. RocketMQ ends a minute on a thread; here it
-ends when somebody counts or looks.
+A put that nobody waits for takes 0 ms, because the code of a node takes no virtual time. RocketMQ ends a minute on a
+thread; here it ends when somebody counts or looks.
 Left out: the log line of each minute.
 """
 
@@ -22,7 +22,7 @@ CLASSES = (
     "[3~4s]", "[4~5s]", "[5~10s]", "[10s~]",
 )  # fmt: skip
 CLASS_BEGINS_MS = (1, 10, 50, 100, 200, 500, 1_000, 2_000, 3_000, 4_000, 5_000, 10_000)
-"""Where the second class begins, the third, …; the second is named after the 0 ms that it lacks."""
+"""Where the second class begins, the third, and so on. The second one is called 0~10ms and begins at 1 ms."""
 
 
 def _bucket_ends() -> tuple[int, ...]:
@@ -52,12 +52,12 @@ class PutTimes:
         self.longest_ms = 0
 
     def put(self, now_ms: int) -> None:
-        """Something was put; it took no time unless ``waited`` says so later."""
+        """Count a put; it took no time unless ``waited`` reports a time later."""
         self._turn(now_ms)
         self._counts[0] = self._counts.get(0, 0) + 1
 
     def waited(self, put_ms: int, now_ms: int) -> None:
-        """What was put at that time is safe now."""
+        """The put of ``put_ms`` has been flushed and copied now."""
         took_ms = now_ms - put_ms
         if took_ms <= 0:
             return
@@ -68,7 +68,7 @@ class PutTimes:
         self.longest_ms = max(self.longest_ms, took_ms)
 
     def classes(self, now_ms: int) -> str:
-        """The last minute's counts as RocketMQ writes them; before the first minute's end it says null."""
+        """The counts of the last minute as RocketMQ writes them; ``null`` before the first minute has ended."""
         self._turn(now_ms)
         if self._last_minute is None:
             return "null"
@@ -78,15 +78,15 @@ class PutTimes:
         return "".join(f"{name}:{count} " for name, count in zip(CLASSES, counts, strict=True))
 
     def latency(self, share: float, now_ms: int) -> float:
-        """The ms that ``share`` of the last minute's puts stayed below; more than 10 s counts as 10 s."""
+        """The time in ms that this share of the last minute's puts did not exceed; more than 10 s counts as 10 s."""
         self._turn(now_ms)
         counts = [0] * len(BUCKET_ENDS_MS)
         for took_ms, count in (self._last_minute or {}).items():
             counts[min(bisect_left(BUCKET_ENDS_MS, took_ms), len(counts) - 1)] += count
-        wanted, passed = int(sum(counts) * share), 0
+        rank, passed = int(sum(counts) * share), 0
         for (begin_ms, end_ms), count in zip(pairwise((0, *BUCKET_ENDS_MS)), counts, strict=True):
-            if wanted <= passed + count:
-                return begin_ms + ((end_ms - begin_ms) * (wanted - passed) / count if count else 0.0)
+            if rank <= passed + count:
+                return begin_ms + ((end_ms - begin_ms) * (rank - passed) / count if count else 0.0)
             passed += count
         return float(BUCKET_ENDS_MS[-1])
 

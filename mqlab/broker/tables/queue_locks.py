@@ -1,4 +1,4 @@
-"""Which member of a group may consume which queue in order, as the broker remembers it.
+"""Which member of a group may consume which queue in order.
 
 Mirrors: RebalanceLockManager.
 
@@ -9,7 +9,7 @@ Mirrors: RebalanceLockManager.
     try_lock by                nobody holds it   the holder    another, live   another, expired
     answer                     granted           renewed       refused         taken over
 
-The table is in memory only: a broker that restarts has forgotten every lock.
+The table is in memory only: a broker that restarts knows no locks.
 Left out: lockInStrictMode (a quorum of replicas).
 """
 
@@ -25,7 +25,7 @@ MAX_LIVE_MS = 60_000  # rocketmq.broker.rebalance.lockMaxLiveTime
 
 @dataclass(slots=True)
 class QueueLock:
-    """One held lock: by whom, renewed when (ms since the epoch)."""
+    """One lock: who holds it, and when it was last renewed (ms since the epoch)."""
 
     client_id: str
     last_update_ms: int
@@ -57,14 +57,14 @@ class QueueLocks(Mapping[str, Mapping[MessageQueue, QueueLock]]):
         self._groups: dict[str, dict[MessageQueue, QueueLock]] = {}
 
     def try_lock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> list[MessageQueue]:
-        """Lock or renew what can be; returns the queues that ``client_id`` holds afterwards, in the order asked."""
+        """Lock or renew as many as possible; returns those that ``client_id`` holds now, in the order of ``queues``."""
         now_ms = self._now_ms()
         locks = self._groups.setdefault(group, {})
         granted = []
         for queue in queues:
             lock = locks.get(queue)
             if lock is not None and lock.client_id != client_id and not self._expired(lock, now_ms):
-                continue
+                continue  # another client holds it, and renewed it in time
             if lock is None or lock.client_id != client_id:
                 self._note("queue.locked", group=group, queue=queue, client=client_id, before=lock and lock.client_id)
                 locks[queue] = QueueLock(client_id, now_ms)
@@ -74,7 +74,7 @@ class QueueLocks(Mapping[str, Mapping[MessageQueue, QueueLock]]):
         return granted
 
     def unlock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> None:
-        """Release the queues that ``client_id`` holds; what others hold stays."""
+        """Release the queues that ``client_id`` holds; the locks of others stay."""
         locks = self._groups.get(group, {})
         for queue in queues:
             lock = locks.get(queue)
@@ -83,12 +83,12 @@ class QueueLocks(Mapping[str, Mapping[MessageQueue, QueueLock]]):
                 self._note("queue.unlocked", group=group, queue=queue, client=client_id)
 
     def holder(self, group: str, queue: MessageQueue) -> str | None:
-        """The client that holds the queue now, None when nobody does or the lock has expired."""
+        """The client that holds the queue now, None if there is no lock or it has expired."""
         lock = self._groups.get(group, {}).get(queue)
         return None if lock is None or self._expired(lock, self._now_ms()) else lock.client_id
 
     def all_expired(self, group: str) -> bool:
-        """True when no lock of the group is live: then its messages are not consumed in order."""
+        """True if no lock of the group is alive: its messages are not consumed in order."""
         now_ms = self._now_ms()
         return all(self._expired(lock, now_ms) for lock in self._groups.get(group, {}).values())
 

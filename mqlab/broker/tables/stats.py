@@ -1,4 +1,4 @@
-"""How much was put and got lately: counters sampled on a grid, read over a minute, an hour and a day.
+"""How much was stored and read lately: counters that are read over a minute, an hour and a day.
 
 Mirrors: StatsItemSet and BrokerStatsManager, what mqadmin statsAll shows.
 
@@ -50,14 +50,14 @@ PARTS_OF_KEYS: dict[str, tuple[str, ...]] = {
     SNDBCK_PUT_NUMS: ("topic", "group"),
     SNDBCK2DLQ_TIMES: ("topic", "group"),
 }
-"""What the parts of a counter's key are, joined by "@"; the counters of the whole broker have the cluster as key."""
+"""The parts of each counter's key, joined by "@". Counters of the whole broker have the cluster as their key."""
 
 DAY_MS = 86_400_000
 WINDOWS = {"statsMinute": MINUTE_MS, "statsHour": HOUR_MS, "statsDay": stats_item.DAY_MS}
 
 
 class DayCount:
-    """A running total and what it was at the last two midnights (UTC); both are 0 after a start. Times in ms.
+    """A total, and what it was at the last two midnights (UTC); both are 0 after a start. Times in ms.
 
     >>> count = DayCount(0); count.add(5, 1_000); count.add(2, DAY_MS); count.now, count.today, count.yesterday
     (7, 5, 0)
@@ -70,12 +70,12 @@ class DayCount:
         self.yesterday = 0
 
     def add(self, count: int, now_ms: int) -> None:
-        """Count something."""
+        """Add to the total."""
         self.look(now_ms)
         self.now += count
 
     def look(self, now_ms: int) -> DayCount:
-        """Remember what the total was at the midnights that have passed since the last look; itself."""
+        """Record the total at the midnights since the last look; returns itself."""
         day = now_ms // DAY_MS
         if day > self._day:
             self.yesterday = self.today if day == self._day + 1 else self.now
@@ -85,7 +85,7 @@ class DayCount:
 
 
 class BrokerStats:
-    """All counters of one broker by name and key. Mirrors BrokerStatsManager. Lost at a restart."""
+    """The counters of one broker by name and key, lost at a restart. Mirrors BrokerStatsManager."""
 
     def __init__(
         self, now_ms: Callable[[], int], cluster: str, *, is_system: Callable[[str], bool], detail: bool = True
@@ -101,7 +101,7 @@ class BrokerStats:
         self.gets_of_day = DayCount(self._origin_ms)
 
     def add(self, name: str, key: str, value: int, times: int = 1) -> None:
-        """Count something under a name and key."""
+        """Add to the counter with this name and key."""
         self._item(name, key).add(value, times, self._now_ms())
 
     def _item(self, name: str, key: str) -> StatsItem:
@@ -113,7 +113,7 @@ class BrokerStats:
     def put(self, topic: str, queue_id: int, messages: int, size: int) -> None:
         """``messages`` messages of ``size`` bytes in all were stored in this queue.
 
-        A delayed or half message counts for the topic it waits in when it is sent, for its own when it gets there.
+        A delayed or half message counts for the topic in which it waits, and later for its own topic.
         """
         counted = self._of_puts.get((topic, queue_id))
         if counted is None:
@@ -128,7 +128,7 @@ class BrokerStats:
             self.puts_of_day.add(messages, now_ms)
 
     def _put_items(self, topic: str, queue_id: int) -> tuple[list[StatsItem], list[StatsItem]]:
-        """The counters of messages and those of bytes that a put to this queue moves."""
+        """The counters of messages and of bytes that a put to this queue changes."""
         of_messages = [self._item(TOPIC_PUT_NUMS, topic), self._item(BROKER_PUT_NUMS, self._cluster)]
         of_bytes = [self._item(TOPIC_PUT_SIZE, topic)]
         if self._detail:
@@ -139,7 +139,7 @@ class BrokerStats:
         return of_messages, of_bytes
 
     def got(self, group: str, topic: str, messages: int, size: int) -> None:
-        """A pull that was answered with messages."""
+        """Count a pull that was answered with messages."""
         key = f"{topic}@{group}"
         self.add(GROUP_GET_NUMS, key, messages)
         self.add(GROUP_GET_SIZE, key, size)
@@ -149,7 +149,7 @@ class BrokerStats:
             self.gets_of_day.add(messages, self._now_ms())
 
     def delivered_late(self, queue_key: str, messages: int, size: int) -> None:
-        """The schedule service took a message from its queue; ``queue_key`` is ``topic@queue@group``."""
+        """Count a message that the schedule has delivered; ``queue_key`` is ``topic@queue@group``."""
         topic, _, group = queue_key.split("@")
         self.add(QUEUE_GET_NUMS, queue_key, messages)
         self.add(QUEUE_GET_SIZE, queue_key, size)
@@ -157,7 +157,7 @@ class BrokerStats:
         self.add(GROUP_GET_SIZE, f"{topic}@{group}", size)
 
     def sent_back(self, group: str, first_topic: str, topic: str, queue_id: int, size: int) -> None:
-        """A failed message that its consumer gave back was stored; the broker's own counters wait for its delivery."""
+        """Count a stored copy of a failed message; the counters of the whole broker count it when it is delivered."""
         self.add(SNDBCK_PUT_NUMS, f"{first_topic}@{group}", 1)
         if topic == names.SCHEDULE_TOPIC:
             self.add(TOPIC_PUT_NUMS, topic, 1)
@@ -167,17 +167,17 @@ class BrokerStats:
                 self.add(QUEUE_PUT_SIZE, f"{topic}@{queue_id}", size)
 
     def total(self, name: str, key: str) -> int:
-        """Everything counted under a name and key since the broker started."""
+        """The total of a counter since the broker started."""
         item = self._items.get((name, key))
         return 0 if item is None else item.value
 
     def minute_tps(self, name: str, key: str) -> float:
-        """A second's average over the last minute, 0.0 for what was never counted."""
-        found = self.snapshots(name, key)
-        return 0.0 if found is None else found["statsMinute"].tps
+        """The average per second over the last minute, 0.0 if nothing was ever counted."""
+        windows = self.snapshots(name, key)
+        return 0.0 if windows is None else windows["statsMinute"].tps
 
     def snapshots(self, name: str, key: str) -> dict[str, StatsSnapshot] | None:
-        """Minute, hour and day of one counter, None when it was never counted."""
+        """Minute, hour and day of one counter, None if nothing was ever counted."""
         item = self._items.get((name, key))
         if item is None:
             return None
@@ -185,11 +185,11 @@ class BrokerStats:
         return {name: item.snapshot(period_ms, now_ms, with_now=False) for name, period_ms in WINDOWS.items()}
 
     def remove_topic(self, topic: str) -> None:
-        """Forget the counters of a topic that is deleted. Mirrors onTopicDeleted."""
+        """Remove the counters of a deleted topic. Mirrors onTopicDeleted."""
         self._remove("topic", topic)
 
     def remove_group(self, group: str) -> None:
-        """Forget the counters of a group that is deleted. Mirrors onGroupDeleted."""
+        """Remove the counters of a deleted group. Mirrors onGroupDeleted."""
         self._remove("group", group)
 
     def _remove(self, part: str, value: str) -> None:

@@ -1,4 +1,4 @@
-"""Which topics a broker has: how many queues to read and to write, and who may.
+"""The topics of a broker: how many queues to read and to write, and who may read and write them.
 
 Mirrors: TopicConfigManager; file config/topics.json.
 
@@ -41,28 +41,28 @@ def is_writeable(perm: int) -> bool:
 
 
 def system_topics(config: BrokerConfig) -> list[TopicConfig]:
-    """The topics every broker makes at start, in RocketMQ's order."""
+    """The topics that every broker creates at its start, in RocketMQ's order."""
 
     def topic(name: str, queues: int = 1, perm: int = PERM_ALL) -> TopicConfig:
         return TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=perm)
 
     cluster, broker = config.broker_cluster_name, config.broker_name
-    made = [topic(names.SELF_TEST_TOPIC)]
+    topics = [topic(names.SELF_TEST_TOPIC)]
     if config.auto_create_topic_enable:
-        made.append(topic(names.AUTO_CREATE_TOPIC, config.default_topic_queue_nums, PERM_ALL | PERM_INHERIT))
-    made.append(topic(names.BENCHMARK_TOPIC, 1024))
-    made.append(topic(cluster, 16, PERM_INHERIT | (PERM_ALL if config.cluster_topic_enable else 0)))
-    made.append(topic(broker, 1, PERM_INHERIT | (PERM_ALL if config.broker_topic_enable else 0)))
-    made.append(topic(names.OFFSET_MOVED_TOPIC))
-    made.append(topic(names.SCHEDULE_TOPIC, 18))
+        topics.append(topic(names.AUTO_CREATE_TOPIC, config.default_topic_queue_nums, PERM_ALL | PERM_INHERIT))
+    topics.append(topic(names.BENCHMARK_TOPIC, 1024))
+    topics.append(topic(cluster, 16, PERM_INHERIT | (PERM_ALL if config.cluster_topic_enable else 0)))
+    topics.append(topic(broker, 1, PERM_INHERIT | (PERM_ALL if config.broker_topic_enable else 0)))
+    topics.append(topic(names.OFFSET_MOVED_TOPIC))
+    topics.append(topic(names.SCHEDULE_TOPIC, 18))
     if config.trace_topic_enable:
-        made.append(topic(config.msg_trace_topic_name))
-    made.append(topic(f"{cluster}_{names.REPLY_TOPIC_POSTFIX}"))
-    made.append(topic(names.REVIVE_LOG_PREFIX + cluster, config.revive_queue_num))
-    made.append(topic(names.SYNC_BROKER_MEMBER_PREFIX + broker, 1, PERM_INHERIT))
-    made.append(topic(names.HALF_TOPIC))
-    made.append(topic(names.OP_HALF_TOPIC))
-    return made
+        topics.append(topic(config.msg_trace_topic_name))
+    topics.append(topic(f"{cluster}_{names.REPLY_TOPIC_POSTFIX}"))
+    topics.append(topic(names.REVIVE_LOG_PREFIX + cluster, config.revive_queue_num))
+    topics.append(topic(names.SYNC_BROKER_MEMBER_PREFIX + broker, 1, PERM_INHERIT))
+    topics.append(topic(names.HALF_TOPIC))
+    topics.append(topic(names.OP_HALF_TOPIC))
+    return topics
 
 
 class TopicTable(Mapping[str, TopicConfig]):
@@ -87,11 +87,11 @@ class TopicTable(Mapping[str, TopicConfig]):
         self.system_names = tuple(self._topics)
 
     def is_system(self, topic: str) -> bool:
-        """True for the topics this broker made at start and RocketMQ's other reserved names."""
+        """True for the topics that this broker created at its start, and for RocketMQ's other reserved names."""
         return topic in self.system_names or names.is_system_topic(topic)
 
     def problem_of(self, config: TopicConfig) -> str | None:
-        """Why an operator may not make or change a topic like this, None when that is fine. Mirrors TopicValidator."""
+        """Why an operator may not create or change a topic like this, None if it is allowed. Mirrors TopicValidator."""
         topic = config.topic_name
         problem = names.topic_problem(topic)
         if problem is not None:
@@ -111,7 +111,7 @@ class TopicTable(Mapping[str, TopicConfig]):
     def create_on_send(
         self, topic: str, default_topic: str, client_queue_nums: int, topic_sys_flag: int = 0
     ) -> TopicConfig | None:
-        """Make a topic that a producer sends to from a template topic; None when the template does not allow it.
+        """Create a topic that a producer sends to from a template topic; None if the template does not allow it.
 
         Mirrors createTopicInSendMessageMethod.
         """
@@ -122,9 +122,9 @@ class TopicTable(Mapping[str, TopicConfig]):
         if template is None or not template.perm & PERM_INHERIT:
             return None
         if default_topic == names.AUTO_CREATE_TOPIC and not self.config.auto_create_topic_enable:
-            return None  # a TBW102 that an older file brought along
+            return None  # TBW102 comes from a file that was written with other settings
         queues = max(0, min(client_queue_nums, template.write_queue_nums))
-        return self._made(
+        return self._create(
             TopicConfig(
                 topic_name=topic,
                 read_queue_nums=queues,
@@ -139,13 +139,13 @@ class TopicTable(Mapping[str, TopicConfig]):
     def create_on_send_back(
         self, topic: str, queue_nums: int, *, perm: int = PERM_ALL, order: bool | None = None, topic_sys_flag: int = 0
     ) -> TopicConfig:
-        """Make a retry, dead letter or other topic of the broker's own; a known one stays as it is (but for ``order``).
+        """Create a retry, dead letter or other topic of the broker itself; only ``order`` of an existing one changes.
 
         Mirrors createTopicInSendMessageBackMethod.
         """
         known = self._topics.get(topic)
         if known is None:
-            made = TopicConfig(
+            config = TopicConfig(
                 topic_name=topic,
                 read_queue_nums=queue_nums,
                 write_queue_nums=queue_nums,
@@ -153,7 +153,7 @@ class TopicTable(Mapping[str, TopicConfig]):
                 topic_sys_flag=topic_sys_flag,
                 order=bool(order),
             )
-            return self._made(made, by="broker")
+            return self._create(config, by="broker")
         if order is not None and known.order != order:
             return self.update(dataclasses.replace(known, order=order))
         return known
@@ -168,7 +168,7 @@ class TopicTable(Mapping[str, TopicConfig]):
         attributes = altered_attributes(current, attribute_changes or {}, create=known is None)
         config = dataclasses.replace(config, attributes=attributes)
         if known is None:
-            return self._made(config, by="admin")
+            return self._create(config, by="admin")
         self._topics[config.topic_name] = config
         self._advance([config])
         self._note("topic.updated", topic=config.topic_name, before=_counts(known), now=_counts(config))
@@ -186,7 +186,7 @@ class TopicTable(Mapping[str, TopicConfig]):
             self._advance(changed)
 
     def take_over(self, text: str) -> bool:
-        """A slave's table becomes its master's (the answer to request 21); False when it is that already.
+        """A slave uses its master's topics (GET_ALL_TOPIC_CONFIG); False if it has them already.
 
         Raises CorruptionError. Mirrors SlaveSynchronize.syncTopicConfig.
         """
@@ -199,11 +199,11 @@ class TopicTable(Mapping[str, TopicConfig]):
         return True
 
     def touch(self) -> None:
-        """Advance the version although no topic changed: what the broker allows of them did."""
+        """Advance the version because the permissions of the broker itself have changed."""
         self._advance([])
 
     def delete(self, topic: str) -> bool:
-        """Remove a topic; False when there is none. Mirrors deleteTopicConfig."""
+        """Remove a topic; False if there is none. Mirrors deleteTopicConfig."""
         if self._topics.pop(topic, None) is None:
             return False
         self._advance([])
@@ -211,7 +211,7 @@ class TopicTable(Mapping[str, TopicConfig]):
         return True
 
     def to_value(self) -> dict[str, Any]:
-        """What the file holds."""
+        """The content of the file."""
         return {
             "dataVersion": self.data_version.to_value(),
             "topicConfigTable": {name: topic.to_value() for name, topic in self._topics.items()},
@@ -222,12 +222,12 @@ class TopicTable(Mapping[str, TopicConfig]):
         return java_json.pretty(self.to_value())
 
     def decode(self, text: str) -> None:
-        """Take over a file's topics, over those made at start. Raises CorruptionError."""
+        """Add the topics of a file to those created at the start. Raises CorruptionError."""
         version, loaded = _parsed(text)
         self.data_version = version or self.data_version
         self._topics.update(loaded)
 
-    def _made(self, config: TopicConfig, by: str) -> TopicConfig:
+    def _create(self, config: TopicConfig, by: str) -> TopicConfig:
         self._topics[config.topic_name] = config
         self._note("topic.created", topic=config.topic_name, by=by, **_counts(config))
         self._advance([config])

@@ -1,4 +1,4 @@
-"""How many half messages of each topic are open.
+"""How many half messages of each topic have not been ended.
 
 Mirrors: TransactionMetrics; file config/transactionMetrics, the one without indentation.
 
@@ -18,7 +18,7 @@ from mqlab.wire.bodies import DataVersion
 
 
 class TransactionMetrics:
-    """Open half messages by real topic. Mirrors TransactionMetrics."""
+    """The number of open half messages by real topic. Mirrors TransactionMetrics."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -36,7 +36,7 @@ class TransactionMetrics:
         return self._counts.get(topic, (0, 0))[0]
 
     def add(self, topic: str, change: int) -> None:
-        """One more, or one less."""
+        """Change the number of a topic: +1 for a new half message, -1 for an ended one."""
         now_ms = self._now_ms()
         self._counts[topic] = self.count(topic) + change, now_ms
         self.data_version = self.data_version.next(now_ms)
@@ -49,7 +49,7 @@ class TransactionMetrics:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
     def decode(self, text: str) -> None:
-        """Take over a file's counts. Raises CorruptionError."""
+        """Use the counts of a file. Raises CorruptionError."""
         try:
             value = java_json.loads(text)
             self._counts = {

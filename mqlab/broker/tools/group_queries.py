@@ -1,10 +1,12 @@
-"""What is going on: who is connected, who consumes what, how far each group is behind.
+"""Who is connected, who consumes what, and how far each group is behind.
 
-Mirrors: AdminBrokerProcessor (202 203 204 208 300 303 317 321 328 343 345).
+Mirrors: AdminBrokerProcessor.
 
-    208 GET_CONSUME_STATS    per queue: brokerOffset (max), consumerOffset (none: 0), pullOffset, lastTimestamp
-                             lag = brokerOffset - consumerOffset, in flight = pullOffset - consumerOffset
-    203                      206 when nobody is online      204: 1 for an unknown group      202, 303: 17
+    GET_CONSUME_STATS               per queue: brokerOffset (max), consumerOffset (0 if there is none), pullOffset,
+                                    lastTimestamp; lag = brokerOffset - consumerOffset
+    GET_CONSUMER_CONNECTION_LIST    CONSUMER_NOT_ONLINE without members
+    GET_PRODUCER_CONNECTION_LIST    SYSTEM_ERROR for an unknown group
+    GET_TOPIC_STATS_INFO, QUERY_CONSUME_TIME_SPAN     TOPIC_NOT_EXIST for an unknown topic
 
 Left out: what only POP and static topics have.
 """
@@ -29,7 +31,7 @@ from mqlab.wire.message import MessageQueue
 
 
 class GroupQueries:
-    """Handlers of the requests that look at groups, queues and connections."""
+    """Handlers of the requests about groups, queues and connections."""
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
@@ -43,11 +45,11 @@ class GroupQueries:
         table = {}
         for queue in self._queues(topic, max(topic.read_queue_nums, topic.write_queue_nums)):
             name, queue_id = queue.topic, queue.queue_id
-            most = store.max_offset(name, queue_id)
+            end_offset = store.max_offset(name, queue_id)
             table[queue_key(queue)] = {
                 "minOffset": store.min_offset(name, queue_id),
-                "maxOffset": most,
-                "lastUpdateTimestamp": self._time(name, queue_id, most - 1) if most > 0 else 0,
+                "maxOffset": end_offset,
+                "lastUpdateTimestamp": self._time(name, queue_id, end_offset - 1) if end_offset > 0 else 0,
             }
         tps = self._state.stats.minute_tps(TOPIC_PUT_NUMS, topic.topic_name)
         return request.reply(body=to_json({"offsetTable": table, "topicPutTps": tps}))
@@ -56,10 +58,10 @@ class GroupQueries:
         """GET_CONSUME_STATS."""
         group = text(request, "consumerGroup")
         listed = [name for name in (request.ext_fields.get("topicList") or "").split(";") if name]
-        named = request.ext_fields.get("topic")
-        chosen = listed or self._subscribed(group, [named] if named else self._state.offset_table.topics_of(group))
+        one_topic = request.ext_fields.get("topic")
+        topics = [one_topic] if one_topic else self._state.offset_table.topics_of(group)
         stats: dict[str, Any] = {"consumeTps": 0.0, "offsetTable": {}}
-        for name in chosen:
+        for name in listed or self._subscribed(group, topics):
             topic = self._state.topics.get(name)
             if topic is not None:
                 stats["offsetTable"].update(self._progress(group, topic, topic.read_queue_nums))
@@ -67,7 +69,7 @@ class GroupQueries:
         return request.reply(body=to_json(stats))
 
     def get_broker_consume_stats(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """GET_BROKER_CONSUME_STATS: 208 for every group of this broker."""
+        """GET_BROKER_CONSUME_STATS: GET_CONSUME_STATS for every group of this broker."""
         only_ordered = truth(request, "isOrder")
         listed, total, inflight = [], 0, 0
         for group in self._state.groups:
@@ -94,7 +96,7 @@ class GroupQueries:
         )
 
     def _subscribed(self, group: str, topics: Iterable[str]) -> list[str]:
-        """The topics the group's members subscribe to; all of them when nobody is online."""
+        """Those of the topics that the members of the group subscribe to; all topics if no member is connected."""
         members = self._state.consumers.get(group)
         if members is None or not members.subscriptions:
             return list(topics)
@@ -120,11 +122,12 @@ class GroupQueries:
         store, spans = self._state.store, []
         for queue in self._queues(topic, topic.write_queue_nums):
             name, queue_id = queue.topic, queue.queue_id
-            least, most = store.min_offset(name, queue_id), store.max_offset(name, queue_id)
+            first_offset, end_offset = store.min_offset(name, queue_id), store.max_offset(name, queue_id)
             consumed = self._state.offset_table.query(group, name, queue_id)
-            earliest, latest = self._time(name, queue_id, least), self._time(name, queue_id, most - 1)
-            reached = self._time(name, queue_id, consumed - 1) if consumed > 0 else earliest
-            waiting = self._time(name, queue_id, max(consumed, 0)) if consumed < most else -1
+            earliest, latest = self._time(name, queue_id, first_offset), self._time(name, queue_id, end_offset - 1)
+            consumed_ms = self._time(name, queue_id, consumed - 1) if consumed > 0 else earliest
+            # The delay is the age of the first message that the group has not consumed.
+            waiting_ms = self._time(name, queue_id, max(consumed, 0)) if consumed < end_offset else -1
             spans.append(
                 {
                     "messageQueue": queue_to_value(queue),
@@ -132,15 +135,15 @@ class GroupQueries:
                     "minTimeStampStr": _shown(earliest),
                     "maxTimeStamp": latest,
                     "maxTimeStampStr": _shown(latest),
-                    "consumeTimeStamp": reached,
-                    "consumeTimeStampStr": _shown(reached),
-                    "delayTime": self._state.now_ms() - waiting if waiting >= 0 else 0,
+                    "consumeTimeStamp": consumed_ms,
+                    "consumeTimeStampStr": _shown(consumed_ms),
+                    "delayTime": self._state.now_ms() - waiting_ms if waiting_ms >= 0 else 0,
                 }
             )
         return request.reply(body=to_json({"consumeTimeSpanSet": spans}))
 
     def query_consume_queue(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """QUERY_CONSUME_QUEUE: a queue's units as they stand."""
+        """QUERY_CONSUME_QUEUE: the index entries of a queue."""
         topic, queue_id = text(request, "topic"), whole(request, "queueId")
         first, count = whole(request, "index"), whole(request, "count")
         store = self._state.store
@@ -182,7 +185,7 @@ class GroupQueries:
                     "consumeFromWhere": group.consume_from_where,
                     "consumeType": group.consume_type,
                     "messageModel": group.message_model,
-                    "subscriptionTable": {topic: one.to_value() for topic, one in group.subscriptions.items()},
+                    "subscriptionTable": {topic: each.to_value() for topic, each in group.subscriptions.items()},
                 }
             )
         )
@@ -213,7 +216,7 @@ class GroupQueries:
         return request.reply(body=to_json({"data": table}))
 
     def query_topic_consume_by_who(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """QUERY_TOPIC_CONSUME_BY_WHO: groups online and groups with offsets."""
+        """QUERY_TOPIC_CONSUME_BY_WHO: the groups with members now, and those with offsets."""
         topic = text(request, "topic")
         groups = self._state.consumers.groups_subscribing(topic) + self._state.offset_table.groups_of(topic)
         return request.reply(body=to_json({"groupList": list(dict.fromkeys(groups))}))
@@ -246,9 +249,9 @@ class GroupQueries:
         return [MessageQueue(topic.topic_name, broker_name, queue_id) for queue_id in range(count)]
 
     def _time(self, topic: str, queue_id: int, queue_offset: int) -> int:
-        """The store time of a queue's message, -1 without one."""
-        found = self._state.store.store_time_at(topic, queue_id, queue_offset) if queue_offset >= 0 else None
-        return -1 if found is None else found
+        """The time at which a message of a queue was stored, -1 if there is none."""
+        stored_ms = self._state.store.store_time_at(topic, queue_id, queue_offset) if queue_offset >= 0 else None
+        return -1 if stored_ms is None else stored_ms
 
 
 def _connections(members: Iterable[Member]) -> list[dict[str, Any]]:

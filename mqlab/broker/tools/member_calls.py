@@ -1,9 +1,9 @@
-"""Questions to one member, passed on by the broker: how are you running, and consume this message now.
+"""Questions to one member of a group, passed on by the broker: its running info, and "consume this message now".
 
-Mirrors: AdminBrokerProcessor.callConsumer, Broker2Client; GET_CONSUMER_RUNNING_INFO 307, CONSUME_MESSAGE_DIRECTLY 309.
+Mirrors: AdminBrokerProcessor.callConsumer, Broker2Client; GET_CONSUMER_RUNNING_INFO, CONSUME_MESSAGE_DIRECTLY.
 
-    tool ─▶ broker ─▶ member (10 s) ─▶ answer passed on as it is
-            not online: 1      no answer in time: 207
+    tool ─▶ broker ─▶ member (10 s) ─▶ the answer is passed on unchanged
+            not connected: SYSTEM_ERROR      no answer in time: CONSUME_MSG_TIMEOUT
 
 Left out: pushing replies of request-reply messages (326).
 """
@@ -20,7 +20,7 @@ from mqlab.wire.command import RemotingCommand
 from mqlab.wire.command import request as make_request
 
 CALL_TIMEOUT_MS = 10_000
-V3_1_8 = 57  # members older than this do not know the questions
+V3_1_8 = 57  # members with an older version do not know these requests
 
 
 class MemberCalls:
@@ -35,7 +35,7 @@ class MemberCalls:
         return None
 
     def consume_message_directly(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """CONSUME_MESSAGE_DIRECTLY: the broker adds the message, found by its offset id."""
+        """CONSUME_MESSAGE_DIRECTLY: the broker reads the message by its offset id and adds it to the request."""
         state = self._state
         fields = {**request.ext_fields, "brokerName": state.config.broker_name}
         topic = state.topics.get(fields.get("topic", ""))
@@ -48,10 +48,10 @@ class MemberCalls:
             _, physical_offset = ids.parse_offset_msg_id(text(request, "msgId"))
         except CorruptionError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
-        found = state.store.message_at(physical_offset)
-        if found is None:
+        message = state.store.message_at(physical_offset)
+        if message is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {physical_offset}")
-        self._call(request, record.encode(found), fields, reply)
+        self._call(request, record.encode(message), fields, reply)
         return None
 
     def _call(self, request: RemotingCommand, content: bytes | None, fields: dict[str, str], reply: Reply) -> None:
@@ -66,13 +66,13 @@ class MemberCalls:
         question.ext_fields.update(fields)
 
         def answered(answer: RemotingCommand) -> None:
-            passed_on = request.reply(answer.code, answer.remark, answer.body)
-            passed_on.ext_fields.update(answer.ext_fields)
-            reply(passed_on)
+            copy = request.reply(answer.code, answer.remark, answer.body)
+            copy.ext_fields.update(answer.ext_fields)
+            reply(copy)
 
         def failed(error: BaseException) -> None:
-            late = isinstance(error, RemotingError) and error.code == "timeout"
-            code = ResponseCode.CONSUME_MSG_TIMEOUT if late else ResponseCode.SYSTEM_ERROR
+            timed_out = isinstance(error, RemotingError) and error.code == "timeout"
+            code = ResponseCode.CONSUME_MSG_TIMEOUT if timed_out else ResponseCode.SYSTEM_ERROR
             reply(request.reply(code, f"consumer <{group}> <{client_id}>: {error}"))
 
         member.channel.invoke(question, CALL_TIMEOUT_MS).then(answered, failed)

@@ -1,10 +1,11 @@
-"""Finding one message: by its offset id, by its unique key, by a business key.
+"""Finds a message by its offset id, its unique key or a business key.
 
-Mirrors: QueryMessageProcessor; requests VIEW_MESSAGE_BY_ID 33, QUERY_MESSAGE 12.
+Mirrors: QueryMessageProcessor.
 
-    33   offset (from the offset id)      one unit, 1 when nothing stands there
-    12   topic, key, time, at most n      units whose key hash matches (the client compares the keys); none: 22
-         _UNIQUE_KEY_QUERY=true           the broker's own limit of 32 instead of n
+    VIEW_MESSAGE_BY_ID    offset (from the offset id)    the message; SYSTEM_ERROR if there is none
+    QUERY_MESSAGE         topic, key, time, limit        messages whose key has this hash (clients compare keys);
+                                                         QUERY_NOT_FOUND if there is none
+                          _UNIQUE_KEY_QUERY=true         the limit is 32
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ class MessageLookup:
     def view_message_by_id(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """VIEW_MESSAGE_BY_ID."""
         physical_offset = whole(request, "offset")
-        found = self._state.store.message_at(physical_offset)
-        if found is None:
+        message = self._state.store.message_at(physical_offset)
+        if message is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {physical_offset}")
-        return request.reply(body=record.encode(found))
+        return request.reply(body=record.encode(message))
 
     def query_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_MESSAGE."""
-        most = DEFAULT_QUERY_MAX_NUM if truth(request, UNIQUE_KEY_QUERY) else whole(request, "maxNum")
+        limit = DEFAULT_QUERY_MAX_NUM if truth(request, UNIQUE_KEY_QUERY) else whole(request, "maxNum")
         found = self._state.store.query(
             text(request, "topic"),
             text(request, "key"),
-            max_nums=most,
+            max_nums=limit,
             begin_ms=whole(request, "beginTimestamp"),
             end_ms=whole(request, "endTimestamp"),
         )
         if not found.records:
             raise Refused(ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct")
         return request.reply(
-            body=b"".join(record.encode(one) for one in found.records),
+            body=b"".join(record.encode(each) for each in found.records),
             indexLastUpdateTimestamp=found.index_last_update_timestamp,
             indexLastUpdatePhyoffset=found.index_last_update_phyoffset,
         )

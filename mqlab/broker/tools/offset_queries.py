@@ -1,13 +1,13 @@
-"""Questions about offsets: how far a group is, where a queue begins and ends, which message stood where at a time.
+"""Offsets: those of a group, where a queue begins and ends, and the first message at or after a time.
 
-Mirrors: ConsumerManageProcessor (14, 15), AdminBrokerProcessor (29 30 31 32 43 45 308).
+Mirrors: ConsumerManageProcessor, AdminBrokerProcessor.
 
-    14 QUERY_CONSUMER_OFFSET     stored offset; none: 0 if message 0 is still there and in memory, else 22
-    15 UPDATE_CONSUMER_OFFSET    26 no group · 17 no topic · 29 no number · a waiting reset: ignored, answered 0
-    30 / 31 / 29                 max, min, first offset at or after a time; 0 for an unknown topic
-    32                           store time of the queue's first message, -1 without one
-    43 / 45                      all consumer offsets, all delay offsets, as in their files
-    308                          per queue the smallest offset of a topic's groups, 2^63-1 where a group is behind it
+    QUERY_CONSUMER_OFFSET         the stored offset; otherwise 0 if message 0 is in memory, or QUERY_NOT_FOUND
+    UPDATE_CONSUMER_OFFSET        SUBSCRIPTION_GROUP_NOT_EXIST, TOPIC_NOT_EXIST; ignored while a reset waits
+    GET_MAX_OFFSET, GET_MIN_OFFSET, SEARCH_OFFSET_BY_TIMESTAMP      0 for an unknown topic
+    GET_EARLIEST_MSG_STORETIME    when the first message of the queue was stored, -1 without one
+    GET_ALL_CONSUMER_OFFSET, GET_ALL_DELAY_OFFSET                   as in their files
+    QUERY_CORRECTION_OFFSET       per queue the smallest offset of a topic's groups, 2^63-1 if the group is behind it
 
 Left out: static topics.
 """
@@ -45,7 +45,7 @@ class OffsetQueries:
         raise Refused(ResponseCode.QUERY_NOT_FOUND, "Not found, maybe this group consumer boot first")
 
     def _starts_at_message_zero(self, topic: str, queue_id: int) -> bool:
-        """True when a new group may be told "0" as if it were stored: message 0 is there and in memory."""
+        """True if a new group gets the answer 0, as if it were stored: message 0 is there and in memory."""
         store = self._state.store
         if store.min_offset(topic, queue_id) > 0:
             return False
@@ -78,20 +78,20 @@ class OffsetQueries:
     def search_offset_by_timestamp(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """SEARCH_OFFSET_BY_TIMESTAMP."""
         boundary = request.ext_fields.get("boundaryType", "LOWER").lower()
-        found = self._state.store.search_offset(
+        queue_offset = self._state.store.search_offset(
             text(request, "topic"),
             whole(request, "queueId"),
             whole(request, "timestamp"),
             boundary="upper" if boundary == "upper" else "lower",
         )
-        return request.reply(offset=found)
+        return request.reply(offset=queue_offset)
 
     def get_earliest_msg_storetime(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_EARLIEST_MSG_STORETIME."""
         topic, queue_id = text(request, "topic"), whole(request, "queueId")
         store = self._state.store
-        found = store.store_time_at(topic, queue_id, store.min_offset(topic, queue_id))
-        return request.reply(timestamp=-1 if found is None else found)
+        stored_ms = store.store_time_at(topic, queue_id, store.min_offset(topic, queue_id))
+        return request.reply(timestamp=-1 if stored_ms is None else stored_ms)
 
     def get_all_consumer_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ALL_CONSUMER_OFFSET."""
@@ -102,17 +102,19 @@ class OffsetQueries:
         return request.reply(body=self._state.delay_offset_table.to_json())
 
     def query_correction_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """QUERY_CORRECTION_OFFSET: where the slowest group of a topic is, compared with one group.
+        """QUERY_CORRECTION_OFFSET: the offsets of the slowest group of a topic, compared with one group.
 
-        Offsets before a queue's beginning do not count, nor do the groups in ``filterGroups`` (comma-separated).
+        Offsets before the first message of a queue do not count, and neither do the groups in ``filterGroups``.
         """
         topic, compared = text(request, "topic"), text(request, "compareGroup")
         left_out = (request.ext_fields.get("filterGroups") or "").split(",")
         table, smallest = self._state.offset_table, dict[int, int]()
+        # 1. The smallest offset that any other group has on each queue.
         for group in table.groups_of(topic):
             for queue_id, queue_offset in (table.queues_of(group, topic) or {}).items():
                 if group not in left_out and queue_offset >= self._state.store.min_offset(topic, queue_id):
                     smallest[queue_id] = min(smallest.get(queue_id, LONG_MAX), queue_offset)
+        # 2. A queue on which the compared group is even further behind needs no correction.
         for queue_id, queue_offset in (table.queues_of(compared, topic) or {}).items():
             if smallest.get(queue_id, -1) > queue_offset:
                 smallest[queue_id] = LONG_MAX

@@ -1,15 +1,15 @@
-"""Moving a group's offsets from outside: to a time, to the end, to a number; and reading what its members remember.
+"""Moves the offsets of a group: to a time, to the end or to a number; and asks its members for their offsets.
 
-Mirrors: AdminBrokerProcessor.resetOffsetInner, Broker2Client; INVOKE_BROKER_TO_RESET_OFFSET 222,
-RESET_CONSUMER_CLIENT_OFFSET 220, INVOKE_BROKER_TO_GET_CONSUMER_STATUS 223, CLONE_GROUP_OFFSET 314.
+Mirrors: AdminBrokerProcessor.resetOffsetInner, Broker2Client; INVOKE_BROKER_TO_RESET_OFFSET,
+INVOKE_BROKER_TO_GET_CONSUMER_STATUS, CLONE_GROUP_OFFSET.
 
-    server side (default)   mark and stored offset per queue; the next pull of that queue gets 21 and takes the mark
-    client side             220 to every member, which stops its queues, waits 10 s and moves
+    by the broker (default)    the offset is stored, and the next pull of the queue is answered with it
+    by the members             RESET_CONSUMER_CLIENT_OFFSET to each member, which stops its queues, waits 10 s and moves
 
-    target by time          below 0: the end · first message stored at or after it · none: the end
-    target by number        within min .. max + 1, else 1
+    by time                    below 0: the end; otherwise the first message stored at or after it, or the end
+    by number                  min to max + 1, otherwise SYSTEM_ERROR
 
-Left out: the list form of 220 for C++ members is sent, their own reset is not modelled.
+Left out: the list form of the request to C++ members is sent, but what they do with it is not modelled.
 """
 
 from __future__ import annotations
@@ -61,27 +61,27 @@ class OffsetResets:
         if group not in state.groups:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
         queue_id = whole_or(request, "queueId", -1)
-        asked = whole_or(request, "offset", None)
+        number = whole_or(request, "offset", None)
         targets = {}
         if queue_id is not None and queue_id >= 0:
-            by_number = asked is not None and asked != LATEST
+            by_number = number is not None and number != LATEST
             targets[queue_id] = (
-                self._in_range(topic, queue_id, asked) if by_number else self._by_time(topic, queue_id, timestamp_ms)
+                self._in_range(topic, queue_id, number) if by_number else self._by_time(topic, queue_id, timestamp_ms)
             )
         else:
-            for one in range(topic.read_queue_nums):
-                targets[one] = self._by_time(topic, one, timestamp_ms)
-        for one, target in targets.items():
-            state.offset_table.assign_reset(group, name, one, target)
-        return {MessageQueue(name, state.config.broker_name, one): target for one, target in targets.items()}
+            for each in range(topic.read_queue_nums):
+                targets[each] = self._by_time(topic, each, timestamp_ms)
+        for each, target in targets.items():
+            state.offset_table.assign_reset(group, name, each, target)
+        return {MessageQueue(name, state.config.broker_name, each): target for each, target in targets.items()}
 
-    def _in_range(self, topic: TopicConfig, queue_id: int, asked: int | None) -> int:
+    def _in_range(self, topic: TopicConfig, queue_id: int, number: int | None) -> int:
         store = self._state.store
-        least, most = store.min_offset(topic.topic_name, queue_id), store.max_offset(topic.topic_name, queue_id)
-        if asked is None or not least <= asked <= most + 1:
-            range_text = f"[{least}-{most}]"
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"Target offset {asked} not in consume queue range {range_text}")
-        return asked
+        first, end = store.min_offset(topic.topic_name, queue_id), store.max_offset(topic.topic_name, queue_id)
+        if number is None or not first <= number <= end + 1:
+            range_text = f"[{first}-{end}]"
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"Target offset {number} not in consume queue range {range_text}")
+        return number
 
     def _by_time(self, topic: TopicConfig, queue_id: int, timestamp_ms: int) -> int:
         if timestamp_ms < 0:
@@ -100,6 +100,7 @@ class OffsetResets:
             stored = state.offset_table.query(group, name, queue_id)
             if stored == -1:
                 raise Refused(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{group}> not exist")
+            # Without force, an offset only moves back: messages are consumed again, but none are skipped.
             target = max(self._by_time(topic, queue_id, timestamp_ms), 0)
             offsets[MessageQueue(name, state.config.broker_name, queue_id)] = target if force else min(target, stored)
         members = state.consumers.get(group)
@@ -123,31 +124,31 @@ class OffsetResets:
         return offsets
 
     def invoke_broker_to_get_consumer_status(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """INVOKE_BROKER_TO_GET_CONSUMER_STATUS: what the members' offset stores hold."""
+        """INVOKE_BROKER_TO_GET_CONSUMER_STATUS: the offsets in the offset stores of the members."""
         group, topic = text(request, "group"), text(request, "topic")
         only = request.ext_fields.get("clientAddr")
         members = self._state.consumers.get(group)
         if members is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"No Any Consumer online in the consumer group: [{group}]")
-        asked: list[tuple[str, Promise[RemotingCommand]]] = []
+        questions: list[tuple[str, Promise[RemotingCommand]]] = []
         for member in list(members.members.values()):
             if not only or member.client_id == only:
                 question = make_request(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, topic=topic, group=group)
-                asked.append((member.client_id, member.channel.invoke(question, CALL_TIMEOUT_MS)))
+                questions.append((member.client_id, member.channel.invoke(question, CALL_TIMEOUT_MS)))
 
         def answered(answers: list[Promise[RemotingCommand]]) -> None:
             table = {}
-            for (client_id, _), answer in zip(asked, answers, strict=True):
+            for (client_id, _), answer in zip(questions, answers, strict=True):
                 if answer.error is None and answer.value.code == ResponseCode.SUCCESS and answer.value.body:
                     value = java_json.loads(answer.value.body.decode("utf-8", "replace"))
                     table[client_id] = value.get("messageQueueTable") or {}
             reply(request.reply(body=to_json({"consumerTable": table, "messageQueueTable": {}})))
 
-        gather([promise for _, promise in asked]).then(answered)
+        gather([promise for _, promise in questions]).then(answered)
         return None
 
     def clone_group_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """CLONE_GROUP_OFFSET: a group starts where another one is."""
+        """CLONE_GROUP_OFFSET: a group gets the offsets of another group."""
         source, target = text(request, "srcGroup"), text(request, "destGroup")
         named = request.ext_fields.get("topic") or ""
         members = self._state.consumers.get(source)

@@ -1,12 +1,13 @@
-"""A broker about itself: its numbers, its counters, its settings.
+"""A broker about itself: its state in numbers, its counters and its settings.
 
-Mirrors: AdminBrokerProcessor (25 26 28 315), BrokerStats; what mqadmin's clusterList, brokerStatus and statsAll show.
+Mirrors: AdminBrokerProcessor, BrokerStats; what mqadmin's clusterList, brokerStatus and statsAll show.
 
-    28    name -> text                         msgPutTotalTodayNow, dispatchBehindBytes, scheduleMessageOffset_3 …
-    315   one counter over three windows       {"statsMinute": {"sum", "tps", "avgpt"}, "statsHour": …, "statsDay": …}
-    26    every setting, name=value a line     25 changes those it names, while the broker runs
+    GET_BROKER_RUNTIME_INFO    name -> text                    msgPutTotalTodayNow, scheduleMessageOffset_3 …
+    VIEW_BROKER_STATS_DATA     a counter over three windows    {"statsMinute": {"sum", "tps", "avgpt"}, "statsHour": …}
+    GET_BROKER_CONFIG          every setting, one name=value per line
+    UPDATE_BROKER_CONFIG       changes the settings that it names while the broker runs
 
-Left out: thread pool queues (there are none: shown as empty, with RocketMQ's capacities), the transient store pool.
+Left out: thread pool queues (shown as empty, with RocketMQ's capacities), the transient store pool.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ READ_LIVE = (
     "max_transfer_count_on_message_in_memory", "max_transfer_bytes_on_message_in_disk",
     "max_transfer_count_on_message_in_disk", "in_sync_replicas", "slave_timeout",
 )  # fmt: skip
-"""Settings of the store that count from the next get or put on."""
+"""Settings of the store that are used from the next get or put on."""
 NEVER_UPDATED = ("brokerConfigPath", "rocketmqHome", "configBlackList")
-"""Settings that no request changes, whatever configBlackList says."""
+"""Settings that no request may change, even if configBlackList does not have them."""
 CAPACITY_OF_POOLS = {"send": 10_000, "pull": 100_000, "litePull": 100_000, "query": 20_000, "ack": 100_000}
 END_TRANSACTION_CAPACITY = 100_000
 NO_TRANSIENT_POOL = (1 << 31) - 1  # what RocketMQ shows when that pool is off
@@ -88,7 +89,7 @@ class RuntimeInfo:
             "timerEnqueueTps": 0.0,
             "timerDequeueTps": 0.0,
         }
-        if state.identity.is_slave:  # puts nothing itself: what it dispatched counts
+        if state.identity.is_slave:  # a slave does not put: it counts the messages that it has copied
             table["putMessageTimesTotal"] = max(state.store_stats.dispatched, 1)
         for pool, capacity in CAPACITY_OF_POOLS.items():
             table[f"{pool}ThreadPoolQueueSize"] = 0
@@ -103,10 +104,12 @@ class RuntimeInfo:
     def view_broker_stats_data(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """VIEW_BROKER_STATS_DATA."""
         name, key = text(request, "statsName"), text(request, "statsKey")
-        found = self._state.stats.snapshots(name, key)
-        if found is None:
+        windows = self._state.stats.snapshots(name, key)
+        if windows is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"The stats <{name}> <{key}> not exist")
-        return request.reply(body=to_json({window: dataclasses.asdict(snapshot) for window, snapshot in found.items()}))
+        return request.reply(
+            body=to_json({window: dataclasses.asdict(snapshot) for window, snapshot in windows.items()})
+        )
 
     # -- settings
 
@@ -118,7 +121,7 @@ class RuntimeInfo:
         return request.reply(body="\n".join(sorted(lines)).encode("utf-8"), version=version)
 
     def update_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """UPDATE_BROKER_CONFIG: all the named settings, or none when one is wrong; 16 for those of the black list."""
+        """UPDATE_BROKER_CONFIG: all named settings, or none if one is wrong; NO_PERMISSION for the black list."""
         values = parsed_lines(body(request))
         refuse_black_listed(values, NEVER_UPDATED, self._state.config.config_black_list)
         of_store = {

@@ -1,10 +1,10 @@
-"""Cleaning a broker's store by hand.
+"""Cleans the store of a broker on request.
 
-Mirrors: AdminBrokerProcessor (306 316 329); mqadmin cleanExpiredCQ, cleanUnusedTopic.
+Mirrors: AdminBrokerProcessor; mqadmin cleanExpiredCQ, cleanUnusedTopic.
 
-    306 CLEAN_EXPIRED_CONSUMEQUEUE   queues whose messages are all gone from the log
-    316 CLEAN_UNUSED_TOPIC           queues of topics that the broker does not know any more
-    329 DELETE_EXPIRED_COMMITLOG     log files older than fileReservedTime, for the next 20 rounds, whatever the hour
+    CLEAN_EXPIRED_CONSUMEQUEUE    removes queues whose messages are all gone from the log
+    CLEAN_UNUSED_TOPIC            removes queues of topics that the broker no longer has
+    DELETE_EXPIRED_COMMITLOG      removes log files older than fileReservedTime, in the next 20 rounds, at any hour
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Creating, changing, deleting and listing topics and groups.
+"""Creates, changes, deletes and lists topics and groups.
 
-Mirrors: AdminBrokerProcessor (17 18 215 21 351 and 200 225 201 352 207).
+Mirrors: AdminBrokerProcessor.
 
-    17 UPDATE_AND_CREATE_TOPIC   name 29 · system topic 29 · attributes 1 · the same again: nothing happens
-    215 DELETE_TOPIC_IN_BROKER   configuration, offsets and queues go; the messages stay in the log
-    351 GET_TOPIC_CONFIG         17 when there is none        352 makes a missing group, if groups may be made
+    UPDATE_AND_CREATE_TOPIC        INVALID_PARAMETER for a wrong name or a system topic, SYSTEM_ERROR for attributes;
+                                   nothing happens if the topic is already as requested
+    DELETE_TOPIC_IN_BROKER         removes configuration, offsets and queues; the messages stay in the log
+    GET_TOPIC_CONFIG               TOPIC_NOT_EXIST if there is none
+    GET_SUBSCRIPTIONGROUP_CONFIG   creates a missing group, if groups may be created
 
-Left out: paging of 21 and 201, static topics, POP's retry topics.
+Left out: paging of the lists, static topics, POP's retry topics.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class TopicAdmin:
         return request.reply()
 
     def update_and_create_topic_list(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """UPDATE_AND_CREATE_TOPIC_LIST: all of them, or none when one is wrong."""
+        """UPDATE_AND_CREATE_TOPIC_LIST: all topics, or none if one is wrong."""
         listed = _loaded(request).get("topicConfigList") or []
         configs = [TopicConfig.from_value(value) for value in listed]
         for config in configs:
@@ -71,11 +73,11 @@ class TopicAdmin:
     def _put_topic(self, config: TopicConfig, changes: Mapping[str, str]) -> None:
         try:
             self._state.topics.update(config, changes)
-        except UsageError as error:  # one list changed the same topic twice
+        except UsageError as error:  # the list changes the same topic twice
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
 
     def _check_topic(self, config: TopicConfig, changes: Mapping[str, str]) -> None:
-        """Refuse a topic that may not be, or a change of its attributes that cannot be made."""
+        """Refuse a topic that is not allowed, or a change of its attributes that is not possible."""
         problem = self._state.topics.problem_of(config)
         if problem is not None:
             raise Refused(ResponseCode.INVALID_PARAMETER, problem)
@@ -88,7 +90,7 @@ class TopicAdmin:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
 
     def delete_topic_in_broker(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """DELETE_TOPIC_IN_BROKER; a topic that is not there is fine."""
+        """DELETE_TOPIC_IN_BROKER. It is not an error if there is no such topic."""
         topic = text(request, "topic")
         if not topic.strip():
             raise Refused(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
@@ -156,7 +158,7 @@ class TopicAdmin:
         return request.reply(body=to_json(group.to_value()))
 
     def delete_subscriptiongroup(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """DELETE_SUBSCRIPTIONGROUP, with its offsets if asked."""
+        """DELETE_SUBSCRIPTIONGROUP, with its offsets if the request has cleanOffset."""
         group = text(request, "groupName")
         self._state.groups.delete(group)
         if truth(request, "cleanOffset"):
