@@ -1,4 +1,4 @@
-"""The name server: who serves which queues, as the brokers last told it."""
+"""The name server: which broker serves which queues, as the brokers last registered it."""
 
 from mqlab.nameserver.config import NameServerConfig
 from mqlab.nameserver.nameserver import NameServer

@@ -1,8 +1,8 @@
-"""Every setting of a name server in one place, with RocketMQ's names and defaults.
+"""Every setting of a name server, with RocketMQ's names and defaults.
 
 Mirrors: NamesrvConfig and the name server's NettyServerConfig. ``Lab(name_server={…})`` sets them.
 
-    name in snake_case          default      unit: ms unless the comment says otherwise
+    name in snake_case          default      in ms unless the comment gives another unit
 
 Left out: thread pools, the built-in controller, acting masters.
 """
@@ -20,15 +20,17 @@ class NameServerConfig:
 
     listen_port: int = 9876
     scan_not_active_broker_interval: int = 5_000
-    default_broker_channel_expired_time: int = 120_000  # for registrations that do not bring their own
-    order_message_enable: bool = False  # answer route questions with the order configuration of the topic
+    default_broker_channel_expired_time: int = 120_000  # for registrations without a time of their own
+    order_message_enable: bool = False  # add the order configuration of the topic to routes
     return_order_topic_config_to_broker: bool = True
     delete_topic_with_broker_registration: bool = False
     need_wait_for_service: bool = False
     wait_seconds_for_service: int = 45  # s
-    enable_all_topic_list: bool = True  # answer 206, every topic
-    enable_topic_list: bool = True  # answer 224 and 311 to 313, some topics
-    config_black_list: str = "configBlackList;configStorePath;kvConfigPath"  # settings that 318 may not change
+    enable_all_topic_list: bool = True  # answer GET_ALL_TOPIC_LIST_FROM_NAMESERVER
+    enable_topic_list: bool = True  # answer the requests for lists of some topics
+    config_black_list: str = (
+        "configBlackList;configStorePath;kvConfigPath"  # not changed by UPDATE_NAMESRV_CONFIG
+    )
     kv_config_path: str = ""  # a file that keeps the key-value configuration; empty: memory only
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Small texts that every client and broker may read: namespaces of names and values.
+"""The key-value configuration: short values by namespace and key, for every client and broker.
 
 Mirrors: KVConfigManager; file kvConfig.json when a path is set.
 
@@ -30,16 +30,16 @@ class KvConfig:
         self.changed()
 
     def delete(self, namespace: str, key: str) -> None:
-        """Remove one value; fine when there is none."""
+        """Remove one value, if there is one."""
         self._table.get(namespace, {}).pop(key, None)
         self.changed()
 
     def get(self, namespace: str, key: str) -> str | None:
-        """One value, None without one."""
+        """A value, None if there is none."""
         return self._table.get(namespace, {}).get(key)
 
     def namespace(self, namespace: str) -> Mapping[str, str] | None:
-        """All values of a namespace, None when it was never used."""
+        """All values of a namespace, None if it was never used."""
         return self._table.get(namespace)
 
     def encode(self) -> str:
@@ -47,7 +47,7 @@ class KvConfig:
         return java_json.pretty({"configTable": self._table})
 
     def decode(self, text: str) -> None:
-        """Take over a file's text. Raises CorruptionError."""
+        """Use the text of a file. Raises CorruptionError."""
         try:
             loaded = java_json.loads(text)["configTable"]
             self._table = {str(name): {str(k): str(v) for k, v in values.items()} for name, values in loaded.items()}

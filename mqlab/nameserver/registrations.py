@@ -38,7 +38,7 @@ class Registrations:
         checksum = whole_or(request, "bodyCrc32", 0)
         if checksum and checksum != crc32(content):
             raise Refused(ResponseCode.SYSTEM_ERROR, "crc32 not match")
-        told = RegisterBrokerBody.from_json(content)
+        topics = RegisterBrokerBody.from_json(content)
         registered = self._state.routes.register(
             Registration(
                 cluster=text(request, "clusterName"),
@@ -46,8 +46,8 @@ class Registrations:
                 broker_name=text(request, "brokerName"),
                 broker_id=whole(request, "brokerId"),
                 ha_server_address=request.ext_fields.get("haServerAddr", ""),
-                topics=told.topic_config_table,
-                data_version=told.data_version,
+                topics=topics.topic_config_table,
+                data_version=topics.data_version,
                 timeout_ms=whole_or(request, "heartbeatTimeoutMillis", None),
                 channel=channel,
             )
@@ -55,8 +55,9 @@ class Registrations:
         if registered is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, "register broker failed")
         self._arm_scan()
-        tells = self._state.config.return_order_topic_config_to_broker
-        ordered = self._state.kv_config.namespace(ORDER_TOPIC_CONFIG) if tells else None
+        # The answer has the ordered topics, because brokers learn of them only here.
+        with_order = self._state.config.return_order_topic_config_to_broker
+        ordered = self._state.kv_config.namespace(ORDER_TOPIC_CONFIG) if with_order else None
         return request.reply(
             body=bodies.kv_table_to_json(ordered) if ordered is not None else None,
             haServerAddr=registered.ha_server_address,
@@ -71,13 +72,14 @@ class Registrations:
         return request.reply()
 
     def query_data_version(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """QUERY_DATA_VERSION: does this name server have the broker's present topics?"""
-        asked = DataVersion.from_json(body(request))
-        known = self._state.routes.data_version(text(request, "clusterName"), text(request, "brokerAddr"))
-        return request.reply(body=known.to_json() if known is not None else None, changed=known != asked)
+        """QUERY_DATA_VERSION: whether this name server has the current topics of a broker."""
+        version = DataVersion.from_json(body(request))
+        registered = self._state.routes.data_version(text(request, "clusterName"), text(request, "brokerAddr"))
+        content = None if registered is None else registered.to_json()
+        return request.reply(body=content, changed=registered != version)
 
     def channel_closed(self, channel: Channel) -> None:
-        """A connection is gone, and with it the broker that registered over it."""
+        """A connection is gone: the broker that registered over it is removed."""
         self._state.routes.channel_closed(channel)
 
     def stop(self) -> None:
@@ -90,6 +92,7 @@ class Registrations:
         expires_ms = self._state.routes.next_expiry_ms()
         if expires_ms is None:
             return
+        # One deadline for all brokers: the first tick of the grid at which one of them has expired.
         due_ms = next_on_grid(expires_ms, self._state.config.scan_not_active_broker_interval, self._state.started_ms)
         if self._scan is not None:
             if self._scan.due_ms <= due_ms:

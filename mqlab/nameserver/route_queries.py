@@ -30,6 +30,7 @@ class RouteQueries:
 
     def get_routeinfo_by_topic(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_ROUTEINFO_BY_TOPIC."""
+        # A new name server may wait, because it does not know all brokers yet.
         ready_ms = self._state.started_ms + self._state.config.wait_seconds_for_service * 1_000
         if self._state.config.need_wait_for_service and self._state.now_ms() < ready_ms:
             raise Refused(ResponseCode.SYSTEM_ERROR, "name server not ready")

@@ -1,4 +1,4 @@
-"""Who serves which queues, as the brokers last told this name server: plain tables and the rules that change them.
+"""Which broker serves which queues: the tables of one name server and the rules that change them.
 
 Mirrors: RouteInfoManager.
 
@@ -41,13 +41,13 @@ class LiveBroker:
 
     @property
     def expires_ms(self) -> int:
-        """The last moment at which it still counts as alive."""
+        """The last moment at which the broker counts as alive."""
         return self.last_update_ms + self.timeout_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What one REGISTER_BROKER says. ``timeout_ms`` None: the default."""
+    """The content of one REGISTER_BROKER. ``timeout_ms`` None: the default."""
 
     cluster: str
     address: str
@@ -91,14 +91,19 @@ class RouteTable:
     # -- brokers come and go
 
     def register(self, registration: Registration) -> Registered | None:
-        """Take over a registration; None when it is refused: one topic alone, from a broker not known yet."""
+        """Use a registration. None if it is refused: an unknown broker that registers a single topic."""
         r = registration
         names = self.clusters.setdefault(r.cluster, [])
         if r.broker_name not in names:
             names.append(r.broker_name)
+        # 1. The addresses of this broker name. A broker that comes back with another id leaves its old one.
         known = self.brokers.get(r.broker_name)
         addresses = dict(known.broker_addrs) if known is not None else {}
-        addresses = {one: at for one, at in addresses.items() if at != r.address or one == r.broker_id}
+        addresses = {
+            broker_id: address
+            for broker_id, address in addresses.items()
+            if address != r.address or broker_id == r.broker_id
+        }
         if self._outranked(r, addresses.get(r.broker_id)):
             self.live.pop((r.cluster, r.address), None)
             return Registered()
@@ -106,6 +111,7 @@ class RouteTable:
             if known is None:
                 self._forget_name(r.cluster, r.broker_name)
             return None
+        # 2. Accepted: its address, its topics (those of the master, or of the smallest id), and its time to live.
         is_first = not addresses.get(r.broker_id)
         addresses[r.broker_id] = r.address
         self.brokers[r.broker_name] = BrokerData(cluster=r.cluster, broker_name=r.broker_name, broker_addrs=addresses)
@@ -125,7 +131,7 @@ class RouteTable:
         return self._master_of(r, addresses)
 
     def _outranked(self, r: Registration, old_address: str | None) -> bool:
-        """The same broker id lives at another address with a newer state (controller mode)."""
+        """True if the same broker id is alive at another address with a newer state (controller mode)."""
         if old_address is None or old_address == r.address:
             return False
         old = self.live.get((r.cluster, old_address))
@@ -164,12 +170,12 @@ class RouteTable:
         return Registered(master, live.ha_server_address)
 
     def unregister(self, cluster: str, address: str, broker_name: str, why: str = "unregistered") -> None:
-        """Forget a broker; the last one of a name takes its queues with it. Mirrors unRegisterBroker."""
+        """Remove a broker; the last one of a name also loses its queues. Mirrors unRegisterBroker."""
         self.live.pop((cluster, address), None)
         known = self.brokers.get(broker_name)
         if known is None:
             return
-        addresses = {one: at for one, at in known.broker_addrs.items() if at != address}
+        addresses = {broker_id: other for broker_id, other in known.broker_addrs.items() if other != address}
         if len(addresses) == len(known.broker_addrs):
             return
         self._note("broker.unregistered", broker=broker_name, address=address, why=why)
@@ -182,13 +188,13 @@ class RouteTable:
             self._drop_queues(topic, broker_name)
 
     def channel_closed(self, channel: Channel) -> None:
-        """A broker's connection is gone: so is the broker, at once."""
+        """Remove the broker that registered over this channel, at once."""
         for (cluster, address), live in list(self.live.items()):
             if live.channel is channel:
                 self._unregister_address(cluster, address, "channel closed")
 
     def expire(self) -> list[Channel]:
-        """Forget brokers not heard of in time; returns their channels, which are to be closed."""
+        """Remove brokers that did not register in time; returns their channels, which are to be closed."""
         now_ms = self._now_ms()
         closed = []
         for (cluster, address), live in list(self.live.items()):
@@ -199,7 +205,7 @@ class RouteTable:
         return closed
 
     def next_expiry_ms(self) -> int | None:
-        """The first moment at which some broker counts as dead, should nobody be heard again."""
+        """The first moment at which a broker counts as dead, if no broker registers again; None without brokers."""
         return min((live.expires_ms + 1 for live in self.live.values()), default=None)
 
     def _unregister_address(self, cluster: str, address: str, why: str) -> None:
@@ -225,7 +231,7 @@ class RouteTable:
     # -- questions
 
     def route(self, topic: str) -> TopicRouteData | None:
-        """Everything a client needs to find a topic's queues, None when nobody has it. Mirrors pickupTopicRouteData."""
+        """What a client needs to find the queues of a topic, None if no broker has it. Mirrors pickupTopicRouteData."""
         queues = self.topics.get(topic)
         if not queues:
             return None
@@ -239,18 +245,18 @@ class RouteTable:
         return list(self.brokers)
 
     def queue_data(self, topic: str, broker_name: str) -> QueueData | None:
-        """What a broker serves of a topic, None when nothing."""
+        """The queues of a topic on one broker, None if it has none."""
         return self.topics.get(topic, {}).get(broker_name)
 
     def topics_of_cluster(self, cluster: str) -> list[str]:
-        """Topics that some broker of the cluster serves."""
+        """The topics that a broker of the cluster serves."""
         names = self.clusters.get(cluster, [])
         return [topic for topic, queues in self.topics.items() if any(name in queues for name in names)]
 
     def topics_flagged(self, *, unit: bool | None = None, unit_sub: bool | None = None) -> list[str]:
         """Topics by two bits of their system flag: those of a unit, and those that a unit's consumers subscribe to.
 
-        The first broker that serves a topic decides. Mirrors getUnitTopics and its like.
+        The first broker that serves a topic decides. Mirrors getUnitTopics and similar methods.
         """
         flags = {topic: next(iter(queues.values())).topic_sys_flag for topic, queues in self.topics.items() if queues}
         return [
@@ -267,35 +273,41 @@ class RouteTable:
     # -- changes by hand
 
     def register_topic(self, topic: str, queue_datas: Iterable[QueueData]) -> None:
-        """Add queues of brokers known here; nothing when one of them is not. Mirrors registerTopic."""
+        """Add queues of registered brokers; changes nothing if one of them is not registered. Mirrors registerTopic."""
         fresh = list(queue_datas)
-        if fresh and all(one.broker_name in self.brokers for one in fresh):
-            self.topics.setdefault(topic, {}).update({one.broker_name: one for one in fresh})
-            self._note("route.changed", topic=topic, brokers=[one.broker_name for one in fresh])
+        if fresh and all(each.broker_name in self.brokers for each in fresh):
+            self.topics.setdefault(topic, {}).update({each.broker_name: each for each in fresh})
+            self._note("route.changed", topic=topic, brokers=[each.broker_name for each in fresh])
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
-        """Forget a topic, everywhere or in one cluster. Mirrors deleteTopic."""
+        """Remove a topic, everywhere or in one cluster. Mirrors deleteTopic."""
         for name in list(self.topics.get(topic, {})):
             if cluster is None or name in self.clusters.get(cluster, []):
                 self._drop_queues(topic, name)
 
     def wipe_write_perm(self, broker_name: str) -> int:
-        """Let nobody write to a broker's queues; how many topics that concerns. Mirrors wipeWritePermOfBroker."""
+        """Take away write permission on all queues of a broker; returns the number of topics.
+
+        Mirrors wipeWritePermOfBroker.
+        """
         return self._set_perm(broker_name, lambda perm: perm & ~PERM_WRITE)
 
     def add_write_perm(self, broker_name: str) -> int:
-        """Allow reading and writing of all of a broker's queues. Mirrors addWritePermOfBroker."""
+        """Give read and write permission on all queues of a broker; returns the number of topics.
+
+        Mirrors addWritePermOfBroker.
+        """
         return self._set_perm(broker_name, lambda perm: PERM_READ | PERM_WRITE)
 
     def _set_perm(self, broker_name: str, change: Callable[[int], int]) -> int:
-        concerned = 0
+        topic_count = 0
         for topic, queues in self.topics.items():
             known = queues.get(broker_name)
             if known is not None:
                 queues[broker_name] = dataclasses.replace(known, perm=change(known.perm))
-                concerned += 1
+                topic_count += 1
                 self._note("route.changed", topic=topic, broker=broker_name, perm=queues[broker_name].perm)
-        return concerned
+        return topic_count
 
     def __repr__(self) -> str:
         return f"<RouteTable: {len(self.topics)} topics on {len(self.live)} brokers>"

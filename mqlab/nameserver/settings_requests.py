@@ -17,7 +17,7 @@ from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
 
 NEVER_UPDATED = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
-"""Settings that no request changes, whatever configBlackList says."""
+"""Settings that no request may change, even if configBlackList does not have them."""
 
 
 class SettingsRequests:
@@ -53,11 +53,11 @@ class SettingsRequests:
         return request.reply(body=bodies.kv_table_to_json(values))
 
     def get_namesrv_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """GET_NAMESRV_CONFIG: every setting, name=value a line."""
+        """GET_NAMESRV_CONFIG: every setting, one name=value per line."""
         return request.reply(body="\n".join(sorted(lines_of(self._state.config))).encode("utf-8"))
 
     def update_namesrv_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
-        """UPDATE_NAMESRV_CONFIG: all the named settings, or none when one is wrong; 16 for those of the black list."""
+        """UPDATE_NAMESRV_CONFIG: all named settings, or none if one is wrong; NO_PERMISSION for the black list."""
         values = parsed_lines(request.body or b"")
         refuse_black_listed(values, NEVER_UPDATED, self._state.config.config_black_list)
         config = self._state.config

@@ -1,1 +1,1 @@
-"""Master and slave: the link that copies the log, the tables that are copied beside it, and what each role may do."""
+"""Master and slave: the link that copies the log, the copying of tables, and what each role may do."""

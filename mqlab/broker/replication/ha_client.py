@@ -1,15 +1,17 @@
-"""The slave's end of the link: asks from its own end on, writes what comes, says how far it is.
+"""The slave's end of the replication link: asks for what follows its own log, appends it, and reports how far it is.
 
 Mirrors: DefaultHAClient.
 
-    ready ──address known, on its 5 s──▶ transfer ──closed, or a block that does not fit──▶ ready, again in 5 s
-                                                  ──nothing heard for 20 s──▶ ready, again at once
+    READY       connects at its next 5 s tick once the master's address is known        ─▶ TRANSFER
+    TRANSFER    the link is closed, or a block does not fit                             ─▶ READY, connects after 5 s
+                nothing was received for 20 s                                           ─▶ READY, connects at once
 
-    on a header (offset, size)    own end is not 0 and not offset: close          heartbeats are checked as well
-    block complete                append, report the new end at once
-    nothing written for 5 s       report the end
+    header of a block       closes the link if its offset is not the end of the own log, unless that log is empty
+    complete block          is appended, and the new end is reported at once
+    nothing sent for 5 s    the end is reported again
 
-Nothing is ever cut here: a slave whose log does not fit stays apart until somebody deletes it.
+A slave never truncates its log: if it does not fit to the master's, the slave stays apart until somebody deletes it.
+
 Left out: the states of controller mode (handshake, truncation by epochs).
 """
 
@@ -45,7 +47,7 @@ class HaClient:
 
     @property
     def state(self) -> str:
-        """READY (no link) or TRANSFER, as HAConnectionState has them; SHUTDOWN."""
+        """READY (no link), TRANSFER or SHUTDOWN, as in HAConnectionState."""
         if not self.is_running:
             return "SHUTDOWN"
         return "TRANSFER" if self._connection is not None else "READY"
@@ -53,14 +55,14 @@ class HaClient:
     # life --------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Connect as soon as an address is known."""
+        """Connect as soon as the address of the master is known."""
         self.is_running = True
         self._ready_since_ms = self._ports.clock.now_ms()
         if self.master_address is not None:
             self._arm_connect(self._ready_since_ms)
 
     def stop(self) -> None:
-        """Close the link for good."""
+        """Close the link and do not connect again."""
         self.is_running = False
         if self._retry is not None:
             self._retry.cancel()
@@ -68,7 +70,7 @@ class HaClient:
         self._close()
 
     def set_master_address(self, address: str) -> None:
-        """The master's replication address; a link that is open stays until it ends."""
+        """Use this address for the next link; an open link stays until it ends."""
         if address == self.master_address:
             return
         self.master_address = address
@@ -106,15 +108,17 @@ class HaClient:
             self._end("out of step")
 
     def _take_block(self) -> bool:
-        """Take what has come; False when there is nothing more to take, or the link was closed."""
+        """Process one block of the received bytes; False if there is no complete one, or the link was closed."""
         header = self._reader.header
         if header is None:
             return False
-        offset, mine = header[0], self._store.max_physical_offset
-        if mine not in (0, offset):
-            self._ports.note("ha.diverged", own_offset=mine, physical_offset=offset)
+        # 1. The block must begin where this log ends; heartbeats are checked as well.
+        offset, own_end = header[0], self._store.max_physical_offset
+        if own_end not in (0, offset):
+            self._ports.note("ha.diverged", own_offset=own_end, physical_offset=offset)
             self._end("the logs differ")
             return False
+        # 2. Append it and report the new end at once, because puts at the master may wait for it.
         block = self._reader.take()
         if block is None:
             return False
@@ -159,7 +163,7 @@ class HaClient:
             self._end(reason)
 
     def _end(self, reason: str, again_ms: int = RECONNECT_MS) -> None:
-        """The link is over: back to ready, and try again after a while."""
+        """The link has ended: back to READY, and connect again after ``again_ms``."""
         self._ports.note("ha.lost", peer=self.master_address, reason=reason)
         self._close()
         self._ready_since_ms = self._ports.clock.now_ms()

@@ -1,13 +1,14 @@
-"""Where slaves connect: accepts their links, tells them of growth, counts who has what.
+"""Where slaves connect: accepts their links, wakes them when the log grows, and counts which of them have what.
 
 Mirrors: DefaultHAService and its AcceptSocketService.
 
-    haListenPort (listenPort + 1) ◀── slave ── SlaveConnection   ack 4 038 734
-                                  ◀── slave ── SlaveConnection   ack 3 939 334
+    haListenPort (listenPort + 1) ◀── slave ── SlaveConnection   acknowledged 4 038 734
+                                  ◀── slave ── SlaveConnection   acknowledged 3 939 334
     copies_at(4 000 000) = 1 + 1                                 what puts of a SYNC_MASTER wait for
 
-A slave has one too: slaves can be chained. Two links count as two copies, wherever they come from.
-Left out: the cap on slaves far behind (isSlaveOK has no caller in 5.x).
+A slave has a server too, so slaves can be chained. Two links count as two copies, even if they come from one slave.
+
+Left out: the limit for slaves that are far behind (isSlaveOK has no caller in 5.x).
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from mqlab.store.message_store import MessageStore
 
 
 class HaServer:
-    """The listener of one broker. ``connections`` in the order in which they came."""
+    """The listener of one broker. ``connections`` are in the order in which they were accepted."""
 
     def __init__(self, ports: Ports, store: MessageStore, address: str) -> None:
         self.ports = ports
         self.store = store
         self.address = address
         self.is_running = False
-        self.highest_ack = 0  # of any slave ever: push2SlaveMaxOffset
+        self.highest_ack = 0  # the highest acknowledgement of any slave so far (push2SlaveMaxOffset)
         self._connections: dict[Connection, SlaveConnection] = {}
 
     @property
@@ -46,16 +47,16 @@ class HaServer:
             connection.close("closed here")
 
     def copies_at(self, end_offset: int) -> int:
-        """How many logs reach an offset, this one included."""
+        """How many logs reach this offset, including the own one."""
         return 1 + sum(1 for each in self._connections.values() if each.ack_offset >= end_offset)
 
     @property
     def fall_behind_bytes(self) -> int:
-        """What the broker's log calls "slave fall behind master": to the highest acknowledgement ever."""
+        """The bytes after the highest acknowledgement so far; RocketMQ logs them as "slave fall behind master"."""
         return self.store.max_physical_offset - self.highest_ack
 
     def in_sync(self, connection: SlaveConnection) -> bool:
-        """Whether a slave counts as near enough. Mirrors isInSyncSlave."""
+        """Whether a slave is near enough to the end to count as in sync. Mirrors isInSyncSlave."""
         gap = self.store.max_physical_offset - connection.ack_offset
         return gap < self.store.config.ha_max_gap_not_in_sync
 
@@ -78,7 +79,7 @@ class HaServer:
         self.store.replica_waits.look()
 
     def lost(self, connection: Connection, reason: str) -> None:
-        """A link is gone."""
+        """A link has ended."""
         slave = self._connections.pop(connection, None)
         if slave is None:
             return

@@ -1,6 +1,6 @@
-"""What a broker answers about its replication: a master about its slaves, a slave about its link.
+"""What a broker reports about its replication: a master about its slaves, a slave about its link.
 
-Mirrors: HARuntimeInfo and DefaultHAService.getRuntimeInfo; GET_BROKER_HA_STATUS 907.
+Mirrors: HARuntimeInfo and DefaultHAService.getRuntimeInfo; GET_BROKER_HA_STATUS.
 """
 
 from __future__ import annotations

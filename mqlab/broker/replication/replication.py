@@ -21,7 +21,7 @@ HA_ADDRESS_MIN_LENGTH = 6
 
 
 class Replication:
-    """A broker's replication. ``client`` and ``synchronize`` are used by slaves only."""
+    """The replication of one broker. Only slaves use ``client`` and ``synchronize``."""
 
     def __init__(self, state: BrokerState, server: HaServer, client: HaClient, synchronize: SlaveSynchronize) -> None:
         self._is_slave = state.identity.is_slave

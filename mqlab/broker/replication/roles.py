@@ -1,12 +1,15 @@
-"""What a broker's role changes: its id, its share of memory, and which requests it turns away.
+"""What the role of a broker changes: its id, its share of memory, and which requests it refuses.
 
-Mirrors: BrokerStartup's checks, and rejectRequest of SendMessageProcessor and PullMessageProcessor.
+Mirrors: the checks of BrokerStartup, and rejectRequest of SendMessageProcessor and PullMessageProcessor.
 
-    ASYNC_MASTER, SYNC_MASTER   broker id 0, whatever is configured
-    SLAVE                       broker id above 0; 10 points less of the memory's share counts as "in memory"
+    ASYNC_MASTER, SYNC_MASTER    broker id 0, whatever is configured
+    SLAVE                        broker id above 0; its share of memory is 10 per cent smaller
 
-    asked of a slave            10 310 320 36   2  [REJECTREQUEST]…      11 361   2, unless slaveReadEnable
-                                37              11 SLAVE_NOT_AVAILABLE   222      1 (offset_resets)
+    request to a slave           answer
+    the four kinds of sends      SYSTEM_BUSY  [REJECTREQUEST]…
+    the two kinds of pulls       SYSTEM_BUSY, unless slaveReadEnable
+    END_TRANSACTION              SLAVE_NOT_AVAILABLE
+    resets of offsets            SYSTEM_ERROR (tools/offset_resets)
 
 Left out: acting masters (enableSlaveActingMaster).
 """
@@ -38,7 +41,7 @@ PULLS = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE)
 
 
 def settings_of_role(config: BrokerConfig, store: StoreConfig) -> tuple[BrokerConfig, StoreConfig]:
-    """The settings as the role makes them. Raises UsageError for a slave without an id of its own."""
+    """The settings of a broker with this role. Raises UsageError for a slave without an id of its own."""
     if not store.is_slave:
         return dataclasses.replace(config, broker_id=MASTER_ID), store
     if config.broker_id <= MASTER_ID:
@@ -51,7 +54,7 @@ def settings_of_role(config: BrokerConfig, store: StoreConfig) -> tuple[BrokerCo
 
 
 def handlers_of_role(state: BrokerState, handlers: Mapping[RequestCode, Answering]) -> Mapping[RequestCode, Answering]:
-    """A slave's handlers: the same, but for what it turns away."""
+    """The handlers of a broker with this role: a slave refuses some of the requests."""
     if not state.identity.is_slave:
         return handlers
 

@@ -1,16 +1,17 @@
-"""The master's end of one slave's link: takes reports, sends blocks and heartbeats.
+"""The master's end of one slave's link: receives reports, sends blocks and heartbeats.
 
 Mirrors: DefaultHAConnection with its ReadSocketService and WriteSocketService.
 
-    waiting ──report r >= 0──▶ sending from f ──lost, or 20 s without a word──▶ gone
-              f = r, but for r = 0: where the master's last file begins
+    waiting for a report ── report r >= 0 ─▶ sending from r (from the start of the last file if r = 0)
+    sending              ── link closed, or no report for 20 s ─▶ ended
 
-    data there       a block of at most 32 768 bytes of one file, then the next, as fast as the link takes them
-    nothing there    looked for again every 100 ms, at once when a put waits for its copies
-    nothing sent     for more than 5 s: a heartbeat with the offset of the next block
+    data in the log          a block of at most 32 768 bytes of one file, then the next as soon as possible
+    no data                  looked for every 100 ms, and at once when a put waits for its copies
+    nothing sent for 5 s     a heartbeat with the offset of the next block
 
-Nothing is compared here: a slave may ask for any offset, also one that lies behind the end or before the oldest file.
-Then it gets heartbeats only. RocketMQ polls every 100 ms; here an append arms the next of those moments.
+The master compares nothing: a slave may ask for any offset, also one after the end of the log or before its first
+file. It gets only heartbeats then. RocketMQ polls every 100 ms; here an append arms the next of those moments.
+
 Left out: the socket's send buffer.
 """
 
@@ -28,8 +29,10 @@ NOT_YET = -1
 
 
 class SlaveConnection:
-    """One accepted link. Offsets are physical: ``ack_offset`` what the slave has written, ``next_offset`` what it gets
-    next (-1: nothing was asked for yet)."""
+    """One accepted link. ``ack_offset``: the end of the slave's log, ``next_offset``: where the next block begins.
+
+    Both are physical offsets, and -1 until the slave has sent a report.
+    """
 
     def __init__(
         self, ports: Ports, store: MessageStore, connection: Connection, on_closed: Callable[[Connection, str], None]
@@ -60,7 +63,7 @@ class SlaveConnection:
     # what the slave says -----------------------------------------------------------------------------------------
 
     def received(self, data: bytes) -> None:
-        """Bytes of reports: the newest counts; the first one that is not negative says where to begin."""
+        """Process reports: the newest counts, and the first one that is not negative is where sending begins."""
         report = self._reader.feed(data)
         self._last_read_ms = self._ports.clock.now_ms()
         if report is None:
@@ -75,9 +78,10 @@ class SlaveConnection:
             self._ports.note("ha.acknowledged", slave=self.address, physical_offset=self.ack_offset)
 
     def _begin(self) -> None:
-        asked = self.request_offset
-        self.next_offset = asked if asked else self._start_of_last_file()
-        self._ports.note("ha.requested", slave=self.address, physical_offset=asked, sends_from=self.next_offset)
+        self.next_offset = self.request_offset if self.request_offset else self._start_of_last_file()
+        self._ports.note(
+            "ha.requested", slave=self.address, physical_offset=self.request_offset, sends_from=self.next_offset
+        )
         self._arm_heartbeat()
         self.wake()
 
@@ -94,7 +98,7 @@ class SlaveConnection:
             self._arm_transfer(self._ports.clock.now_ms())
 
     def appended(self) -> None:
-        """The log has grown: it is noticed at the next of the moments at which RocketMQ looks."""
+        """The log has grown: look for data at the next moment at which RocketMQ would look."""
         if self.is_sending and self._transfer is None:
             self._arm_transfer(next_on_grid(self._ports.clock.now_ms(), IDLE_WAIT_MS, self._idle_since_ms))
 
@@ -109,13 +113,15 @@ class SlaveConnection:
     def _send_block(self) -> None:
         self._transfer = None
         now_ms = self._ports.clock.now_ms()
+        # 1. How much may be sent now?
         size = self._config.ha_transfer_batch_size
         if self._config.ha_flow_control_enable:
             size = min(size, self.speed.left(self._config.max_ha_transfer_byte_in_second, now_ms))
             if not size:
                 return self._arm_transfer(now_ms - now_ms % SECOND_MS + SECOND_MS)
+        # 2. Send what the log has, at most to the end of one file.
         block = HaBlock(self.next_offset, self._store.commit_log.block_from(self.next_offset, size))
-        if block.is_heartbeat:  # nothing there: no block
+        if block.is_heartbeat:  # no data: a block without data would be a heartbeat
             self._idle_since_ms = now_ms
             return None
         self._send(block)
@@ -123,6 +129,7 @@ class SlaveConnection:
         self._ports.note(
             "ha.block_sent", slave=self.address, physical_offset=block.physical_offset, size=len(block.data)
         )
+        # 3. More data: the next block follows in a step of its own.
         if self.next_offset < self._store.max_physical_offset:
             return self._arm_transfer(now_ms)
         self._idle_since_ms = now_ms
@@ -162,7 +169,7 @@ class SlaveConnection:
         self._on_closed(self._connection, reason)
 
     def ended(self) -> None:
-        """The link is gone: disarm everything."""
+        """Disarm the timers of a link that has ended."""
         for deadline in (self._transfer, self._heartbeat, self._housekeeping):
             if deadline is not None:
                 deadline.cancel()

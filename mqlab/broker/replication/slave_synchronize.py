@@ -1,16 +1,16 @@
-"""A slave copies what is not in the log: topics, offsets, delay offsets and groups, asked of the master now and then.
+"""A slave copies what is not in the log from its master: topics, consumer offsets, delay offsets and groups.
 
 Mirrors: SlaveSynchronize and BrokerController.syncBroker.
 
-    start          10 s, 13 s, 16 s …   the clock looks; it acts when more than 60 s have passed since the last time
-    61 s           21  topics            if versions differ: the master's table takes the place of the own
-                   43  consumer offsets  always: each topic@group of the master replaces the own; others stay
-                   45  delay offsets     always
-                   201 groups            as topics
-    124 s, 187 s   again
+    10 s, 13 s, 16 s …     a check: has it been more than 60 s since the last round? So rounds are at 61 s, 124 s, 187 s
+    a round                GET_ALL_TOPIC_CONFIG                  replaces the own table if the versions differ
+                           GET_ALL_CONSUMER_OFFSET               each topic@group of the master replaces the own one
+                           GET_ALL_DELAY_OFFSET                  replaces the own offsets
+                           GET_ALL_SUBSCRIPTIONGROUP_CONFIG      replaces the own table if the versions differ
 
-No master known: nothing is asked. What a slave is told by clients meanwhile lives until the next round replaces it.
-Left out: message request modes (402, POP), the timer wheel's checkpoint and metrics (60, 61).
+Without a known master nothing is copied. What clients change at the slave is replaced by the next round.
+
+Left out: message request modes (402, POP), the checkpoint and the metrics of the timer wheel (60, 61).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TIMEOUT_MS = 3_000
 
 
 class SlaveSynchronize:
-    """The copying of one slave. ``master_address``: the master's normal port, None while no name server knows it."""
+    """Copies tables to one slave. ``master_address`` is that of the master's normal port, None while it is unknown."""
 
     def __init__(self, state: BrokerState, remoting: Remoting) -> None:
         self._state = state
@@ -44,12 +44,12 @@ class SlaveSynchronize:
         self.rounds = 0
 
     def start(self) -> None:
-        """Count from now on."""
+        """Begin the rounds."""
         self._started_ms = self._state.now_ms()
         self._arm()
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Begin no more rounds."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -65,7 +65,7 @@ class SlaveSynchronize:
 
     @flow
     def sync_all(self) -> Flow[None]:
-        """One round; what fails is left for the next one."""
+        """Do one round; a table that could not be copied is left for the next round."""
         state, address = self._state, self.master_address
         if address is None or address == state.identity.address:
             return

@@ -125,9 +125,7 @@ class RuntimeInfo:
         values = parsed_lines(body(request))
         refuse_black_listed(values, NEVER_UPDATED, self._state.config.config_black_list)
         of_store = {
-            name: int(typed(name, values.pop(camel_case(name)), 0))
-            for name in READ_LIVE
-            if camel_case(name) in values
+            name: int(typed(name, values.pop(camel_case(name)), 0)) for name in READ_LIVE if camel_case(name) in values
         }
         changes = changes_to(self._state.config, values)
         try:
