@@ -1,15 +1,16 @@
 """The clients: producers and consumers, and what they share.
 
-Mirrors: the client module of RocketMQ (package org.apache.rocketmq.client). Every lab uses it through
-``lab.producer`` and ``lab.push_consumer``.
+Mirrors: the client module of RocketMQ (package org.apache.rocketmq.client).
 
-    mq_client ── routes, broker_calls         one per process: connections, routes, heartbeats, who lives here
-    producer ── sending, queue_selection      send: which queue, which broker, how often
-    push_consumer ── rebalance, pull_loop     which queues are mine; fetch, filter, keep
-        ── concurrently | orderly             run the listener, send back what failed, move the offset
-        ── offset_store                       how far the group is
-    pull_consumer, lite_pull_consumer         the caller asks for messages itself
+    producer, transaction_producer            what a program sends with           their parts: sending
+    push_consumer                             has its listener called             their parts: consuming
+    pull_consumer, lite_pull_consumer         the program asks for messages
     pull_schedule                             is called when it is time to ask
+    allocate, settings, statuses              what a program chooses from
+    instance                                  one per process: connections, routes, heartbeats, who lives in it
+
+    parts are handed a state (consuming/member_state.py), the access to the cluster (instance/cluster_access.py) and
+    the functions that they call; none of them holds the client that it is a part of
 
 Left out: POP consumption, request-reply, namespaces, ACL signatures, TLS.
 """

@@ -1,6 +1,6 @@
-"""Who of a group reads which queue: six strategies that each member computes alone, from equal lists.
+"""Which member of a group reads which queue: six strategies that each member computes alone, from equal lists.
 
-Mirrors: org.apache.rocketmq.client.consumer.rebalance.*. Lab 03 compares them.
+Mirrors: org.apache.rocketmq.client.consumer.rebalance.*.
 
     8 queues, 3 members     c0        c1         c2
     AVG                     0 1 2     3 4 5      6 7         contiguous blocks
@@ -11,6 +11,7 @@ Mirrors: org.apache.rocketmq.client.consumer.rebalance.*. Lab 03 compares them.
     CONFIG                  the list it was given, always
 
 Strategies never sort: the rebalance hands them sorted lists, because agreement rests on equal input.
+
 Left out: the Java logger argument and the namespace.
 """
 
@@ -93,7 +94,7 @@ def md5_u32(key: str) -> int:
 class ConsistentHash:
     """A queue belongs to the next member's point on a ring of hashes. AllocateMessageQueueConsistentHash.
 
-    ``virtual_node_cnt`` points per member (0: an empty ring, nobody owns anything).
+    ``virtual_node_cnt`` points per member (0: an empty ring, no member owns a queue).
     """
 
     name = "CONSISTENT_HASH"
@@ -166,7 +167,7 @@ class ByMachineRoom:
 
 
 class MachineRoomResolver(Protocol):
-    """Says in which room a queue's broker and a member are. Mirrors AllocateMachineRoomNearby.MachineRoomResolver."""
+    """Knows in which room a queue's broker and a member are. Mirrors AllocateMachineRoomNearby.MachineRoomResolver."""
 
     def broker_deploy_in(self, queue: MessageQueue) -> str: ...
 

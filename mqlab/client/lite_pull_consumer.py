@@ -233,7 +233,7 @@ class LitePullConsumer(GroupMember[LiteState]):
                 assigned.task.retry_parked()
 
     def pause(self, queues: Iterable[MessageQueue]) -> None:
-        """Pull these no more; what is cached can still be polled. Unknown queues are ignored."""
+        """Stop pulling these; what is cached can still be polled. Unknown queues are ignored."""
         self.on_node(lambda: self._set_paused(queues, paused=True))
 
     def resume(self, queues: Iterable[MessageQueue]) -> None:
@@ -255,9 +255,9 @@ class LitePullConsumer(GroupMember[LiteState]):
         *,
         offsets: Mapping[MessageQueue, int] | None = None,
     ) -> None:
-        """What was polled of all queues (or of these) counts as done; a mapping says other offsets. Sent every 5 s.
+        """What was polled of all queues (or of these) is finished; a mapping gives other offsets. Sent every 5 s.
 
-        ``persist``: send now; RocketMQ then forgets the unsent commits of all other queues, and so does this.
+        ``persist``: send now; as in RocketMQ, the unsent commits of all other queues are then dropped.
         """
         if isinstance(queues, Mapping):
             queues, offsets = None, queues
@@ -309,15 +309,15 @@ class LitePullConsumer(GroupMember[LiteState]):
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
         """Go on at an offset; what is cached of the queue is forgotten. ClientError out of min..max or not assigned."""
-        self.client.call(lambda: self._seek(queue, lambda least, most: offset))
+        self.client.call(lambda: self._seek(queue, lambda smallest, largest: offset))
 
     def seek_to_begin(self, queue: MessageQueue) -> None:
         """Go on at the oldest message."""
-        self.client.call(lambda: self._seek(queue, lambda least, most: least))
+        self.client.call(lambda: self._seek(queue, lambda smallest, largest: smallest))
 
     def seek_to_end(self, queue: MessageQueue) -> None:
         """Go on after the newest message."""
-        self.client.call(lambda: self._seek(queue, lambda least, most: most))
+        self.client.call(lambda: self._seek(queue, lambda smallest, largest: largest))
 
     @flow
     def _seek(self, queue: MessageQueue, chosen: Callable[[int, int], int]) -> Flow[None]:
@@ -325,18 +325,20 @@ class LitePullConsumer(GroupMember[LiteState]):
             maybe = ", may be rebalancing" if self.state.mode == SUBSCRIBE else ""
             raise ClientError(f"The message queue is not in assigned list{maybe}, message queue: {queue}")
         self.service.must_run()
-        least = yield min_offset(self.state.cluster, queue)
-        most = yield max_offset(self.state.cluster, queue)
-        offset = chosen(least, most)
-        if not least <= offset <= most:
-            raise ClientError(f"Seek offset illegal, seek offset = {offset}, min offset = {least}, max offset = {most}")
+        smallest = yield min_offset(self.state.cluster, queue)
+        largest = yield max_offset(self.state.cluster, queue)
+        offset = chosen(smallest, largest)
+        if not smallest <= offset <= largest:
+            raise ClientError(
+                f"Seek offset illegal, seek offset = {offset}, min offset = {smallest}, max offset = {largest}"
+            )
         assigned = self.assigned.get(queue)
         if assigned is None:
             raise ClientError(
                 f"The message queue is not in assigned list, message queue: {queue}", hint="it moved away"
             )
         assigned.process_queue.clear()
-        self.cache.forget(assigned)
+        self.cache.remove_batches_of(assigned)
         if assigned.task is not None:
             assigned.task.cancel()
         assigned.seek_offset = offset

@@ -6,7 +6,7 @@ Mirrors: DefaultMQPullConsumer (deprecated in RocketMQ, and still the plainest w
         result = puller.pull(queue, "paid", offset, max_nums=32)
         FOUND            result.msg_found_list, go on at result.next_begin_offset
         NO_MATCHED_MSG   go on at next_begin_offset             NO_NEW_MSG   wait, or pull_block_if_not_found
-        OFFSET_ILLEGAL   go on at next_begin_offset: the broker says what is legal
+        OFFSET_ILLEGAL   go on at next_begin_offset, which the broker corrected
 
 Offsets given to update_consume_offset stay in memory; the 5 s timer sends those of queues this member owns, and it owns
 queues only of registered topics. PullConsumerScheduleService (pull_schedule) calls back for each owned queue.

@@ -79,7 +79,7 @@ class PullConsumerScheduleService(PullConsumer):
 
     @flow
     def shutdown_async(self) -> Flow[None]:
-        """Call back no more, leave the group. Harmless when not running."""
+        """Stop calling back and leave the group. Harmless when not running."""
         for task in self.tasks.values():
             task.cancel()
         self.tasks.clear()

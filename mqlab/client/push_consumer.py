@@ -281,7 +281,7 @@ class PushConsumer(GroupMember[PushState]):
 
     @flow
     def message_queue_changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> Flow[None]:
-        """The allocation of a topic changed: raise its version, rescale limits, tell all brokers, tell the program."""
+        """The allocation of a topic changed: raise its version, rescale limits, tell all brokers, call the listener."""
         data = self.state.subscriptions.get(topic)
         if data is not None:
             self.state.subscriptions[topic] = replace(data, sub_version=self.ports.clock.now_ms())

@@ -1,12 +1,13 @@
 """Every setting of a client in one place, with RocketMQ's names, defaults and allowed ranges.
 
-Mirrors: ClientConfig and the fields of DefaultMQProducer, DefaultMQPushConsumer and the pull consumers. All labs.
+Mirrors: ClientConfig and the fields of DefaultMQProducer, DefaultMQPushConsumer and the pull consumers.
 
     lab.push_consumer("billing", max_reconsume_times=3, consume_timeout="5m")
         └ make_config(PushConsumerConfig, {...})      unknown name: UsageError naming the nearest one
                                                       durations: "5m" or a number of ms
 
 Ranges are checked when the client is made (RocketMQ checks them when it starts).
+
 Left out: settings of parts that are left out (ACL, TLS, namespaces, POP, automatic batches).
 """
 
@@ -53,12 +54,12 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 def _in_range(config: object, ranges: Mapping[str, tuple[int, int]], also: Mapping[str, int] | None = None) -> None:
-    for name, (least, most) in ranges.items():
+    for name, (lowest, highest) in ranges.items():
         value = getattr(config, name)
         if isinstance(value, bool) or not isinstance(value, int):
             raise UsageError(f"{name} must be a whole number, not {value!r}")
-        if not least <= value <= most and not (also and also.get(name) == value):
-            raise UsageError(f"{name}={value} is out of range", hint=f"allowed is {least} to {most}")
+        if not lowest <= value <= highest and not (also and also.get(name) == value):
+            raise UsageError(f"{name}={value} is out of range", hint=f"allowed is {lowest} to {highest}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +234,7 @@ class LitePullConsumerConfig(ConsumerConfig):
 
     def __post_init__(self) -> None:
         ConsumerConfig.__post_init__(self)
-        if (
-            self.auto_commit_interval_millis < LEAST_AUTO_COMMIT_MS
-        ):  # RocketMQ's setter does not take it, and says nothing
+        if self.auto_commit_interval_millis < LEAST_AUTO_COMMIT_MS:  # RocketMQ's setter ignores it silently
             object.__setattr__(self, "auto_commit_interval_millis", 5_000)
         if self.consume_from_where not in CONSUME_FROM_WHERE[:3]:
             raise UsageError(

@@ -1,14 +1,14 @@
-"""The words a listener answers with, and the words a send or a pull comes back with.
+"""The statuses that a listener answers with, and those that a send or a pull returns.
 
-Mirrors: ConsumeConcurrentlyStatus, ConsumeOrderlyStatus, LocalTransactionState, SendStatus, PullStatus. Lab 00.
+Mirrors: ConsumeConcurrentlyStatus, ConsumeOrderlyStatus, LocalTransactionState, SendStatus, PullStatus.
 
     concurrent listener   CONSUME_SUCCESS | RECONSUME_LATER
     orderly listener      SUCCESS | SUSPEND_CURRENT_QUEUE_A_MOMENT | COMMIT, ROLLBACK (deprecated in RocketMQ)
-    transaction listener  COMMIT_MESSAGE | ROLLBACK_MESSAGE | UNKNOW (RocketMQ's spelling; UNKNOWN is the same word)
+    transaction listener  COMMIT_MESSAGE | ROLLBACK_MESSAGE | UNKNOW (RocketMQ's spelling; UNKNOWN is the same string)
     send                  SEND_OK | FLUSH_DISK_TIMEOUT | FLUSH_SLAVE_TIMEOUT | SLAVE_NOT_AVAILABLE: all mean "stored"
     pull                  FOUND | NO_NEW_MSG | NO_MATCHED_MSG | OFFSET_ILLEGAL
 
-Left out: enum classes. The words are plain strings, so a listener may return "RECONSUME_LATER".
+Left out: enum classes. Statuses are plain strings, so a listener may return "RECONSUME_LATER".
 """
 
 from __future__ import annotations

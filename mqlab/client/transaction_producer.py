@@ -215,7 +215,7 @@ class TransactionProducer(Producer):
 
 
 def _decision(answer: Any, error: str | None) -> tuple[str, str | None]:
-    """The state that counts and the error to tell: None and anything unknown are UNKNOW."""
+    """The state that counts and the error to report: None and anything unknown are UNKNOW."""
     if error is None and answer is not None and answer not in DECISIONS:
         return statuses.UNKNOW, f"the listener returned {answer!r}, which is none of {', '.join(DECISIONS)}"
     return (answer if answer in DECISIONS else statuses.UNKNOW), error

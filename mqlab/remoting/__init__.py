@@ -1,6 +1,6 @@
 """The request/response endpoint every node has: one frame codec, many channels, answers matched by opaque.
 
-Mirrors: the remoting module (NettyRemotingClient, NettyRemotingServer). Lab 00 shows its frames on the timeline.
+Mirrors: the remoting module (NettyRemotingClient, NettyRemotingServer).
 Left out: TLS, the VIP channel, ACL signatures.
 """
 

@@ -85,7 +85,7 @@ class Channel:
         self._connection.send(wire_command.encode(command))
 
     def close(self) -> None:
-        """Close from this side; what is pending fails, the owner is told as if the peer had closed."""
+        """Close from this side; pending requests fail, and the owner is called as if the peer had closed."""
         if self._connection.is_open:
             self._connection.close()
             self._remoting.lose(self._connection, "closed here")
@@ -199,7 +199,7 @@ class Remoting:
             reply(command.reply(ResponseCode.SYSTEM_ERROR, f"{type(error).__name__}: {error}"))
 
     def lose(self, connection: Connection, reason: str) -> None:
-        """A connection is gone: fail what waits on it, tell the owner."""
+        """A connection is gone: fail what waits on it, and call the owner."""
         channel = self._channels.pop(connection, None)
         if channel is None:
             return

@@ -4,7 +4,7 @@ Mirrors: RemotingCommand.decodeCommandCustomHeader and the early returns of Rock
 
     def query_consumer_offset(channel, request, reply) -> Answer:
         queue_id = whole(request, "queueId")                      missing or not a number: Refused(INVALID_PARAMETER)
-        if not known: raise Refused(ResponseCode.QUERY_NOT_FOUND, "…")
+        if offset is None: raise Refused(ResponseCode.QUERY_NOT_FOUND, "…")
         return request.reply(offset=7)                            None: answered now or later through ``reply``
 
 Left out: one header class per request code; the names of the fields are in the handlers, as on the wire.

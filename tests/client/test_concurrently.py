@@ -57,7 +57,7 @@ def test_a_class_is_instantiated_at_each_start_and_objects_have_consume_message(
 def test_a_listener_is_needed_and_must_be_callable(world: World) -> None:
     with pytest.raises(ClientError, match="messageListener is null"):
         world.consumer()
-    with pytest.raises(ValueError, match="is no listener"):
+    with pytest.raises(ValueError, match="is not a listener"):
         world.consumer("audit", listener=42)
 
 

@@ -154,7 +154,7 @@ def test_a_listener_of_the_right_kind_only() -> None:
     consumer = lab.push_consumer("billing")
     consumer.subscribe("orders")
     consumer.on_messages(5)
-    with pytest.raises(UsageError, match="is no listener"):
+    with pytest.raises(UsageError, match="is not a listener"):
         consumer.start()
     consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
     consumer.start()

@@ -64,7 +64,7 @@ class ConsumeConcurrently:
         self._sweep.start(self._sweep_first_ms)
 
     def shutdown(self) -> None:
-        """Take no more batches; running ones end, their results are dropped with their queues."""
+        """Take no further batches; running ones end, and their results are dropped with their queues."""
         self._sweep.stop()
         self.pool.shutdown()
 

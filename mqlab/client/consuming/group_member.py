@@ -243,7 +243,7 @@ class GroupMember(Generic[State]):
         """Ask the broker for a queue; only orderly consumption does."""
         return Promise.of(True)
 
-    def forget_offset(self, queue: MessageQueue) -> None:
+    def remove_offset(self, queue: MessageQueue) -> None:
         """Remove the offset in memory of a queue that is about to be added."""
         self.offset_store.remove_offset(queue)
 

@@ -1,13 +1,11 @@
 """The learner's side of a consumer: the listener that is called, and the context it is called with.
 
-Mirrors: MessageListenerConcurrently, MessageListenerOrderly and their contexts. Every lab writes one.
+Mirrors: MessageListenerConcurrently, MessageListenerOrderly and their contexts.
 
     def listener(messages, context):            a function, an object with consume_message, or a class of such objects
         context.sleep("200ms")                  waits, as for I/O: a thread is taken, no core
         context.compute("5ms")                  works: one of the client's simulated cores is taken
         return CONSUME_SUCCESS
-
-Left out: nothing that a listener can see.
 """
 
 from __future__ import annotations
@@ -65,9 +63,9 @@ class ConsumeOrderlyContext(ListenerContext):
 
     def suspend_ms(self, default_ms: int) -> int:
         """How long the queue rests after a failure, between 10 ms and 30 s."""
-        asked = self.suspend_current_queue_time_millis
-        wanted = default_ms if asked == -1 else milliseconds(asked)
-        return min(max(wanted, 10), 30_000)
+        setting = self.suspend_current_queue_time_millis
+        duration_ms = default_ms if setting == -1 else milliseconds(setting)
+        return min(max(duration_ms, 10), 30_000)
 
 
 def as_call(listener: Any) -> ListenerCall:
@@ -79,7 +77,7 @@ def as_call(listener: Any) -> ListenerCall:
         return method  # type: ignore[no-any-return]
     if not callable(listener):
         raise UsageError(
-            f"{listener!r} is no listener", hint="a function (messages, context), or an object with consume_message"
+            f"{listener!r} is not a listener", hint="a function (messages, context), or an object with consume_message"
         )
     return listener  # type: ignore[no-any-return]
 

@@ -109,7 +109,7 @@ class PulledCache:
                 return batch
         return None
 
-    def forget(self, assigned: AssignedQueue) -> None:
+    def remove_batches_of(self, assigned: AssignedQueue) -> None:
         """Drop what is cached of a queue."""
         self._batches = deque(batch for batch in self._batches if batch.assigned is not assigned)
 

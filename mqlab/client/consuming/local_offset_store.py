@@ -116,7 +116,7 @@ def _text(value: str) -> str:
 
 
 def parse_offsets(text: str) -> dict[MessageQueue, int]:
-    """The offsets in such a text. CorruptionError for anything else."""
+    """The offsets in the text of such a file. CorruptionError for anything else."""
     whole = java_json.loads(text)
     table = whole.get("offsetTable") if isinstance(whole, dict) else None
     if not isinstance(table, dict):

@@ -32,7 +32,7 @@ Config = TypeVar("Config", bound=ConsumerConfig)
 
 @dataclass(slots=True, eq=False)
 class MemberState(Generic[Config]):
-    """The state of one consumer. ``subscriptions``: what it wants, by topic; ``process_queues``: what it owns now.
+    """The state of one consumer. ``subscriptions``: by topic; ``process_queues``: the queues it owns now.
 
     ``topic_subscribe_info``: the readable queues of its topics; ``consume_timestamp_ms``: where CONSUME_FROM_TIMESTAMP
     begins. UsageError for a setting ``process_queue`` that cannot be one, and for a timestamp that cannot be read.

@@ -85,7 +85,7 @@ class ConsumeOrderly:
             self._renewal.start(FIRST_LOCK_MS)
 
     def shutdown(self) -> None:
-        """Take no more tasks."""
+        """Take no further tasks."""
         self._renewal.stop()
         self.pool.shutdown()
 

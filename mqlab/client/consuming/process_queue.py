@@ -55,8 +55,8 @@ _STATE_OF = {flags: state for state, flags in _FLAGS.items()}
 def move(process_queue: Any, event: str) -> None:
     """Lock, unlock or drop an owned queue: sets ``dropped`` and ``locked``, also those of a learner's own class.
 
-    A dropped queue is pulled and consumed no more. One that is locked while it is dropped is LEAVING: its listener may
-    still be out, and the broker is told when it is back.
+    A dropped queue is no longer pulled or consumed. One that was locked when it was dropped is LEAVING: its listener
+    may still be running, and the lock is given back afterwards.
     """
     state = OWNED_QUEUE[_STATE_OF[bool(process_queue.dropped), bool(process_queue.locked)], event]
     process_queue.dropped, process_queue.locked = _FLAGS[state]
@@ -184,7 +184,7 @@ class ProcessQueue:
             return -1
         for message in messages:
             if tree.remove(message.queue_offset) is not None:
-                self._forget(message)
+                self._uncount(message)
         smallest = tree.first_offset()
         return self.queue_offset_max + 1 if smallest is None else smallest
 
@@ -220,7 +220,7 @@ class ProcessQueue:
                 "commit with no message taken", hint="a batch was committed already, or the queue was cleared"
             )
         for message in self.consuming_msg_orderly_tree_map.messages():
-            self._forget(message)
+            self._uncount(message)
         self.consuming_msg_orderly_tree_map.clear()
         return largest + 1
 
@@ -255,7 +255,7 @@ class ProcessQueue:
         """Cached body bytes in whole MiB: what flow control compares."""
         return self.msg_size // MIB
 
-    def _forget(self, message: MessageExt) -> None:
+    def _uncount(self, message: MessageExt) -> None:
         self.msg_count -= 1
         self.msg_size -= len(message.body)
 

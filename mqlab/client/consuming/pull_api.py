@@ -3,7 +3,7 @@
 Mirrors: PullAPIWrapper, PullResult.
 
     ask        the address of the broker id last suggested for this queue (0, the master, at first)
-    answer     remember the suggested id; FOUND: units -> messages -> keep those whose TAGS text is wanted
+    answer     remember the suggested id; FOUND: units -> messages -> keep those with a subscribed tag
                each message gets MIN_OFFSET and MAX_OFFSET, the broker's name, the queue
 
 The broker filters by the hash of a tag; hash collisions are removed only here.

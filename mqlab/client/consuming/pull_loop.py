@@ -174,7 +174,7 @@ class PullLoop:
             result = self._pull_api.result(answer, request.queue, subscription)
         except MqlabError as error:
             return self._failed(request, error)
-        # 3. Hand messages over and go on where the answer says.
+        # 3. Hand the messages over and go on at the offset in the answer.
         if result.pull_status == statuses.FOUND:
             self._found(request, result, asked_ms)
         elif result.pull_status == statuses.OFFSET_ILLEGAL:

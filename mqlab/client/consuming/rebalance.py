@@ -7,7 +7,7 @@ Mirrors: RebalanceImpl.
         members asked of one random broker (38)          brokers may know different members for a moment
         target  strategy(group, me, sorted, sorted)      each member computes alone
         drop    owned but not in target, or not pulled for 120 s
-        add     in target but not owned: (orderly: lock it) forget its offset, find the first offset, start pulling
+        add     in target but not owned: (orderly: lock it) remove its offset, find the first offset, start pulling
 
 What happens to a queue that comes or goes is the consumer's part (QueueKeeper).
 
@@ -42,7 +42,7 @@ class QueueKeeper(Protocol):
 
     def lock_queue(self, queue: MessageQueue) -> Promise[bool]: ...
 
-    def forget_offset(self, queue: MessageQueue) -> None: ...
+    def remove_offset(self, queue: MessageQueue) -> None: ...
 
     def is_pull_expired(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool: ...
 
@@ -86,7 +86,7 @@ class Rebalance:
             except MqlabError as error:
                 self._ports.note("rebalance.failed", group=self._state.group, topic=topic, error=error.text)
                 balanced = False
-        # 3. Queues of topics that nobody subscribes to any more.
+        # 3. Queues of topics that are no longer subscribed.
         self._drop_unsubscribed()
         self._round = None
         this_round.resolve(balanced)
@@ -169,7 +169,7 @@ class Rebalance:
 
     @flow
     def _add(self, queue: MessageQueue) -> Flow[bool]:
-        self._keeper.forget_offset(queue)
+        self._keeper.remove_offset(queue)
         process_queue = new_process_queue(self._state.config.process_queue, self._ports.clock.now_ms())
         move(process_queue, "lock")
         try:
@@ -201,7 +201,7 @@ class Rebalance:
             self._note_dropped(queue, "not subscribed")
 
     def drop_all(self) -> None:
-        """Mark every owned queue dropped and forget them (at shutdown)."""
+        """Mark every owned queue as dropped and remove them all (at shutdown)."""
         for process_queue in self._state.process_queues.values():
             move(process_queue, "drop")
         self._state.process_queues.clear()

@@ -1,12 +1,13 @@
-"""What a consumer wants of a topic, as it tells brokers: tags or an SQL expression, with a version.
+"""A consumer's subscription to a topic, as brokers get it: tags or an SQL expression, with a version.
 
-Mirrors: FilterAPI, SubscriptionData. Lab 06 shows what the version does when members disagree.
+Mirrors: FilterAPI, SubscriptionData. When members disagree, a broker keeps the subscription with the newest version.
 
     "*"               everything               tags_set empty
     "paid || shipped" two tags                 code_set: their Java hashes, by which the broker filters
     sql="a > 10"      an SQL92 expression      checked by the broker when the consumer starts
 
 The version is the client's clock at the time of subscribing, and again at every change of the topic's allocation.
+
 Left out: class filters.
 """
 

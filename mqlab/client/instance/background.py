@@ -1,4 +1,4 @@
-"""Work that nobody waits for, and calls into a learner's code: their errors go into the journal.
+"""Work in the background, and calls into a learner's code: their errors go into the journal.
 
 Mirrors: the catch-all log lines of RocketMQ's scheduled tasks. Seen in the journal as background.failed.
 

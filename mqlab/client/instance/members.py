@@ -2,7 +2,7 @@
 
 Mirrors: the producerTable and consumerTable of MQClientInstance. A client instance holds a group at most once.
 
-    register ─▶ producers, consumers ─▶ heartbeat_data()        what brokers are told
+    register ─▶ producers, consumers ─▶ heartbeat_data()        what brokers get to know
                                      ─▶ topics()                whose routes are polled
                                      ─▶ learn_route(...)        a new route is passed on to everybody
 """

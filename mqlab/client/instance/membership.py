@@ -1,4 +1,4 @@
-"""Tells brokers who lives in this client instance: heartbeats while somebody does, a goodbye when a group leaves.
+"""Tells brokers who lives in this client instance: heartbeats, and a goodbye when a group leaves.
 
 Mirrors: sendHeartbeatToAllBroker, sendHeartbeatToBroker and unregisterClient of MQClientInstance.
 
@@ -65,7 +65,7 @@ class Membership:
 
     @flow
     def heartbeat_all(self) -> Flow[bool]:
-        """Send to every broker. False when nobody lives here, no broker is known, or a heartbeat is under way."""
+        """Send to every broker. False when there are no members, no broker is known, or a heartbeat is under way."""
         routes = self._cluster.routes
         if self._under_way:
             self._cluster.ports.note("heartbeat.skipped", client=self._cluster.client_id)

@@ -1,6 +1,6 @@
 """Which name server a client asks: one of a shuffled list, kept as long as its connection lives.
 
-Mirrors: NettyRemotingClient.getAndCreateNameserverChannelAsync. Lab 02 lets two of them disagree.
+Mirrors: NettyRemotingClient.getAndCreateNameserverChannelAsync.
 
     list (shuffled)   b:9876  a:9876            chosen = a:9876, until its connection closes or a call to it fails
     next failure ─▶   index += 1, chosen = list[index % n]; the failing call itself is not repeated

@@ -1,6 +1,6 @@
 """What an asynchronous call gives back: a Promise that can be waited for.
 
-Mirrors: the Future side of SendCallback. Lab 02.
+Mirrors: the Future side of SendCallback.
 
     pending = producer.send_async(message)
     pending.then(lambda result: ..., lambda error: ...)       called when it is there

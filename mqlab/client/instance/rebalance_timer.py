@@ -1,6 +1,6 @@
-"""When queues are divided anew: 20 s after the last time, at once when asked, never twice within a second.
+"""When queues are divided again: 20 s after the last time, at once when asked, never twice within a second.
 
-Mirrors: RebalanceService. Lab 03 counts its rounds.
+Mirrors: RebalanceService.
 
     last run      0 s            balanced ─▶ next at 20 s, not balanced ─▶ next at 1 s
     wake() at   0.3 s            next at 1 s (the minimum distance)
@@ -8,7 +8,6 @@ Mirrors: RebalanceService. Lab 03 counts its rounds.
     wake() in a run              once more, a second after that run
 
 The first second counts from when the client instance was made.
-Left out: nothing.
 """
 
 from __future__ import annotations

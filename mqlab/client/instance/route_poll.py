@@ -1,4 +1,4 @@
-"""Asks the name server again and again for the routes of all topics that somebody here uses.
+"""Asks the name server again and again for the routes of all topics that the members of this client use.
 
 Mirrors: the task updateTopicRouteInfoFromNameServer of MQClientInstance, every 30 s.
 """

@@ -6,7 +6,7 @@ topicRouteData2TopicPublishInfo, topicRouteData2TopicSubscribeInfo.
     topic_route_table     orders -> TopicRouteData(queue_datas, broker_datas)
     broker_addr_table     broker-a -> {0: "10.0.0.2:10911", 1: "10.0.0.5:10911"}      0 is the master
 
-    to write                  the master, or nobody
+    to write                  the master, or no broker
     to read                   the id last suggested, else the next id, else any that is left
 
 Left out: static topics (logical queues).

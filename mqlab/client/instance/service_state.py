@@ -6,7 +6,7 @@ Mirrors: ServiceState. Nothing leads back from SHUTDOWN_ALREADY: a program that 
          ▲                      │
          └────── refused ───────┘           the group is taken: nothing was sent, and it may be started again
 
-START_FAILED is the state while a start is under way, as in RocketMQ: what it says is true unless RUNNING follows.
+START_FAILED is the state while a start is under way, as in RocketMQ: it is true unless RUNNING follows.
 """
 
 from __future__ import annotations

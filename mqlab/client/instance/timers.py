@@ -1,6 +1,6 @@
 """A deadline that comes again: the client's fixed-rate timers.
 
-Mirrors: the ScheduledExecutorService of MQClientInstance (scheduleAtFixedRate). Lab 02 lists them on the timeline.
+Mirrors: the ScheduledExecutorService of MQClientInstance (scheduleAtFixedRate).
 
     Periodic(clock, "client.heartbeat", 30_000, action).start(first_ms=1_000)      at +1 s, +31 s, +61 s …
 

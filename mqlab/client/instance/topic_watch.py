@@ -1,9 +1,9 @@
 """Tells a program when the queues of a topic change, by looking at its route now and then.
 
-Mirrors: registerTopicMessageQueueChangeListener of DefaultLitePullConsumerImpl. Lab 06.
+Mirrors: registerTopicMessageQueueChangeListener of DefaultLitePullConsumerImpl.
 
     start             10 s           40 s           70 s …          a topic that is added later: the next of these
-    remember queues   differ? tell   differ? tell
+    remember queues   differ? call   differ? call
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TopicWatch:
 
     @flow
     def start(self) -> Flow[None]:
-        """Take the first look, and arm the next ones if anybody listens."""
+        """Take the first look, and arm the next ones if there are listeners."""
         self._first_check_ms = self._ports.clock.now_ms() + FIRST_CHECK_MS
         for topic in list(self._listeners):
             self._queues[topic] = yield self._fetch(topic)
@@ -62,7 +62,7 @@ class TopicWatch:
             self._arm()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._first_check_ms = None
         self._timer.stop()
 

@@ -1,12 +1,13 @@
-"""How much asynchronous sending may be under way at once; what comes on top waits, and fails when its time is up.
+"""A limit on asynchronous sends under way at once; further ones wait, and fail when their time is up.
 
-Mirrors: the two semaphores of DefaultMQProducerImpl (enableBackpressureForAsyncMode, off by default). Lab 02.
+Mirrors: the two semaphores of DefaultMQProducerImpl (enableBackpressureForAsyncMode, off by default).
 
     back_pressure_for_async_send_num     1024 sends      first this,
     back_pressure_for_async_send_size    100 MiB         then this; both are given back with the answer
     waited as long as the send may take                  "send message tryAcquire semaphoreAsyncNum timeout"
 
 RocketMQ makes the caller wait; here what send_async gave back waits, since a node has no thread to block.
+
 Left out: changing the two numbers while sends are under way.
 """
 
@@ -29,28 +30,28 @@ LEAST_SIZE = 1024 * 1024
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    wanted: int
+    count: int
     granted: Promise[bool]
     deadline: Deadline
 
 
 class Permits:
-    """A fair semaphore in the node's own time: who came first is served first, however little the next one wants."""
+    """A fair semaphore in the node's own time: who came first is served first, even if the next one needs less."""
 
     def __init__(self, clock: Clock, count: int) -> None:
         self._clock = clock
         self._waiting: deque[_Waiting] = deque()
         self.free = count
 
-    def acquire(self, wanted: int, limit_ms: int) -> Promise[bool]:
+    def acquire(self, count: int, limit_ms: int) -> Promise[bool]:
         """True when they are taken, False when they did not become free in time."""
         if limit_ms <= 0:
             return Promise.of(False)
-        if not self._waiting and wanted <= self.free:
-            self.free -= wanted
+        if not self._waiting and count <= self.free:
+            self.free -= count
             return Promise.of(True)
         granted: Promise[bool] = Promise()
-        waiting = _Waiting(wanted, granted, self._clock.call_later(limit_ms, lambda: give_up(), "send.permits"))
+        waiting = _Waiting(count, granted, self._clock.call_later(limit_ms, lambda: give_up(), "send.permits"))
 
         def give_up() -> None:
             self._waiting.remove(waiting)
@@ -66,10 +67,10 @@ class Permits:
         self._serve()
 
     def _serve(self) -> None:
-        while self._waiting and self._waiting[0].wanted <= self.free:
+        while self._waiting and self._waiting[0].count <= self.free:
             first = self._waiting.popleft()
             first.deadline.cancel()
-            self.free -= first.wanted
+            self.free -= first.count
             first.granted.resolve(True)
 
     def __repr__(self) -> str:

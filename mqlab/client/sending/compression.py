@@ -1,12 +1,10 @@
 """Large bodies are sent compressed; the broker stores them as they come.
 
-Mirrors: CompressorFactory with ZlibCompressor, Lz4Compressor, ZstdCompressor. Lab 02.
+Mirrors: CompressorFactory with ZlibCompressor, Lz4Compressor, ZstdCompressor. mqlab.wire.message decodes.
 
     body >= 4096 bytes ─▶ sysFlag bit 0 and its type: ZLIB 0x300, LZ4 0x100, ZSTD 0x200
 
 As in RocketMQ the result is sent even if it is larger than the body, which it is for bodies of random bytes.
-
-Left out: nothing. The decoding half is in mqlab.wire.message.
 """
 
 from __future__ import annotations

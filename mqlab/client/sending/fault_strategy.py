@@ -67,8 +67,8 @@ class LatencyFaultStrategy:
         >>> [strategy.duration_ms(latency) for latency in (549, 550, 1800, 15000)]
         [0, 2000, 5000, 30000]
         """
-        for least, duration in zip(reversed(self.latency_max), reversed(self.not_available_duration), strict=True):
-            if latency_ms >= least:
+        for lowest_ms, duration in zip(reversed(self.latency_max), reversed(self.not_available_duration), strict=True):
+            if latency_ms >= lowest_ms:
                 return duration
         return 0
 

@@ -1,4 +1,4 @@
-"""How a program wants a message to be sent, and what hooks around a send see.
+"""The options of a send, and what hooks around a send see.
 
 Mirrors: CommunicationMode, SendMessageHook, SendMessageContext.
 """
@@ -17,7 +17,7 @@ SYNC, ASYNC, ONEWAY = "SYNC", "ASYNC", "ONEWAY"
 
 @dataclass(frozen=True, slots=True)
 class SendOptions:
-    """How a program wants a message to be sent. ``mode``: SYNC, ASYNC or ONEWAY; ``timeout_ms``: for the whole call.
+    """How a message is to be sent. ``mode``: SYNC, ASYNC or ONEWAY; ``timeout_ms``: for the whole call.
 
     ``queue``: this one; ``selector``: the one that ``selector(queues, message, arg)`` returns; neither: any, in turn.
     """
