@@ -1,4 +1,4 @@
-"""mqlab: Apache RocketMQ small enough to read, in plain Python that can be stopped, stepped, replayed and broken.
+"""mqlab: Apache RocketMQ in plain Python that can be stopped, stepped, replayed and broken.
 
     from mqlab import Lab, Message, MessageQueue, play, CONSUME_SUCCESS, RECONSUME_LATER
 
