@@ -1,12 +1,12 @@
-"""The reading half of a store: its files are looked at and never changed, whether a store has them open or not.
+"""The reading half of a store: its files are read and never changed, whether a store has them open or not.
 
-Mirrors: nothing that ships with RocketMQ. Lab 01 looks at stores through it.
+RocketMQ has no such tool. Lab 01 reads stores with it.
 
     StoreInspector   messages, queues, index, checkpoint, tree, problems
 
 Here are the layouts of files that only a store has (index_table, checkpoint_format, torn_units), the readers of single
 parts (log_reader, queue_reader, index_reader), and what is asked across parts (message_search, store_problems).
-A store, Spark and Arrow stand on this room; it stands on ``wire`` and the ports.
+The store, Arrow and Spark use this package; it uses ``wire`` and the ports.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,11 +1,11 @@
-"""Every unit of a log held against its own check sum, its queue and the index: what damage says about itself.
+"""Every unit of a log compared with its own check sum, its queue and the index.
 
-Mirrors: no tool of RocketMQ; its recovery checks lengths and body check sums only. Lab 01 says what recovery misses.
+RocketMQ has no such tool; its recovery checks lengths and body check sums only. Lab 01 asks what that misses.
 
     unit  ─▶ layout, body CRC, the place it names       ─▶ its queue unit: place, size, tags
     queue ─▶ each unit names a message of that queue     index entry ─▶ a unit that has a key of that hash
 
-Left out: what nothing else repeats (times, hosts, flags, own properties): damage there cannot be seen by anybody.
+Left out: what nothing else repeats (times, hosts, flags, own properties): damage there cannot be noticed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Problem:
 
 @dataclass(slots=True)
 class _Queue:
-    """A queue and what is known of it before the log is read. ``first_place``: where its oldest message stands."""
+    """A queue and its bounds before the log is read. ``first_place``: the physical offset of its oldest message."""
 
     reader: QueueReader
     first_offset: int
@@ -52,7 +52,7 @@ class _Queue:
 
 
 class DeepCheck:
-    """Reads the log once, then the index; ``end`` is where the log ends."""
+    """Reads the log once, then the index. ``end`` is where the log ends."""
 
     def __init__(self, store: StoreReader, segments: list[Segment], end: int) -> None:
         self._store = store
@@ -67,7 +67,7 @@ class DeepCheck:
             self._queues[reader.topic, reader.queue_id] = _Queue(reader, first_offset, end_offset, place)
 
     def problems(self) -> Iterator[Problem]:
-        """Everything found, in the order log, queues, index."""
+        """All problems, in the order log, queues, index."""
         start = self._store.min_physical_offset
         for piece in self._store.log.scan(start, self._end, self._segments):
             file = f"commitlog/{self._file_of(piece.physical_offset)}"
@@ -104,7 +104,7 @@ class DeepCheck:
             yield "queue unit", f"its queue unit has the tags code {unit.tags_code}, its tags make {tags}"
 
     def _is_of_a_deleted_topic(self, piece: Piece, record: Record, queue: _Queue | None) -> bool:
-        """Deleting a topic takes its queues and leaves its messages; made anew, it counts from 0 again."""
+        """Deleting a topic deletes its queues and leaves its messages; a topic made again counts from 0."""
         if queue is None:
             topics = {topic for topic, _ in self._queues}
             return record.topic not in topics

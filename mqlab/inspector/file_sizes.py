@@ -1,11 +1,11 @@
-"""Segment sizes found in a store's files: nothing records them, so they are read off names, lengths and entries.
+"""Segment sizes found in a store's files: they are not recorded, so they are derived from names, lengths and entries.
 
-Mirrors: nothing in RocketMQ, which must be told the sizes of a store it opens. Lab 01 opens stores with small ones.
+RocketMQ needs the sizes in its configuration. Lab 01 opens stores with small ones.
 
     commit log       names are start offsets, so two neighbours give the size; one file alone gives its length
     consume queues   the same; a multiple of 20
-    index            40 + 4 S + 20 N bytes: RocketMQ's default if the length is that, else the S for which the entries
-                     stand where their slots say
+    index            40 + 4 S + 20 N bytes: RocketMQ's default if the length is that, else the S for which all
+                     entries are in the chains of their slots
 
 Left out: sizes of the timer log and of the queue extension, which no part of mqlab writes.
 """
@@ -29,7 +29,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class FoundSizes:
-    """Bytes of a commit-log and a consume-queue file, slots and entries of an index file; None where nothing says."""
+    """Bytes of a commit-log and a consume-queue file, slots and entries of an index file; None: not known."""
 
     commit_log: int | None = None
     consume_queue: int | None = None
@@ -38,7 +38,7 @@ class FoundSizes:
 
 
 def found_sizes(files: Files, directory: str) -> FoundSizes:
-    """What the files of a store directory say about the settings it was written with; reads only."""
+    """The sizes that the files of a store directory were written with; reads only."""
     index = index_sizes(files, f"{directory}/index")
     return FoundSizes(
         commit_log=segment_size(files, [f"{directory}/commitlog"]),
@@ -56,7 +56,7 @@ def offset_names(files: Files, folder: str) -> list[str]:
 
 
 def queue_folders(files: Files, root: str) -> Iterator[str]:
-    """``root/topic/queueId`` of every queue, in order; folders that are not named by a number are none."""
+    """``root/topic/queueId`` of every queue, in order; folders that are not named by a number are ignored."""
     if not files.is_dir(root):
         return
     for topic in sorted(files.list(root)):
@@ -67,7 +67,7 @@ def queue_folders(files: Files, root: str) -> Iterator[str]:
 
 
 def segment_size(files: Files, folders: Iterator[str] | list[str], multiple_of: int = 1) -> int | None:
-    """The file size these folders were written with: what most neighbours are apart, else what most files are long."""
+    """The file size of these folders: the most frequent distance between neighbours, else the most frequent length."""
     distances: Counter[int] = Counter()
     lengths: Counter[int] = Counter()
     for folder in folders:
@@ -75,7 +75,7 @@ def segment_size(files: Files, folders: Iterator[str] | list[str], multiple_of: 
         distances.update(int(after) - int(before) for before, after in pairwise(names))
         lengths.update(size for size in (files.size(f"{folder}/{name}") for name in names) if size > 0)
     for counted in (distances, lengths):
-        # a file that was deleted doubles one distance: only a size that some file really has is believed
+        # a deleted file doubles one distance, so only a size that some file really has counts
         usual = [size for size, _ in counted.most_common() if size in lengths and size % multiple_of == 0]
         if usual:
             return usual[0]
@@ -83,7 +83,7 @@ def segment_size(files: Files, folders: Iterator[str] | list[str], multiple_of: 
 
 
 def index_sizes(files: Files, folder: str) -> tuple[int, int] | None:
-    """(slots, entries) of the index files in a folder, None when there are none or their entries do not tell."""
+    """(slots, entries) of the index files in a folder, None when there are none or their entries do not show it."""
     if not files.is_dir(folder):
         return None
     for name in sorted(files.list(folder)):
@@ -101,9 +101,9 @@ def index_sizes(files: Files, folder: str) -> tuple[int, int] | None:
 
 
 def sizes_of_index(view: memoryview) -> tuple[int, int] | None:
-    """(slots, entries) of one index file's bytes; None when they do not tell (no entry yet, or damaged).
+    """(slots, entries) of one index file's bytes; None when they do not show it (no entry yet, or damaged).
 
-    The last entry must stand where the header's count says, hold the header's last offset, and be what its slot names.
+    The last entry must be where the header's count puts it, hold the header's last offset, and be what its slot names.
     """
     if len(view) == file_size(DEFAULT_HASH_SLOT_NUM, DEFAULT_INDEX_NUM):
         return DEFAULT_HASH_SLOT_NUM, DEFAULT_INDEX_NUM
@@ -124,16 +124,16 @@ def sizes_of_index(view: memoryview) -> tuple[int, int] | None:
 
 def _possible_slots(view: memoryview, end_physical_offset: int, last_entry: int) -> Iterator[int]:
     """Slot numbers that put some copy of the last offset where the last entry has it."""
-    wanted = struct.pack(">q", end_physical_offset)
+    pattern = struct.pack(">q", end_physical_offset)
     before = INDEX_HEADER_SIZE + INDEX_ENTRY_SIZE * last_entry + 4  # bytes in front of the offset, slots aside
     for start in range(before, len(view), _CHUNK):
-        chunk = bytes(view[start : start + _CHUNK + len(wanted) - 1])
-        at = chunk.find(wanted)
+        chunk = bytes(view[start : start + _CHUNK + len(pattern) - 1])
+        at = chunk.find(pattern)
         while at >= 0:
             slots, odd = divmod(start + at - before, INDEX_SLOT_SIZE)
             if slots > 0 and not odd:
                 yield slots
-            at = chunk.find(wanted, at + 1)
+            at = chunk.find(pattern, at + 1)
 
 
 def _entries_agree(table: IndexTable) -> bool:

@@ -1,10 +1,10 @@
-"""The key index read by somebody who only looks: what its files say, and candidates for a key.
+"""Reads the key index: the headers of its files, and candidates for a key.
 
 Mirrors: the reading half of org.apache.rocketmq.store.index.IndexService. Lab 01 asks it where order-1 is.
 
     index/20231114221320456   S=200 N=400   399 entries   offsets 0..65_102    times 1700000000456..1700000004122
 
-Left out: changing anything; and the broker's limit of 64 answers a question.
+Left out: the broker's limit of 64 answers per query.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IndexSummary:
-    """What the header of an index file says. Times are ms, offsets physical; ``hash_slot_num`` None: not found out."""
+    """The header of an index file. Times are ms, offsets physical; ``hash_slot_num`` None: it could not be found."""
 
     name: str
     size: int
@@ -77,7 +77,7 @@ class IndexReader:
         return self._sizes[len(view)]
 
     def summaries(self) -> list[IndexSummary]:
-        """What each file's header says; one too short for a header counts as all zeros."""
+        """The header of each file; a file that is too short for one counts as all zeros."""
         found = []
         for name in self.names():
             view = self._open_files.view(f"{self.folder}/{name}")

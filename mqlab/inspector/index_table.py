@@ -66,7 +66,7 @@ class IndexTable:
 
     @property
     def entries(self) -> int:
-        """How many entries there are to read: what the header says, as far as the file has room for them."""
+        """How many entries there are to read: the number in the header, at most what the file has room for."""
         return min(self.index_count, self.index_num) - 1
 
     @property
@@ -74,7 +74,7 @@ class IndexTable:
         return self.index_count >= self.index_num
 
     def slot(self, number: int) -> int:
-        """The newest entry of a slot as it stands in the file."""
+        """The newest entry of a slot, as the file has it."""
         value: int = INDEX_SLOT.unpack_from(self.view, self.slot_position(number))[0]
         return value
 
@@ -83,11 +83,11 @@ class IndexTable:
         return INDEX_ENTRY.unpack_from(self.view, self.entry_position(number))
 
     def slot_position(self, number: int) -> int:
-        """Where in the file slot ``number`` stands, counted from 0."""
+        """The position of slot ``number`` in the file; the first slot is 0."""
         return INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * number
 
     def entry_position(self, number: int) -> int:
-        """Where in the file entry ``number`` stands; the first one in use is 1."""
+        """The position of entry ``number`` in the file; the first one in use is 1."""
         return INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * self.hash_slot_num + INDEX_ENTRY_SIZE * number
 
     def chain(self, key_hash: int) -> list[int]:

@@ -1,14 +1,14 @@
-"""A store directory looked at from outside: never changed, never locked, as much decoded as there is.
+"""A store directory read from outside: never changed, never locked, decoded as far as it is intact.
 
-Mirrors: nothing that ships with RocketMQ (its tools start a store to look into it). Lab 01; ``lab.store`` anywhere.
+RocketMQ has no such tool: its own start a store to read it. Lab 01 uses it, and ``lab.store`` everywhere.
 
     StoreInspector("store")
       .messages(topic=, queue=, key=, ...)   messages in the order of the log        .message_at(physical_offset)
       .queue("orders", 0)   .queues()        bounds and units of consume queues      .index_files()   .checkpoint()
       .problems()                            what is damaged or missing              .tree()          .hexdump(offset)
 
-A running store and one of 500 GB are no different: files are opened when a question needs them, and a log of more than
-64 MiB is entered through its queues and its index, not read from the start.
+A running store and one of 500 GB can be read as well: files are opened when a question needs them, and a log of more
+than 64 MiB is not read from its start but found through its queues and its index.
 
 Left out: units of the timer wheel, batch consume queues, queue extensions and compaction; ``tree`` names their files.
 """
@@ -27,7 +27,7 @@ from mqlab.inspector.file_sizes import FoundSizes, found_sizes
 from mqlab.inspector.index_reader import IndexSummary
 from mqlab.inspector.log_reader import BLANK, UNIT, Piece
 from mqlab.inspector.message_listing import MessageListing
-from mqlab.inspector.message_search import MessageSearch, Wanted
+from mqlab.inspector.message_search import MessageSearch, Question
 from mqlab.inspector.queue_reader import QueueReader
 from mqlab.inspector.store_problems import find_problems
 from mqlab.inspector.store_reader import StoreReader
@@ -104,10 +104,10 @@ class StoreInspector:
         from_ms: int | None = None, to_ms: int | None = None, count: int | None = None, offset: int | None = None,
     ) -> MessageListing:  # fmt: skip
         """Messages in the order of the log, to loop over or to look at. See ``pieces`` for the choices."""
-        wanted = self._wanted(topic, queue, key, from_ms, to_ms, count, offset)
-        chosen = {name: value for name, value in asdict(wanted).items() if value is not None}
-        question = "".join(f" {name}={value!r}" for name, value in chosen.items())
-        return MessageListing(lambda: self._search(wanted), question)
+        question = self._question(topic, queue, key, from_ms, to_ms, count, offset)
+        chosen = {name: value for name, value in asdict(question).items() if value is not None}
+        words = "".join(f" {name}={value!r}" for name, value in chosen.items())
+        return MessageListing(lambda: self._search(question), words)
 
     def pieces(
         self, topic: str | None = None, queue: int | None = None, key: str | None = None, *,
@@ -117,9 +117,9 @@ class StoreInspector:
 
         ``topic``, ``queue`` (needs a topic) and ``key`` (a key or a unique key, compared as text) choose; ``from_ms``
         and ``to_ms`` are store times, both included; ``count`` is how many at most, from the end if negative;
-        ``offset`` (needs topic and queue) is the queue offset to begin at. Damage is stepped over, ``problems`` tells.
+        ``offset`` (needs topic and queue) is the queue offset to begin at. Damage is skipped; ``problems`` lists it.
         """
-        return self._search(self._wanted(topic, queue, key, from_ms, to_ms, count, offset))
+        return self._search(self._question(topic, queue, key, from_ms, to_ms, count, offset))
 
     def message_at(self, physical_offset: int) -> MessageExt | None:
         """The message whose unit starts at a physical offset; None when no unit starts there."""
@@ -132,15 +132,15 @@ class StoreInspector:
         return piece.record() if piece else None
 
     def blanks(self, *, deep: bool | None = None) -> list[tuple[int, int]]:
-        """(physical offset, size) of the blank at the end of each full file; not ``deep``: looked for from behind."""
+        """(physical offset, size) of the blank at the end of each full file. ``deep`` reads the log from its start."""
         deep = self.log_bytes() <= SMALL_LOG_BYTES if deep is None else deep
         segments = self.log.segments()
         end = self.max_physical_offset
         if deep:
             pieces = self.log.scan(self.min_physical_offset, end, segments)
             return [(piece.physical_offset, piece.size) for piece in pieces if piece.kind == BLANK]
-        found = (self.log.blank_of(segment) for segment in segments if segment.end <= end)
-        return [(piece.physical_offset, piece.size) for piece in found if piece is not None]
+        blanks = (self.log.blank_of(segment) for segment in segments if segment.end <= end)
+        return [(piece.physical_offset, piece.size) for piece in blanks if piece is not None]
 
     # -- queues
 
@@ -159,7 +159,7 @@ class StoreInspector:
     # -- the rest of the directory
 
     def index_files(self) -> list[IndexSummary]:
-        """What the header of each index file says, oldest first."""
+        """The header of each index file, oldest first."""
         return self.index.summaries()
 
     def checkpoint(self) -> dict[str, int] | None:
@@ -167,7 +167,7 @@ class StoreInspector:
         return self.reader.checkpoint()
 
     def sizes(self) -> FoundSizes:
-        """The segment sizes the store was written with, as far as its files tell."""
+        """The segment sizes the store was written with, as far as its files show them."""
         return found_sizes(self.files, self.directory)
 
     def config(self, name: str) -> Any:
@@ -213,18 +213,18 @@ class StoreInspector:
     # -- inside
 
     @staticmethod
-    def _wanted(
+    def _question(
         topic: str | None, queue: int | None, key: str | None, from_ms: int | None, to_ms: int | None,
         count: int | None, offset: int | None,
-    ) -> Wanted:  # fmt: skip
+    ) -> Question:  # fmt: skip
         if topic is None and queue is not None:
-            raise UsageError("a queue number alone does not say which queue", hint="give the topic too: topic='orders'")
+            raise UsageError("a queue number alone does not name a queue", hint="give the topic too: topic='orders'")
         if offset is not None and (topic is None or queue is None):
             raise UsageError("a queue offset belongs to one queue", hint="give topic and queue too")
-        return Wanted(topic, queue, key, from_ms, to_ms, count, offset)
+        return Question(topic, queue, key, from_ms, to_ms, count, offset)
 
-    def _search(self, wanted: Wanted) -> Iterator[Piece]:
-        return MessageSearch(self.reader, wanted, small=self.log_bytes() <= SMALL_LOG_BYTES).found()
+    def _search(self, question: Question) -> Iterator[Piece]:
+        return MessageSearch(self.reader, question, small=self.log_bytes() <= SMALL_LOG_BYTES).pieces()
 
     def __repr__(self) -> str:
         state = "open or crashed" if self.is_open else "closed"

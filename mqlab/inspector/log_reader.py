@@ -1,13 +1,13 @@
-"""A commit log read by somebody who only looks: unit by unit, over damage, without reading what is not asked for.
+"""Reads a commit log unit by unit, past damaged stretches, and only the parts that are asked for.
 
 Mirrors: what CommitLog.recoverAbnormally reads, but it stops at the first damage. Lab 01 looks at a killed store.
 
     piece   UNIT 0..177   UNIT 177..350   GAP 350..512 (damaged)   UNIT 512..900   BLANK 900..1024   UNIT 1024..
 
-    where is the end?   behind the unit that the queues know last; they are asked first, so that the end of a log of any
+    where is the end?   after the unit that the queues know last; they are asked first, so that the end of a log of any
                         size is found by reading a few pages; without queues: in the newest file that begins with a unit
 
-Left out: check sums, unless asked for; a looker-on tells what is there, a recovery decides what counts.
+Left out: check sums. This lists what is there; a recovery decides what counts.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Piece(NamedTuple):
 
     @property
     def stored_physical_offset(self) -> int:
-        """What the unit itself says about its place."""
+        """The physical offset that is stored in the unit."""
         return self.shape.fixed[_PHYSICAL_OFFSET] if self.shape else self.physical_offset
 
     @property
@@ -187,13 +187,13 @@ class LogReader:
         """Where in the file the next unit starts that agrees with its own place, None when there is none."""
         for start in range(at, len(view), _SEARCH):
             chunk = bytes(view[start : start + _SEARCH + 7])
-            if chunk == _ZEROS[: len(chunk)]:  # most of a young file
+            if chunk == _ZEROS[: len(chunk)]:  # the unwritten part of a file
                 continue
             for found in sorted(start + hit - 4 for magic in _MAGICS for hit in _hits(chunk, magic)):
                 if found < at or found + _PHYSICAL_OFFSET_AT + _I64.size > len(view):
                     continue
-                says = _I64.unpack_from(view, found + _PHYSICAL_OFFSET_AT)[0]
-                if says == file_start + found and self._piece(view, file_start, found).kind == UNIT:
+                own_offset = _I64.unpack_from(view, found + _PHYSICAL_OFFSET_AT)[0]
+                if own_offset == file_start + found and self._piece(view, file_start, found).kind == UNIT:
                     return found
         return None
 
@@ -202,8 +202,8 @@ class LogReader:
 
         ``known_units`` is where the queues' last units start, in any order; the more of them, the less has to be read.
 
-        From the last known unit on, units must follow each other without a gap (behind the end of a recovered log there
-        may be old ones); later files that begin with a unit are part of the log all the same.
+        From the last known unit on, units must follow each other without a gap: after the end of a recovered log there
+        may be old ones. Later files that begin with a unit are part of the log in any case.
         """
         segments = self.segments() if segments is None else segments
         if not segments:
@@ -217,14 +217,14 @@ class LogReader:
             position = max(start, segment.start)
             first = self.piece_at(position, segments)
             if position == segment.start and position != start and (first is None or first.kind != UNIT):
-                break  # made ahead of need
+                break  # made ahead and not used yet
             view = self._open_files.view(segment.path)
             for piece in self._scan_segment(view, segment, position, segment.end, over_gaps=over_gaps):
                 if piece.kind == GAP:
                     continue
                 if piece.kind == UNIT:
                     if last and piece.store_timestamp < last.store_timestamp and end != piece.physical_offset:
-                        break  # older than what stands before the gap: left over from before a recovery
+                        break  # older than the unit before the gap: left over from before a recovery
                     last = piece
                     end = piece.physical_offset + piece.size
                 elif segment is not segments[-1]:
@@ -243,12 +243,12 @@ class LogReader:
         return self.unit_at(physical_offset, segments) is not None
 
     def blank_of(self, segment: Segment) -> Piece | None:
-        """The blank at the end of a file, found from behind: a place whose size leads exactly to the file's end."""
+        """The blank at the end of a file, searched from the end: its size leads exactly to the file's end."""
         view = self._open_files.view(segment.path)
-        wanted = struct.pack(">i", MAGIC_BLANK)
+        pattern = struct.pack(">i", MAGIC_BLANK)
         for window in _WINDOWS:
             first = max(0, len(view) - window)
-            for hit in _hits(bytes(view[first:]), wanted):
+            for hit in _hits(bytes(view[first:]), pattern):
                 at = first + hit - 4
                 if at >= 0 and _HEAD.unpack_from(view, at)[0] == len(view) - at:
                     return Piece(BLANK, segment.start + at, len(view) - at, view)

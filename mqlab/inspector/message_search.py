@@ -3,7 +3,7 @@
 Mirrors: what mqadmin's queryMsgByKey, queryMsgByOffset and consumeMessage do together. Lab 01 asks by key and by time.
 
     small log (64 MiB)    every unit is looked at                                   nothing can be missed
-    large log   key       index files, then the part of the log behind the index
+    large log   key       index files, then the part of the log after the index
                 topic     its queues merged by physical offset, then the part that is not dispatched yet
                 time      a queue knows by bisection where a time begins
                 nothing   the log from its start; from its end with a negative count
@@ -27,8 +27,8 @@ from mqlab.wire.property_names import KEY_SEPARATOR, KEYS, UNIQ_KEY
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A question; None leaves a thing open. See StoreInspector.pieces."""
+class Question:
+    """What is searched for; None: anything. See StoreInspector.pieces."""
 
     topic: str | None = None
     queue: int | None = None
@@ -57,17 +57,17 @@ class Wanted:
 
 
 class MessageSearch:
-    """One question put to one store. ``small``: the log may be read from its start."""
+    """One search in one store. ``small``: the log may be read from its start."""
 
-    def __init__(self, store: StoreReader, wanted: Wanted, *, small: bool) -> None:
+    def __init__(self, store: StoreReader, question: Question, *, small: bool) -> None:
         self._store = store
-        self._wanted = wanted
+        self._question = question
         self._small = small
         self._segments = store.log.segments()
 
-    def found(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[Piece]:
         """The units in physical order, at most ``count`` of them; a negative count means the last ones."""
-        count = self._wanted.count
+        count = self._question.count
         if count is None:
             return self._accepted(self._candidates())
         if count >= 0:
@@ -75,33 +75,33 @@ class MessageSearch:
         return iter(deque(self._accepted(self._candidates(last=-count)), maxlen=-count))
 
     def _accepted(self, candidates: Iterable[Piece]) -> Iterator[Piece]:
-        return (piece for piece in candidates if piece.kind == UNIT and self._wanted.accepts(piece))
+        return (piece for piece in candidates if piece.kind == UNIT and self._question.accepts(piece))
 
     def _candidates(self, last: int | None = None) -> Iterator[Piece]:
-        wanted, store = self._wanted, self._store
+        question, store = self._question, self._store
         if self._small:
             return store.log.scan(store.min_physical_offset, store.max_physical_offset, self._segments)
-        if wanted.key is not None:
-            return self._by_key(wanted.key)
-        queues = store.queues(wanted.topic)
-        if wanted.queue is not None:
-            queues = [queue for queue in queues if queue.queue_id == wanted.queue]
-        if last is not None and wanted.from_ms is None and wanted.to_ms is None:
+        if question.key is not None:
+            return self._by_key(question.key)
+        queues = store.queues(question.topic)
+        if question.queue is not None:
+            queues = [queue for queue in queues if queue.queue_id == question.queue]
+        if last is not None and question.from_ms is None and question.to_ms is None:
             starts = [max(queue.min_offset, queue.max_offset - last) for queue in queues]
-        elif wanted.topic is None:
+        elif question.topic is None:
             return self._from_time(queues)
-        elif wanted.offset is not None:
-            starts = [max(queue.min_offset, wanted.offset) for queue in queues]
+        elif question.offset is not None:
+            starts = [max(queue.min_offset, question.offset) for queue in queues]
         else:
-            starts = [self._first_at(queue, wanted.from_ms) for queue in queues]
+            starts = [self._first_at(queue, question.from_ms) for queue in queues]
         return self._until_time(self._by_queues(queues, starts))
 
     def _by_key(self, key: str) -> Iterator[Piece]:
-        wanted, store = self._wanted, self._store
-        begin_ms = max(0, (wanted.from_ms or 0) - 1000)  # the index knows times to the second, rounded down
-        end_ms = 2**63 - 1 if wanted.to_ms is None else wanted.to_ms
+        question, store = self._question, self._store
+        begin_ms = max(0, (question.from_ms or 0) - 1000)  # the index knows times to the second, rounded down
+        end_ms = 2**63 - 1 if question.to_ms is None else question.to_ms
         places: dict[int, None] = {}
-        for topic in [wanted.topic] if wanted.topic is not None else store.topics():
+        for topic in [question.topic] if question.topic is not None else store.topics():
             places.update(dict.fromkeys(store.index.candidates(topic, key, begin_ms, end_ms)))
         indexed_to = max((summary.end_physical_offset for summary in store.index.summaries()), default=None)
         for physical_offset in sorted(places):
@@ -113,7 +113,7 @@ class MessageSearch:
                 yield piece
 
     def _by_queues(self, queues: list[QueueReader], starts: list[int]) -> Iterator[Piece]:
-        """The units that queues name from these offsets on, in physical order, then what no queue knows yet."""
+        """Units that queues name from these offsets on, in physical order, then those that are not dispatched yet."""
         lists = [self._places(queue, start) for queue, start in zip(queues, starts, strict=True)]
         for physical_offset in heapq.merge(*lists):
             yield from self._unit_at(physical_offset)
@@ -125,7 +125,7 @@ class MessageSearch:
 
     def _from_time(self, queues: list[QueueReader]) -> Iterator[Piece]:
         """The log from the first unit that any queue knows for the time asked for."""
-        store, from_ms = self._store, self._wanted.from_ms
+        store, from_ms = self._store, self._question.from_ms
         start = store.min_physical_offset
         if from_ms is not None:
             firsts = (queue.unit(self._first_at(queue, from_ms)) for queue in queues)
@@ -133,14 +133,14 @@ class MessageSearch:
         return self._until_time(store.log.scan(start, store.max_physical_offset, self._segments))
 
     def _until_time(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
-        to_ms = self._wanted.to_ms
+        to_ms = self._question.to_ms
         for piece in pieces:
             if to_ms is not None and piece.kind == UNIT and piece.store_timestamp > to_ms:
-                return  # store times do not fall along the log
+                return  # store times never decrease along the log
             yield piece
 
     def _first_at(self, queue: QueueReader, from_ms: int | None) -> int:
-        """The queue offset of the first unit stored at or after a time; units whose message is gone count as before."""
+        """The queue offset of the first unit stored at or after a time; units of deleted messages count as earlier."""
         first, after_last = queue.min_offset, queue.max_offset
         if from_ms is None:
             return first

@@ -1,8 +1,8 @@
-"""A few files of a store held open at a time, so that a directory with thousands of them can be read.
+"""A few files of a store held open at a time, so that a directory with thousands of files can be read.
 
-Mirrors: the way MappedFileQueue keeps every file mapped, which a looker-on must not. No lab opens it.
+RocketMQ's MappedFileQueue keeps every file mapped; a reader of any store must not.
 
-    view(path) ─▶ 64 newest in memory ─▶ the one unused for longest is let go
+    view(path) ─▶ 64 newest in memory ─▶ the one that was not used for longest is closed
 
 Left out: writing.
 """
@@ -19,7 +19,7 @@ KEPT_OPEN = 64
 class OpenFiles:
     """Reads files through ``files`` and keeps the last used ones mapped. A deleted file reads as empty.
 
-    A file that was cut, replaced or written to since is mapped anew: reading behind the end of a cut one would end the
+    A file that was cut, replaced or written to since is mapped anew: reading after the end of a cut file would end the
     process.
     """
 

@@ -1,4 +1,4 @@
-"""One consume queue read by somebody who only looks: its bounds and any of its units, without reading it all.
+"""Reads one consume queue: its bounds and any of its units, without reading all of it.
 
 Mirrors: the reading half of org.apache.rocketmq.store.ConsumeQueue. Lab 01 walks from a queue into the log.
 
@@ -65,7 +65,7 @@ class QueueReader:
 
     @property
     def max_offset(self) -> int:
-        """The next queue offset: behind the last written unit (a file is written from its start without holes)."""
+        """The next queue offset: after the last written unit (a file is written from its start without holes)."""
         files = self.queue_files()
         for file in reversed(files):
             written = self._written(file)
@@ -92,7 +92,7 @@ class QueueReader:
         return first.first_offset + found
 
     def unit(self, queue_offset: int) -> CqUnit | None:
-        """The unit at a queue offset as it stands, a pre-blank one too; None where nothing is written."""
+        """The unit at a queue offset, which may be a pre-blank one; None where nothing is written."""
         for file in self.queue_files():
             if 0 <= queue_offset - file.first_offset < file.capacity:
                 at = queue_offset - file.first_offset

@@ -1,6 +1,6 @@
-"""What is wrong with a store, said without changing it: damage, files that do not belong, parts that disagree.
+"""What is wrong with a store: damage, files that do not belong there, parts that disagree. Nothing is changed.
 
-Mirrors: the checks of MappedFileQueue.load and CommitLog's recovery, and comparisons no RocketMQ tool makes. Lab 01.
+Mirrors: the checks of MappedFileQueue.load and CommitLog's recovery, and comparisons of parts. Lab 01.
 
     quick   names and lengths of files, the last unit of each queue, headers of the index, configuration files
     deep    every unit of the log and every index entry: see deep_check
@@ -75,7 +75,7 @@ def _missing_segments(segments: list[Segment]) -> Iterator[Problem]:
 
 
 def _last_units(store: StoreReader, end: int) -> Iterator[Problem]:
-    """Queues whose last unit leads nowhere."""
+    """Queues whose last unit does not point at a message."""
     start = store.min_physical_offset
     for queue in store.queues():
         unit = queue.unit(queue.max_offset - 1)
@@ -98,7 +98,7 @@ def _index_problems(store: StoreReader, end: int) -> Iterator[Problem]:
         table = store.index.table(summary.name)
         if table is None:
             if summary.entries:
-                yield Problem("index sizes", file, None, "cannot tell its number of slots: give max_hash_slot_num")
+                yield Problem("index sizes", file, None, "its number of slots cannot be found: give max_hash_slot_num")
             continue
         if summary.entries and summary.end_physical_offset >= end:
             yield Problem(

@@ -1,6 +1,6 @@
 """The files of one store, each with its reader, and where log and queues begin and end.
 
-Mirrors: nothing that ships with RocketMQ. Lab 01 reads stores through StoreInspector, which stands on this.
+Lab 01 reads stores through StoreInspector, which is built on this.
 
     log    units of the commit log          queues()     units of the consume queues
     index  chains of the index files        checkpoint() five numbers

@@ -86,16 +86,16 @@ def paths(files: Files, root: str, below: str = "") -> Iterator[tuple[str, int]]
 
 
 def rows(files: Files, root: str) -> list[dict[str, Any]]:
-    """A row a file: path, kind, bytes, holds."""
-    found = []
+    """One row per file: path, kind, bytes, holds."""
+    table = []
     for path, size in paths(files, root):
         kind, holds, _ = classify(path, size)
-        found.append({"path": path, "kind": kind, "bytes": size, "holds": holds})
-    return found
+        table.append({"path": path, "kind": kind, "bytes": size, "holds": holds})
+    return table
 
 
 def other_parts(files: Files, root: str) -> list[str]:
-    """The parts found under the root that RocketMQ knows and mqlab does not read, each once."""
+    """The parts under the root that RocketMQ knows and mqlab does not read, each once."""
     found = (classify(path, size)[2] for path, size in paths(files, root))
     return list(dict.fromkeys(part for part in found if part))
 

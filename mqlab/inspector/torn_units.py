@@ -1,11 +1,11 @@
-"""Units whose last bytes were never written: what a power cut leaves where no check sum tells.
+"""Units whose last bytes were never written: what a power cut leaves where no check sum shows it.
 
-Mirrors: nothing in RocketMQ, which accepts them: its CRC covers the body alone. Lab 01 cuts the power within one.
+RocketMQ accepts such units: its CRC covers the body alone. Lab 01 cuts the power within one.
 
     ├ fixed fields ┼ body ✓ CRC ┼ topic ┼ properties: KEYS 01 k1 02 TAGS 01 Ta│000000000000 ┤
                                                                              page border
 
-Left out: zeros inside a property with something written behind them on the same page (nothing tells them from a value).
+Left out: zeros inside a property with written bytes after them on the same page: they may be part of a value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mqlab.wire.record_layout import measure
 
 
 def is_torn(view: memoryview, at: int, size: int) -> bool:
-    """Whether the end of a unit looks unwritten, where no check sum tells: zeros in its topic, at the end of its
+    """Whether the end of a unit looks unwritten, where no check sum covers it: zeros in its topic, at the end of its
     properties, or all over the properties' part of a page."""
     shape = measure(view, at, at + size)
     properties_at, end = shape.properties_at, at + size

@@ -1,9 +1,9 @@
 """The store: a directory of mapped files that a broker appends to and reads from, byte for byte RocketMQ's.
 
-Mirrors: the store module of RocketMQ (org.apache.rocketmq.store). Lab 01 takes it apart.
+Mirrors: the store module of RocketMQ (org.apache.rocketmq.store). Lab 01 takes a store apart.
 
     MessageStore     put, dispatch, get, query, search, recover        one writer, with a lock
-    StoreInspector   the same directory, live or dead, looked at only
+    StoreInspector   the same directory, open or not, for reading only; see mqlab.inspector
     StoreConfig      every setting
 
 Left out: timer wheel, compaction, batch and light queues, tiered store.
@@ -21,7 +21,7 @@ __all__ = ["MessageStore", "StoreConfig", "StoreInspector"]
 
 
 def __getattr__(name: str) -> Any:
-    """The inspector is loaded when it is first asked for: a broker does without it."""
+    """The inspector is loaded when it is first asked for: a broker does not need it."""
     if name == "StoreInspector":
         from mqlab.inspector.inspector import StoreInspector
 

@@ -1,9 +1,9 @@
-"""The ``checkpoint`` file: how far each part of a store is known to be on disk, as store times.
+"""The ``checkpoint`` file: how far each part of a store is known to be on disk, in store times.
 
 Mirrors: org.apache.rocketmq.store.StoreCheckpoint. Lab 01 opens it with a hex dump.
 
 The layout of the file is in mqlab.inspector.checkpoint_format.
-Left out: the mapped file that stays open in Java; here it is opened for each flush, so that nothing needs closing.
+Left out: the mapped file that stays open in Java. Here it is opened for each flush, so it need not be closed.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from mqlab.inspector.checkpoint_format import FIELDS, LAYOUT, SIZE, decode
 from mqlab.ports import Files
 
-SAFETY_MS = 3000  # recovery starts this much earlier than the oldest of the two times
+SAFETY_MS = 3000  # recovery starts this much before the older of the two times
 
 
 class Checkpoint:
     """The five numbers in memory, loaded from ``path`` if it is there; ``flush`` writes and syncs them.
 
-    Times are ms since the epoch, offsets bytes in the commit log. A short file counts as padded with zeros: zeros only
+    Times are ms since the epoch, offsets bytes in the commit log. A short file is read as if zeros followed: zeros only
     make a recovery start earlier. Mirrors StoreCheckpoint.
     """
 

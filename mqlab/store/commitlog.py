@@ -1,10 +1,11 @@
-"""The commit log: every message of every topic, one behind the other.
+"""The commit log: every message of every topic, one after the other.
 
 Mirrors: org.apache.rocketmq.store.CommitLog. Lab 01 reads it byte by byte.
 
     file 0                                        file 65536
     ├ unit ┼ unit ┼── unit ──┼ BLANK ┼ leftovers ┤├── unit ──┼ unit ┼ zeros ...
-    A unit goes where unitSize + 8 bytes are left; else BLANK fills the file and the unit starts the next one.
+    A unit is appended to the current file if its size + 8 bytes are left. Otherwise a BLANK fills the file, and the
+    unit is the first of the next file.
 
 Left out: compaction, cold-data control, the put lock (a node runs one handler at a time).
 """
@@ -44,7 +45,7 @@ class CommitLog:
 
     @property
     def min_offset(self) -> int:
-        """Where the oldest unit may begin; -1 when there is no file. Mirrors getMinOffset."""
+        """Where the oldest file begins; -1 without files. Mirrors getMinOffset."""
         return self.queue.min_offset
 
     @property
@@ -73,7 +74,7 @@ class CommitLog:
         size = len(unit)
         if position + size + BLANK_SIZE > mapped.size:
             mapped = self._roll(mapped, size)
-            position, physical_offset = 0, mapped.start_offset
+            position, physical_offset = 0, mapped.start_offset  # the offset is part of the unit: encode it again
             unit = encode_at(record, queue_offset, physical_offset, store_timestamp)
         mapped.write_at(position, unit)
         mapped.wrote_position = position + size
@@ -97,9 +98,10 @@ class CommitLog:
         return offsets
 
     def _roll(self, mapped: MappedFile, needed: int) -> MappedFile:
-        """End a file with a BLANK that names what is left, and go on in the next one."""
+        """End a file with a BLANK whose size is the rest of the file; the next file."""
         if needed + BLANK_SIZE > self.file_size:
             raise UnitTooLarge(f"{needed} bytes do not fit into files of {self.file_size} (8 are kept for the filler)")
+        # The next file is made first: if that fails, this one is still as it was.
         following = self.queue.next_file(mapped)
         left = mapped.size - mapped.wrote_position
         if left:
@@ -116,7 +118,7 @@ class CommitLog:
         return mapped.read(physical_offset - mapped.start_offset, size) if mapped is not None else None
 
     def block_from(self, physical_offset: int, most: int) -> bytes:
-        """Written bytes from an offset on, of one file and at most so many; none where the log has none there.
+        """Written bytes of one file from an offset on, at most ``most``; b"" where nothing is written.
 
         Units are not looked at: a block may begin and end inside one. Mirrors getData.
         """
@@ -127,14 +129,14 @@ class CommitLog:
         return mapped.read(at, min(most, mapped.wrote_position - at)) or b""
 
     def append_block(self, physical_offset: int, block: bytes) -> bool:
-        """Append bytes of another log at the offset they have there; files get that log's names. Mirrors appendData.
+        """Append bytes of another log at the offset they have there. Mirrors appendData.
 
         False, and nothing is written, when the block does not begin where this log ends or would cross a file's end.
         Raises OSError when a file cannot be made.
         """
         queue = self.queue
         if not queue.max_offset:
-            while queue.mapped_files:  # an empty file of an earlier life: the master's may begin elsewhere
+            while queue.mapped_files:  # an empty file of an earlier start: the master's log may begin at another offset
                 queue.delete_last()
         mapped = queue.file_to_write(physical_offset)
         at = physical_offset - mapped.start_offset
@@ -144,7 +146,7 @@ class CommitLog:
         return True
 
     def unit_at(self, physical_offset: int) -> bytes | None:
-        """The bytes of the unit that begins there, as long as its own first field says; None when nothing can."""
+        """The bytes of the unit that begins there; its first field is its size. None when no unit can begin there."""
         head = self.read(physical_offset, 4)
         if head is None:
             return None
@@ -152,7 +154,7 @@ class CommitLog:
         return self.read(physical_offset, size) if size > BLANK_SIZE else None
 
     def store_timestamp_at(self, physical_offset: int) -> int:
-        """Store time (ms) of the unit that begins there, -1 when it is gone. Mirrors pickupStoreTimestamp."""
+        """Store time (ms) of the unit that begins there, -1 when it was deleted. Mirrors pickupStoreTimestamp."""
         mapped = self.queue.find(physical_offset)
         if mapped is None:
             return -1
@@ -163,7 +165,7 @@ class CommitLog:
         return int(_I64.unpack_from(mapped.view, at + STORE_TIMESTAMP_AT[sys_flag >> 4 & 3])[0])
 
     def next_file_start(self, physical_offset: int) -> int:
-        """Where the file behind this one begins. Mirrors rollNextFile."""
+        """Where the next file begins. Mirrors rollNextFile."""
         return physical_offset + self.file_size - physical_offset % self.file_size
 
     def heads(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:

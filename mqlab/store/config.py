@@ -21,8 +21,8 @@ from mqlab.errors import UsageError
 from mqlab.wire.units import CQ_UNIT_SIZE
 
 SHARP_EDGES = (
-    "normal_recovery_off_by_one",  # after a clean stop with dispatch behind, the first undispatched unit is lost
-    "stale_tail_kept",  # what lies behind the end of a recovered log is not made zero
+    "normal_recovery_off_by_one",  # after a clean stop, the first unit that was not dispatched is lost
+    "stale_tail_kept",  # bytes after the end of a recovered log are not zeroed
     "pre_blank_counts",  # a queue file of nothing but pre-blank units swallows everything below 2 GiB
     "queue_cut_keeps_first_unit",  # cutting an all-zero queue file leaves one unit (0, 0, 0)
     "index_beyond_end_kept",  # index entries of cut messages stay, and block the indexing of new ones
@@ -30,7 +30,7 @@ SHARP_EDGES = (
     "names_not_synced",  # new files are not secured by syncing their directory
     "checkpoint_ahead_of_queues",  # the checkpoint claims queue entries that are not on the disk yet
     "queue_gap_not_noticed",  # crash recovery starts late although a queue misses entries of older files
-    "stale_queue_units_counted",  # units behind a queue's end that an earlier cut left on the disk count again
+    "stale_queue_units_counted",  # units after a queue's end that an earlier cut left on the disk count again
     "torn_properties_accepted",  # a unit whose topic or properties end in unwritten zeros counts as whole
     "misfits_by_own_evidence",  # recovery drops or appends a unit with an odd queue offset without looking at the next
     "flush_error_ignored",  # a failed flush counts as done
@@ -63,7 +63,7 @@ class StoreConfig:
     in_sync_replicas: int = 1  # copies a put of a SYNC_MASTER waits for, the master's own included
     slave_timeout: int = 3_000
     ha_listen_port: int = 0  # 0: the broker's listen_port + 1
-    ha_master_address: str = ""  # a slave's master, "ip:port", instead of what the name server says
+    ha_master_address: str = ""  # a slave's master, "ip:port", instead of the one that the name server names
     ha_transfer_batch_size: int = 32_768
     ha_send_heartbeat_interval: int = 5_000
     ha_housekeeping_interval: int = 20_000
@@ -149,4 +149,4 @@ def parse_delay_levels(text: str) -> tuple[int, ...]:
 
 def _one_of(setting: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise UsageError(f"{setting}={value!r} is not known", hint=f"one of: {', '.join(allowed)}")
+        raise UsageError(f"{setting}={value!r} is unknown", hint=f"one of: {', '.join(allowed)}")

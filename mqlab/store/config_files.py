@@ -1,4 +1,4 @@
-"""One text file under ``config/``: saved so that a crash at any moment leaves the old or the new text, never a piece.
+"""One text file under ``config/``: saved so that a crash at any moment leaves the whole old or new text.
 
 Mirrors: org.apache.rocketmq.common.ConfigManager (persist and load). Lab 00 reads the offsets it keeps.
 
@@ -38,7 +38,7 @@ class ConfigFile:
             self._make(folder)
         fresh = self.path + ".tmp"
         self._files.write(fresh, text.encode("utf-8", "surrogatepass"), sync=True)
-        if self._files.exists(self.path) and self._files.size(self.path):  # an empty one must not replace a good backup
+        if self._files.exists(self.path) and self._files.size(self.path):  # an empty one must not replace a backup
             self._files.rename(self.path, self.path + ".bak")
         self._files.rename(fresh, self.path)
         if folder:
@@ -53,14 +53,14 @@ class ConfigFile:
                 self._files.sync_directory(parent)
 
     def load(self) -> str | None:
-        """The text last saved, as it stands; None when nothing was ever saved. See ``load_as``."""
+        """The text last saved, unchanged; None when nothing was saved yet. See ``load_as``."""
         loaded = self.load_as(lambda text: (text, java_json.loads(text)))
         return None if loaded is None else loaded[0]
 
     def load_as(self, parse: Callable[[str], T]) -> T | None:
         """What ``parse`` makes of the main file, else of ``.bak``; None when neither is there (or both are empty).
 
-        ``parse`` says no by an exception. Raises CorruptionError when files are there and none of them can be read.
+        ``parse`` raises any exception for damaged text. Raises CorruptionError when no file that exists can be read.
         """
         problems: list[str] = []
         for path in (self.path, self.path + ".bak"):
@@ -71,7 +71,7 @@ class ConfigFile:
                 continue
             try:
                 return parse(data.decode("utf-8"))
-            except Exception as error:  # whatever a parser thinks of damaged text
+            except Exception as error:  # any error of any parser
                 problems.append(f"{path}: {error}")
                 if path == self.path:
                     self._files.rename(path, path + ".damaged")

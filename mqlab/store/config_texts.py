@@ -10,8 +10,8 @@ ScheduleMessageService (DelayOffsetSerializeWrapper). Lab 00 reads consumerOffse
     delayOffset.json        offsetTable (level)                              64
     consumerFilter.json     filterDataByTopic (topic)                       512      its groups              16
 
-Object members are in alphabetical order, maps in bucket order: the order says nothing, but with it the text of a broker
-read and written again is the same to the byte.
+Object members are in alphabetical order, maps in bucket order. The order has no meaning, but a file of a broker
+that is read and written again is equal to the byte.
 Left out: the message-request-mode and topic-queue-mapping files, which no part of mqlab writes.
 """
 
@@ -64,7 +64,7 @@ def decode(file_name: str, text: str) -> dict[str, Any]:
     """
     value = java_json.loads(text)
     if not isinstance(value, dict):
-        raise CorruptionError("not a configuration text", where=file_name, expected="an object", found=value)
+        raise CorruptionError("not a configuration file", where=file_name, expected="an object", found=value)
     table = value.get("offsetTable")
     try:
         if file_name == "consumerOffset.json" and table is not None:
@@ -73,7 +73,7 @@ def decode(file_name: str, text: str) -> dict[str, Any]:
             value = {**value, "offsetTable": _numbers(table)}
     except (AttributeError, TypeError, ValueError) as error:
         raise CorruptionError(
-            "an offset table holds something else than numbers", where=file_name, expected="{0:5,1:7}", found=table,
+            "an offset table holds something other than numbers", where=file_name, expected="{0:5,1:7}", found=table,
             hint="repair the file, or remove it to start without offsets",
         ) from error  # fmt: skip
     return value

@@ -19,7 +19,7 @@ from mqlab.store.consumequeue import ConsumeQueue, Judge
 
 
 class ConsumeQueues:
-    """The queues in ``directory``; one is made when the first message for it is dispatched."""
+    """The queues in ``directory``; a queue is made when its first message is dispatched."""
 
     def __init__(self, files: Files, directory: str, config: StoreConfig) -> None:
         self._files = files
@@ -35,7 +35,7 @@ class ConsumeQueues:
             yield from of_topic.values()
 
     def load(self) -> None:
-        """Find the queues; folders not named by a number are none. Raises StoreError as MappedFileQueue does."""
+        """Find the queues; folders without a number as name are ignored. Raises StoreError as MappedFileQueue does."""
         if not self._files.exists(self.directory):
             return
         for topic in self._files.list(self.directory):
@@ -46,7 +46,7 @@ class ConsumeQueues:
                 self.find_or_create(topic, queue_id).load()
 
     def find(self, topic: str, queue_id: int) -> ConsumeQueue | None:
-        """The queue, None when nothing was ever dispatched to it."""
+        """The queue; None when no message was dispatched to it."""
         of_topic = self.queues.get(topic)
         return of_topic.get(queue_id) if of_topic is not None else None
 
@@ -63,7 +63,7 @@ class ConsumeQueues:
         return queue
 
     def set_judge(self, judge: Judge | None) -> None:
-        """Who decides about units whose queue offset is not the next one of their queue."""
+        """Set what decides about units whose queue offset is not the next one of their queue; None: no decision."""
         self._judge = judge
         for queue in self:
             queue.judge = judge
@@ -75,7 +75,7 @@ class ConsumeQueues:
             queue.max_physical_offset = max(queue.max_physical_offset, floor(queue.topic))
 
     def take_floor_away(self) -> None:
-        """Put everything again, and forget queues that only came up for units that were not put."""
+        """Remove the limit, and remove queues that were only made for units that were not put."""
         floor, self._floor = self._floor, None
         for queue in list(self):
             if floor is not None and floor(queue.topic) >= 0 and not queue.files.mapped_files:
@@ -87,7 +87,7 @@ class ConsumeQueues:
         return max((queue.max_physical_offset for queue in self), default=-1)
 
     def recover_next_offsets(self, min_physical_offset: int) -> None:
-        """Number on from what is dispatched, and correct every queue's beginning; recoverTopicQueueTable."""
+        """Number on from what is dispatched, correct each queue's first offset. Mirrors recoverTopicQueueTable."""
         self.next_offsets = {(queue.topic, queue.queue_id): queue.max_queue_offset for queue in self}
         pre_blank_counts = "pre_blank_counts" in self.config.sharp_edges
         for queue in self:

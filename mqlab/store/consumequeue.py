@@ -1,4 +1,4 @@
-"""The consume queue: for one queue of one topic, where each of its messages stands in the commit log.
+"""The consume queue: for one queue of one topic, where each of its messages is in the commit log.
 
 Mirrors: org.apache.rocketmq.store.ConsumeQueue. Lab 01 dispatches into it, loses and rebuilds it.
 
@@ -7,7 +7,7 @@ Mirrors: org.apache.rocketmq.store.ConsumeQueue. Lab 01 dispatches into it, lose
                       ├ physical offset ┼ size ┼ tagsCode ┤    20 bytes, fixed: a queue offset is a position / 20
 
     pre-blank units (0, 2^31-1, 0) stand for messages that were deleted before this queue was built again.
-    min_queue_offset is not stored: it is where the first unit points that the commit log still has.
+    min_queue_offset is not stored: it is the first unit whose message the commit log still has.
 
 Left out: the extension file (bitmaps, long tag codes), batch consume queues.
 """
@@ -46,7 +46,7 @@ class ConsumeQueue:
         self.files.on_full = _flush_full
         self.max_physical_offset = -1
         self.min_queue_offset = 0
-        self.judge: Judge | None = None  # set while recovering: what to do with a unit that is not the next one
+        self.judge: Judge | None = None  # set during recovery: decides about a unit that is not the next one
         self._last: MappedFile | None = None
 
     # ── bounds ──
@@ -63,10 +63,10 @@ class ConsumeQueue:
     def correct_min_offset(self, min_physical_offset: int, *, pre_blank_counts: bool = False) -> None:
         """Move ``min_queue_offset`` up to the first unit whose message the commit log still has; correctMinOffset.
 
-        When even the last one is gone the queue is empty and keeps its numbering: min == max.
+        When even the last message is deleted, the queue is empty and keeps its numbering: min == max.
         """
         first, end = self._first_queue_offset(), self.max_queue_offset
-        if first >= end:  # no unit is left, but the numbering goes on
+        if first >= end:  # no unit is left, but the numbering continues
             self.min_queue_offset = end
             return
         last = self.unit(end - 1)
@@ -109,13 +109,13 @@ class ConsumeQueue:
         return True
 
     def _put_slowly(self, physical_offset: int, size: int, tags_code: int, queue_offset: int) -> bool:
-        """A unit that needs a file, or whose queue offset is not the next one."""
+        """Put a unit that needs a new file, or whose queue offset is not the next one."""
         next_offset = self.max_queue_offset
         if queue_offset != next_offset:
             if self.judge is not None:
                 return self.judge(self, (physical_offset, size, tags_code), queue_offset)
             if 0 < queue_offset < next_offset:
-                return False  # RocketMQ takes it for a repeat
+                return False  # RocketMQ considers it a repetition
         self.append((physical_offset, size, tags_code), queue_offset)
         return True
 
@@ -181,7 +181,7 @@ class ConsumeQueue:
     def search_time(self, timestamp: int, boundary: str, store_timestamp_at: Callable[[int], int]) -> int:
         """Lower: the first message stored at ``timestamp`` (ms) or later; upper: the last one not later; in min..max.
 
-        Store times never fall along a queue. Messages that are gone count as old. Mirrors getOffsetInQueueByTime.
+        Store times never decrease along a queue. Deleted messages count as old. Mirrors getOffsetInQueueByTime.
         """
         low, end = self.min_queue_offset, self.max_queue_offset
         offsets = range(low, end)
@@ -224,7 +224,7 @@ class ConsumeQueue:
     def truncate(
         self, max_physical_offset: int, *, keep_first_unit: bool = False, pre_blank_counts: bool = False
     ) -> None:
-        """Cut at the first unit of a message at or behind the end of the commit log. Mirrors truncateDirtyLogicFiles.
+        """Cut at the first unit of a message at or after the end of the commit log. Mirrors truncateDirtyLogicFiles.
 
         ``keep_first_unit``: the first unit of a file is taken unseen, as in RocketMQ.
         """

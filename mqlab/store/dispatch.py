@@ -1,10 +1,10 @@
-"""Dispatch: reads the commit log behind the writer and tells queues, index and waiting pulls what came.
+"""Dispatch: reads what was appended to the commit log, and adds it to queues and index; waiting pulls are woken.
 
 Mirrors: DefaultMessageStore.ReputMessageService and its CommitLogDispatchers. Lab 01 stops between put and dispatch.
 
     commit log   ├ unit ┼ unit ┼ unit ┼ unit ┤
                                ▲ reput_from    ▲ confirm offset (SYNC_FLUSH: what is flushed; ASYNC_FLUSH: the end)
-    one unit ──▶ consume queue ──▶ index ──▶ on_arrival       a message is visible to consumers from here on
+    one unit ──▶ consume queue ──▶ index ──▶ on_arrival       consumers can see the message from here on
 
 Left out: filter bitmaps, compaction; the CRC is not checked here, as in RocketMQ.
 """
@@ -78,11 +78,11 @@ class StoredProperties(Mapping[str, str]):
 
 
 class UndecodableUnit(Exception):
-    """Bytes in the log that are no unit although one should stand there."""
+    """Bytes in the log where a unit should begin that are not a unit."""
 
 
 class Dispatcher:
-    """Feeds queues and index from the log, from ``reput_from`` on. ``run`` is one visible step."""
+    """Adds units of the log to queues and index, from ``reput_from`` on. ``run`` is one step of a journal."""
 
     def __init__(self, state: StoreState) -> None:
         self._log = state.commit_log
@@ -132,7 +132,7 @@ class Dispatcher:
         return done
 
     def _skip(self, position: int, end: int, reason: str) -> int:
-        """A master goes on behind the bytes at hand; a slave waits for the rest of a unit that is still under way."""
+        """A master continues after the bytes it has; a slave waits for the rest of a unit that is not complete yet."""
         if self._is_slave:
             return position
         self.on_problem(position, f"{reason}; {end - position} bytes skipped")
@@ -147,6 +147,7 @@ class Dispatcher:
 
         Raises UndecodableUnit when the lengths do not fit before ``end``.
         """
+        # 1. The fixed fields. Nearly all units are V1 with IPv4 hosts; others are read with the struct that fits.
         if end - at < SMALLEST_UNIT:
             return self._short_of_a_unit(view, at, end)
         size, magic, queue_id, queue_offset, sys_flag, timestamp, body_length = _HEAD(view, at)
@@ -161,25 +162,30 @@ class Dispatcher:
             topic_at = at + head.size + max(0, body_length)
         if size > end - at or topic_at + 3 > at + size:
             raise UndecodableUnit(f"size {size} where {end - at} bytes are left, body of {body_length}")
+
+        # 2. Topic and properties are at the end. The lengths must lead exactly to the unit's end.
         tail = bytes(view[topic_at : at + size])
         topic_start = 1 if magic == MAGIC_V1 else 2
         topic_end = topic_start + (tail[0] if magic == MAGIC_V1 else tail[0] << 8 | tail[1])
         if topic_end + 2 > len(tail) or (tail[topic_end] << 8 | tail[topic_end + 1]) != len(tail) - topic_end - 2:
-            raise UndecodableUnit("the lengths of topic and properties do not add up")
+            raise UndecodableUnit("the lengths of topic and properties do not match the size")
         topic_bytes = tail[topic_start:topic_end]
         topic = self._topics.get(topic_bytes) or self._topic(topic_bytes)
 
+        # 3. The tags code. A value that was seen before is not hashed again; "TAGS" may also be part of another value.
         tags_code = 0
         tags_at = tail.rfind(b"TAGS\x01", topic_end + 2) + 5
         if tags_at > 4:
             tags_end = tail.find(b"\x02", tags_at)
             tags = tail[tags_at:tags_end] if tags_end >= 0 else tail[tags_at:]
-            known_code = self._tags.get(tags)
-            if known_code is None or (tags_at > topic_end + 7 and tail[tags_at - 6] != 2):
-                known_code = self._tags_code(tail[topic_end + 2 :], tags)
-            tags_code = known_code
+            code = self._tags.get(tags)
+            if code is None or (tags_at > topic_end + 7 and tail[tags_at - 6] != 2):
+                code = self._tags_code(tail[topic_end + 2 :], tags)
+            tags_code = code
         if topic == SCHEDULE_TOPIC:
             tags_code = self._deliver_time(tail[topic_end + 2 :], timestamp, tags_code)
+
+        # 4. The queue. Half and rolled back messages are in no queue.
         if not sys_flag & _HALF:
             of_topic = self._queues.queues.get(topic)
             queue = of_topic.get(queue_id) if of_topic is not None else None
@@ -191,14 +197,15 @@ class Dispatcher:
             queue.put(base + at, size, tags_code, queue_offset)
             self.touched[queue] = None
             self.logics_msg_timestamp = timestamp
-        if self._tells_more:
-            properties = tail[topic_end + 2 :]
-            self._tell(topic, queue_id, queue_offset, sys_flag, timestamp, base + at, tags_code, properties)
+
+        # 5. The index, the journal, and pulls that wait.
+        if self._has_listeners:
+            self._share(topic, queue_id, queue_offset, sys_flag, timestamp, base + at, tags_code, tail[topic_end + 2 :])
         return int(size)
 
     @contextmanager
     def silent(self) -> Iterator[None]:
-        """While recovering: queues and index are fed, the journal and waiting pulls are told nothing."""
+        """During recovery: queues and index are written, the journal and waiting pulls learn nothing."""
         note, action = self._note, self._on_arrival
         self._note, self.on_arrival = None, None
         try:
@@ -208,7 +215,7 @@ class Dispatcher:
 
     @contextmanager
     def without_index(self) -> Iterator[None]:
-        """While the index is fed by somebody else."""
+        """While somebody else writes the index."""
         index, self._index = self._index, None
         self.on_arrival = self._on_arrival
         try:
@@ -222,15 +229,15 @@ class Dispatcher:
             return 0
         raise UndecodableUnit(f"{end - at} bytes are too few for a unit")
 
-    def _tell(
+    def _share(
         self, topic: str, queue_id: int, queue_offset: int, sys_flag: int, timestamp: int, physical_offset: int,
         tags_code: int, properties: bytes,
     ) -> None:  # fmt: skip
-        """The index, the journal and waiting pulls."""
+        """Hand a unit to the index, the journal and waiting pulls, in this order."""
         if self._index is not None:
-            found = property_text.decode(properties)
+            named = property_text.decode(properties)
             self._index.put(
-                topic, physical_offset, timestamp, unique_key=found.get(UNIQ_KEY), keys=found.get(KEYS),
+                topic, physical_offset, timestamp, unique_key=named.get(UNIQ_KEY), keys=named.get(KEYS),
                 sys_flag=sys_flag,
             )  # fmt: skip
         if self._note is not None:
@@ -245,10 +252,10 @@ class Dispatcher:
         return topic
 
     def _tags_code(self, properties: bytes, tags: bytes) -> int:
-        """The hash of the whole TAGS property, 0 without one; remembered when ``tags`` is plainly it."""
-        known = property_text.decode(properties).get(TAGS)
-        code = hash_of_tags(known)
-        if known is not None and known.encode("utf-8", "replace") == tags:
+        """The hash of the TAGS property, 0 without one; remembered if ``tags`` is the whole property."""
+        value = property_text.decode(properties).get(TAGS)
+        code = hash_of_tags(value)
+        if value is not None and value.encode("utf-8", "replace") == tags:
             if len(self._tags) >= _CACHE_LIMIT:
                 self._tags.clear()
             self._tags[tags] = code
@@ -262,10 +269,10 @@ class Dispatcher:
     @on_arrival.setter
     def on_arrival(self, action: Arrival | None) -> None:
         self._on_arrival = action
-        self._tells_more = self._index is not None or self._note is not None or action is not None
+        self._has_listeners = self._index is not None or self._note is not None or action is not None
 
     def _deliver_time(self, properties: bytes, timestamp: int, tags_code: int) -> int:
-        """In the schedule topic the tags code is when to deliver, ms. Mirrors computeDeliverTimestamp."""
+        """In the schedule topic the tags code is the time of delivery, ms. Mirrors computeDeliverTimestamp."""
         text = property_text.decode(properties).get(DELAY, "")
         if not text.isascii() or not text.lstrip("-").isdigit():
             return tags_code

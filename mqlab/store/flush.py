@@ -1,15 +1,15 @@
-"""When written bytes are synced: group commit, timed flushes, and the checkpoint that tells recovery about it.
+"""When written bytes are synced: group commit, timed flushes, and the checkpoint, from which recovery knows about it.
 
 Mirrors: CommitLog.GroupCommitService, FlushRealTimeService and DefaultMessageStore.FlushConsumeQueueService. Lab 01.
 
-    SYNC_FLUSH    put ─┬─ put ─┬─ put ─┐ one flush for all that wait; each put is answered when it is on the disk
+    SYNC_FLUSH    put ─┬─ put ─┬─ put ─┐ one flush for all puts that wait; a put is answered when it is on the disk
                        └───────┴───────┴─▶ store.group_commit
-    ASYNC_FLUSH   every 500 ms if 4 pages of 4 KiB are dirty, every 10 s whatever is dirty      store.flush
+    ASYNC_FLUSH   every 500 ms if 4 pages of 4 KiB are dirty, every 10 s if anything is dirty     store.flush
     queues        every 1 s those with 2 dirty pages, every 60 s all, then the checkpoint      store.flush_consume_queue
     checkpoint    within 1 s after a flush                                                    store.checkpoint
 
-A timer is armed only while something is dirty, and goes off on RocketMQ's grid.
-Left out: threads, retries against a flush that came too short, the transient store pool.
+A timer is armed only while something is dirty. Its time is one at which RocketMQ's thread would look.
+Left out: threads, retries of a flush that did not reach far enough, the transient store pool.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from mqlab.store.state import StoreState
 from mqlab.wire.units import CQ_UNIT_SIZE
 
 CHECKPOINT_INTERVAL_MS = 1_000
-UNITS_A_LOOK = 100  # dirty pages of queues are counted after so many units (a page holds 204)
+UNITS_PER_CHECK = 100  # dirty pages of queues are counted once per so many units (a page holds 204)
 
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """How far everything is written, and how far it would survive a power cut.
+    """How far log and queues are written, and how much of them would survive a power cut.
 
-    Log positions are physical offsets, those of queues queue offsets; ``checkpoint`` is what a recovery would read.
+    Log positions are physical offsets, those of queues queue offsets; ``checkpoint`` is the content of its file.
     """
 
     log_written: int
@@ -43,7 +43,7 @@ class Durability:
 
 
 class Flusher:
-    """Syncs one store's files. ``stalled`` makes the disk hang: nothing is synced until ``resume`` (a lab's fault)."""
+    """Syncs one store's files. While ``stalled`` is True nothing is synced: a lab's fault, which ``resume`` ends."""
 
     def __init__(self, state: StoreState, dispatcher: Dispatcher, *, on_error: Callable[[OSError], None]) -> None:
         self._state = state
@@ -64,8 +64,8 @@ class Flusher:
         self._flush: Deadline | None = None
         self._queue_flush: Deadline | None = None
         self._queue_flush_is_soon = False
-        self._units_unseen = 0
-        self.is_armed = False  # what was put so far will be synced soon: nothing to arm
+        self._unchecked_units = 0
+        self.is_armed = False  # a timer that will sync everything put so far is armed
         self._checkpoint_flush: Deadline | None = None
         self.on_flushed: list[Callable[[], None]] = []  # called when more of the log is on the disk
         self.stalled = False
@@ -73,7 +73,7 @@ class Flusher:
     # ── the commit log ──
 
     def after_put(self) -> None:
-        """Something was appended: arm what will sync it."""
+        """Something was appended: arm the timer that will sync it."""
         if not self._is_sync_flush:
             self._arm_flush()
         elif self._commit is None and self._timeout is None:
@@ -118,17 +118,17 @@ class Flusher:
             self._group_commit()
 
     def resume(self) -> None:
-        """The disk answers again: what nobody waits for any more is synced too."""
+        """The disk works again: sync everything, also what no put waits for any more."""
         self.stalled = False
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
-        behind = self._log.flushed_where < self._log.max_offset
-        if behind and self._commit is None and self._is_sync_flush:
+        is_dirty = self._log.flushed_where < self._log.max_offset
+        if is_dirty and self._commit is None and self._is_sync_flush:
             self._commit = self._clock.call_later(0, self._group_commit, "store.group_commit")
 
     def sync_log(self, least_pages: int = 0) -> bool:
-        """Flush the commit log now; False when the disk refused or is stalled."""
+        """Flush the commit log now; False when the disk refused or hangs."""
         if self.stalled:
             return False
         before = self._log.flushed_where
@@ -148,10 +148,10 @@ class Flusher:
         return True
 
     def _remember_flushed_time(self) -> None:
-        """The checkpoint's time of the log: of the last message flushed; on a slave, of the last one dispatched."""
+        """Set the checkpoint's time of the log: of the last flushed message; on a slave, of the last dispatched one."""
         timestamp = self._log.queue.flushed_timestamp
         if self._is_slave and self._log.flushed_where >= self._dispatcher.reput_from:
-            timestamp = self._dispatcher.logics_msg_timestamp  # blocks have no time of their own
+            timestamp = self._dispatcher.logics_msg_timestamp  # blocks have no store time
         if timestamp and timestamp != self._checkpoint.physic_msg_timestamp:
             self._checkpoint.physic_msg_timestamp = timestamp
             self._arm_checkpoint()
@@ -161,7 +161,7 @@ class Flusher:
         return "names_not_synced" not in self.config.sharp_edges
 
     def _arm_flush(self) -> None:
-        """At the next 500 ms if there is enough to flush, else at the next 10 s."""
+        """Flush at the next multiple of 500 ms if there are enough dirty pages, else at the next multiple of 10 s."""
         enough = self._log.queue.is_able_to_flush(self.config.flush_commit_log_least_pages)
         if self._flush is not None:
             if not enough:
@@ -182,25 +182,25 @@ class Flusher:
             self._arm_flush()
 
     def _crossed(self, interval_ms: int, thorough_ms: int) -> bool:
-        """Whether the interval that ends now holds a thorough flush: they come every ``thorough_ms`` from the start."""
+        """Whether a thorough flush is due in the interval that ends now: one every ``thorough_ms`` since the start."""
         since_ms = self._clock.now_ms() - self._state.origin_ms
         return since_ms // thorough_ms != (since_ms - interval_ms) // thorough_ms
 
     # ── consume queues and checkpoint ──
 
     def after_dispatch(self, units: int) -> None:
-        """Units were added to queues: arm what will sync them."""
+        """Units were added to queues: arm the timer that will sync them."""
         if "checkpoint_ahead_of_queues" in self.config.sharp_edges:
             self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
             self._arm_checkpoint()
         if self._is_slave:
             self._remember_flushed_time()
-        self._units_unseen += units
-        if not self._queue_flush_is_soon and (self._queue_flush is None or self._units_unseen >= UNITS_A_LOOK):
+        self._unchecked_units += units
+        if not self._queue_flush_is_soon and (self._queue_flush is None or self._unchecked_units >= UNITS_PER_CHECK):
             self._arm_queue_flush()
 
     def _arm_queue_flush(self) -> None:
-        self._units_unseen = 0
+        self._unchecked_units = 0
         least = self.config.flush_consume_queue_least_pages
         enough = any(queue.files.is_able_to_flush(least) for queue in self._dispatcher.touched)
         if self._queue_flush is not None:
@@ -226,7 +226,7 @@ class Flusher:
             self._arm_queue_flush()
 
     def _flush_full_queues(self) -> None:
-        """Flush the queues that have gathered enough; what the disk refuses stays to be flushed."""
+        """Flush the queues that have enough dirty pages; what fails stays dirty."""
         try:
             for queue in self._dispatcher.touched:
                 queue.flush(self.config.flush_consume_queue_least_pages)
@@ -234,7 +234,7 @@ class Flusher:
             self._on_error(error)
 
     def sync_queues(self) -> bool:
-        """Flush queues and index now; the checkpoint may then say that the queues reach this far."""
+        """Flush queues and index now, set the checkpoint's time of the queues; False when the disk refused or hangs."""
         if self.stalled:
             return False
         try:
@@ -269,14 +269,14 @@ class Flusher:
             self._arm_checkpoint()
 
     def sync_all(self) -> bool:
-        """Everything written is on the disk when this returns True; the checkpoint says so."""
+        """Flush log, queues, index and checkpoint; True when everything written is on the disk."""
         done = self.sync_log() and self.sync_queues()
         if done:
             self._flush_checkpoint()
         return done
 
     def durability(self) -> Durability:
-        """What is durable at this moment; reads the checkpoint file."""
+        """What is on the disk at this moment; reads the checkpoint file."""
         queues = {
             (queue.topic, queue.queue_id): (queue.max_queue_offset, queue.files.flushed_where // CQ_UNIT_SIZE)
             for queue in self._queues

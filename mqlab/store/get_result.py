@@ -1,13 +1,13 @@
 """What a get answers: a status, the messages, and where to read next.
 
-Mirrors: org.apache.rocketmq.store.GetMessageResult and GetMessageStatus. Lab 01 asks where a queue no longer begins.
+Mirrors: org.apache.rocketmq.store.GetMessageResult and GetMessageStatus. Lab 01 reads before a queue's first offset.
 
-    FOUND                   at least one message                next: behind the last unit looked at
-    NO_MATCHED_MESSAGE      looked, all filtered out            next: behind the last unit looked at
-    MESSAGE_WAS_REMOVING    looked, the log no longer has them  next: behind the last unit looked at
+    FOUND                   at least one message                next: after the last unit looked at
+    NO_MATCHED_MESSAGE      looked, all filtered out            next: after the last unit looked at
+    MESSAGE_WAS_REMOVING    looked, the log no longer has them  next: after the last unit looked at
     OFFSET_FOUND_NULL       a hole in the queue's files         next: the next file's first
     OFFSET_OVERFLOW_ONE     asked at the end: wait              next: the same
-    OFFSET_OVERFLOW_BADLY   asked behind the end                next: the end
+    OFFSET_OVERFLOW_BADLY   asked after the end                 next: the end
     OFFSET_TOO_SMALL        asked before the beginning          next: the beginning
     NO_MESSAGE_IN_QUEUE     the queue never had any             next: 0
     NO_MATCHED_LOGIC_QUEUE  there is no such queue              next: 0
@@ -63,16 +63,16 @@ class GetResult:
 
     def records(self) -> list[Record]:
         """The units decoded, bodies checked against their check sums; CorruptionError names the first damaged one."""
-        found = []
+        records = []
         for queue_offset, unit in zip(self.queue_offsets, self.units, strict=True):
             try:
-                found.append(decode(unit, check_crc=True))
+                records.append(decode(unit, check_crc=True))
             except CorruptionError as error:
                 raise CorruptionError(
                     f"the message at queue offset {queue_offset} is damaged: {error.text}",
                     hint="the rest of the queue is readable: ask from the next queue offset on",
                 ) from error
-        return found
+        return records
 
     def messages(self, broker_name: str = "") -> list[MessageExt]:
         """The units as messages, bodies decompressed. Raises as ``records`` does."""
@@ -89,7 +89,7 @@ class GetResult:
 
 
 class QueryResult:
-    """Messages found under a key, in physical order (one found twice stands here twice), and how far the index reaches.
+    """Messages found under a key, in physical order (some may be here twice), and how far the index reaches.
 
     Mirrors QueryMessageResult.
     """

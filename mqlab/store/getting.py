@@ -1,6 +1,6 @@
 """The get path: from a queue offset to a batch of stored messages.
 
-Mirrors: DefaultMessageStore.getMessage, isTheBatchFull and estimateInMemByCommitOffset. Labs 01 and 06.
+Mirrors: DefaultMessageStore.getMessage, isTheBatchFull and estimateInMemByCommitOffset. Lab 01.
 
     offset ──▶ consume queue unit ─(filter by tags code)─▶ commit log unit ─(filter by properties)─▶ taken
     stops at: max_nums, bytes, 800 units looked at, the end of the queue's file, 32 messages or 256 KiB from memory,
@@ -35,12 +35,12 @@ from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2
 from mqlab.wire.units import CQ_UNIT_SIZE
 
 MAX_PULL_BYTES = 128 * 1024 * 1024
-DEFAULT_PHYSICAL_MEMORY = 24 << 30  # what RocketMQ assumes where the machine does not say
+DEFAULT_PHYSICAL_MEMORY = 24 << 30  # what RocketMQ assumes where it cannot ask the machine
 _HEAD = struct.Struct(">ii")
 
 
 class MessageFilter(Protocol):
-    """What decides whether a consumer gets a message: by the tags code first, then by the stored properties."""
+    """Decides whether a consumer gets a message: by the tags code first, then by the stored properties."""
 
     @property
     def needs_properties(self) -> bool: ...
@@ -79,7 +79,7 @@ class Reader:
 
     @property
     def memory_bound(self) -> int:
-        """Bytes behind the log's end that count as in memory: ``memory_bytes``, else a part of the machine's."""
+        """How many bytes before the log's end count as in memory: ``memory_bytes``, else a part of the machine's."""
         if self.memory_bytes is not None:
             return self.memory_bytes
         return int(DEFAULT_PHYSICAL_MEMORY * (self._state.config.access_message_in_memory_max_ratio / 100.0))
@@ -108,7 +108,7 @@ class Reader:
         return result
 
     def _outside(self, status: str, asked: int, corrected: int, low: int, end: int) -> GetResult:
-        """A slave keeps the offset it was asked for: its own log may be behind."""
+        """An answer without messages. A slave answers the offset it was asked for: its log may not be complete yet."""
         if self._state.config.broker_role == "SLAVE" and not self._state.config.offset_check_in_slave:
             corrected = asked
         return GetResult(status, corrected, low, end)

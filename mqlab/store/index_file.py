@@ -1,4 +1,4 @@
-"""An index file that is written to: entries are added at its end, and taken back by a recovery.
+"""An index file that is written to: entries are added at its end, and removed by a recovery.
 
 Mirrors: the writing half of org.apache.rocketmq.store.index.IndexFile. Lab 01 follows a chain by hand.
 
@@ -55,7 +55,7 @@ class IndexFile(IndexTable):
         """Add an entry; False when the file is full. ``write_header`` makes it known to readers.
 
         The first entry of a follow-up file counts its seconds from the end of the file before (its begin is replaced
-        only afterwards), so that readers see it too late: RocketMQ's own quirk, kept. Mirrors IndexFile.putKey.
+        only afterwards), so that readers see a time that is too late. RocketMQ does the same. Mirrors IndexFile.putKey.
         """
         number = self.index_count
         if number >= self.index_num:
@@ -83,11 +83,11 @@ class IndexFile(IndexTable):
         return True
 
     def write(self, position: int, data: bytes) -> None:
-        """Write bytes that somebody else has packed (see index_bulk)."""
+        """Write packed entries or slots (see index_bulk)."""
         self._mapping.write(position, data)
 
     def appended(self, count: int, new_slots: int, first: tuple[int, int], last: tuple[int, int]) -> None:
-        """Take note of entries written from outside; (physical offset, store time) of their first and last."""
+        """Count entries that index_bulk has written; (physical offset, store time) of their first and last."""
         if self.index_count == 1:
             self.begin_physical_offset, self.begin_timestamp = first
         self.index_count += count
@@ -105,10 +105,10 @@ class IndexFile(IndexTable):
         )  # fmt: skip
 
     def truncate_after(self, log_end: int, store_time_at: Callable[[int], int | None]) -> int:
-        """Take back the entries whose message starts at or behind ``log_end``, newest first; how many that were.
+        """Remove the entries whose message starts at or after ``log_end``, newest first; how many they were.
 
-        Leaves the bytes as they were before those entries were put. ``store_time_at(physical_offset)`` tells the exact
-        store time of the message that is the last one now; when it does not know, the entry's own second stands in.
+        Leaves the bytes as they were before they were put. ``store_time_at(physical_offset)`` is the store time
+        of the message that is the last one now; when it is None, the second in the entry is used.
         """
         taken = 0
         while self.index_count > 1:

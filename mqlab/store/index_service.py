@@ -1,12 +1,12 @@
-"""All index files of a store: entries go into the newest, a question is put to all of them from the newest back.
+"""All index files of a store: entries are added to the newest, queries read all of them from the newest back.
 
 Mirrors: org.apache.rocketmq.store.index.IndexService. Lab 01 asks it for a key.
 
     index/20231114221320456   full, flushed, counted in the checkpoint     index/20231114221507001   being filled
     put     unit of topic orders, UNIQ_KEY 7F00…, KEYS "k1 k2"  ->  orders#7F00…, orders#k1, orders#k2
-    query   candidates, newest first: the key itself is not stored, so a reader checks what it finds
+    query   candidates, newest first: keys are not stored, so a reader compares the keys of what it finds
 
-Names are local time and always rise here, so that two files of one millisecond do not overwrite each other.
+Names are local time and always increase here, so that two files of one millisecond do not overwrite each other.
 Left out: the flush of a full file in a thread of its own.
 """
 
@@ -73,15 +73,15 @@ class IndexService:
     def load(self, last_exit_ok: bool, index_msg_timestamp: int) -> list[str]:
         """Open the files there; after a crash delete those newer than the checkpoint. Returns the deleted names.
 
-        A name that is not a number is none of ours and stays untouched. Raises StoreError when a file has another size
-        than the settings ask for; nothing is deleted then.
+        A file whose name is not a number is ignored. Raises StoreError when a file does not have the size that the
+        settings make; nothing is deleted then.
         """
         names = sorted(self._files.list(self.directory)) if self._files.is_dir(self.directory) else []
         paths = [f"{self.directory}/{name}" for name in names if name.isdecimal()]
         sizes = {path: self._files.size(path) for path in paths if not self._files.is_dir(path)}
-        wanted = file_size(self.config.max_hash_slot_num, self.config.max_index_num)
-        # where one file has the size asked for, a shorter one was cut; an empty one was about to be made
-        opened = [self._open(path, may_be_cut=wanted in sizes.values() or size == 0) for path, size in sizes.items()]
+        full_size = file_size(self.config.max_hash_slot_num, self.config.max_index_num)
+        # if one file has the full size, a shorter one was cut; an empty one was about to be made
+        opened = [self._open(path, may_be_cut=full_size in sizes.values() or size == 0) for path, size in sizes.items()]
         deleted = []
         for index_file in opened:
             if not last_exit_ok and index_file.end_timestamp > index_msg_timestamp:
@@ -96,8 +96,8 @@ class IndexService:
     ) -> int:  # fmt: skip
         """Index one dispatched unit under its unique key and each of its keys; how many entries that made.
 
-        Left out are rolled-back units and those before the end of the index (equal is let through: a unit dispatched
-        again by a crash recovery is found twice, as in RocketMQ). Mirrors IndexService.buildIndex.
+        Rolled-back units and those before the end of the index are not indexed. The last indexed unit is indexed again:
+        a unit that a crash recovery dispatches again is found twice, as in RocketMQ. Mirrors IndexService.buildIndex.
         """
         if sys_flag & flags.TRANSACTION_MASK == flags.TRANSACTION_ROLLBACK:
             return 0
@@ -124,7 +124,7 @@ class IndexService:
 
     @contextmanager
     def skipping_last_indexed(self) -> Iterator[None]:
-        """While recovering from a clean stop, which leaves no unit with some of its keys: index none again."""
+        """During recovery from a clean stop: every unit has all its entries, so the last one is not indexed again."""
         has_entries = len(self.index_files) > 1 or any(index_file.index_count > 1 for index_file in self.index_files)
         self.last_indexed = self.end_physical_offset if has_entries else -1
         try:
@@ -139,11 +139,11 @@ class IndexService:
         return self._roll()
 
     def has_grown(self) -> None:
-        """Take note that the newest file was added to from outside (see index_bulk)."""
+        """Note that index_bulk added entries to the newest file."""
         self.dirty = self._header_behind = True
 
     def write_header(self) -> None:
-        """Write the newest file's header, so that a process that looks at the file, or is killed, has all entries.
+        """Write the newest file's header: readers see all entries, and a killed process loses none.
 
         Called after each run of dispatches; full files had theirs written when they became full.
         """
@@ -152,7 +152,7 @@ class IndexService:
         self._header_behind = False
 
     def _key_hash(self, topic: str, key: str) -> int:
-        """The hash of ``topic#key``; what keys have in common, all but their last characters, is hashed once."""
+        """The hash of ``topic#key``; what keys share, all but their last characters, is hashed once."""
         start, end = (topic, key[:-_KEY_TAIL]), key[-_KEY_TAIL:]
         value = self._key_starts.get(start)
         if value is None:
@@ -166,7 +166,7 @@ class IndexService:
         value &= 0xFFFFFFFF
         if value & 0x80000000:
             value = 0x100000000 - value
-        return value & 0x7FFFFFFF  # the one number without an absolute value counts as 0
+        return value & 0x7FFFFFFF  # Java has no absolute value for the smallest int: it counts as 0
 
     def query(
         self, topic: str, key: str, max_nums: int = 64, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
@@ -177,17 +177,17 @@ class IndexService:
         """
         max_nums = min(max_nums, self.config.max_msgs_num_batch)
         key_hash = index_key_hash(f"{topic}#{key}")
-        found: list[int] = []
+        offsets: list[int] = []
         for index_file in reversed(self.index_files):
             if index_file.matches_time(begin_ms, end_ms):
-                index_file.select(key_hash, found, max_nums, begin_ms, end_ms)
-            if index_file.begin_timestamp < begin_ms or len(found) >= max_nums:
+                index_file.select(key_hash, offsets, max_nums, begin_ms, end_ms)
+            if index_file.begin_timestamp < begin_ms or len(offsets) >= max_nums:
                 break
-        return found
+        return offsets
 
     @property
     def end_physical_offset(self) -> int:
-        """Where the last indexed unit starts; 0 without any. What comes before it is not indexed again."""
+        """Where the last indexed unit starts; 0 without any. Units before it are not indexed again."""
         return self.index_files[-1].end_physical_offset if self.index_files else 0
 
     def flush(self) -> None:
@@ -210,7 +210,7 @@ class IndexService:
         self.dirty = False
 
     def delete_before(self, min_physical_offset: int) -> list[str]:
-        """Delete files, oldest first, that only know messages the commit log no longer has; never the last file.
+        """Delete files, oldest first, whose messages are all deleted from the commit log; never the last file.
 
         Returns their names. Mirrors IndexService.deleteExpiredFile.
         """
@@ -220,9 +220,9 @@ class IndexService:
         return deleted
 
     def truncate_after(self, log_end: int, store_time_at: Callable[[int], int | None]) -> int:
-        """Forget entries of messages at or behind the end of the commit log; how many entries that were.
+        """Remove entries of messages at or after the end of the commit log; how many they were.
 
-        RocketMQ leaves them: they answer for messages that are gone, and what is written there anew stays unindexed
+        RocketMQ leaves them: they name messages that do not exist, and new messages at those offsets are not indexed
         until the log has grown past them.
         """
         taken = 0

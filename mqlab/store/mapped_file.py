@@ -5,7 +5,7 @@ Mirrors: org.apache.rocketmq.store.logfile.DefaultMappedFile. Lab 01 watches the
     0            flushed_position      wrote_position                 size
     ├── on the disk ───┼── in the page cache ───┼── zeros (a hole in the file) ──┤
 
-    The name is the offset of byte 0 in the whole log, 20 digits. The length says nothing about what was written.
+    The name is the offset of byte 0 in the whole log, 20 digits. The length does not show how much was written.
 
 Left out: reference counting (Python frees a mapping with its last reader), warm-up, transient store pool, swap.
 """
@@ -76,13 +76,13 @@ class MappedFile:
         self._map()
 
     def append(self, data: bytes | bytearray) -> None:
-        """Write behind what is written; the caller has checked that it fits."""
+        """Write after what is written; the caller has checked that it fits."""
         position = self.wrote_position
         self.write_at(position, data)
         self.wrote_position = position + len(data)
 
     def read(self, position: int, size: int) -> bytes | None:
-        """Bytes that are written already; None when they are not (all) there."""
+        """Written bytes; None when not all of them are written."""
         end = position + size
         if position < 0 or size < 0 or end > self.wrote_position:
             return None
@@ -113,11 +113,11 @@ class MappedFile:
         self.flushed_position = self.wrote_position
 
     def set_positions(self, position: int) -> None:
-        """Say that everything before ``position`` is written and synced (what recovery found)."""
+        """Set both positions: recovery found that everything before ``position`` is written and synced."""
         self.wrote_position = self.flushed_position = position
 
-    def zero_behind(self, position: int) -> None:
-        """Make everything behind a position zero."""
+    def zero_after(self, position: int) -> None:
+        """Zero everything after a position."""
         mapping = self._map()
         mapping.zero(position)
         mapping.flush(position)
@@ -129,7 +129,7 @@ class MappedFile:
             self.write_at = self._map_and_write
 
     def remove(self) -> None:
-        """Close and delete the file; readers that hold a piece of it keep it alive."""
+        """Close and delete the file; its bytes stay as long as a reader holds a view."""
         self.close()
         if self._files.exists(self.path):
             self._files.remove(self.path)

@@ -42,7 +42,7 @@ class MappedFileQueue:
     def load(self) -> None:
         """Find the files; their positions count as full until recovery knows better. Mirrors MappedFileQueue.load.
 
-        An empty last file is deleted. A file of another length, or with a name that is no offset, raises StoreError.
+        An empty last file is deleted. A file of another length, or whose name is not an offset, raises StoreError.
         """
         if not self.files.exists(self.directory):
             return
@@ -72,7 +72,7 @@ class MappedFileQueue:
             )
 
     def close(self) -> None:
-        """Close all files; one made ahead and never used is deleted, as RocketMQ does on a clean shutdown."""
+        """Close all files; a file that was made ahead and not used is deleted, as RocketMQ does on a clean shutdown."""
         if self._ahead is not None:
             self._ahead.remove()
             self._ahead = None
@@ -108,7 +108,7 @@ class MappedFileQueue:
         return next((m for m in mapped_files if m.start_offset <= offset < m.start_offset + self.file_size), None)
 
     def find_late(self, offset: int) -> MappedFile | None:
-        """The same for an offset that is most likely in the last file."""
+        """The same as ``find``, faster for an offset in the last file."""
         last = self.mapped_files[-1] if self.mapped_files else None
         if last is not None and 0 <= offset - last.start_offset < self.file_size:
             return last
@@ -131,7 +131,7 @@ class MappedFileQueue:
         return following
 
     def next_file(self, last: MappedFile) -> MappedFile:
-        """Make the file behind the last one."""
+        """Make the file after the last one."""
         return self._create(last.end_offset)
 
     def _create(self, start_offset: int) -> MappedFile:
@@ -151,7 +151,7 @@ class MappedFileQueue:
         ahead = MappedFile(self.files, self.directory, start_offset, self.file_size)
         try:
             ahead.create()
-        except OSError:  # it is not needed yet: whoever needs it tries again and gets the error
+        except OSError:  # it is not needed yet: the append that needs it tries again and gets the error
             return None
         return ahead
 
@@ -165,7 +165,7 @@ class MappedFileQueue:
     # ── flushing ──
 
     def flush(self, least_pages: int = 0, *, sync_names: bool = True) -> bool:
-        """Sync every written byte behind ``flushed_where``, file by file; True when nothing written is left unsynced.
+        """Sync every written byte after ``flushed_where``, file by file; True when all that is written is synced.
 
         A file with fewer dirty pages than ``least_pages`` is left for later, unless it is full.
         """
@@ -213,7 +213,7 @@ class MappedFileQueue:
     # ── cutting ──
 
     def truncate(self, offset: int, *, zero_tail: bool) -> list[str]:
-        """Forget everything from an offset on: later files are deleted, the tail of its file may be made zero.
+        """Cut everything from an offset on: later files are deleted, the rest of its file is zeroed if asked.
 
         Returns the names of deleted files. Mirrors truncateDirtyFiles.
         """
@@ -224,7 +224,7 @@ class MappedFileQueue:
             if mapped.start_offset <= offset:
                 mapped.set_positions(offset - mapped.start_offset)
                 if zero_tail:
-                    mapped.zero_behind(mapped.wrote_position)
+                    mapped.zero_after(mapped.wrote_position)
             else:
                 self.mapped_files.remove(mapped)
                 mapped.remove()

@@ -147,8 +147,8 @@ class MessageStore(AbstractContextManager["MessageStore"]):
     def put(self, message: Record | Message, *, queue_id: int | None = None) -> PutResult:
         """Append one message; it becomes visible by dispatch and durable by the flush policy (``wait_durable``).
 
-        The record is not changed: its place and store time are in the result. What RocketMQ answers by a status is not
-        raised. Mirrors asyncPutMessage.
+        The record is not changed: its place and store time are in the result. Where RocketMQ answers with a status,
+        nothing is raised. Mirrors asyncPutMessage.
         """
         # 1. Whether it may be stored. A topic that was accepted before is not checked again, other limits are.
         record = message if isinstance(message, Record) else record_of(message, queue_id, self.store_host, self.clock)
@@ -231,7 +231,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         return True
 
     def _appended(self, now_ms: int, record: Record | None = None, result: PutResult | None = None) -> None:
-        """What follows every append: a flush is armed, slaves are served, the journal is told, dispatch is armed.
+        """What follows every append: a flush is armed, slaves are served, the journal gets a note, dispatch is armed.
 
         Each of these may arm a timer of the same millisecond; such timers go off in this order.
         """

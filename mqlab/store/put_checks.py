@@ -1,6 +1,6 @@
 """Why a message may not be stored.
 
-Mirrors: HookUtils.checkBeforePutMessage and checkInnerBatch, the limits of MessageExtEncoder. Lab 02 tries each.
+Mirrors: HookUtils.checkBeforePutMessage and checkInnerBatch, the limits of MessageExtEncoder.
 
     topic        1 to 127 bytes, retry topics up to 255                    MESSAGE_ILLEGAL
     body         up to max_message_size                                    MESSAGE_ILLEGAL
@@ -8,7 +8,7 @@ Mirrors: HookUtils.checkBeforePutMessage and checkInnerBatch, the limits of Mess
     inner batch  needs a batch consume queue, which mqlab does not build   MESSAGE_ILLEGAL
     batch        no transaction, no delay level                            MESSAGE_ILLEGAL
 
-Left out: the state of the store itself (MessageStore knows it).
+Left out: the state of the store itself; see admission.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DELAY = b"DELAY\x01"
 
 
 def refusal_of(record: Record, max_message_size: int) -> PutResult | None:
-    """A PutResult that says what is wrong with this message, None when it may be stored."""
+    """A PutResult with the reason why this message may not be stored, None when it may."""
     topic_bytes = len(record.topic.encode("utf-8", "replace"))
     limit = MAX_RETRY_TOPIC_BYTES if record.topic.startswith(RETRY_PREFIX) else MAX_TOPIC_BYTES
     if not topic_bytes:
@@ -67,7 +67,7 @@ def is_directory_name(topic: str) -> bool:
 
 
 def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult | None:
-    """The same for messages that are to be stored together: they share topic and queue, and none is special."""
+    """The same for messages of one batch: they share topic and queue, and none is delayed or transactional."""
     if not records:
         return PutResult.refused(MESSAGE_ILLEGAL, "the batch is empty")
     first = records[0]
@@ -85,7 +85,7 @@ def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult 
             and DELAY not in record.properties
             and INNER_NUM not in record.properties
         ):
-            continue  # nothing can be wrong with it
+            continue  # none of the checks below can fail
         if record.topic != first.topic or record.queue_id != first.queue_id:
             return PutResult.refused(MESSAGE_ILLEGAL, "a batch goes to one queue of one topic")
         if record.sys_flag & TRANSACTION_MASK:

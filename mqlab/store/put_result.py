@@ -1,6 +1,6 @@
 """What a put answers: a status and where the message went.
 
-Mirrors: org.apache.rocketmq.store.PutMessageResult, PutMessageStatus, AppendMessageResult. Lab 01 prints them.
+Mirrors: org.apache.rocketmq.store.PutMessageResult, PutMessageStatus, AppendMessageResult. Lab 01 prints these.
 
     PUT_OK                      stored
     FLUSH_DISK_TIMEOUT          stored, but not known to be on this disk   ┐ the producer sees a send
@@ -57,7 +57,7 @@ class PutResult:
 
     @classmethod
     def refused(cls, status: str, reason: str) -> PutResult:
-        """Nothing was stored."""
+        """The answer for a message that was not stored."""
         return cls(status, -1, 0, -1, 0, ("", 0), reason=reason)
 
     @property

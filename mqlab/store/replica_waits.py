@@ -1,14 +1,14 @@
 """Puts of a SYNC_MASTER that wait until enough slaves have them.
 
-Mirrors: GroupTransferService and the second half of CommitLog.handleDiskFlushAndHA. Lab 02 asks for two copies.
+Mirrors: GroupTransferService and the second half of CommitLog.handleDiskFlushAndHA.
 
-    in_sync_replicas 1 (default), WAIT=false, ASYNC_MASTER    nobody waits, replication goes on by itself
+    in_sync_replicas 1 (default), WAIT=false, ASYNC_MASTER    no put waits; replication goes on
     in_sync_replicas 2                                        one slave must have written the message's last byte
-    nobody has it slave_timeout ms after the append           FLUSH_SLAVE_TIMEOUT; it is stored all the same
+    no slave has it slave_timeout ms after the append         FLUSH_SLAVE_TIMEOUT; the message stays stored
 
-    waiting   ├ ..1217 ┼ ..2434 ┼ ..3651 ┤   served in order: who cannot be served holds up those behind, for a time
+    waiting   ├ ..1217 ┼ ..2434 ┼ ..3651 ┤   served in order: the first holds up the others, until its time is over
 
-"Has it" means: in the slave's memory. Whether it is on the slave's disk is the slave's own flush policy.
+"Has it" means: in the memory of the slave. When it is on the slave's disk depends on the slave's flush policy.
 Left out: enableAutoInSyncReplicas and allAckInSyncStateSet (controller mode).
 """
 
@@ -24,7 +24,7 @@ from mqlab.store.state import StoreState
 
 
 class ReplicaWaits:
-    """Who waits for copies. Whoever sends the copies sets ``copies_at`` and ``on_wait`` and calls ``look``."""
+    """Puts that wait for copies. The sender of the copies sets ``copies_at`` and ``on_wait`` and calls ``look``."""
 
     def __init__(self, state: StoreState) -> None:
         self._state = state
@@ -44,7 +44,7 @@ class ReplicaWaits:
         return answer
 
     def look(self) -> None:
-        """Serve from the front who can be served or has waited long enough; arm the next time-out."""
+        """Answer puts from the front: those with enough copies and those whose time is over; arm the next time-out."""
         while self._waiting:
             end_offset, due_ms, answer = self._waiting[0]
             if self.copies_at(end_offset) >= self._state.config.in_sync_replicas:
@@ -59,7 +59,7 @@ class ReplicaWaits:
         self.close()
 
     def _arm(self, due_ms: int) -> None:
-        """The time-out of the first in line, unless it is armed already."""
+        """Arm the time-out of the first put that waits, unless it is armed already."""
         if self._timeout is None or self._timeout_due_ms != due_ms:
             self.close()
             self._timeout_due_ms = due_ms
@@ -70,7 +70,7 @@ class ReplicaWaits:
         self.look()
 
     def close(self) -> None:
-        """Disarm the time-out: nobody waits, or the store closes and who waits is never answered."""
+        """Disarm the time-out: no put waits, or the store closes and waiting puts are never answered."""
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
@@ -83,12 +83,12 @@ class ReplicaWaits:
 
 
 def both_safe(flushed: Promise[str], copied: Promise[str]) -> Promise[str]:
-    """One status of two: the disk's unless the slaves' is not PUT_OK."""
-    together: Promise[str] = Promise()
+    """One status of two: that of the slaves if it is not PUT_OK, else that of the disk."""
+    status: Promise[str] = Promise()
 
     def settled(both: list[Promise[str]]) -> None:
         on_disk, on_slaves = (promise.value for promise in both)
-        together.resolve(on_disk if on_slaves == PUT_OK else on_slaves)
+        status.resolve(on_disk if on_slaves == PUT_OK else on_slaves)
 
     gather([flushed, copied]).then(settled)
-    return together
+    return status

@@ -1,4 +1,4 @@
-"""Retention: which of the oldest files go, and when.
+"""Retention: which of the oldest files are deleted, and when.
 
 Mirrors: DefaultMessageStore.CleanCommitLogService, CleanConsumeQueueService. Lab 01 fills a disk and waits for 04:00.
 
@@ -7,9 +7,9 @@ Mirrors: DefaultMessageStore.CleanCommitLogService, CleanConsumeQueueService. La
                                 asked for by an admin             the same, for 20 rounds
                                 disk over 85 %                    the oldest, whatever their age
                                 disk over 90 %                    the same, and puts answer SERVICE_NOT_AVAILABLE
-    then, if the log's beginning moved: queue and index files that only point before it
+    then, if the oldest log file changed: queue and index files whose messages are all deleted
 
-At most 10 files a round, oldest first, never the last. Age is the time since a file became full, by the store's clock.
+At most 10 files per round, oldest first, never the last. Age: the time since a file became full, by the store's clock.
 A round is armed only when it can do something.
 Left out: pauses between deletions, forced unmapping of files that readers hold (their bytes stay until they let go).
 """
@@ -31,7 +31,7 @@ HOUR_MS = 3_600_000
 
 @dataclass(slots=True)
 class CleanReport:
-    """What one round deleted, and why."""
+    """What one round deleted, and for which reasons."""
 
     reasons: tuple[str, ...] = ()
     commit_log_files: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Retention:
     # ── when ──
 
     def arm(self) -> None:
-        """Arm the next round that can do something; called when a file became full, and by whoever changes the disk."""
+        """Arm the next round that can delete something; called when a file became full and when the disk changed."""
         due_ms = self._next_round_ms()
         if self._deadline is not None:
             if due_ms is not None and self._deadline.due_ms <= due_ms:
@@ -74,7 +74,7 @@ class Retention:
 
     def _next_round_ms(self) -> int | None:
         now_ms = self._clock.now_ms()
-        if len(self._log.queue.mapped_files) < 2:  # nothing to delete; but a full disk must be seen, and seen to end
+        if len(self._log.queue.mapped_files) < 2:  # nothing can be deleted, but a full disk stops puts
             full = self._disk_is_full or self._is_over(self.config.disk_space_warning_level_ratio, 35, 90)
             return self._on_grid(now_ms) if full else None
         if self._manual_rounds or self._is_over(self.config.disk_max_used_space_ratio, 10, 95):
@@ -141,7 +141,7 @@ class Retention:
         return report
 
     def _reasons(self) -> tuple[tuple[str, ...], bool]:
-        """Why files may go now, and whether their age does not matter."""
+        """Why files may be deleted now, and whether this holds for files of any age."""
         reasons = []
         if self._hour_of(self._clock.now_ms()) in self._delete_hours():
             reasons.append("time")
@@ -175,7 +175,7 @@ class Retention:
         return deleted
 
     def _follow(self, report: CleanReport) -> None:
-        """Queue and index files that only know deleted messages go too."""
+        """Delete queue and index files whose messages are all deleted."""
         report.min_physical_offset = min_offset = self._log.min_offset
         if min_offset <= self._known_min_offset:
             return
@@ -187,14 +187,14 @@ class Retention:
             report.index_files = self._index.delete_before(min_offset)
 
     def clean_expired_queues(self) -> list[tuple[str, int]]:
-        """An admin's command: delete queues whose last message is gone. Mirrors cleanExpiredConsumerQueue."""
-        gone = []
+        """An admin's command: delete queues whose last message is deleted. Mirrors cleanExpiredConsumerQueue."""
+        deleted = []
         for queue in list(self._queues):
             last = queue.unit(queue.max_queue_offset - 1)
             if last is not None and last[0] < self._log.min_offset and queue.topic != SCHEDULE_TOPIC:
-                gone.append((queue.topic, queue.queue_id))
+                deleted.append((queue.topic, queue.queue_id))
                 self._queues.delete_queue(queue)
-        return gone
+        return deleted
 
     def __repr__(self) -> str:
         return f"<Retention keeps {self.config.file_reserved_time} h, next round {self._deadline}>"

@@ -1,10 +1,10 @@
-"""A store that drives itself: real files, the wall clock, and timers that go off when the store is used.
+"""A store that drives itself: real files, the wall clock, and timers that run when the store is used.
 
 Mirrors: what a broker process does around DefaultMessageStore. Lab 01 opens a directory with it.
 
     put ──▶ append ──▶ (SYNC_FLUSH: flush) ──▶ dispatch ──▶ timers that are due by now
 
-Left out: threads. Between two calls nothing happens; what is still unsynced is synced by the next call or by close.
+Left out: threads. Between two calls nothing happens; unsynced bytes are synced by the next call or by close.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mqlab.wire.host import Host
 
 
 def standalone_store(
-    made: type[MessageStore], directory: str, memory: int | None, dispatch: bool, store_host: Host,
+    store_type: type[MessageStore], directory: str, memory: int | None, dispatch: bool, store_host: Host,
     settings: Mapping[str, Any],
 ) -> MessageStore:  # fmt: skip
     """What MessageStore.open returns: loaded, started, driving itself."""
@@ -30,7 +30,7 @@ def standalone_store(
     clock = PolledClock()
     if memory is None:
         memory = int(physical_memory() * (config.access_message_in_memory_max_ratio / 100.0))
-    store = made(
+    store = store_type(
         directory, files=RealFiles(), clock=clock, config=config, store_host=store_host, memory_bytes=memory,
         auto_dispatch=False, process_id=os.getpid(),
     )  # fmt: skip

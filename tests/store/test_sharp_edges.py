@@ -248,7 +248,7 @@ def queue_units_left_behind(world: Any, new_record: NewRecord) -> None:
     """What the real store leaves: the log was cut, and the queue's unit of the lost message is still on the disk."""
     put(world, 4, new_record)
     unit = world.store.consume_queue_unit("订单", 0, 3)
-    world.store.commit_log.queue.find(0).zero_behind(unit.physical_offset)
+    world.store.commit_log.queue.find(0).zero_after(unit.physical_offset)
     world.store.commit_log.queue.find(0).set_positions(unit.physical_offset)
     world.store.put(new_record(1, topic="other", body=bytes(500)))
     world.settle()

@@ -1,11 +1,11 @@
-"""Which topics were deleted, and where the log ended then: a deleted queue must not be taken for a lost one.
+"""Which topics were deleted, and where the log ended then: recovery must not take a deleted queue for a lost one.
 
-Mirrors: nothing in RocketMQ, whose recovery never asks whether a queue misses entries. No lab.
+RocketMQ has no such record: its recovery does not check whether a queue misses entries.
 
     config/deletedTopics.json      {"deletedTopics":{"orders":13800}}     messages before 13800 need not be in a queue
-    config/topics.json             a topic that a broker no longer has was deleted at some time, by a real broker, too
+    config/topics.json             a topic that the broker does not have any more was deleted, also by a real broker
 
-Left out: a topic deleted by a store without a broker that keeps no such record. Its queues count as lost.
+Left out: a topic deleted by a store that has no broker and keeps no such record. Its queues count as lost.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mqlab.store.config_files import ConfigFile
 from mqlab.wire.names import is_system_topic
 
 NEVER_DELETED = -1
-NO_LONGER_THERE = (1 << 63) - 1  # behind the end of every log
+NO_LONGER_THERE = (1 << 63) - 1  # after the end of every log
 _KEY = "deletedTopics"
 
 
@@ -31,10 +31,10 @@ class DeletedTopics:
         self._files = files
         self._folder = f"{directory}/config"
         self._ends: dict[str, int] = {}
-        self._broker_topics: dict[str, Any] | None = None  # read when first asked for; empty when no broker tells
+        self._broker_topics: dict[str, Any] | None = None  # read when first asked for; empty without a broker
 
     def load(self) -> list[str]:
-        """Read the record; why it could not be read, if so. Changes no file."""
+        """Read the record; a list with the reason if it could not be read. Changes no file."""
         try:
             ends = self._read("deletedTopics.json", _KEY)
         except CorruptionError as error:
@@ -67,7 +67,7 @@ class DeletedTopics:
             return {}
 
     def log_recovered(self, min_offset: int, end: int) -> None:
-        """Messages may be written again from ``end`` on: they are newer than any deletion. Forget what is long gone."""
+        """Messages from ``end`` on are newer than any deletion; deletions before ``min_offset`` are removed."""
         ends = {topic: min(log_end, end) for topic, log_end in self._ends.items() if min(log_end, end) > min_offset}
         if ends != self._ends:
             self._ends = ends

@@ -1,14 +1,14 @@
-"""The recovery scan done with numpy, many units at a time: the same findings as the plain one, several times faster.
+"""The recovery scan with numpy, many units at a time: the same result as the plain scan, several times faster.
 
-Mirrors: nothing in RocketMQ, whose recovery walks unit by unit; tests hold this against mqlab.store.recovery.recovery.
+RocketMQ scans unit by unit; tests compare this with mqlab.store.recovery.recovery.
 
-    walk       from size to size: where each unit begins                            one Python step a unit
+    walk       from size to size: where each unit begins                            one Python step per unit
     gather     fields and lengths of all units as columns                           numpy
-    check      magics, sums of lengths, zeros at the end; body CRCs                 numpy; zlib a unit
+    check      magics, sums of lengths, zeros at the end; body CRCs                 numpy; zlib per unit
     dispatch   rows of one queue that follow each other are written at once         numpy
 
-It stops before the first unit it is not sure about and leaves that one to the plain scan.
-Left out: the schedule topic (its tags codes are times) and queues with misfits: the plain dispatch does those units.
+It stops before the first unit that may be damaged and leaves that one to the plain scan.
+Left out: the schedule topic (its tags codes are times) and queues with misfits: the plain dispatch handles those units.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 MOST_UNITS = 20_000
 MOST_BYTES = 16 << 20
 MOST_DISTINCT = 40
-WORTH_IT = 2_000  # units: below that the plain scan is done before numpy is imported
+WORTH_IT = 2_000  # units: with fewer, the plain scan ends before numpy is imported
 _TAGS = TAGS.encode()
 _I32 = struct.Struct(">i")
 _BODY_CRC_AT = fixed_offset("body_crc")
@@ -90,7 +90,7 @@ class _Rows:
 
 
 def walk(view: memoryview, at: int, end: int) -> list[int]:
-    """Where units may stand: from total size to total size, as long as sizes make sense."""
+    """Where units may begin: each total size leads to the next unit, as long as sizes are plausible."""
     positions: list[int] = []
     add, unpack = positions.append, _I32.unpack_from
     last = end - SMALLEST_UNIT
@@ -101,7 +101,7 @@ def walk(view: memoryview, at: int, end: int) -> list[int]:
         add(at)
         at += size
     if positions and at > end:
-        positions.pop()  # its size leads out of the file
+        positions.pop()  # it would end after the end of the file
     return positions
 
 
@@ -156,12 +156,14 @@ class FastScan:
         """The big-endian signed numbers of so many bytes at these positions."""
         np = self._np
         windows = np.lib.stride_tricks.sliding_window_view(data, size)
-        found: Column = windows[positions].view(f">i{size}")[:, 0].astype(np.int64)
-        return found
+        numbers: Column = windows[positions].view(f">i{size}")[:, 0].astype(np.int64)
+        return numbers
 
     def _whole_units(self, view: memoryview, data: Column, positions: list[int]) -> _Rows:
-        """The rows up to the first unit that is not surely whole."""
+        """The rows before the first unit that may be damaged."""
         np = self._np
+
+        # 1. Fixed fields: magic, size, and the flags that say how long the hosts are.
         at = np.array(positions, dtype=np.int64)
         size = self._numbers(data, at, 4)
         magic = self._numbers(data, at + 4, 4)
@@ -170,6 +172,8 @@ class FastScan:
         fixed = np.array([part.size for part in FIXED_PARTS])[kind]
         is_v1 = magic == MAGIC_V1
         sure = (is_v1 | (magic == MAGIC_V2)) & (size >= fixed + 5)
+
+        # 2. The lengths of body, topic and properties. Rows that failed before read at 0, a valid position.
         body_at = at + fixed
         body_length = self._numbers(data, np.where(sure, body_at - 4, 0), 4)
         body_end = body_at + body_length
@@ -184,6 +188,8 @@ class FastScan:
         properties_length = data[here].astype(np.int64) << 8 | data[here + 1]
         properties_at = topic_end + 2
         sure &= properties_at + properties_length == end
+
+        # 3. Rows up to the first failure; then the checks that need a unit's bytes.
         rows = _Rows(
             at, size, self._numbers(data, at + _QUEUE_ID_AT, 4), self._numbers(data, at + QUEUE_OFFSET_AT, 8), sys_flag,
             self._numbers(data, at + np.array(STORE_TIMESTAMP_AT)[kind], 8), body_at, body_end, topic_at, topic_length,
@@ -194,7 +200,7 @@ class FastScan:
         return rows.first(self._fitting_bodies(view, data, rows)) if self._check_crc else rows
 
     def _complete_ends(self, view: memoryview, data: Column, rows: _Rows) -> int:
-        """How many units from the first on are not torn; asked one by one where a zero or a page border allows it."""
+        """How many units come before the first torn one. Only ends with a zero or a page border are checked."""
         np = self._np
         last = rows.at + rows.size - 1
         doubtful = (rows.properties_at // OS_PAGE_SIZE != last // OS_PAGE_SIZE) | (data[last] == 0)
@@ -208,7 +214,7 @@ class FastScan:
         return len(rows.at)
 
     def _fitting_bodies(self, view: memoryview, data: Column, rows: _Rows) -> int:
-        """How many units from the first on have bodies that fit their check sums."""
+        """How many units from the first on have bodies that match their check sums."""
         np = self._np
         crc32 = zlib.crc32
         bounds = zip(rows.body_at.tolist(), rows.body_end.tolist(), strict=True)
@@ -220,12 +226,16 @@ class FastScan:
 
     def _dispatch(self, view: memoryview, data: Column, rows: _Rows, base: int, end: int) -> None:
         np = self._np
+
+        # 1. Units of the schedule topic, and of topics that cannot be a folder, are left to the plain dispatch.
         topic_numbers, topics = self._distinct(data, rows.topic_at, rows.topic_length)
         plain = np.zeros(len(rows.at), dtype=bool)
         names = [str(topic, "utf-8", "replace") for topic in topics]
         for number, name in enumerate(names):
             if name == SCHEDULE_TOPIC or not is_directory_name(name):
                 plain |= topic_numbers == number
+
+        # 2. The others go to their queues, one queue after the other.
         in_queue = ~plain & (rows.sys_flag & TRANSACTION_PREPARED == 0)
         codes = self._tags_codes(view, rows)
         places = topic_numbers << 32 | rows.queue_id & 0xFFFFFFFF
@@ -234,6 +244,8 @@ class FastScan:
             queue_id = int(rows.queue_id[chosen[0]])
             queue = self._queues.find_or_create(names[place >> 32], queue_id)
             self._put(queue, rows.at[chosen] + base, rows.size[chosen], codes[chosen], rows.queue_offset[chosen])
+
+        # 3. The index takes all units in the order of the log.
         if self._bulk is not None:
             self._index_all(self._bulk, view, rows, base, names, topic_numbers)
         with self._dispatcher.without_index():
@@ -272,7 +284,7 @@ class FastScan:
             queue.put(*unit)
 
     def _distinct(self, data: Column, starts: Column, lengths: Column) -> tuple[Column, list[bytes]]:
-        """Number the texts at these places: equal texts get one number; the texts by number."""
+        """Number the byte strings at these places: equal ones get the same number. Also the strings, by number."""
         np = self._np
         numbers = np.full(len(starts), -1, dtype=np.int64)
         texts: list[bytes] = []
@@ -285,16 +297,19 @@ class FastScan:
             numbers[alike[equal]] = len(texts)
             texts.append(text.tobytes())
             left = left[numbers[left] < 0]
-        known = {text: number for number, text in enumerate(texts)}
+        # Many different values: comparing rows with rows would be slower than a dictionary.
+        number_of = {text: number for number, text in enumerate(texts)}
         for row in left.tolist():
             text_here = data[starts[row] : starts[row] + lengths[row]].tobytes()
-            numbers[row] = known.setdefault(text_here, len(known))
-        return numbers, list(known)
+            numbers[row] = number_of.setdefault(text_here, len(number_of))
+        return numbers, list(number_of)
 
     def _tags_codes(self, view: memoryview, rows: _Rows) -> Column:
         """The tags code of each row: the hash of its last TAGS that is not empty, else 0."""
         np = self._np
         data, starts, ends = packed(view, rows.properties_at, rows.at + rows.size)
+
+        # 1. Every name ends with byte 1: keep the places where TAGS is before it, at the start of a property.
         marks = np.flatnonzero(data == 1)
         marks = marks[marks >= len(_TAGS)]
         for back, letter in enumerate(reversed(_TAGS), 1):
@@ -302,12 +317,16 @@ class FastScan:
         row = np.searchsorted(starts, marks, side="right") - 1
         name_at = marks - len(_TAGS)
         begins = (name_at == starts[row]) | ((name_at > starts[row]) & (data[name_at - 1] == 2))
+
+        # 2. A value ends with byte 2 or with the properties.
         value_ends = np.append(np.flatnonzero(data == 2), len(data))
         value_end = np.minimum(value_ends[np.searchsorted(value_ends, marks)], ends[row])
         real = begins & (value_end > marks + 1)
         values_at, lengths = np.zeros((2, len(rows.at)), dtype=np.int64)
-        values_at[row[real]] = marks[real] + 1  # of several the last counts
+        values_at[row[real]] = marks[real] + 1  # if there are several, the last counts
         lengths[row[real]] = value_end[real] - marks[real] - 1
+
+        # 3. Each distinct value is hashed once.
         tagged = np.flatnonzero(lengths)
         numbers, texts = self._distinct(data, values_at[tagged], lengths[tagged])
         hashes = np.array([tags_code(str(text, "utf-8", "replace")) for text in texts], dtype=np.int64)
@@ -318,5 +337,5 @@ class FastScan:
 
 
 def _prefix(sure: Column) -> int:
-    """How many rows from the first on are sure."""
+    """How many rows from the first on are True."""
     return len(sure) if bool(sure.all()) else int(sure.argmin())

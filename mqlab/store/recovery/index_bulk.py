@@ -1,6 +1,6 @@
-"""Many units indexed at once with numpy: the very bytes that IndexService.put makes, for recoveries of millions.
+"""Many units indexed at once with numpy: the same bytes that IndexService.put makes, for recoveries of millions.
 
-Mirrors: nothing in RocketMQ, which puts one by one. No lab; tests hold it against IndexService.put.
+RocketMQ indexes one by one; tests compare this with IndexService.put.
 
     log    … | KEYS 01 "a b" 02 UNIQ_KEY 01 "7F00…" 02 | …     separators 01 and 02 found by vector
            ─▶ values of UNIQ_KEY and KEYS ─▶ pieces ─▶ hashes, column by column (other scripts than ASCII one by one)
@@ -37,9 +37,9 @@ _NAME_END, _VALUE_END = ord(NAME_VALUE_SEPARATOR), ord(PROPERTY_SEPARATOR)
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of one log file, a row each, in order. ``properties_starts`` and ``_ends`` count from the view's start.
+    """Units of one log file, one row per unit. ``properties_starts`` and ``_ends`` count from the view's start.
 
-    ``topic_numbers`` point into ``topics``; the other columns are what stands in the units.
+    ``topic_numbers`` point into ``topics``; the other columns are fields of the units.
     """
 
     topics: list[str]
@@ -178,7 +178,7 @@ def _values(data: Array, name: str, name_ends: Array, value_ends: Array, starts:
 
 
 def _pieces(data: Array, values: _Texts) -> _Texts:
-    """Values split at blanks; empty pieces are none."""
+    """Values split at blanks, without empty pieces."""
     import numpy as np
 
     blanks = np.flatnonzero(data == ord(KEY_SEPARATOR))

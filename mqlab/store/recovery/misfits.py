@@ -1,16 +1,16 @@
-"""Units found by a recovery whose queue offset is not the next one of their queue: what to do with each.
+"""Units that a recovery finds and whose queue offset is not the next one of their queue: what is done with each.
 
-Mirrors: the checks in ConsumeQueue.putMessagePositionInfo, which decides on each unit's own evidence. Lab 01.
+Mirrors: the checks in ConsumeQueue.putMessagePositionInfo, which looks at each unit alone. Lab 01.
 
-    the queue ends at 10, and a unit comes that calls itself
+    the queue ends at 10, and the next unit has the queue offset
     12              entries before it are missing    a crash recovery starts one log file earlier; at the oldest: append
-    3, then 10      a stranger with a damaged id     dropped, as in RocketMQ
+    3, then 10      a unit of another queue with a damaged id     dropped, as in RocketMQ
     3, then 11      it was the 10, damaged           appended
     3, then 4       the numbering began again        the queue begins again at 3 (a topic deleted and made anew,
                                                      or the units before were the damaged ones)
 
-Of a topic that was deleted (deleted_topics) nothing from before that moment is missing, and the first unit behind it
-that calls itself 0 begins the queue again without a second witness.
+For a deleted topic (see deleted_topics), units from before the deletion are not missing. The first unit after it that
+has the queue offset 0 begins the queue again; no second unit is needed to confirm it.
 
 Left out: several damaged units next to each other.
 """
@@ -26,7 +26,7 @@ MOST_PROBLEMS = 50
 
 
 class QueueGap(Exception):
-    """A queue misses entries that stand before the unit being dispatched."""
+    """A queue misses entries before the unit that is being dispatched."""
 
 
 class Doubtful(NamedTuple):
@@ -61,7 +61,7 @@ class Misfits:
             earlier = None
         if queue_offset > end:
             if earlier is not None and queue_offset == end + 1:
-                self._report(queue, earlier, f"it stands where {end} should")
+                self._report(queue, earlier, f"it is where {end} should be")
                 queue.append(earlier.unit, end)
                 queue.append(unit, queue_offset)
                 return True
@@ -83,7 +83,7 @@ class Misfits:
         return log_end >= 0 and queue.max_physical_offset <= log_end <= unit[0]
 
     def _begin_again(self, queue: ConsumeQueue, first: Doubtful) -> None:
-        self._report(queue, first, f"the numbering begins again, {first.queue_end} units before it are given up")
+        self._report(queue, first, f"the numbering begins again, {first.queue_end} units before it are dropped")
         queue.destroy()
         queue.append(first.unit, first.queue_offset)
 
@@ -96,7 +96,7 @@ class Misfits:
         return True
 
     def finish(self) -> None:
-        """No unit comes any more: one that calls itself 0 is appended, as in RocketMQ, any other is dropped."""
+        """The scan is over: a doubtful unit with the queue offset 0 is appended, as in RocketMQ; others are dropped."""
         for queue, doubtful in self._doubtful.items():
             if doubtful.queue_end != queue.max_queue_offset or doubtful.queue_offset != 0:
                 self._drop(queue, doubtful)

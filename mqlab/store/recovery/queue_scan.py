@@ -1,6 +1,6 @@
 """How many units of a consume queue file are plausible: the loop of recovery, and the same with numpy for full files.
 
-Mirrors: the loops of ConsumeQueue.recover and truncateDirtyLogicFiles. No lab; tests hold the two together.
+Mirrors: the loops of ConsumeQueue.recover and truncateDirtyLogicFiles. Tests compare the two.
 
     (0, 177, tag) (177, 180, tag) (357, 177, tag) (0, 0, 0) (0, 0, 0) ...
     ├──────────── plausible: 3 ───────────────┤   offset >= 0, size > 0, offset below the end of the log
@@ -17,7 +17,7 @@ NO_LIMIT = 1 << 63
 
 
 def plausible_units(view: memoryview, limit: int = NO_LIMIT) -> tuple[int, int]:
-    """(how many units from the first on are plausible, how many of them stand up to the last that is no pre-blank)."""
+    """(number of plausible units from the first on, number of those up to the last that is not a pre-blank unit)."""
     if len(view) > WORTH_IT * CQ_UNIT_SIZE and _is_plausible(view, WORTH_IT, limit):
         return _plausible_units_with_numpy(view, limit)
     return plausible_units_one_by_one(view, limit)

@@ -1,15 +1,15 @@
-"""Recovery: what of a store directory is whole, where the log ends, and which queue entries are missing.
+"""Recovery: which part of a store directory is intact, where the log ends, and which queue entries are missing.
 
 Mirrors: DefaultMessageStore.recover, CommitLog.recoverNormally and recoverAbnormally. Lab 01 crashes stores for it.
 
     1  queues      each up to its last plausible unit
     2  start       newest log file that is old enough: its first message is dispatched (clean stop), or its store time
                    is 3 s older than what the checkpoint knows to be flushed (crash: the ``abort`` file is there)
-    3  scan        unit by unit, lengths and body CRC; the first that is not whole ends the log
+    3  scan        unit by unit, lengths and body CRC; the log ends before the first that is damaged
                    crash: every unit is dispatched again (what a queue has already stays as it is)
     4  cut         log, queues and index end there; numbers and beginnings of queues are set
 
-Left out: what other store types recover. The same scan done with numpy is in fast_scan.
+The same scan with numpy is in fast_scan. Left out: other store types.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _HEAD = struct.Struct(">ii")
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """What ``load`` found and did. Offsets are physical; ``units_scanned`` is -1 where nothing was scanned."""
+    """What ``load`` found and did. Offsets are physical."""
 
     clean_exit: bool = True
     start_offset: int = -1
@@ -73,12 +73,12 @@ class Recovery:
 
     def run(self) -> RecoveryReport:
         """Recover; the store can be started then."""
-        told, self._dispatcher.on_problem = self._dispatcher.on_problem, self._problem
+        on_problem, self._dispatcher.on_problem = self._dispatcher.on_problem, self._problem
         try:
             with self._dispatcher.silent(), self._index_repeats():
                 return self._run()
         finally:
-            self._dispatcher.on_problem = told
+            self._dispatcher.on_problem = on_problem
 
     def _index_repeats(self) -> AbstractContextManager[None]:
         """After a crash the last unit of the index may lack keys: it is indexed again, as in RocketMQ."""
@@ -88,18 +88,24 @@ class Recovery:
 
     def _run(self) -> RecoveryReport:
         report = self.report
+
+        # 1. The queues, each up to its last plausible unit. Without a log there is nothing that they could point at.
         for queue in self._queues:
             queue.recover(pre_blank_counts=self._state.keeps("pre_blank_counts"))
         if not self._log.queue.mapped_files:
             self._queues.destroy()
             self._deleted_topics.log_recovered(0, 0)
             return report
+
+        # 2. The log: find where to start, and scan to the first damaged unit.
         dispatched = self._queues.max_physical_offset
         start = self._start_index(dispatched)
         end = self._scan(start, dispatched)
         self._queues.take_floor_away()
         report.end_offset = end
         self._checkpoint.confirm_physical_offset = report.last_unit_offset
+
+        # 3. Cut log, queues and index there. What pointed beyond the end would later point at other messages.
         self._cut_log(end)
         if dispatched >= end:
             keep_first = self._state.keeps("queue_cut_keeps_first_unit")
@@ -110,6 +116,8 @@ class Recovery:
                 self._cut_stale_units(queue)
         if self._index is not None and not self._state.keeps("index_beyond_end_kept"):
             report.index_entries_cut = self._index.truncate_after(end, self._time_or_none)
+
+        # 4. Set the numbers that follow from it.
         self._queues.recover_next_offsets(self._log.min_offset)
         self._deleted_topics.log_recovered(self._log.min_offset, end)
         self._dispatcher.reput_from = end
@@ -118,7 +126,7 @@ class Recovery:
         return report
 
     def _sync_recovered(self) -> None:
-        """What the dead process wrote last may not be synced; from here on it counts as synced, so sync it."""
+        """Sync what the dead process wrote last: from here on it counts as synced."""
         files = len(self._log.queue.mapped_files)
         scanned = sum(mapped.end_offset > self.report.start_offset for mapped in self._log.queue.mapped_files)
         self._log.queue.sync_again(min(files, scanned + 1))
@@ -134,7 +142,7 @@ class Recovery:
     # ── where to start ──
 
     def _start_index(self, dispatched: int) -> int:
-        """The newest file whose first unit is surely behind us, else the oldest. Mirrors isMappedFileMatchedRecover."""
+        """The newest file whose first unit needs no recovery, else the oldest. Mirrors isMappedFileMatchedRecover."""
         mapped_files = self._log.queue.mapped_files
         if self._config.message_index_safe and self._index is not None:
             crash_limit = self._checkpoint.min_timestamp_index()
@@ -153,9 +161,9 @@ class Recovery:
     # ── scanning ──
 
     def _scan(self, start: int, dispatched: int) -> int:
-        """Walk the units from a file on; where the log ends. Starts one file earlier when a queue misses entries.
+        """Scan the units from a file on; where the log ends. Starts one file earlier when a queue misses entries.
 
-        Then nothing more of deleted topics comes back than would have come without that.
+        Units of deleted topics in that earlier file are not put: no more of them comes back than without it.
         """
         first_start = self._log.queue.mapped_files[start].start_offset
         while True:
@@ -165,7 +173,7 @@ class Recovery:
                 self._queues.set_floor(lambda topic: min(self._deleted_topics.end_of(topic), first_start))
                 start -= 1
                 self.report.problems.append(f"{gap}: recovery starts one file earlier")
-                if self._index is not None:  # what was indexed so far would keep out what comes before it
+                if self._index is not None:  # the index takes no unit that is before its last one
                     self._index.truncate_after(self.report.start_offset, self._time_or_none)
                 self.report.units_scanned = self.report.units_dispatched = 0
             finally:
@@ -201,7 +209,7 @@ class Recovery:
         return end
 
     def _scan_file(self, mapped: MappedFile, first_new: int) -> tuple[int, bool]:
-        """Where the whole units of one file end, and whether a BLANK stands there."""
+        """Where the intact units of one file end, and whether a BLANK begins there."""
         report, view, base = self.report, mapped.view, mapped.start_offset
         check_crc, accepts_torn = self._config.check_crc_on_recover, self._state.keeps("torn_properties_accepted")
         at, look_again_at = 0, 0
@@ -209,18 +217,18 @@ class Recovery:
             if self._config.recover_with_numpy and at >= look_again_at:
                 at = self._scan_fast(mapped, at, first_new)
                 look_again_at = at + LOOK_AGAIN_AFTER
-            found = record.check(view, at, mapped.size, check_crc=check_crc)
-            if found.kind != record.UNIT:
-                report.stop_reason = found.reason or "the log ends with a filler"
-                return base + at, found.kind == record.BLANK
-            if not accepts_torn and is_torn(view, at, found.size):
+            unit = record.check(view, at, mapped.size, check_crc=check_crc)
+            if unit.kind != record.UNIT:
+                report.stop_reason = unit.reason or "the log ends with a filler"
+                return base + at, unit.kind == record.BLANK
+            if not accepts_torn and is_torn(view, at, unit.size):
                 report.stop_reason = "topic or properties were not written completely"
                 return base + at, False
             report.units_scanned += 1
             report.last_unit_offset = base + at
             if base + at >= first_new:
                 self._dispatch(view, at, mapped.size, base)
-            at += found.size
+            at += unit.size
 
     def _scan_fast(self, mapped: MappedFile, at: int, first_new: int) -> int:
         """Scan as many units as possible with numpy; where the plain scan goes on."""
@@ -253,7 +261,7 @@ class Recovery:
     # ── cutting ──
 
     def _cut_stale_units(self, queue: ConsumeQueue) -> None:
-        """Take units from a queue's end that point at no message of it: an earlier cut may have left them there."""
+        """Remove units at a queue's end that do not point at a message of it: an earlier cut may have left them."""
         stale = 0
         while queue.max_queue_offset - stale > queue.min_queue_offset:
             queue_offset = queue.max_queue_offset - stale - 1
@@ -270,12 +278,13 @@ class Recovery:
     def _belongs(self, queue: ConsumeQueue, queue_offset: int, unit: Unit) -> bool:
         data = self._log.read(unit[0], unit[1])
         try:
-            found = record.decode(data) if data is not None else None
+            message = record.decode(data) if data is not None else None
         except CorruptionError:
             return False
-        if found is None or found.total_size != unit[1]:
+        if message is None or message.total_size != unit[1]:
             return False
-        return (found.topic, found.queue_id) == (queue.topic, queue.queue_id) or found.queue_offset == queue_offset
+        is_of_queue = (message.topic, message.queue_id) == (queue.topic, queue.queue_id)
+        return is_of_queue or message.queue_offset == queue_offset
 
     def _cut_log(self, end: int) -> None:
         queue = self._log.queue
