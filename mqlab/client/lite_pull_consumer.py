@@ -180,7 +180,7 @@ class LitePullConsumer(GroupMember[LiteState]):
         self.offset_store.load()
         if self._trace is not None:
             self._trace.start()
-        joined = self.join()
+        joined = self.join()  # runs until its first request; from then on the tasks may pull
         for assigned in list(self.assigned.values()):
             self._start_task(assigned)
         yield self._watch.start()
@@ -212,6 +212,7 @@ class LitePullConsumer(GroupMember[LiteState]):
         if self.config.auto_commit and clock.now_ms() >= self._next_auto_commit_ms:
             self._commit()
             self._next_auto_commit_ms = clock.now_ms() + self.config.auto_commit_interval_millis
+        # The polled batch is finished with the next commit, not before: see consume_offset.
         batch: PolledBatch | None = yield self.cache.next_batch(limit_ms)
         if batch is None:
             return []
@@ -325,6 +326,7 @@ class LitePullConsumer(GroupMember[LiteState]):
             maybe = ", may be rebalancing" if self.state.mode == SUBSCRIBE else ""
             raise ClientError(f"The message queue is not in assigned list{maybe}, message queue: {queue}")
         self.service.must_run()
+        # 1. The offset must be one that the queue has.
         smallest = yield min_offset(self.state.cluster, queue)
         largest = yield max_offset(self.state.cluster, queue)
         offset = chosen(smallest, largest)
@@ -337,10 +339,12 @@ class LitePullConsumer(GroupMember[LiteState]):
             raise ClientError(
                 f"The message queue is not in assigned list, message queue: {queue}", hint="it moved away"
             )
+        # 2. What was pulled for the old place is removed, and a pull under way is cancelled: its answer has no effect.
         assigned.process_queue.clear()
         self.cache.remove_batches_of(assigned)
         if assigned.task is not None:
             assigned.task.cancel()
+        # 3. A new task goes on at the new place.
         assigned.seek_offset = offset
         self._start_task(assigned)
 

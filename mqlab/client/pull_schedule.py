@@ -55,7 +55,7 @@ class PullConsumerScheduleService(PullConsumer):
         if isinstance(pull_thread_nums, bool) or not isinstance(pull_thread_nums, int) or pull_thread_nums < 1:
             raise UsageError(f"pull_thread_nums={pull_thread_nums!r} is not possible", hint="a whole number above 0")
         super().__init__(ports, group, name_servers, **settings)
-        self.tasks: dict[MessageQueue, PullTask] = {}
+        self.tasks: dict[MessageQueue, ScheduledPull] = {}
         self.callbacks: dict[str, PullTaskCallback] = {}
         self.pool: Pool | None = None
         self._threads = pull_thread_nums
@@ -93,7 +93,7 @@ class PullConsumerScheduleService(PullConsumer):
             self.tasks.pop(queue).cancel()
         for queue in assigned:
             if queue not in self.tasks and self.pool is not None:
-                self.tasks[queue] = PullTask(self, queue, self.pool)
+                self.tasks[queue] = ScheduledPull(self, queue, self.pool)
                 self.tasks[queue].run()
 
     def __repr__(self) -> str:
@@ -101,7 +101,7 @@ class PullConsumerScheduleService(PullConsumer):
         return f"<PullConsumerScheduleService {self.group} {self.client_id} {self.service.state}: {tasks} tasks>"
 
 
-class PullTask:
+class ScheduledPull:
     """The calls for one queue, one after the other. Mirrors PullTaskImpl."""
 
     def __init__(self, service: PullConsumerScheduleService, queue: MessageQueue, pool: Pool) -> None:

@@ -34,7 +34,7 @@ from mqlab.client.consuming.reset import OffsetReset
 from mqlab.client.consuming.send_back import SendBack
 from mqlab.client.consuming.subscriptions import subscription, tag_subscription
 from mqlab.client.instance.background import background, call_back
-from mqlab.client.instance.members import DirectResult
+from mqlab.client.instance.members import ListenerAnswer
 from mqlab.client.instance.mq_client import MQClient
 from mqlab.client.instance.service_state import ServiceState
 from mqlab.client.sending.trace import ConsumerTraceHook, TraceDispatcher
@@ -162,16 +162,19 @@ class PushConsumer(GroupMember[PushState]):
                 "message_timeout is for concurrent consumption: in order a stuck message cannot be passed over",
                 hint="leave it out, or use on_messages(listener)",
             )
+        # 1. Failed messages come back through the group's retry topic.
         if not state.is_broadcasting:
             topic = retry_topic(self.group)
             state.subscriptions[topic] = tag_subscription(topic, "*", self.ports.clock.now_ms())
         self.offset_store.load()
+        # 2. The consume service must be there before the first queue is: the pull loop hands messages to it.
         kind = ConsumeOrderly if state.is_orderly else ConsumeConcurrently
         service: ConsumeService = kind(state, self._listener, self.send_back, self.pull_loop.retry_parked)
         self.consume_service = service
         service.start()
         if self._trace is not None:
             self._trace.start()
+        # 3. Join the group.
         yield self.join()
 
     @flow
@@ -246,7 +249,7 @@ class PushConsumer(GroupMember[PushState]):
         """Move a topic's queues to other offsets; takes ten seconds."""
         return self._reset.to_offsets(topic, offsets)
 
-    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[DirectResult]:
+    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer]:
         """Have the listener consume one message now, outside all queues."""
         return self._started_service().consume_directly(message, queue)
 
@@ -282,6 +285,7 @@ class PushConsumer(GroupMember[PushState]):
     @flow
     def message_queue_changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> Flow[None]:
         """The allocation of a topic changed: raise its version, rescale limits, tell all brokers, call the listener."""
+        # A newer version makes brokers take this member's subscription over an older one of another member.
         data = self.state.subscriptions.get(topic)
         if data is not None:
             self.state.subscriptions[topic] = replace(data, sub_version=self.ports.clock.now_ms())

@@ -119,6 +119,7 @@ class TransactionProducer(Producer):
         self.must_run()
         if not isinstance(message, Message):
             raise ClientError(f"a transaction sends one Message, not {message!r}")
+        # 1. The half message: invisible to consumers until it is committed. It cannot be delayed as well.
         message.properties.pop(property_names.DELAY, None)
         message.properties[property_names.TRAN_MSG] = "true"
         message.properties[property_names.PGROUP] = self.group
@@ -128,11 +129,13 @@ class TransactionProducer(Producer):
             )
         except MqlabError as error:
             raise ClientError(f"send message Exception: {error.text}", hint=error.hint) from error
+        # 2. The local transaction runs only if the half message is stored safely; otherwise it is rolled back.
         state, remark = statuses.ROLLBACK_MESSAGE, None
         if result.send_status == statuses.SEND_OK:
             if result.transaction_id is not None:
                 message.properties[property_names.TRANSACTION_ID] = result.transaction_id
             state, remark = yield self._execute(message, arg)
+        # 3. One way: if this is lost, the broker asks (see _check).
         self._end(message, result, state, remark)
         return TransactionSendResult(
             send_status=result.send_status, msg_id=result.msg_id, offset_msg_id=result.offset_msg_id,

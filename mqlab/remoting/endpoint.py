@@ -62,6 +62,7 @@ class Channel:
         if not self._connection.is_open:
             promise.reject(self._lost(command))
             return promise
+        # The answer comes with the same opaque; whichever is first, answer or deadline, removes the other.
         opaque = command.opaque = self._remoting.next_opaque()
 
         def expired() -> None:
@@ -157,6 +158,7 @@ class Remoting:
         if channel is None:
             return
         reader = channel._reader
+        # A piece of the stream holds part of a frame, one frame, or several.
         piece: bytes | None = data
         while piece is not None or reader.rest:
             try:
@@ -205,6 +207,7 @@ class Remoting:
             return
         if self._by_address.get(connection.remote_address) is channel:
             del self._by_address[connection.remote_address]
+        # Taken out first: a promise's callback may ask again over a new channel to the same address.
         pending, channel._pending = channel._pending, {}
         code = "connect" if reason in ("refused", "timed out") else "closed"
         for promise, deadline in pending.values():

@@ -25,7 +25,7 @@ from mqlab.client.consuming.member_state import PushState
 from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.client.consuming.send_back import SendBack
 from mqlab.client.instance.background import background
-from mqlab.client.instance.members import DirectResult
+from mqlab.client.instance.members import ListenerAnswer
 from mqlab.client.instance.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
 from mqlab.client.instance.timers import Periodic
 from mqlab.client.statuses import CONCURRENT_STATUSES, CONSUME_SUCCESS, RECONSUME_LATER
@@ -77,7 +77,7 @@ class ConsumeConcurrently:
             batch = Batch(self, list(messages[start : start + size]), process_queue, queue)
             self.pool.submit(batch.call, batch.done, label=str(queue))
 
-    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[DirectResult]:
+    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer]:
         """Consume one message that an operator sent, now."""
         return self.runner.directly(self.pool, message, queue, ConsumeConcurrentlyContext(self.workers, queue))
 

@@ -26,7 +26,7 @@ from mqlab.client.consuming.member_state import PushState
 from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.client.consuming.pull_api import message_note
 from mqlab.client.instance.background import call_hooks
-from mqlab.client.instance.members import DirectResult
+from mqlab.client.instance.members import ListenerAnswer
 from mqlab.ports import Deadline, Pool
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire import property_names
@@ -49,7 +49,7 @@ class ConsumeService(Protocol):
         self, messages: Sequence[MessageExt], process_queue: ProcessQueue, queue: MessageQueue, dispatch: bool = True
     ) -> None: ...
 
-    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[DirectResult]: ...
+    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer]: ...
 
     def wait_idle(self, timeout_ms: int) -> Promise[bool]: ...
 
@@ -140,7 +140,7 @@ class ListenerRunner:
     @flow
     def directly(
         self, pool: Pool, message: MessageExt, queue: MessageQueue, context: ListenerContext
-    ) -> Flow[DirectResult]:
+    ) -> Flow[ListenerAnswer]:
         """Have the listener consume one message now, outside all queues: nothing is kept, sent back or committed."""
         restore_original_topic([message], self._state.group)
         call = self.begin([message], queue)
@@ -153,7 +153,7 @@ class ListenerRunner:
         answer, error = yield listened
         outcome = self.end(call, answer, error)
         self.finished()
-        return DirectResult(outcome.took_ms, answer, error, self._state.is_orderly)
+        return ListenerAnswer(outcome.took_ms, answer, error, self._state.is_orderly)
 
     def wait_idle(self, timeout_ms: int) -> Promise[bool]:
         """True once no listener runs; False after the time."""

@@ -22,7 +22,7 @@ from mqlab.client.consuming.pull_api import PullApi
 from mqlab.client.consuming.rebalance import Rebalance
 from mqlab.client.consuming.running_info import running_info
 from mqlab.client.consuming.subscriptions import SQL92
-from mqlab.client.instance.members import DirectResult
+from mqlab.client.instance.members import ListenerAnswer
 from mqlab.client.instance.mq_client import MQClient
 from mqlab.client.sending.send_request import check_group
 from mqlab.client.settings import ClientConfig, ConsumerConfig
@@ -223,7 +223,7 @@ class GroupMember(Generic[State]):
         """Move queues to other offsets, as a broker asks; only a push consumer does."""
         return None
 
-    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[DirectResult] | None:
+    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer] | None:
         """Have the listener consume one message now; only a push consumer has a listener."""
         return None
 

@@ -118,6 +118,7 @@ class RemoteOffsetStore(OffsetMemory):
 
     def persist_all(self, queues: Collection[MessageQueue]) -> None:
         """Send the offset of every owned queue to the broker; entries of other queues are removed."""
+        # An offset of a queue that moved away must not be sent: its new owner is further by now.
         for queue, offset in list(self._offsets.items()):
             if queue in queues:
                 self._commit(queue, offset)

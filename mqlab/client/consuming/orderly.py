@@ -22,10 +22,10 @@ from mqlab.client.consuming.consume_service import ListenerCallUnderWay, Listene
 from mqlab.client.consuming.listener import ConsumeOrderlyContext, as_call
 from mqlab.client.consuming.member_state import PushState
 from mqlab.client.consuming.process_queue import REBALANCE_LOCK_INTERVAL_MS, ProcessQueue, move
-from mqlab.client.consuming.queue_locks import QueueLocks
+from mqlab.client.consuming.queue_locks import HeldQueueLocks
 from mqlab.client.consuming.send_back import SendBack
 from mqlab.client.instance.background import background
-from mqlab.client.instance.members import DirectResult
+from mqlab.client.instance.members import ListenerAnswer
 from mqlab.client.instance.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
 from mqlab.client.instance.timers import Periodic
 from mqlab.client.statuses import COMMIT, ORDERLY_STATUSES, ROLLBACK, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT
@@ -71,7 +71,7 @@ class ConsumeOrderly:
         self.now_ms = state.ports.clock.now_ms
         self.runner = ListenerRunner(state, as_call(listener), ORDERLY_STATUSES, SUSPEND_CURRENT_QUEUE_A_MOMENT)
         self.pool = self.workers.pool("ConsumeMessageThread_" + state.group, state.config.consume_thread_min)
-        self.locks = QueueLocks(state.cluster, state.group, state.process_queues)
+        self.locks = HeldQueueLocks(state.cluster, state.group, state.process_queues)
         self._send_back = send_back
         self._may_pull = may_pull
         self._renewal = Periodic(
@@ -110,7 +110,7 @@ class ConsumeOrderly:
         delay_ms = min(max(delay_ms, 10), 30_000)
         self._ports.clock.call_later(delay_ms, lambda: self.submit((), process_queue, queue), "orderly.resume")
 
-    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[DirectResult]:
+    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer]:
         """Consume one message that an operator sent, now."""
         return self.runner.directly(self.pool, message, queue, ConsumeOrderlyContext(self.workers, queue))
 

@@ -167,6 +167,7 @@ class ProcessQueue:
                 self.queue_offset_max = message.queue_offset
         if messages:
             newest = messages[-1]
+            # How far behind the end of the queue this consumer is, for an operator.
             max_offset = newest.properties.get(property_names.MAX_OFFSET)
             if max_offset is not None and int(max_offset) - newest.queue_offset > 0:
                 self.msg_acc_cnt = int(max_offset) - newest.queue_offset
@@ -179,6 +180,7 @@ class ProcessQueue:
 
         -1 when nothing was cached.
         """
+        # Already cleared, by a reset or another listener's end: then there is no offset to move.
         tree = self.msg_tree_map
         if not tree:
             return -1

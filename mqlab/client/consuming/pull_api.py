@@ -86,6 +86,7 @@ class PullApi:
         dropped: list[MessageExt] = []
         if answer.pull_status == statuses.FOUND:
             tags = subscription.tags_set if subscription and not subscription.class_filter_mode else ()
+            # The broker compares hashes of tags; a message whose tag only has the same hash is dropped here.
             for message in decode_messages(answer.body, queue.broker_name):
                 if tags and message.tags not in tags:
                     dropped.append(message)

@@ -69,7 +69,7 @@ class PullRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Parked:
+class ParkedPull:
     """A request that failed a check: since when, which check, and on what grid it would be asked again."""
 
     request: PullRequest
@@ -88,7 +88,7 @@ class PullLoop:
         self._clock = state.ports.clock
         self._pull_api = pull_api
         self._remove_queue = remove_queue
-        self.parked: dict[MessageQueue, Parked] = {}
+        self.parked: dict[MessageQueue, ParkedPull] = {}
         self.flow_control_times: dict[str, int] = {}
 
     def add(self, queue: MessageQueue, process_queue: ProcessQueue, next_offset: int, consume: Consume) -> None:
@@ -135,7 +135,7 @@ class PullLoop:
         )  # fmt: skip
 
     def _park(self, request: PullRequest, grid_ms: int, holds: Callable[[PullRequest], bool], reason: str) -> None:
-        self.parked[request.queue] = Parked(request, self._clock.now_ms(), grid_ms, holds, reason)
+        self.parked[request.queue] = ParkedPull(request, self._clock.now_ms(), grid_ms, holds, reason)
 
     def retry_parked(self, queue: MessageQueue | None = None) -> None:
         """A reason to wait may be over (messages finished, resumed, locked, subscribed): go on where the check holds.

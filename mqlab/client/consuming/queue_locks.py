@@ -16,7 +16,7 @@ from mqlab.promises import Flow, flow
 from mqlab.wire.message import MessageQueue
 
 
-class QueueLocks:
+class HeldQueueLocks:
     """Locks of one group's queues, as this client asks for them."""
 
     def __init__(self, cluster: ClusterAccess, group: str, process_queues: dict[MessageQueue, ProcessQueue]) -> None:

@@ -98,6 +98,7 @@ class Rebalance:
 
     @flow
     def _rebalance_topic(self, topic: str, orderly: bool) -> Flow[bool]:
+        # 1. Broadcasting: every member reads every queue, there is nothing to divide.
         if self._state.is_broadcasting:
             queues = self._state.topic_subscribe_info.get(topic)
             if queues is None:
@@ -107,6 +108,7 @@ class Rebalance:
             if changed:
                 yield self._keeper.message_queue_changed(topic, queues, queues)
             return self._working(topic) == queues
+        # 2. Clustering: the queues and the members to divide them among.
         # Read before asking: a route that comes meanwhile counts in the next round.
         queues = self._state.topic_subscribe_info.get(topic)
         members = yield self._state.cluster.consumer_ids(topic, self._state.group)
@@ -114,6 +116,7 @@ class Rebalance:
             yield self._keeper.message_queue_changed(topic, [], [])
         if queues is None or members is None:
             return True
+        # 3. This member's share. Every member sorts in the same way, so that all come to the same division.
         try:
             target = self._allocate(queues, sorted_as_java(members))
         except Exception as error:  # a strategy is a learner's code: the old assignment stays
@@ -136,6 +139,7 @@ class Rebalance:
         for queue in target:
             if queue in self._state.process_queues:
                 continue
+            # In order, a queue is added only with the broker's lock: its former owner may still consume it.
             if orderly and not (yield self._keeper.lock_queue(queue)):
                 all_locked = False
                 continue
@@ -172,6 +176,7 @@ class Rebalance:
         self._keeper.remove_offset(queue)
         process_queue = new_process_queue(self._state.config.process_queue, self._ports.clock.now_ms())
         move(process_queue, "lock")
+        # Without a certain first offset it is not added: a wrong one would skip or repeat messages.
         try:
             next_offset: int = yield self._keeper.compute_pull_from(queue)
         except MqlabError as error:

@@ -54,6 +54,7 @@ class SendBack:
     @flow
     def send_as_new_message(self, message: MessageExt, queue: MessageQueue, *, max_reconsume_times: int) -> Flow[bool]:
         """Send a copy to %RETRY%group with the client's inner producer. True when it is stored."""
+        # The broker counts from these properties, as if it had stored the retry itself.
         level = FIRST_RETRY_LEVEL + message.reconsume_times
         copy = Message(retry_topic(self.group), message.body, flag=message.flag)
         copy.properties.update(message.properties)

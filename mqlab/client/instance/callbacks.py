@@ -19,7 +19,7 @@ from typing import Any
 
 from mqlab.client import statuses
 from mqlab.client.instance.background import background
-from mqlab.client.instance.members import DirectResult, Members, RegisteredConsumer
+from mqlab.client.instance.members import ListenerAnswer, Members, RegisteredConsumer
 from mqlab.client.instance.rebalance_timer import RebalanceTimer
 from mqlab.errors import MqlabError
 from mqlab.ports import Ports
@@ -137,9 +137,9 @@ class BrokerCallbacks:
 
     @flow
     def _answer_directly(
-        self, consumed: Promise[DirectResult], request: RemotingCommand, reply: Reply
+        self, consumed: Promise[ListenerAnswer], request: RemotingCommand, reply: Reply
     ) -> Flow[None]:
-        direct: DirectResult = yield consumed
+        direct: ListenerAnswer = yield consumed
         if direct.error is not None:
             result = "CR_THROW_EXCEPTION"
         else:

@@ -21,7 +21,7 @@ from mqlab.wire.message import MessageExt, MessageQueue
 
 
 @dataclass(frozen=True, slots=True)
-class DirectResult:
+class ListenerAnswer:
     """What a listener answered to a message that an operator had it consume. Mirrors ConsumeMessageDirectlyResult."""
 
     took_ms: int
@@ -68,7 +68,7 @@ class RegisteredConsumer(Protocol):
 
     def reset_offsets(self, topic: str, offsets: Mapping[MessageQueue, int]) -> Promise[None] | None: ...
 
-    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[DirectResult] | None: ...
+    def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer] | None: ...
 
 
 class Members:

@@ -21,7 +21,7 @@ from mqlab.wire.bodies import HeartbeatData
 from mqlab.wire.names import MASTER_ID
 
 
-class Membership:
+class ClientMembership:
     """Heartbeats and goodbyes of one client instance."""
 
     def __init__(self, cluster: ClusterAccess, members: Members, rebalance_timer: RebalanceTimer) -> None:
@@ -113,4 +113,4 @@ class Membership:
         return True
 
     def __repr__(self) -> str:
-        return f"<Membership of {self._cluster.client_id}: {self._members!r}>"
+        return f"<ClientMembership of {self._cluster.client_id}: {self._members!r}>"

@@ -22,7 +22,7 @@ from mqlab.client.instance.callbacks import BrokerCallbacks
 from mqlab.client.instance.client_id import build_client_id
 from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.client.instance.members import Members, RegisteredConsumer, RegisteredProducer
-from mqlab.client.instance.membership import Membership
+from mqlab.client.instance.membership import ClientMembership
 from mqlab.client.instance.rebalance_timer import RebalanceTimer
 from mqlab.client.instance.route_poll import RoutePoll
 from mqlab.client.instance.statistics import ConsumerStatistics
@@ -69,7 +69,7 @@ class MQClient:
         self.cluster = ClusterAccess(
             ports, name_servers, self.client_id, self.config, self.members, handlers, STREAM_MARKS if stream else {}
         )
-        self.membership = Membership(self.cluster, self.members, self.rebalance_timer)
+        self.membership = ClientMembership(self.cluster, self.members, self.rebalance_timer)
         self.inner_sender = Sender(self.cluster, INNER_PRODUCER_GROUP, ProducerConfig())
         self.membership.register_producer(self.inner_sender)
         # 3. Timers. The first two run as long as the client does, the last one once there is a consumer.

@@ -70,6 +70,7 @@ class RebalanceTimer:
         self._rebalance().then(self._done, self._failed)
 
     def _done(self, balanced: bool) -> None:
+        # Counted from the end of a run: a run takes as long as the brokers' answers.
         self._running = False
         self._last_ms = self._clock.now_ms()
         if self._stopped:

@@ -88,6 +88,7 @@ class BackPressure:
     @flow
     def run(self, size: int, timeout_ms: int, send: Callable[[int], Promise[T]]) -> Flow[T]:
         """``send(time left in ms)`` within both limits. RemotingError (too_much_request) when they stay taken."""
+        # Both permits are waited for within the send's own time limit; what is left of it is for the send.
         began_ms = self._clock.now_ms()
         if not (yield self.sends.acquire(1, timeout_ms)):
             raise _timeout("Num")

@@ -66,6 +66,7 @@ def select_queue(
             if queue.broker_name != last_broker:
                 return queue
         return info.next_queue(rng)
+    # Three rounds, each less choosy: a broker without penalty, one that answers at all, any.
     if is_retry:
         info.reset_counter(rng)
     return (

@@ -88,6 +88,7 @@ def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMa
     for message in messages:
         if not isinstance(message, Message):
             raise ClientError(f"{message!r} is not a Message", hint='Message("orders", b"...", tags="paid") makes one')
+    # 1. One request has one topic and one WAIT, and its messages are stored at once: no delays, no retries.
     first = messages[0]
     wait = first.wait_store_msg_ok
     for message in messages:
@@ -101,10 +102,12 @@ def batched(messages: Sequence[Message], config: ProducerConfig, ids: UniqueIdMa
             )
         if message.wait_store_msg_ok != wait:
             raise ClientError("The waitStoreMsgOK of the messages in one batch should the same")
+    # 2. Every message keeps a unique key of its own; the batch gets another one, for its own trace and retries.
     keys = []
     for message in messages:
         check_message(message, config)
         keys.append(give_unique_key(message, ids, now_ms))
+    # 3. Their encoded forms, one after the other, are the body; it must not be too large either.
     items = [
         batch.BatchItem(each.flag, each.body, properties_text(each.properties).encode("utf-8", "replace"))
         for each in messages
@@ -146,7 +149,7 @@ def request_for(
     """The SEND_MESSAGE_V2 (or SEND_BATCH_MESSAGE) for the message as it is now; ``flag``: see ``body_and_flag``."""
     message = outgoing.message
     held = message.properties
-    reconsume_times, max_reconsume_times = 0, None
+    reconsume_times, max_reconsume_times = 0, None  # only messages that a consumer sends back have them
     if outgoing.is_retry_topic:
         reconsume_times = int(held.get(property_names.RECONSUME_TIME, "0"))
         limit = held.get(property_names.MAX_RECONSUME_TIMES)

@@ -22,7 +22,7 @@ from mqlab.client import statuses
 from mqlab.client.consuming import consume_hooks
 from mqlab.client.instance.background import background
 from mqlab.client.instance.cluster_access import ClusterAccess
-from mqlab.client.instance.membership import Membership
+from mqlab.client.instance.membership import ClientMembership
 from mqlab.client.sending.send_options import SendHookContext
 from mqlab.client.sending.sender import Sender
 from mqlab.client.settings import ProducerConfig
@@ -72,7 +72,7 @@ def _java_text(value: object) -> str:
 class TraceDispatcher:
     """Collects entries of one client and sends them. Starts sending only after ``start``."""
 
-    def __init__(self, cluster: ClusterAccess, membership: Membership, name: str, topic: str) -> None:
+    def __init__(self, cluster: ClusterAccess, membership: ClientMembership, name: str, topic: str) -> None:
         config = ProducerConfig(send_msg_timeout=SEND_TIMEOUT_MS, max_message_size=MAX_MESSAGE_SIZE)
         self._cluster = cluster
         self._membership = membership
