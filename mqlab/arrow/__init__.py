@@ -1,13 +1,13 @@
 """A store as Arrow columns: numpy and pyarrow, no Spark; from there to pandas, polars and DuckDB.
 
-Mirrors: nothing in RocketMQ. Lab 10 and whatever wants a store as a table stand on it.
+Lab 10 and everything that reads a store as a table use it.
 
     stores      which stores a path means              property_columns  properties of many units taken apart at once
     ranges      pieces of a log that are read apart    columns           the table of columns, units -> RecordBatch
-    units       where units stand: the plain hop       reading           a range, or whole stores
+    units       places of units: the plain hop         reading           a range, or whole stores
     boundaries  the same by many cursors               queues            units of consume queues
     growing     how far a log in use can be read       store_tables      bounds, lag, config files
-    losses      what queues know and the log has not   known_topics      which topics there are to ask for
+    losses      messages missing from the log          known_topics      which topics a store has
 
 >>> import tempfile
 >>> from mqlab.store import MessageStore

@@ -1,14 +1,14 @@
-"""Where the units of a range stand, found by hundreds of cursors that advance together.
+"""The places of the units of a range, found by hundreds of cursors that advance together.
 
-Mirrors: nothing in RocketMQ. Lab 10 compares it with the plain hop of mqlab.arrow.units, which says what is right.
+Lab 10 compares it with the plain hop of mqlab.arrow.units, which defines what is right.
 
     range     ├──────────────┬──────────────┬──────────────┬──────────────┤
     cursors   0→  →  →  →    1→  →  →  →    2→  →  →  →    3→  →  →  →        one numpy step moves all by one unit
-    begins    the first place from there on with a unit's magic and its own physical offset
+    begins    at the first place from there on with a unit's magic and its own physical offset
     ends      exactly where the next one began; the last at the range's end, or at the blank that fills the file
 
-Where a cursor ends elsewhere the plain hop has the word, and names the place.
-Left out: magic and offset of the units that cursors pass; columns looks at them with the other fields.
+When a cursor ends elsewhere, the plain hop reads the range and reports the place.
+Left out: magic and offset of the units that cursors pass; mqlab.arrow.columns checks them with the other fields.
 """
 
 from __future__ import annotations
@@ -21,42 +21,43 @@ from mqlab.arrow.ranges import SMALLEST_UNIT, LogRange, next_unit
 from mqlab.arrow.units import Positions, is_blank, unit_positions
 
 CURSORS = 512
-BYTES_A_CURSOR = 16_384  # fewer cursors for a short range: each has to find its first unit
+BYTES_PER_CURSOR = 16_384  # fewer cursors for a short range: each has to find its first unit
 FEWEST = 8
 
 
 def boundaries(view: mmap.mmap | bytes, where: LogRange) -> Positions:
     """The same as ``unit_positions``, several times faster; raises its errors.
 
-    Damage that leads from unit to unit all the same (a magic, a stored offset) is found by ``columns.Units``.
+    Damage that leads from unit to unit all the same (a magic, a stored offset) is positions by ``columns.Units``.
     """
     at, end = where.start - where.file_start, where.end - where.file_start
-    cursors = min(CURSORS, (end - at) // BYTES_A_CURSOR)
+    cursors = min(CURSORS, (end - at) // BYTES_PER_CURSOR)
     if cursors < FEWEST or end > len(view):
         return unit_positions(view, where)
     starts = _starts(view, where.file_start, at, end, cursors)
-    found = _advance(view, starts, end)
-    if found is not None and is_blank(view, int(found[-1]), end):
-        found = found[:-1]
-    return unit_positions(view, where) if found is None else found
+    positions = _advance(view, starts, end)
+    if positions is not None and is_blank(view, int(positions[-1]), end):
+        positions = positions[:-1]
+    return unit_positions(view, where) if positions is None else positions
 
 
 def _starts(view: mmap.mmap | bytes, file_start: int, at: int, end: int, cursors: int) -> list[int]:
-    """Where cursors begin: evenly spread, each at a unit; fewer where units are long."""
-    found = [at]
+    """Where the cursors begin: evenly spread, each at a unit; fewer of them if units are long."""
+    starts = [at]
     for number in range(1, cursors):
         place = at + (end - at) * number // cursors
-        if place > found[-1]:
+        if place > starts[-1]:
             unit = next_unit(view, file_start, place, end)
             if unit is None:
                 break
-            if unit > found[-1]:
-                found.append(unit)
-    return found
+            if unit > starts[-1]:
+                starts.append(unit)
+    return starts
 
 
 def _advance(view: mmap.mmap | bytes, starts: list[int], end: int) -> Positions | None:
-    """All places that the cursors come by, in order; None if one of them does not end where the next began."""
+    """All places that the cursors pass, in order; None if one of them does not end where the next began."""
+    # 1. Each step moves all cursors by one unit and notes where they were.
     sizes = numpy.ndarray((len(view) - 3,), dtype=">i4", buffer=view, strides=(1,))  # the number at every place
     here = numpy.array(starts, dtype=numpy.int64)
     stops = numpy.append(here[1:], end)
@@ -64,7 +65,7 @@ def _advance(view: mmap.mmap | bytes, starts: list[int], end: int) -> Positions 
     steps: list[tuple[Positions, Positions]] = []  # which cursors are where
     while len(moving):
         steps.append((moving, here))
-        if here[-1] > end - SMALLEST_UNIT:  # only the last cursor comes there, and only to what is not a unit
+        if here[-1] > end - SMALLEST_UNIT:  # only the last cursor gets there, and what is there is not a unit
             if not is_blank(view, int(here[-1]), end):
                 return None
             steps[-1] = moving[:-1], here[:-1]
@@ -78,8 +79,9 @@ def _advance(view: mmap.mmap | bytes, starts: list[int], end: int) -> Positions 
             if (here > stops).any():
                 return None
             moving, here, stops = moving[going], here[going], stops[going]
-    found = numpy.full((len(steps), len(starts)), -1, dtype=numpy.int64)
+    # 2. A table of steps and cursors, read cursor by cursor, has the places in the order of the file.
+    places_of_steps = numpy.full((len(steps), len(starts)), -1, dtype=numpy.int64)
     for step, (which, places) in enumerate(steps):
-        found[step, which] = places
-    by_cursor = found.T
+        places_of_steps[step, which] = places
+    by_cursor = places_of_steps.T
     return by_cursor[by_cursor >= 0]

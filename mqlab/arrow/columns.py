@@ -1,6 +1,6 @@
 """The columns of a commit log, and units of a file turned into a batch of them.
 
-Mirrors: MessageExt; the fixed fields come from the layout table of mqlab.wire, so there is one layout. Lab 10.
+Mirrors: MessageExt; the fixed fields come from the layout table of mqlab.wire, so there is one layout. Used by lab 10.
 
     fixed fields     an 88-byte window over the file, gathered by position, read as the struct that LAYOUT describes
                      (100 or 112 bytes where a host is IPv6: rows are grouped by the two bits of their sys_flag)
@@ -44,7 +44,7 @@ _TIMES = ("born_timestamp", "store_timestamp")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its Arrow type and what it holds."""
+    """One column: its Arrow type and its meaning."""
 
     name: str
     type: pyarrow.DataType
@@ -75,26 +75,26 @@ def _all_columns() -> dict[str, Column]:
         Column("offset_msg_id", text, "store host and physical offset in hex"),
         Column("broker_name", text, "which store, where several are read"),
     ]
-    found = {column.name: column for column in [*own, *_from_layout()]}
+    columns = {column.name: column for column in [*own, *_from_layout()]}
     first = ["topic", "queue_id", "queue_offset", "physical_offset", "store_timestamp", "tags", "keys", "body"]
-    return {name: found[name] for name in [*first, *(name for name in found if name not in first)]}
+    return {name: columns[name] for name in [*first, *(name for name in columns if name not in first)]}
 
 
 COLUMNS = _all_columns()
 
 
 def schema(names: Sequence[str] | None = None) -> pyarrow.Schema:
-    """The Arrow schema of these columns, of all of them for None. Raises UsageError for a name there is not.
+    """The Arrow schema of these columns; None: of all columns. Raises UsageError for an unknown name.
 
     >>> schema(["topic", "queue_id"])
     topic: string
     queue_id: int32
     """
-    wanted = list(COLUMNS) if names is None else list(names)
-    for name in wanted:
+    chosen = list(COLUMNS) if names is None else list(names)
+    for name in chosen:
         if name not in COLUMNS:
             raise UsageError(f"there is no column {name!r}", hint=f"columns are {', '.join(COLUMNS)}")
-    return pyarrow.schema([(name, COLUMNS[name].type) for name in wanted])
+    return pyarrow.schema([(name, COLUMNS[name].type) for name in chosen])
 
 
 def _window(host_kinds: int) -> numpy.dtype[numpy.void]:
@@ -114,9 +114,9 @@ _HEX = numpy.array([f"{byte:02X}".encode() for byte in range(256)]).view(numpy.u
 
 
 class Units:
-    """Some units of one file as columns. Raises CorruptionError for a unit that is not one, or does not add up.
+    """Some units of one file as columns. Raises CorruptionError for a unit that is damaged, or whose lengths disagree.
 
-    ``positions`` are places in the file, ascending, each with at least the smallest unit behind it in the range.
+    ``positions`` are places in the file, ascending, each with room for the smallest unit after it in the range.
     """
 
     def __init__(self, view: mmap.mmap | bytes, where: LogRange, positions: Positions) -> None:
@@ -126,12 +126,14 @@ class Units:
         self._end = min(where.end - where.file_start, len(view))
         self._properties: PropertyColumns | None = None
         self.positions = positions
+        # 1. Every unit has the smallest window, a magic, and its own place.
         self._require(positions + _WINDOWS[0].itemsize <= self._end, positions)
         smallest = self._gather(positions, _WINDOWS[0])
         magic, stored = smallest["magic"], smallest["physical_offset"]
         self._wide = magic != MAGIC_V1
         self._require(((magic == MAGIC_V2) | ~self._wide) & (stored == positions + where.file_start), positions)
-        kinds = smallest["sys_flag"] >> 4 & 3  # sys_flag stands before the hosts: at the same place in all four
+        # 2. Units are grouped by their kinds of hosts: an IPv6 host makes the window longer.
+        kinds = smallest["sys_flag"] >> 4 & 3  # sys_flag comes before the hosts: at the same place in all four windows
         self._groups: list[tuple[Any, Any]] = [(slice(None), smallest)]  # (rows, structs) for each kind of hosts
         self._fixed_size: Any = _WINDOWS[0].itemsize
         if kinds.any():
@@ -165,7 +167,7 @@ class Units:
         return values
 
     def _measure(self) -> None:
-        """Find where body, topic and properties stand, and that they end where the unit does. As wire's ``measure``."""
+        """Find body, topic and properties, and check that they end where the unit ends. As wire's ``measure``."""
         unit_end = self.positions + self.number("total_size")
         self._require(unit_end <= self._end, self.positions)
         self.body_at = self.positions + self._fixed_size
@@ -188,7 +190,7 @@ class Units:
             raise_corrupt(self._view, self._where, int(positions[numpy.argmin(good)]))
 
     def batch(self, names: Sequence[str]) -> pyarrow.RecordBatch:
-        """The columns asked for. The batch is a copy: the file may be let go."""
+        """A batch of these columns. It is a copy: the file may be closed."""
         arrays = [self.column(name) for name in names]
         return pyarrow.RecordBatch.from_arrays(arrays, schema=schema(names))
 
@@ -220,8 +222,8 @@ class Units:
     def _check_sums(self, bodies: pyarrow.Array) -> None:
         """Compare bodies as they are stored, still compressed, with their check sums. As wire's ``check_body``.
 
-        An empty body has none. Each message of a batch is a unit with a sum of its own. What is checked are the copies
-        that are handed out, not the file.
+        An empty body has none. Each message of a batch is a unit with a sum of its own. The copies
+        that are handed out are checked, not the file.
         """
         _, offsets, data = bodies.buffers()
         bounds = numpy.frombuffer(offsets, dtype=numpy.int32)[bodies.offset : bodies.offset + len(bodies) + 1].tolist()
@@ -267,17 +269,17 @@ class Units:
         return pyarrow.compute.coalesce(unique, self._column_offset_msg_id()) if unique.null_count else unique
 
     def _column_offset_msg_id(self) -> pyarrow.Array:
-        found = [hex_text(structs["store_host"], structs["physical_offset"]) for _, structs in self._groups]
-        return self._in_order(found)
+        parts = [hex_text(structs["store_host"], structs["physical_offset"]) for _, structs in self._groups]
+        return self._in_order(parts)
 
     def _host(self, name: str) -> pyarrow.Array:
-        """Hosts as text; each different one is written once."""
-        found = []
+        """Hosts as text; each distinct host is converted once."""
+        parts = []
         for _, structs in self._groups:
             different, which = numpy.unique(structs[name], return_inverse=True)
             texts = pyarrow.array([host_text(host.tobytes()) for host in different], type=pyarrow.string())
-            found.append(texts.take(numbers(which, pyarrow.int64())))
-        return self._in_order(found)
+            parts.append(texts.take(numbers(which, pyarrow.int64())))
+        return self._in_order(parts)
 
     def _in_order(self, parts: list[pyarrow.Array]) -> pyarrow.Array:
         """The arrays of the groups as one, in the order of the rows."""
@@ -291,7 +293,7 @@ class Units:
 
 
 def hex_text(hosts: Any, offsets: Any) -> pyarrow.Array:
-    """Hosts and offsets behind each other as capital hex digits: the offset message id."""
+    """Hosts followed by offsets as capital hex digits: the offset message id."""
     count = len(offsets)
     parts = [numpy.ascontiguousarray(part).view(numpy.uint8).reshape(count, -1) for part in (hosts, offsets)]
     letters = _HEX[numpy.hstack(parts)]

@@ -1,15 +1,15 @@
-"""How far a log that is being appended to can be read: behind its last unit that is surely whole.
+"""How far a log that is being appended to can be read: to the end of its last unit that is surely complete.
 
-Mirrors: the confirm offset that ReputMessageService reads up to, seen from outside of the broker. Lab 12.
+Mirrors: the confirm offset that ReputMessageService reads up to, seen from outside the broker.
 
     ├ units ─────────────────────────┼ whole ┼ whole ┼ half-written ┼ zeros
                                      │               └ the end: from here on a unit may be on its way
-                                     └ the newest unit that a consume queue knows: the broker itself was done with it
-    behind it a unit counts when body and check sum agree, its end is written, and it is not older than the one before
-    (behind the end of a recovered log there may be old units)
+                                     └ the newest unit that a consume queue knows: the broker has finished it
+    after it a unit counts when body and check sum agree, its end is written, and it is not older than the one before
+    (after the end of a recovered log there may be old units)
 
-A queue is written after the log, so a log in use never ends before its queues do; ``losses`` looks at one that does.
-Left out: waiting; whoever follows a log asks again.
+A queue is written after the log, so a log in use never ends before its queues do; ``losses`` describes one that does.
+Left out: waiting; a reader that follows a log asks again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WINDOW = 65_536  # how far before a limit the first search for a unit begins
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A place between two units, and the store time of the one before it (0: not known)."""
+    """A place between two units, and the store time of the one before it (0: unknown)."""
 
     physical_offset: int
     store_timestamp: int = 0
@@ -45,10 +45,10 @@ class LogEnd(NamedTuple):
 
 
 def confirmed_end(inspector: StoreInspector, known: int | None = None) -> int:
-    """The physical offset behind the last unit that is surely whole.
+    """The physical offset of the end of the last unit that is surely complete.
 
-    ``known`` is a place between two units that an earlier call or the reader of a range came to: the search goes on
-    from there. Damage before the last whole unit does not end the log: a reader of the range will say where it is.
+    ``known`` is a place between two units that an earlier call or the reader of a range has reached: the search
+    continues there. Damage before the last complete unit does not end the log; a reader of the range reports it.
     """
     return log_end(inspector, known).offset
 
@@ -61,7 +61,7 @@ def log_end(inspector: StoreInspector, known: int | None = None) -> LogEnd:
 
 
 def newest_unit(queue: QueueReader) -> CqUnit | None:
-    """The last unit of a queue; None without one, or when it stands for a message that was deleted before."""
+    """The last unit of a queue; None for an empty queue, or when its message was deleted before."""
     unit = queue.unit(queue.max_offset - 1)
     return None if unit is None or unit.size == PREBLANK_SIZE else unit
 
@@ -71,12 +71,14 @@ def _end(inspector: StoreInspector, known: int | None, newest_first: Sequence[Cq
     if not segments:
         return 0
     dispatched = _newest_dispatched(inspector, newest_first)
+    # Whatever is further is the better beginning: the queues' newest unit, or the place of an earlier call.
     begin = dispatched or _Known(_newest_file(inspector, segments) if known is None else known)
     if known is not None and known > begin.physical_offset:
         begin = _Known(known)
     end = _walk(inspector, segments, begin)
     if dispatched is None and _something_at(inspector, segments, end):
-        tail, last = inspector.log.tail([], segments)  # damage, or being written? no queue tells: does it go on?
+        # No queue knows whether this is damage with more units after it, or a unit that is being written.
+        tail, last = inspector.log.tail([], segments)
         if last is not None and last.physical_offset >= end:
             return tail if _is_whole(last) else last.physical_offset
     return end
@@ -92,17 +94,17 @@ def boundary_before(inspector: StoreInspector, known: int, limit: int) -> int:
     window = WINDOW
     while True:
         start = max(low, limit - window)
-        found = low
+        boundary = low
         for piece in inspector.log.scan(start, limit + 1, [segment]):
             if piece.kind == UNIT and piece.stored_physical_offset == piece.physical_offset <= limit:
-                found = max(found, piece.physical_offset)
-        if found > low or start == low:
-            return found
+                boundary = max(boundary, piece.physical_offset)
+        if boundary > low or start == low:
+            return boundary
         window *= 8
 
 
 def unit_end(inspector: StoreInspector, known: int) -> int:
-    """Behind the first unit from ``known`` on, over the blank of a full file; ``known`` where no unit is."""
+    """The end of the first unit from ``known`` on, over the blank of a full file; ``known`` if there is no unit."""
     segments = inspector.log.segments()
     piece = inspector.log.piece_at(known, segments)
     segment = segment_at(segments, known)
@@ -125,7 +127,7 @@ def is_boundary(inspector: StoreInspector, place: int) -> bool:
 
 
 def _newest_dispatched(inspector: StoreInspector, newest_first: Sequence[CqUnit]) -> _Known | None:
-    """Behind the newest unit that a consume queue and the log agree on."""
+    """The end of the newest unit that a consume queue and the log agree on."""
     for unit in newest_first:
         piece = inspector.log.unit_at(unit.physical_offset)
         if piece is not None and piece.size == unit.size and piece.stored_physical_offset == unit.physical_offset:
@@ -134,13 +136,13 @@ def _newest_dispatched(inspector: StoreInspector, newest_first: Sequence[CqUnit]
 
 
 def _newest_file(inspector: StoreInspector, segments: list[Segment]) -> int:
-    """Where the newest file that begins with a unit does: all before it are full."""
+    """The start of the newest file that begins with a unit: all files before it are full."""
     begun = [segment.start for segment in segments if inspector.log.unit_at(segment.start, segments) is not None]
     return begun[-1] if begun else segments[0].start
 
 
 def _walk(inspector: StoreInspector, segments: list[Segment], begin: _Known) -> int:
-    """From whole unit to whole unit, over the blanks of full files."""
+    """The end of the last complete unit, walking from unit to unit over the blanks of full files."""
     end = position = begin.physical_offset
     newest = begin.store_timestamp
     while (piece := inspector.log.piece_at(position, segments)) is not None:
@@ -156,7 +158,7 @@ def _walk(inspector: StoreInspector, segments: list[Segment], begin: _Known) -> 
 
 
 def _is_whole(piece: Piece) -> bool:
-    """Whether nothing of a unit is missing: its own place, a body that fits its check sum, an end that was written."""
+    """Whether a unit is complete: its own place, a body that fits its check sum, an end that was written."""
     assert piece.shape is not None
     start = piece.shape.properties_end - piece.size
     try:
@@ -167,7 +169,7 @@ def _is_whole(piece: Piece) -> bool:
 
 
 def _something_at(inspector: StoreInspector, segments: list[Segment], position: int) -> bool:
-    """Whether the log does not simply end here: what stands there is neither zeros nor a blank."""
+    """Whether the log does not simply end here: the bytes there are neither zeros nor a blank."""
     piece, segment = inspector.log.piece_at(position, segments), segment_at(segments, position)
     if piece is None or segment is None or piece.kind == BLANK:
         return False

@@ -1,9 +1,9 @@
-"""Which topics a store has, so that a misspelt one is an error and not a table without rows.
+"""The topics of a store, so that a misspelt one is an error and not an empty table.
 
-Mirrors: nothing in RocketMQ, where the route of the topic is missing.
+In RocketMQ the route of an unknown topic is missing.
 
-    queues' folders and topics.json ── together the topics there are
-    not judged: topics of brokers and groups (%RETRY%g, RMQ_SYS_TRACE_TOPIC), which are made when somebody needs them;
+    folders of the queues and topics.json ── together all topics
+    not checked: topics of brokers and groups (%RETRY%g, RMQ_SYS_TRACE_TOPIC), which are created on demand;
                 a store of which part of the log is in no queue
 
 Left out: topics that were deleted; their messages are in the log until its files go, and no queue leads to them.
@@ -19,13 +19,13 @@ from mqlab.errors import CorruptionError, UsageError
 from mqlab.inspector.inspector import StoreInspector
 from mqlab.wire import names
 
-MOST_NAMES = 20
+MAX_NAMES = 20
 
 
 def check_topics(stores: Sequence[Store], topics: Sequence[str]) -> None:
-    """Raise UsageError, naming those there are, for a topic that none of these stores has."""
-    judged = [topic for topic in topics if not _made_on_demand(topic)]
-    if not judged:
+    """Raise UsageError, naming the existing topics, for a topic that none of these stores has."""
+    checked = [topic for topic in topics if not _is_created_on_demand(topic)]
+    if not checked:
         return
     present: set[str] = set()
     for store in stores:
@@ -33,14 +33,14 @@ def check_topics(stores: Sequence[Store], topics: Sequence[str]) -> None:
         if of_store is None:
             return
         present |= of_store
-    missing = [topic for topic in judged if topic not in present]
+    missing = [topic for topic in checked if topic not in present]
     if not missing or not present:
         return
-    listed = sorted(topic for topic in present if not _made_on_demand(topic)) or sorted(present)
-    more = f" and {len(listed) - MOST_NAMES} more" if len(listed) > MOST_NAMES else ""
+    listed = sorted(topic for topic in present if not _is_created_on_demand(topic)) or sorted(present)
+    more = f" and {len(listed) - MAX_NAMES} more" if len(listed) > MAX_NAMES else ""
     raise UsageError(
         f"there is no topic {', '.join(map(repr, missing))} in {', '.join(store.directory for store in stores)}",
-        hint=f"topics are {', '.join(listed[:MOST_NAMES])}{more}; messages of a deleted topic can be found by the "
+        hint=f"topics are {', '.join(listed[:MAX_NAMES])}{more}; messages of a deleted topic can be found by the "
         "column topic",
     )
 
@@ -54,9 +54,9 @@ def topics_of(store: Store) -> set[str] | None:
     try:
         table = (inspector.config("topics.json") or {}).get("topicConfigTable") or {}
         return {*inspector.topics(), *map(str, table)}
-    except (AttributeError, CorruptionError, TypeError):  # topics.json is damaged, which is for its own reader to say
+    except (AttributeError, CorruptionError, TypeError):  # topics.json is damaged; its own reader reports that
         return None
 
 
-def _made_on_demand(topic: str) -> bool:
+def _is_created_on_demand(topic: str) -> bool:
     return names.is_system_topic(topic) or names.group_of(topic) is not None

@@ -1,12 +1,12 @@
 """Messages that the consume queues of a store know and its commit log does not hold.
 
-Mirrors: nothing in RocketMQ, whose recovery cuts the queues to the log; a reader that changes nothing has to say it.
+RocketMQ's recovery cuts the queues to the log; a reader that changes nothing has to report the difference.
 
     log      ├ units ───────┤        ├ units ────────┤ end        a file is missing; the end was cut off
     queue    | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 |  units 4, 5 and 10, 11 point at nothing: two losses
 
-A log that was cut, or copied before the queues of a broker that was writing, or whose end a power cut took.
-Left out: what the queues have lost as well; damage inside the log, which the reader of its range reports.
+The log was cut, or copied before the queues of a running broker, or a power cut took its end.
+Left out: messages that the queues have lost as well; damage inside the log, which the reader of its range reports.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from mqlab.inspector.queue_reader import QueueReader
 
 
 class DataLossWarning(UserWarning):
-    """Messages that a store knows of are not among those that were read, and the caller said that this may be."""
+    """The store knows of messages that were not read, and the caller allowed that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A stretch of physical offsets that the log in ``folder`` does not hold, and how many messages queues know there.
+    """A stretch of physical offsets that the log in ``folder`` does not hold, and how many messages of the queues.
 
     ``witness`` names the queue unit that points furthest into it, in words.
     """
@@ -58,7 +58,7 @@ class Loss:
 def find_losses(inspector: StoreInspector, end: LogEnd, first: int, last: int | None = None) -> list[Loss]:
     """The losses in what is read from the offset ``first`` up to ``last``; None: up to where the log ends.
 
-    A read that ends before the log does is not concerned by what is missing after it.
+    A read that ends before the log does is not affected by what is missing after it.
     """
     segments = inspector.log.segments()
     stop = end.offset if last is None else min(last, end.offset)

@@ -122,8 +122,9 @@ def read_queue_range(where: QueueRange, selection: QueueSelection = EVERY_UNIT) 
     same = {"broker_name": where.broker_name, "topic": where.topic, "queue_id": where.queue_id}
     columns = [pyarrow.repeat(pyarrow.scalar(value, SCHEMA.field(name).type), count) for name, value in same.items()]
     fields = [units[name][rows].astype(units[name].dtype.newbyteorder("=")) for name in _UNIT.names or ()]
-    made = [numbers(values, SCHEMA.field(name).type) for values, name in zip(fields, _UNIT.names or (), strict=True)]
-    yield pyarrow.RecordBatch.from_arrays([*columns, offsets, *made], schema=SCHEMA)
+    named = zip(fields, _UNIT.names or (), strict=True)
+    own = [numbers(values, SCHEMA.field(name).type) for values, name in named]
+    yield pyarrow.RecordBatch.from_arrays([*columns, offsets, *own], schema=SCHEMA)
 
 
 def read_queue_units(

@@ -1,13 +1,13 @@
 """A store's commit log cut into ranges that can be read apart, each beginning and ending between two units.
 
-Mirrors: nothing in RocketMQ, where one thread reads the log. Lab 10 looks at a read as Spark plans it.
+RocketMQ reads the log with one thread. Lab 10 looks at a read as Spark plans it.
 
     file 0          262144          524288 (made ahead, empty)
     ├ a ─┤├ b ─┤ blank├ c ──┤ end of the log
     range a   start 0, end where the first unit at or after the middle begins; so b begins where a ends
 
-A cut is found by looking for a unit's magic at whose place the stored physical offset names that very place.
-Left out: waiting for what is still being written; a plan is a snapshot up to the log's end at its moment.
+A cut is found by searching for a unit's magic whose stored physical offset is its own place.
+Left out: waiting for what is still being written; a plan is a snapshot up to the present end of the log.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def plan(
 ) -> list[LogRange]:
     """The ranges of a store, none much longer than ``target_bytes``, in order of their offsets; none for an empty log.
 
-    ``start`` and ``end`` are physical offsets: units that begin at or after ``start`` and before ``end``; they need not
-    be where a unit begins. Without an end: up to the last unit that is whole at this moment. Raises CorruptionError
-    when queues know messages there that the log does not hold; unless ``fail_on_data_loss``, warns of them instead.
+    ``start`` and ``end`` are physical offsets: units that begin at or after ``start`` and before ``end``; a unit
+    need not begin there. Without an end: up to the last unit that is complete now. Raises CorruptionError when queues
+    know messages there that the log does not hold; without ``fail_on_data_loss`` it warns of them instead.
     """
     inspector = StoreInspector(store.directory)
     log = log_end(inspector)
@@ -71,7 +71,7 @@ def plan(
 
 
 def plan_between(store: Store, target_bytes: int, start: int, end: int) -> list[LogRange]:
-    """The ranges from ``start`` to ``end``, which are places between two units: a reader complains if they are not."""
+    """The ranges from ``start`` to ``end``, which must be places between two units: otherwise a reader raises."""
 
     def bounds(view: mmap.mmap, segment: Segment) -> tuple[int, int]:
         return max(start, segment.start), min(end, segment.end)
@@ -83,7 +83,7 @@ def _ranges(
     inspector: StoreInspector, store: Store, first: int, last: int, target_bytes: int,
     bounds: Callable[[mmap.mmap, Segment], tuple[int, int]],
 ) -> list[LogRange]:  # fmt: skip
-    """The ranges of all files between two offsets; ``bounds`` says where exactly to begin and end in a file."""
+    """The ranges of all files between two offsets; ``bounds`` gives the exact begin and end in a file."""
     ranges = []
     for segment in inspector.log.segments():
         if segment.end <= first or segment.start >= last or not segment.size:
@@ -113,8 +113,8 @@ def _at_or_after(view: mmap.mmap, file_start: int, offset: int, stop: int) -> in
         return file_start
     if offset >= stop:
         return stop
-    found = next_unit(view, file_start, offset - file_start, stop - file_start)
-    return stop if found is None else file_start + found
+    place = next_unit(view, file_start, offset - file_start, stop - file_start)
+    return stop if place is None else file_start + place
 
 
 def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> int | None:
@@ -145,7 +145,7 @@ Piece = TypeVar("Piece", bound=Sized)
 
 
 def together(ranges: list[Piece], target_bytes: int) -> list[list[Piece]]:
-    """The ranges in groups of about ``target_bytes``, order kept: many small files must not become many tasks."""
+    """The ranges in groups of about ``target_bytes``, in their order: many small files must not become many tasks."""
     groups: list[list[Piece]] = []
     room = 0
     for piece in ranges:

@@ -1,6 +1,6 @@
 """Reading a range, or a whole store, as record batches.
 
-Mirrors: nothing in RocketMQ. Lab 10 reads a store with it before Spark does.
+Lab 10 reads a store with it before Spark does.
 
     range ─ map the file ─ find its units ─ 10,000 at a time ─ choose by topic, queue, time ─ columns ─> RecordBatch
 
@@ -48,8 +48,8 @@ class Selection:
         if self.end_ms is not None:
             chosen &= units.number("store_timestamp") < self.end_ms
         if self.topics:
-            wanted = pyarrow.compute.is_in(units.column("topic"), pyarrow.array(self.topics))
-            chosen &= wanted.to_numpy(zero_copy_only=False)
+            has_topic = pyarrow.compute.is_in(units.column("topic"), pyarrow.array(self.topics))
+            chosen &= has_topic.to_numpy(zero_copy_only=False)
         return None if chosen.all() else chosen
 
 
@@ -64,7 +64,7 @@ def read_range(
     Raises CorruptionError at the first unit that is damaged, StoreError when the file was deleted meanwhile.
     """
     names = list(COLUMNS) if names is None else names
-    view = _mapped(where)  # let go when the last batch is made
+    view = _mapped(where)  # closed when the last batch is made
     positions = boundaries(view, where)
     for start in range(0, len(positions), BATCH_ROWS):
         units = Units(view, where, positions[start : start + BATCH_ROWS])
@@ -79,7 +79,7 @@ def _mapped(where: LogRange) -> mmap.mmap:
     try:
         with open(where.path, "rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (FileNotFoundError, ValueError) as error:  # ValueError: nothing is in it any more
+    except (FileNotFoundError, ValueError) as error:  # ValueError: the file is empty now
         raise StoreError(
             f"{where.path} is gone, messages {where.start} to {where.end} were to be read from it",
             hint="a broker deletes old files of its log (fileReservedTime, full disk): plan again, or read a copy",
@@ -90,11 +90,11 @@ def read_batches(
     paths: StorePath | Sequence[StorePath], names: Sequence[str] | None = None, selection: Selection = EVERYTHING, *,
     fail_on_data_loss: bool = True,
 ) -> pyarrow.RecordBatchReader:  # fmt: skip
-    """Whole stores batch by batch, store by store in log order: for logs larger than memory. See ``mqlab.arrow``.
+    """Whole stores batch by batch, each in the order of its log: for logs larger than memory. See ``mqlab.arrow``.
 
     ``paths``: a store, a folder of stores, or several of either (``find_stores``). Raises UsageError for a wrong path,
     column or topic and CorruptionError for a log that ends before its queues do now (with ``fail_on_data_loss=False``
-    that is a DataLossWarning), CorruptionError when the reading comes to a damaged unit or body.
+    that is a DataLossWarning), CorruptionError when the reader reaches a damaged unit or body.
     """
     columns = schema(names)
     stores = find_stores(paths)

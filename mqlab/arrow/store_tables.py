@@ -3,13 +3,13 @@
 Mirrors: what mqadmin's topicStatus and consumerProgress answer, and TopicConfigManager, SubscriptionGroupManager,
 ConsumerOffsetManager, ScheduleMessageService, ConsumerFilterManager. Lab 10 joins them with the log.
 
-    bounds    a row a queue                min and max offset, where its messages stand in the log
-    lag       a row a group and queue      how far the group has read, how far the queue goes, the difference
-    topics    a row a topic                topics.json
-    groups    a row a group                subscriptionGroup.json
-    offsets   a row a group and queue      consumerOffset.json
-    delays    a row a delay level          delayOffset.json
-    filters   a row a topic and group      consumerFilter.json
+    bounds    one row per queue            min and max offset, places of its messages in the log
+    lag       one row per group and queue  how far the group has read, how far the queue goes, the difference
+    topics    one row per topic            topics.json
+    groups    one row per group            subscriptionGroup.json
+    offsets   one row per group and queue  consumerOffset.json
+    delays    one row per delay level      delayOffset.json
+    filters   one row per topic and group  consumerFilter.json
 
 A file that is not there has no rows; one that cannot be read is an error with its path, unless its .bak can.
 Left out: what only a running broker knows: members, held pulls, offsets not yet written (5 s by default).
@@ -181,7 +181,7 @@ _GROUP_FIELDS = {
     "retry_max_times": (_I32, "retryMaxTimes", "deliveries again before the dead letter queue"),
     "broker_id": (_I32, "brokerId", "which broker it reads from"),
     "which_broker_when_consume_slowly": (_I32, "whichBrokerWhenConsumeSlowly", "where it reads when far behind"),
-    "notify_consumer_ids_changed_enable": (_FLAG, "notifyConsumerIdsChangedEnable", "is told of new members"),
+    "notify_consumer_ids_changed_enable": (_FLAG, "notifyConsumerIdsChangedEnable", "is notified of new members"),
     "consume_timeout_minute": (_I32, "consumeTimeoutMinute", "how long a message may be held, in minutes"),
     "group_sys_flag": (_I32, "groupSysFlag", "bits of the broker's own"),
 }
@@ -199,8 +199,8 @@ def _all_tables() -> dict[str, StoreTable]:
     consumed = Column("consumer_offset", _I64, "next queue offset the group will read")
     bounds = (
         low, Column("max_offset", _I64, "next queue offset to be written"),
-        Column("min_physical_offset", _I64, "where the first of them stands in the log; null for an empty queue"),
-        Column("max_physical_offset", _I64, "behind the last of them in the log; null for an empty queue"),
+        Column("min_physical_offset", _I64, "place of the first of them in the log; null for an empty queue"),
+        Column("max_physical_offset", _I64, "end of the last of them in the log; null for an empty queue"),
     )  # fmt: skip
     lag = (
         consumed, low, Column("broker_offset", _I64, "next queue offset to be written"),

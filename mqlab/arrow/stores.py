@@ -1,4 +1,4 @@
-"""Which stores a path means: one, or those of several brokers side by side.
+"""The stores under a path: one, or those of several brokers side by side.
 
 Mirrors: storePathRootDir, of which every broker has one. Lab 10 reads a cluster's stores as one table.
 
@@ -7,7 +7,7 @@ Mirrors: storePathRootDir, of which every broker has one. Lab 10 reads a cluster
     run/                              none of them: the stores in its folders, by name: broker-a, broker-b, broker-c
     file:/run, file:///run            the same as /run; s3a://, hdfs:// and the like are refused: files are mapped
 
-Left out: folders further down; files and folders that are no store are passed over.
+Left out: folders further down. Other files and folders are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from mqlab.errors import UsageError
 
 LOG, STORE = "commitlog", "store"
-MARKS = (LOG, "checkpoint", "abort")  # one that was never written to has no log yet
+MARKS = (LOG, "checkpoint", "abort")  # a store that was never written to has no log yet
 
 StorePath = str | os.PathLike[str]
 
@@ -30,14 +30,14 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://([^/]*))?(/.*|$)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One broker's store: its directory, absolute, and what its rows say in the column broker_name."""
+    """One broker's store: its absolute directory, and the value of its rows in the column broker_name."""
 
     directory: str
     broker_name: str
 
 
 def find_stores(paths: StorePath | Sequence[StorePath], broker_names: Sequence[str] = ()) -> list[Store]:
-    """The stores that these paths mean, in the order of the paths, those of one folder by name.
+    """The stores under these paths, in the order of the paths, those of one folder by name.
 
     ``broker_names`` name them in that order. Raises UsageError for a path that is not of this machine or has no store,
     when two stores would have one name, and when there are not as many names as stores.
@@ -49,15 +49,15 @@ def find_stores(paths: StorePath | Sequence[StorePath], broker_names: Sequence[s
             f"{len(broker_names)} broker names for {len(directories)} stores", hint=f"stores: {', '.join(directories)}"
         )
     names = list(broker_names) or [broker_name_of(directory) for directory in directories]
-    found: dict[str, str] = {}
+    directory_of: dict[str, str] = {}
     for name, directory in zip(names, directories, strict=True):
-        if name in found:
+        if name in directory_of:
             raise UsageError(
-                f"two stores are named {name!r}: {found[name]} and {directory}",
+                f"two stores are named {name!r}: {directory_of[name]} and {directory}",
                 hint="leave one out, or name them: broker_names=[...], for Spark option('brokerName', 'a,b')",
             )
-        found[name] = directory
-    return [Store(directory, name) for name, directory in found.items()]
+        directory_of[name] = directory
+    return [Store(directory, name) for name, directory in directory_of.items()]
 
 
 def local_path(path: str) -> str:
@@ -82,7 +82,7 @@ def local_path(path: str) -> str:
 
 
 def _directories(path: str) -> list[str]:
-    """The store directories that one path means."""
+    """The store directories under one path."""
     top = Path(os.path.abspath(path))
     if not top.is_dir():
         raise UsageError(
@@ -105,7 +105,7 @@ def _store_in(folder: Path) -> Path | None:
 
 
 def broker_name_of(directory: str) -> str:
-    """What to call the broker of a store that does not say: its folder, or the one above a folder named store.
+    """The broker name of a store: the name of its folder, or of the one above a folder named store.
 
     >>> broker_name_of("run/broker-a/store"), broker_name_of("run/broker-b/")
     ('broker-a', 'broker-b')

@@ -1,4 +1,4 @@
-"""Where the units of a range stand: the plain hop from one to the next.
+"""The places of the units of a range: the plain hop from one to the next.
 
 Mirrors: CommitLog.checkMessageAndReturnSize without its check sum. Lab 10 compares its speed with the vectorised one.
 
@@ -28,11 +28,11 @@ _HEAD = struct.Struct(f">ii{_BETWEEN}xq")  # total size, magic, ..., physical of
 
 
 def unit_positions(view: mmap.mmap | bytes, where: LogRange) -> Positions:
-    """The positions in the file of all units of a range. Raises CorruptionError where something else stands.
+    """The positions in the file of all units of a range. Raises CorruptionError where there is something else.
 
-    A unit counts when its magic and its own physical offset agree with its place; its parts are not looked at.
+    A unit counts when its magic and its own physical offset agree with its place; its parts are not checked.
     """
-    found = []
+    positions = []
     at, end = where.start - where.file_start, where.end - where.file_start
     unpack, file_start = _HEAD.unpack_from, where.file_start
     readable = min(end, len(view))  # the file may have become shorter since the range was planned
@@ -42,18 +42,18 @@ def unit_positions(view: mmap.mmap | bytes, where: LogRange) -> Positions:
             break
         if not SMALLEST_UNIT <= size <= readable - at:
             break
-        found.append(at)
+        positions.append(at)
         at += size
     if at != end and not is_blank(view, at, end):
         raise_corrupt(view, where, at)
-    return numpy.array(found, dtype=numpy.int64)
+    return numpy.array(positions, dtype=numpy.int64)
 
 
 def is_blank(view: mmap.mmap | bytes, at: int, end: int) -> bool:
     """Whether the rest of a file is marked as left empty.
 
     RocketMQ's readers do not look at a blank's size. Here it must lead to the file's end: a unit damaged into a blank
-    would hide every message behind it.
+    would hide every message after it.
     """
     if end != len(view) or at + BLANK_SIZE > end:
         return False

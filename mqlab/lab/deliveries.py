@@ -78,14 +78,14 @@ class DeliveryBook:
         return [row for row in self._rows if row.group == group]
 
     def _subscribed(self, record: StepRecord, values: dict[str, Any]) -> None:
-        from mqlab.views.group_subscriptions import told_broadcasting, told_wishes
+        from mqlab.views.group_subscriptions import is_broadcasting, wishes_of
 
         group = values["group"]
-        for topic, wish in told_wishes(record, values).items():
+        for topic, wish in wishes_of(record, values).items():
             said = self.wishes.setdefault(group, {}).setdefault(topic, [])
             if wish not in said:
                 said.append(wish)
-        if told_broadcasting(record, group):
+        if is_broadcasting(record, group):
             self.broadcasting.add(group)
 
     def _started(self, record: StepRecord, values: dict[str, Any]) -> None:

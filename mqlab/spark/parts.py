@@ -1,11 +1,11 @@
 """The Spark data sources rocketmq-queues and rocketmq-config: the parts of a store beside its log.
 
-Mirrors: nothing in RocketMQ; mqadmin asks a running broker for these. Lab 10 joins them with the messages.
+mqadmin asks a running broker for these. Lab 10 joins them with the messages.
 
     format            option table        rows                                 further options
-    rocketmq-queues   units (default)     a unit of a consume queue each       topic, queues, tags ("paid || shipped")
-                      bounds              a queue each: min and max offset
-                      lag                 a group and queue each: offsets, lag
+    rocketmq-queues   units (default)     one row per unit of a consume queue  topic, queues, tags ("paid || shipped")
+                      bounds              one per queue: min and max offset
+                      lag                 one per group and queue: offsets, lag
     rocketmq-config   offsets (default)   consumerOffset.json
                       topics, groups      topics.json, subscriptionGroup.json
                       delays, filters     delayOffset.json, consumerFilter.json
@@ -44,21 +44,21 @@ class StorePartSource(ReadingOnly):
     """What both sources share: a table chosen by name, and a reader of it."""
 
     tables: tuple[str, ...]  # the first is the default
-    options_known: tuple[str, ...]
+    own_options: tuple[str, ...]
 
     @functools.cached_property
     def given(self) -> dict[str, str]:
         """The options by their right names. Raises UsageError."""
-        return known_options(self.options, ("path", "paths", "brokerName", "table", *self.options_known))
+        return known_options(self.options, ("path", "paths", "brokerName", "table", *self.own_options))
 
     @functools.cached_property
     def table(self) -> str:
-        """The table that is asked for. Raises UsageError for one there is not, and for options it has no use for."""
+        """The requested table. Raises UsageError for an unknown one, and for options without a meaning for it."""
         table = self.given.get("table", self.tables[0])
         if table not in self.tables:
             raise UsageError(f"there is no table {table!r}", hint=f"tables are {', '.join(self.tables)}")
-        if table != UNITS and any(name in self.given for name in self.options_known):
-            raise UsageError(f"{', '.join(self.options_known)} choose units, not rows of the table {table!r}")
+        if table != UNITS and any(name in self.given for name in self.own_options):
+            raise UsageError(f"{', '.join(self.own_options)} choose units, not rows of the table {table!r}")
         return table
 
     def columns(self) -> Sequence[Column]:
@@ -72,7 +72,7 @@ class StorePartSource(ReadingOnly):
         )
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of all columns. Raises UsageError for a schema of one's own."""
+        """A reader of all columns. Raises UsageError for any other schema."""
         if schema.fieldNames() != self.schema().fieldNames():
             raise UsageError(
                 f"the columns of {self.table} are {', '.join(self.schema().fieldNames())}",
@@ -88,7 +88,7 @@ class QueuesSource(StorePartSource):
     """``spark.read.format("rocketmq-queues")``."""
 
     tables = (UNITS, "bounds", "lag")
-    options_known = ("topic", "queues", "tags")
+    own_options = ("topic", "queues", "tags")
 
     @classmethod
     def name(cls) -> str:
@@ -99,7 +99,7 @@ class ConfigSource(StorePartSource):
     """``spark.read.format("rocketmq-config")``."""
 
     tables = ("offsets", "topics", "groups", "delays", "filters")
-    options_known = ()
+    own_options = ()
 
     @classmethod
     def name(cls) -> str:
@@ -118,7 +118,7 @@ class StorePartReader(DataSourceReader):
         self.selection = selection
 
     def partitions(self) -> list[InputPartition]:
-        """For units: groups of queue files. For the others: a store each. Raises UsageError for an unknown topic."""
+        """Groups of queue files for units, else one partition per store. Raises UsageError for an unknown topic."""
         stores = find_stores(self.paths, self.broker_names)
         check_topics(stores, self.selection.topics)
         if self.table != UNITS:
@@ -132,6 +132,7 @@ class StorePartReader(DataSourceReader):
         if isinstance(partition.value, Store):
             yield table_named(self.table).read(partition.value)
             return
-        for where in partition.value or []:  # Spark makes one of its own, with None, where there is nothing to read
+        # When there is nothing to read, Spark makes one partition of its own with None.
+        for where in partition.value or []:
             yield from read_queue_range(where, self.selection)
 

@@ -1,12 +1,12 @@
-"""Spark's plan of a DataFrame in lines that fit a notebook, as a text that can be looked into.
+"""Spark's plan of a DataFrame in lines that fit a notebook, as a string.
 
-Mirrors: nothing in RocketMQ; the words are Spark's. Lab 10.
+The words are Spark's.
 
     frame.explain()    BatchScan rocketmq[topic#203, queue_id#204, …, body_length#225] (Python) RuntimeFilters: []
     plan_of(frame)     BatchScan rocketmq[topic, queue_id, …,
                           body_length]
 
-Left out: the logical plans, and what Spark decides anew while a query runs.
+Left out: the logical plans, and what Spark changes while a query runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def plan_of(frame: DataFrame) -> str:
 
 
 def fold(line: str) -> str:
-    """A line of a plan in lines that fit; what goes on stands further in than the step's name.
+    """A line of a plan in lines that fit; continued lines are indented further than the step's name.
 
     >>> print(fold("   +- BatchScan rocketmq[" + ", ".join(["store_timestamp"] * 6) + "]"))
        +- BatchScan rocketmq[store_timestamp, store_timestamp, store_timestamp, store_timestamp,

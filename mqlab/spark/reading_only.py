@@ -1,6 +1,4 @@
-"""What the data sources of mqlab share: they read, and say so to whoever writes.
-
-Mirrors: nothing in RocketMQ. No lab.
+"""The base of mqlab's data sources: they can only be read, and writing raises an error that explains it.
 
     frame.write.format("rocketmq").mode("append").save(...)      an error that says how messages get into a store
     frame.writeStream.format("rocketmq").start(...)              the same
@@ -49,6 +47,6 @@ class ReadingOnly(DataSource):
 def for_session(source: type[ReadingOnly], parallelism: int) -> type[ReadingOnly]:
     """The same data source, to be registered with a session that runs so many tasks at once.
 
-    Reads are planned in a process that does not know the session: what is to be known there travels with the class.
+    Reads are planned in a process that does not know the session: so the number travels with the class.
     """
     return type(source.__name__, (source,), {"__module__": source.__module__, "parallelism": parallelism})

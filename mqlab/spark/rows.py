@@ -1,6 +1,6 @@
-"""What a function of DataFrames answers about a store, as plain rows.
+"""The answer of a function of DataFrames about a store, as plain rows.
 
-Mirrors: nothing in RocketMQ. Lab 10; its checks compare such rows, never a printed table.
+The checks of lab 10 compare such rows, never a printed table.
 
     store directory ── rocketmq ──▶ DataFrame ── function ──▶ DataFrame ── collect ──▶ [{"topic": "orders", ...}, ...]
 
@@ -37,7 +37,7 @@ def rows_of(function: Callable[..., Any], path: str | Path, *arguments: Any) -> 
 
 
 def _kind(answer: Any) -> str:
-    """What it is, in words that tell a DataFrame of pandas from one of Spark.
+    """What a value is, in words that distinguish a DataFrame of pandas from one of Spark.
 
     >>> _kind(None), _kind([])
     ('nothing', 'a list')

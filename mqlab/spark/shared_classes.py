@@ -1,11 +1,11 @@
 """Spark's classes as the JVM has them in memory, kept in a file: the next session starts in half the time.
 
-Mirrors: nothing in RocketMQ; it is the JDK's class-data sharing. No lab.
+This is the JDK's class-data sharing.
 
     first session    no archive     -XX:ArchiveClassesAtExit=KEY.PID.part     written by the JVM when it ends
     next session     KEY.PID.part   becomes KEY.jsa                           -XX:SharedArchiveFile=KEY.jsa
 
-KEY names this Java and these jars. The JVM checks an archive itself and goes on without one that does not fit.
+KEY names this Java and these jars. The JVM checks an archive itself and starts without one that does not fit.
 MQLAB_SPARK_SHARED_CLASSES=0 switches it off. Left out: executors on other machines.
 """
 
@@ -20,9 +20,9 @@ from pathlib import Path
 from mqlab.whole_files import whole_file
 
 SWITCH = "MQLAB_SPARK_SHARED_CLASSES"
-WRITTEN_AFTER_S = 60  # the JVM writes an archive at a stretch; one that was not touched for this long is whole
+WRITTEN_AFTER_S = 60  # the JVM writes an archive without a pause; one that was not touched for this long is complete
 ARCHIVES_KEPT = 2
-FREE_BYTES = 2 << 30  # an archive has some 170 MB; not on a disk that is nearly full
+FREE_BYTES = 2 << 30  # an archive has some 170 MB: none is written to a disk that is nearly full
 DUMP_SECONDS = 120
 QUIET = "-Xlog:disable"  # it would list each of the hundreds of classes that cannot be archived
 

@@ -1,11 +1,11 @@
 """mqlab's own modules as one zip file, sent to executors that may not have the package.
 
-Mirrors: nothing in RocketMQ. No lab; a cluster's first job needs it.
+The first job of a cluster needs it.
 
     mqlab/**.py ── zip, named by its content ──> SparkContext.addPyFile, or addArtifacts for Spark Connect
 
 What mqlab itself imports there (pyspark, numpy, pyarrow) has to be installed on every machine.
-Left out: files that are no modules; executors read stores, they show nothing.
+Left out: files that are not modules, such as templates; executors read stores, they show nothing.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """The Spark data source named rocketmq: store directories as rows, one per message in the commit log.
 
-Mirrors: nothing in RocketMQ; its connectors ask a broker, this reads the files a broker wrote. Lab 10.
+RocketMQ's own connectors ask a broker; this reads the files that a broker wrote. Used by lab 10.
 
     driver   schema ── columns of mqlab.arrow, or those asked for
              plan ──── ranges of the logs, each from unit to unit ──> one task per group of about splitMB
     task     range ──> RecordBatches of 10,000 rows ──> the JVM, no tuples in between
     stream   the same from offset to offset: mqlab.spark.stream
 
-Tasks are planned for as many as the session runs at once (its default parallelism), none smaller than SMALLEST_SPLIT.
-A read is a snapshot: it ends where the logs ended when it was planned. A unit that does not read is an error with file
+Reads are planned for as many tasks as the session runs at once (its default parallelism), none below SMALLEST_SPLIT.
+A read is a snapshot: it ends where the logs ended when it was planned. A damaged unit is an error with file
 and offset, never a silent end; so are a body that does not fit its check sum, and a log that ends before its queues.
 Left out: writing.
 """
@@ -34,7 +34,7 @@ from mqlab.spark.reading_only import ReadingOnly
 from mqlab.spark.stream import RocketMQStreamReader
 from mqlab.spark.tasks import read_task, split_bytes, tasks
 
-TASKS_A_CORE, SMALLEST_SPLIT = 4, 16 << 20
+TASKS_PER_CORE, SMALLEST_SPLIT = 4, 16 << 20
 
 
 def spark_schema(names: Sequence[str]) -> StructType:
@@ -61,11 +61,11 @@ class RocketMQSource(ReadingOnly):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of this schema: some of the columns, in any order.
 
-        Raises UsageError for others, and for options that a batch has no use for.
+        Raises UsageError for others, and for options without a meaning in a batch.
         """
-        wanted = parse(self.options)
-        wanted.check_batch()
-        return RocketMQReader(wanted, _names_of(schema), self.parallelism)
+        options = parse(self.options)
+        options.check_batch()
+        return RocketMQReader(options, _names_of(schema), self.parallelism)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The same for ``spark.readStream.format("rocketmq")``."""
@@ -73,13 +73,13 @@ class RocketMQSource(ReadingOnly):
 
 
 def _names_of(schema: StructType) -> list[str]:
-    """The columns of a schema that somebody asked for, all known and of the right types."""
-    known = spark_schema(list(COLUMNS))
+    """The columns of a schema that the user gave. Raises UsageError for unknown columns and other types."""
+    columns = spark_schema(list(COLUMNS))
     for field in schema.fields:
         if field.name not in COLUMNS:
             raise UsageError(f"there is no column {field.name!r}", hint=f"columns are {', '.join(COLUMNS)}")
-        if field.dataType != known[field.name].dataType:
-            expected = known[field.name].dataType.simpleString()
+        if field.dataType != columns[field.name].dataType:
+            expected = columns[field.name].dataType.simpleString()
             raise UsageError(f"column {field.name} is {expected}, not {field.dataType.simpleString()}")
     return list(schema.fieldNames())
 
@@ -87,8 +87,8 @@ def _names_of(schema: StructType) -> list[str]:
 class RocketMQReader(DataSourceReader):
     """Plans on the driver, reads in the tasks; picklable, without state."""
 
-    def __init__(self, wanted: Options, names: Sequence[str], parallelism: int | None = None) -> None:
-        self.wanted = wanted
+    def __init__(self, options: Options, names: Sequence[str], parallelism: int | None = None) -> None:
+        self.options = options
         self.names = list(names)
         self.parallelism = parallelism
 
@@ -97,21 +97,22 @@ class RocketMQReader(DataSourceReader):
 
         Raises UsageError for an unknown topic, CorruptionError for a log that ends before its queues do.
         """
-        wanted = self.wanted
-        stores = find_stores(wanted.paths, wanted.broker_names)
-        wanted.check_bounds(len(stores))
-        check_topics(stores, wanted.selection.topics)
-        size = wanted.split_bytes or split_bytes(log_bytes(stores), self.parallelism, TASKS_A_CORE, SMALLEST_SPLIT)
-        bounds: dict[str, Any] = {"start": wanted.start_physical_offset, "end": wanted.end_physical_offset}
-        ranges = [r for each in stores for r in plan(each, size, **bounds, fail_on_data_loss=wanted.fail_on_data_loss)]
+        options = self.options
+        stores = find_stores(options.paths, options.broker_names)
+        options.check_bounds(len(stores))
+        check_topics(stores, options.selection.topics)
+        size = options.split_bytes or split_bytes(log_bytes(stores), self.parallelism, TASKS_PER_CORE, SMALLEST_SPLIT)
+        bounds: dict[str, Any] = {"start": options.start_physical_offset, "end": options.end_physical_offset}
+        fail = options.fail_on_data_loss
+        ranges = [part for store in stores for part in plan(store, size, **bounds, fail_on_data_loss=fail)]
         return tasks(ranges, size)
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """The batches of one task. Raises CorruptionError with file and physical offset."""
-        return read_task(partition, self.names, self.wanted.selection)
+        return read_task(partition, self.names, self.options.selection)
 
 
 def log_bytes(stores: Sequence[Store]) -> int:
-    """How long the files of the stores' logs are together."""
+    """Bytes of all files of the stores' logs."""
     folders = (os.path.join(store.directory, LOG) for store in stores)
     return sum(entry.stat().st_size for folder in folders if os.path.isdir(folder) for entry in os.scandir(folder))

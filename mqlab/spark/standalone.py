@@ -1,7 +1,7 @@
 """A real cluster on this machine: a standalone master with workers, and a Spark Connect server, as processes.
 
-Mirrors: nothing in RocketMQ; sbin/start-master.sh, start-worker.sh and start-connect-server.sh, which pyspark's package
-leaves out or in part. Lab 10 runs one job on it.
+Mirrors: Spark's sbin/start-master.sh, start-worker.sh and start-connect-server.sh, which pyspark's package leaves out
+or has in part. Lab 10 runs one job on it.
 
     with StandaloneCluster(workers=2) as cluster:            master JVM, worker JVMs; executors come with the first job
         spark = session(cluster.master)                      spark://127.0.0.1:40123
@@ -57,7 +57,7 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 class _Daemon:
-    """One JVM in a process group of its own; its words go to a log file and can be waited for."""
+    """One JVM in a process group of its own; its output goes to a log file and can be waited for."""
 
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name = name
@@ -79,9 +79,9 @@ class _Daemon:
         self._reader = threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True)
         self._reader.start()
 
-    def _listen(self, words: IO[str]) -> None:
-        with words, self.log.open("w", encoding="utf-8") as log:
-            for line in words:
+    def _listen(self, output: IO[str]) -> None:
+        with output, self.log.open("w", encoding="utf-8") as log:
+            for line in output:
                 log.write(line)
                 log.flush()
                 with self._news:
@@ -92,7 +92,7 @@ class _Daemon:
             self._news.notify_all()
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """The first line that the pattern fits. Raises SparkFailed with the last lines when it does not come."""
+        """The first line that the pattern fits. Raises SparkFailed with the last lines when none comes in time."""
         found: list[re.Match[str]] = []
 
         def is_there() -> bool:
@@ -104,7 +104,7 @@ class _Daemon:
             if found:
                 return found[0]
             tail = "\n".join([line for line in self._lines if not line.startswith("\tat ")][-5:])
-        raise SparkFailed(f"the {self.name} did not start:\n{tail}", hint=f"all of its words are in {self.log}")
+        raise SparkFailed(f"the {self.name} did not start:\n{tail}", hint=f"all of its output is in {self.log}")
 
     def stop(self) -> None:
         """End the JVM and what it started."""

@@ -1,6 +1,6 @@
-"""What one Spark task of the data source reads, and how much.
+"""The work of one Spark task of the data source, and how much it reads.
 
-Mirrors: nothing in RocketMQ. Lab 10 counts the tasks of a read.
+Lab 10 counts the tasks of a read.
 
     ranges of one log, or of several brokers' ── together ──> a task: about splitMB of log, by default a share of it all
 
@@ -31,25 +31,26 @@ class Ranges(InputPartition):
 
 
 def tasks(ranges: Sequence[LogRange], target_bytes: int) -> list[InputPartition]:
-    """The ranges in groups of about so many bytes."""
+    """The ranges in groups of about ``target_bytes``."""
     return [Ranges(group) for group in together(list(ranges), target_bytes)]
 
 
-def split_bytes(total: int, parallelism: int | None, tasks_a_core: int, smallest: int) -> int:
-    """How much one task should read of ``total`` bytes: a core's share in so many tasks, within bounds.
+def split_bytes(total: int, parallelism: int | None, tasks_per_core: int, smallest: int) -> int:
+    """How much of ``total`` bytes one task should read: an equal share for so many tasks per core, within bounds.
 
     ``parallelism`` is how many tasks the session runs at once; None: as many as this machine has cores.
 
     >>> split_bytes(150 << 20, 2, 4, 16 << 20) / (1 << 20)
     18.75
     """
-    return min(max(total // (tasks_a_core * (parallelism or os.cpu_count() or 1)), smallest), LARGEST_SPLIT)
+    return min(max(total // (tasks_per_core * (parallelism or os.cpu_count() or 1)), smallest), LARGEST_SPLIT)
 
 
 def read_task(partition: InputPartition, names: Sequence[str], selection: Selection) -> Iterator[pyarrow.RecordBatch]:
     """The batches of one task. Raises CorruptionError with file and physical offset."""
     freeze_once()
-    for where in partition.value or []:  # Spark makes one of its own, with None, where there is nothing to read
+    # When there is nothing to read, Spark makes one partition of its own with None.
+    for where in partition.value or []:
         yield from read_range(where, names, selection)
 
 

@@ -1,6 +1,6 @@
 """Traffic of an order platform: large stores in the broker's own format, and small runs through the real runtime.
 
-Mirrors: nothing in RocketMQ. Labs 10 to 13 read what is made here; the platform is described in mqlab.traffic.model.
+The platform is described in mqlab.traffic.model.
 
     write("day", messages=1_000_000, brokers=3, seed=7)      store directories, made in seconds
     play(messages=300, seed=7)                               a Lab at the end of a day that really ran

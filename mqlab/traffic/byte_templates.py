@@ -1,6 +1,4 @@
-"""Stretches of bytes that many messages share but for a few places: laid out once, filled by column, put into the log.
-
-Mirrors: nothing in RocketMQ. No lab.
+"""Stretches of bytes that many messages share except for a few places: laid out once, then filled column by column.
 
     Shape   KEYS 01 O............ 20 C........ 02      two slots of text, twelve and eight wide
             ─▶ a row for each message                  template copied, each slot written as a column
@@ -24,7 +22,7 @@ _MARK_BYTE = _MARK.encode()
 
 
 def slot(name: str, width: int) -> str:
-    """A place for text, to stand in the text a Shape is made from."""
+    """A place for text, written into the template of a Shape."""
     return f"{_MARK}{name}:{width}{_MARK}"
 
 

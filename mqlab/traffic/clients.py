@@ -1,6 +1,6 @@
 """The processes that send and consume: addresses, and the beginnings of the ids they make.
 
-Mirrors: what MessageClientIDSetter takes from a JVM. Lab 11 tells clients apart by born host and by UNIQ_KEY.
+Mirrors: what MessageClientIDSetter takes from a JVM. A client is recognised by its born host and by its UNIQ_KEYs.
 
     number    0 1 order-service   2 3 payment-service   4 5 logistics      two processes each
               6 ... 11  billing, shipping, notification                    two each

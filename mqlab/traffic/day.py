@@ -1,6 +1,4 @@
-"""The day: how many orders each minute brings, and when order number n is made.
-
-Mirrors: nothing in RocketMQ. Lab 10 draws the wave, lab 13 looks for what is no wave.
+"""The day: how many orders come in each minute, and when order number n is created.
 
     hour       0   1   2 ...  8 ...  12 ... 20  21 ... 23       a wave with a lunch hill and an evening mountain
     weight    30  20  14 ... 60 ... 110 .. 170 150 ... 50       per hour, straight lines in between
@@ -8,7 +6,7 @@ Mirrors: nothing in RocketMQ. Lab 10 draws the wave, lab 13 looks for what is no
 
     order ──▶ minute (the table of orders before each minute) ──▶ place in the minute ──▶ ms
 
-Left out: seconds: within a minute orders come at random, but each in its turn.
+Left out: a curve within the minute; orders come at random moments there, but in their order.
 """
 
 from __future__ import annotations
@@ -54,22 +52,23 @@ class Day:
         self._before = summed * orders // summed[-1]
 
     def time_ms(self, orders: Array, bits: Array | None = None) -> Array:
-        """When these orders (0 and up, int64; beyond the last: the end of the day) are made.
+        """When these orders (0 and up, int64; beyond the last: the end of the day) are created.
 
-        Without ``bits``: the earliest time; random bits move each towards the next order's, never past it.
+        Without ``bits``: the earliest time. Random bits move each order towards the next one, never past it.
         """
         minute = np.searchsorted(self._before, orders, side="right") - 1
         minute = np.minimum(minute, MINUTES - 1)
+        # A minute is divided evenly among its orders.
         first = self._before[minute]
-        many = np.maximum(1, self._before[minute + 1] - first)
-        passed = np.minimum((orders - first) * MINUTE_MS // many, MINUTE_MS - 1)
+        counts = np.maximum(1, self._before[minute + 1] - first)
+        passed_ms = np.minimum((orders - first) * MINUTE_MS // counts, MINUTE_MS - 1)
         if bits is not None:
-            passed += below(bits, 0, 32, 1 << 20) * (MINUTE_MS // many) >> 20
-        times: Array = self.start_ms + minute * MINUTE_MS + passed
+            passed_ms += below(bits, 0, 32, 1 << 20) * (MINUTE_MS // counts) >> 20
+        times: Array = self.start_ms + minute * MINUTE_MS + passed_ms
         return times
 
     def orders_before(self, passed_ms: int) -> int:
-        """How many orders are made in the first ``passed_ms`` of the day."""
+        """How many orders are created in the first ``passed_ms`` of the day."""
         minute, rest = divmod(min(max(passed_ms, 0), DAY_MS), MINUTE_MS)
         if minute >= MINUTES:
             return self.orders

@@ -1,6 +1,6 @@
-"""What becomes of each message at each traced group: when it is handed to a listener, how often, how it ends.
+"""What happens to each message in each traced group: when it is delivered to a listener, how often, how that ends.
 
-Mirrors: ConsumeMessageConcurrentlyService and ScheduleMessageService in outcome, not in mechanism. Labs 11 and 13.
+Mirrors: the outcome of ConsumeMessageConcurrentlyService and ScheduleMessageService, not their mechanism.
 
     message ─▶ group reads its tag? ─▶ start = stored + some ms (+ lag of a slow listener, + a replay before it)
                                        end = start + what the listener takes
@@ -9,7 +9,7 @@ Mirrors: ConsumeMessageConcurrentlyService and ScheduleMessageService in outcome
 
     Rounds: all first tries of a slice at once, then those that failed, until none fails.
 
-Left out: rebalances; which of a group's processes gets a message is a matter of its queue.
+Left out: rebalances; a message's queue decides which of a group's processes gets it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from mqlab.traffic.model import INSTANCES, TAGS, TRACED, Group, TrafficModel
 FIRST_RETRY_LEVEL = 3
 _DELAYS_MS = np.array((0, *parse_delay_levels(StoreConfig().message_delay_level)), np.int64)
 _POLL_MS = 100
-_DELIVERY, _OUTCOME = 20, 60  # purposes of draws; one a group
+_DELIVERY, _OUTCOME = 20, 60  # purposes of draws; one per group
 SUCCESS, EXCEPTION, FAILED = 0, 2, 4  # context codes in a trace
 TAG_NUMBERS = {tag: number for number, tag in enumerate(TAGS)}
 
 
 @dataclass(slots=True)
 class Deliveries:
-    """Messages handed to listeners, a row each. ``row`` points into the slice's events, ``group`` into TRACED.
+    """Messages handed to listeners, one row per delivery. ``row`` is a row of the slice, ``group`` a number in TRACED.
 
     ``returned`` is False for a listener that never comes back, ``extra`` True for what a wrong reset repeats.
     """
@@ -73,7 +73,7 @@ class Parked:
 
 @dataclass(slots=True)
 class Stored:
-    """What deliveries need to know of a slice's messages: all arrays, a row a message."""
+    """What deliveries need to know of a slice's messages: all arrays, one row per message."""
 
     order: Array
     kind: Array
@@ -84,12 +84,12 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Messages singled out by an incident: ``order`` * 8 + ``kind`` and, of the stuck one, where it stands."""
+    """Messages singled out by an incident: ``order`` * 8 + ``kind`` and the place of the stuck one."""
 
     poison: int = -1
     stuck_queue: int = -1
     stuck_offset: int = -1
-    stuck_after: int = -1  # the first queue offset that nobody reads any more
+    stuck_after: int = -1  # the first queue offset that is never read
 
 
 class Consumers:
@@ -103,43 +103,46 @@ class Consumers:
         self.repeated = np.zeros(len(TRACED), np.int64)
 
     def first_tries(self, number: int, group: Group, stored: Stored, reads: Array, fixed: Fixed) -> Deliveries:
-        """The first delivery of each message of a slice that a group gets. ``reads``: by tag, whether it wants it."""
+        """The first delivery of each message of a slice in one group. ``reads``: subscribed or not, by tag."""
         rows = np.flatnonzero(reads[stored.kind])
         rows = self._without_lost(number, group, stored, rows, fixed)
+        # 1. When each delivery starts and ends, by its draws; a slow listener starts late and takes long.
         bits = self._draws.bits(_DELIVERY + number, stored.order[rows] * 8 + stored.kind[rows])
         at = stored.stored_ms[rows]
         start_ms = at + 2 + below(bits, 0, 16, 7) + self._lag_ms(group, at)
         cost_ms = 8 + below(bits, 16, 16, 40) + below(bits, 32, 8, 30) * (below(bits, 40, 8, 16) == 0)
         cost_ms = np.where(self._is_slow(group, start_ms), 1200 + below(bits, 16, 16, 6000), cost_ms)
+        # 2. The group's processes share the queues: the first half belongs to the first process.
         client = number * INSTANCES + (stored.queue_id[rows] >= self._model.queues // INSTANCES)
-        made = Deliveries(
+        deliveries = Deliveries(
             rows, np.full(len(rows), number), np.zeros(len(rows), np.int64), client, start_ms, start_ms + cost_ms,
             np.zeros(len(rows), np.int64), np.ones(len(rows), bool), np.zeros(len(rows), bool),
         )  # fmt: skip
+        # 3. Incidents: a call that never returns, failures, deliveries repeated by a wrong reset.
         if fixed.stuck_queue >= 0 and group.name == "billing":
             stuck = (stored.queue_id[rows] == fixed.stuck_queue) & (stored.queue_offset[rows] == fixed.stuck_offset)
-            made.returned &= ~stuck
-        made.code = self._codes(number, group, made, stored, fixed)
-        return _both(made, self._repeated(number, group, stored, made))
+            deliveries.returned &= ~stuck
+        deliveries.code = self._codes(number, group, deliveries, stored, fixed)
+        return _both(deliveries, self._repeated(number, group, stored, deliveries))
 
     def next_tries(self, failed: Deliveries, parked: Parked, stored: Stored, fixed: Fixed) -> Deliveries:
         """The delivery that follows each retry message."""
-        made = replace(failed)
-        made.tries = failed.tries + 1
+        deliveries = replace(failed)
+        deliveries.tries = failed.tries + 1
         message = stored.order[failed.row] * 8 + stored.kind[failed.row]
-        bits = self._draws.bits(_OUTCOME + 30, message * 32 + made.tries)
-        made.start_ms = parked.due_ms + 2 + below(bits, 0, 16, 7)
-        made.end_ms = made.start_ms + 8 + below(bits, 16, 16, 80)
-        made.client = failed.group * INSTANCES  # the retry topic has one queue, the first process has it
-        made.code = np.zeros(len(made.row), np.int64)
+        bits = self._draws.bits(_OUTCOME + 30, message * 32 + deliveries.tries)
+        deliveries.start_ms = parked.due_ms + 2 + below(bits, 0, 16, 7)
+        deliveries.end_ms = deliveries.start_ms + 8 + below(bits, 16, 16, 80)
+        deliveries.client = failed.group * INSTANCES  # the retry topic has one queue, which the first process owns
+        deliveries.code = np.zeros(len(deliveries.row), np.int64)
         for number, group in enumerate(TRACED):
-            here = np.flatnonzero(made.group == number)
+            here = np.flatnonzero(deliveries.group == number)
             if len(here):
-                made.code[here] = self._codes(number, group, made.chosen(here), stored, fixed)
-        return made
+                deliveries.code[here] = self._codes(number, group, deliveries.chosen(here), stored, fixed)
+        return deliveries
 
     def rounds(self, first: Deliveries, stored: Stored, fixed: Fixed) -> Iterator[tuple[Deliveries, Parked | None]]:
-        """Each round of tries with what its failures are parked as; ends when nothing failed."""
+        """Each round of tries with its parked failures; ends when nothing failed."""
         tried = first
         while True:
             failed = tried.chosen(np.flatnonzero((tried.code != SUCCESS) & tried.returned & ~tried.extra))
@@ -162,19 +165,21 @@ class Consumers:
                 self.lost[number] += int(dropped.sum())
                 rows = rows[~dropped]
             elif incident.kind == "stuck_message" and fixed.stuck_queue >= 0:
-                behind = stored.queue_id[rows] == fixed.stuck_queue
-                behind &= stored.queue_offset[rows] >= fixed.stuck_after
-                rows = rows[~behind]
+                # The stuck message's process queue has reached consumeConcurrentlyMaxSpan: nothing more is pulled.
+                is_blocked = stored.queue_id[rows] == fixed.stuck_queue
+                is_blocked &= stored.queue_offset[rows] >= fixed.stuck_after
+                rows = rows[~is_blocked]
         return rows
 
     def _lag_ms(self, group: Group, at: Array) -> Array:
-        """How long messages wait because the group's listeners are slow, or read old messages again first."""
+        """How long messages wait because the group's listeners are slow, or first read old messages again."""
         lag = np.zeros(len(at), np.int64)
         for incident in self._incidents:
             if incident.group != group.name:
                 continue
             start_ms, end_ms = incident.start_ms, incident.end_ms
             if incident.kind == "slow_consumer":
+                # The lag grows while the listener is slow, and shrinks a little faster afterwards.
                 growing = np.clip(at - start_ms, 0, end_ms - start_ms) * 3 // 5
                 lag += np.maximum(0, growing - np.maximum(0, at - end_ms) * 4 // 5)
             elif incident.kind == "wrong_reset" and incident.back_ms is not None:
@@ -189,32 +194,32 @@ class Consumers:
                 slow |= (start_ms >= incident.start_ms) & (start_ms < incident.end_ms)
         return slow
 
-    def _codes(self, number: int, group: Group, made: Deliveries, stored: Stored, fixed: Fixed) -> Array:
-        """How each delivery ends: 0 well, else the context code of a failure."""
-        message = stored.order[made.row] * 8 + stored.kind[made.row]
+    def _codes(self, number: int, group: Group, deliveries: Deliveries, stored: Stored, fixed: Fixed) -> Array:
+        """The context code in which each delivery ends: 0 for success, else a kind of failure."""
+        message = stored.order[deliveries.row] * 8 + stored.kind[deliveries.row]
         chance = below(self._draws.bits(_OUTCOME + number, message), 0, 32, 4096)
-        few = self._model.failing_of_1024
-        fails = np.where(made.tries == 0, chance < 4 * few, (chance < few) & (made.tries == 1))
+        per_1024 = self._model.failing_of_1024
+        fails = np.where(deliveries.tries == 0, chance < 4 * per_1024, (chance < per_1024) & (deliveries.tries == 1))
         code = np.where(fails, FAILED, SUCCESS)
         for incident in self._incidents:
             if incident.kind == "failing_consumer" and incident.group == group.name:
-                inside = (made.start_ms >= incident.start_ms) & (made.start_ms < incident.end_ms)
+                inside = (deliveries.start_ms >= incident.start_ms) & (deliveries.start_ms < incident.end_ms)
                 code = np.where(inside, EXCEPTION, code)
             if incident.kind == "poison_message" and incident.group == group.name:
                 code = np.where(message == fixed.poison, EXCEPTION, code)
         return code
 
-    def _repeated(self, number: int, group: Group, stored: Stored, made: Deliveries) -> Deliveries | None:
-        """What a wrong reset brings a second time."""
+    def _repeated(self, number: int, group: Group, stored: Stored, deliveries: Deliveries) -> Deliveries | None:
+        """The deliveries that a wrong reset repeats."""
         for incident in self._incidents:
             if incident.kind != "wrong_reset" or incident.group != group.name or incident.back_ms is None:
                 continue
             first_ms = incident.start_ms - incident.back_ms
-            at = stored.stored_ms[made.row]
-            again = made.chosen(np.flatnonzero((at >= first_ms) & (at < incident.start_ms) & made.returned))
-            took = again.end_ms - again.start_ms
+            at = stored.stored_ms[deliveries.row]
+            again = deliveries.chosen(np.flatnonzero((at >= first_ms) & (at < incident.start_ms) & deliveries.returned))
+            took_ms = again.end_ms - again.start_ms
             again.start_ms = incident.start_ms + 50 + (stored.stored_ms[again.row] - first_ms) // REPLAY_SPEED
-            again.end_ms = again.start_ms + np.minimum(took, 90)
+            again.end_ms = again.start_ms + np.minimum(took_ms, 90)
             again.code = np.zeros(len(again), np.int64)
             again.extra = np.ones(len(again), bool)
             self.repeated[number] += len(again)
@@ -233,8 +238,9 @@ def _chosen(parked: Parked, rows: Array) -> Parked:
 
 
 def _parked(failed: Deliveries) -> Parked:
-    most = np.array([group.max_reconsume_times for group in TRACED], np.int64)[failed.group]
-    level = np.where(failed.tries >= most, 0, FIRST_RETRY_LEVEL + failed.tries)
+    max_tries = np.array([group.max_reconsume_times for group in TRACED], np.int64)[failed.group]
+    # The schedule polls every _POLL_MS, so a due time is rounded up to the next poll.
+    level = np.where(failed.tries >= max_tries, 0, FIRST_RETRY_LEVEL + failed.tries)
     stored_ms = failed.end_ms + 1
     due_ms = -(-(stored_ms + _DELAYS_MS[level]) // _POLL_MS) * _POLL_MS
     return Parked(failed.row, failed.group, failed.tries, stored_ms, due_ms, level)

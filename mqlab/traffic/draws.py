@@ -1,7 +1,5 @@
 """Random numbers that are a function of what they are for: draw(purpose, number) gives the same on every machine.
 
-Mirrors: nothing in RocketMQ. No lab.
-
     key of a broker   seed, broker number ──mix──▶ 64 bits
     a draw            key, purpose, number of the order ──mix──▶ 64 bits; no state, so any slice of a day can be made
                       alone, and the order of asking does not matter
@@ -90,5 +88,5 @@ class Zipf:
         """A rank for each 64 random bits (the lower 32 are used)."""
         rows = (bits & np.uint64(_ROWS - 1)).astype(np.int64)
         within = ((bits >> np.uint64(16)) & np.uint64(0xFFFF)).astype(np.int64)
-        found: Array = self._first[rows] + (within * self._many[rows] >> 16)
-        return found
+        scattered: Array = self._first[rows] + (within * self._many[rows] >> 16)
+        return scattered

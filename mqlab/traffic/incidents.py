@@ -1,6 +1,6 @@
-"""What goes wrong on the day: kinds, and where and when the seed puts them.
+"""What goes wrong on the day: the kinds of incidents, and where and when the seed places them.
 
-Mirrors: what operators of RocketMQ clusters tell of. Lab 13 gives a student the store and asks for this table.
+Mirrors: what operators of RocketMQ clusters report.
 
     kind                where            what can be seen in the store
     burst               every broker     many times the orders for some minutes
@@ -13,7 +13,7 @@ Mirrors: what operators of RocketMQ clusters tell of. Lab 13 gives a student the
     inconsistent_tags   a group          a member with fewer tags, its subscription counts: tags of the others vanish
     wrong_reset         a group          offsets set back by hours: everything since is delivered twice
 
-Left out: crashes of brokers; a store that was cut is a matter of labs 01 and 04.
+Left out: crashes of brokers.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from mqlab.traffic.draws import Draws
 from mqlab.traffic.model import TRACED, Asked
 
 MAX_SPAN = 2_000  # consumeConcurrentlyMaxSpan
-REPLAY_SPEED = 20  # how much faster than they came old messages are read again
-_EVERYWHERE = 1 << 20  # stands for a broker number where something concerns all
+REPLAY_SPEED = 20  # old messages are read again this many times faster than they came
+_EVERYWHERE = 1 << 20  # used as a broker number where something concerns all brokers
 _PURPOSE = 900
 _HOUR = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One thing that goes wrong. Times are ms since the epoch; None where a field says nothing about the kind."""
+    """One thing that goes wrong. Times are ms since the epoch; fields that do not apply to the kind are None."""
 
     kind: str
     start_ms: int
@@ -53,17 +53,17 @@ class Incident:
         """True when it can be seen in this broker's store."""
         return self.broker is None or self.broker == broker
 
-    def told(self, asked: Asked) -> dict[str, Any]:
-        """The fields that say something, for people."""
+    def public_fields(self, asked: Asked) -> dict[str, Any]:
+        """The fields that apply to this kind, for the instructor's file."""
         values = asdict(self) | {"tags": list(self.tags), "customer": None}
-        said = {name: value for name, value in values.items() if value not in (None, [])}
+        fields = {name: value for name, value in values.items() if value not in (None, [])}
         if self.broker is not None:
-            said["broker"] = asked.broker_name(self.broker)
-        return said
+            fields["broker"] = asked.broker_name(self.broker)
+        return fields
 
 
 def incidents_of(asked: Asked) -> tuple[Incident, ...]:
-    """The incidents of a run, by the time they begin. Raises UsageError for a kind there is not.
+    """The incidents of a run, by the time they begin. Raises UsageError for an unknown kind.
 
     >>> from mqlab.traffic.model import TrafficModel
     >>> [i.kind for i in incidents_of(Asked(9_000, 3, 7, TrafficModel(incidents=("burst", "wrong_reset"))))]
@@ -75,10 +75,10 @@ def incidents_of(asked: Asked) -> tuple[Incident, ...]:
         kinds = tuple(kind for number, kind in enumerate(KINDS) if draws.one(_PURPOSE + number, 100) < 70)
     for kind in kinds:
         if kind not in KINDS:
-            raise UsageError(f"there is no incident {kind!r}", hint=f"there are {', '.join(KINDS)}")
+            raise UsageError(f"unknown kind of incident {kind!r}", hint=f"the kinds are {', '.join(KINDS)}")
     chosen = [kind for kind in KINDS if kind in kinds]
-    made = [KINDS[kind](_Dice(draws, 100 * (list(KINDS).index(kind) + 10)), asked) for kind in chosen]
-    return tuple(sorted(made, key=lambda incident: incident.start_ms))
+    incidents = [KINDS[kind](_Dice(draws, 100 * (list(KINDS).index(kind) + 10)), asked) for kind in chosen]
+    return tuple(sorted(incidents, key=lambda incident: incident.start_ms))
 
 
 def bursts(incidents: tuple[Incident, ...], start_ms: int) -> tuple[Burst, ...]:

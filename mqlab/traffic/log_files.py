@@ -3,8 +3,8 @@
 Mirrors: MappedFileQueue, CommitLog's roll with BLANK, ConsumeQueue. Lab 01 opens such files.
 
     sizes of units ──▶ places: a unit and 8 bytes must fit into what is left of a file, else BLANK and the next file
-    buffer of a slice ──▶ written piece by piece, at most one file at a time; files are full size from birth, with holes
-    queue            ──▶ 20 bytes a unit, appended
+    buffer of a slice ──▶ written piece by piece, at most one file at a time; files are sparse, of full size
+    queue            ──▶ 20 bytes per unit, appended
 
 Left out: mmap; everything is written once, in order.
 """
@@ -36,7 +36,7 @@ class SizedFiles:
         self.end = 0  # where the next byte goes
 
     def append(self, data: Array | bytes) -> None:
-        """Bytes (uint8) behind those written so far, over as many files as they need."""
+        """Append bytes (uint8) to those written so far, over as many files as they need."""
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
         done = 0
         while done < len(view):
@@ -65,7 +65,7 @@ class SizedFiles:
         self._file.truncate(self._file_size)
 
     def close(self) -> None:
-        """Sync and let go of the file being written."""
+        """Sync and close the file being written."""
         if self._file is not None:
             os.fsync(self._file.fileno())
             self._file.close()
@@ -88,24 +88,26 @@ class Log:
         """Physical offset of each unit to be appended, and where BLANKs go. Raises StoreError for one too large."""
         if int(sizes.max(initial=0)) + BLANK_SIZE > self._file_size:
             raise StoreError(f"a message of {int(sizes.max())} bytes does not fit into files of {self._file_size}")
+        # 1. Places as if the log were one file.
         ends = np.cumsum(sizes)
         places = ends - sizes + self.end
         blanks: list[int] = []
-        done, pushed = 0, self.end  # pushed: how far all units from `done` on have moved
+        # 2. File by file: units that fit stay, all that follow move by the length of the blank.
+        done, moved_to = 0, self.end
         while True:
-            start = pushed + (int(ends[done - 1]) if done else 0)
+            start = moved_to + (int(ends[done - 1]) if done else 0)
             room = self._file_size - start % self._file_size
             fitting = int(np.searchsorted(ends, int(ends[done - 1] if done else 0) + room - BLANK_SIZE, side="right"))
-            places[done:fitting] += pushed - self.end
+            places[done:fitting] += moved_to - self.end
             if fitting == len(sizes):
                 return places, blanks
-            end = pushed + (int(ends[fitting - 1]) if fitting else 0)
+            end = moved_to + (int(ends[fitting - 1]) if fitting else 0)
             blanks.append(end)
-            pushed += self._file_size - end % self._file_size
+            moved_to += self._file_size - end % self._file_size
             done = fitting
 
     def append(self, buffer: Array, blanks: list[int]) -> None:
-        """Write a slice: ``buffer`` begins where the log ends and holds room for the bytes behind each BLANK."""
+        """Write a slice: ``buffer`` begins where the log ends and holds room for the bytes after each BLANK."""
         start, done = self.end, 0
         for at in blanks:
             left = self._file_size - at % self._file_size
@@ -163,9 +165,9 @@ class Queues:
             files.close()
 
 
-def _grouped(numbers: Array, many: int) -> tuple[Array, Array]:
+def _grouped(numbers: Array, queue_count: int) -> tuple[Array, Array]:
     """Rows ordered by number, and where each number's rows begin in that order (one more at the end)."""
-    kind = np.uint8 if many <= 256 else np.uint16
+    kind = np.uint8 if queue_count <= 256 else np.uint16
     order = np.argsort(numbers.astype(kind), kind="stable")
-    first = np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=many))))
+    first = np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=queue_count))))
     return order, first

@@ -1,15 +1,15 @@
 """The order platform that all generated traffic comes from, described in one table.
 
-Mirrors: a shop on RocketMQ as its users run it. Labs 10 to 13.
+Mirrors: a shop on RocketMQ as its users run it.
 
-    orders, 8 queues a broker, an order's customer chooses the queue; keys: O<order> C<customer>
+    orders, 8 queues per broker, an order's customer chooses the queue; keys: O<order> C<customer>
       tag         sent by           share of orders, how long after `created` (of the day's orders)
       created     order-service     all
       paid        payment-service   88 %: at once (6 of 10), later (3), much later (1)
       cancelled   order-service     12 %: nobody paid
       shipped     logistics         95 % of the paid ones, from two warehouses, one slower
       refunded    payment-service   6 % of the shipped ones
-    stock, 4 queues a broker        levels of the warehouses, key S<article>; fills up to the number asked for
+    stock, 4 queues per broker      levels of the warehouses, key S<article>; fills up to the number asked for
 
       group          reads                           trace   tries after the first
       billing        orders: created || paid          on     16
@@ -19,7 +19,7 @@ Mirrors: a shop on RocketMQ as its users run it. Labs 10 to 13.
       analytics      orders: *                        off    16
       warehouse      stock: *                         off    16
 
-    customers      50,000 a broker, by Zipf's law, 32 people who share names and towns
+    customers      50,000 per broker, by Zipf's law, 32 people who share names and towns
     failures       0.4 % of all deliveries fail once, a quarter of those twice; retries as the broker schedules them
 
 Left out: transactional and batch messages; an order whose day began yesterday.
@@ -41,7 +41,7 @@ INSTANCES = 2  # processes of each producer and of each group
 
 FIRST_DAY_MS = 1_731_283_200_000  # 2024-11-11 00:00 UTC
 MOST_BROKERS = 702  # broker-a ... broker-zz
-LEAST_MESSAGES = 300  # a broker
+LEAST_MESSAGES = 300  # per broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,25 +119,25 @@ class TrafficModel:
         if self.consume_queue_bytes % 20:
             object.__setattr__(self, "consume_queue_bytes", -(-self.consume_queue_bytes // 20) * 20)
         if not 0 < len(self.cluster) <= MAX_TOPIC_LENGTH:
-            raise UsageError(f"cluster {self.cluster!r} is no name", hint="such as DefaultCluster")
+            raise UsageError(f"cluster {self.cluster!r} is not a valid name", hint="such as DefaultCluster")
 
     def changed(self, **fields: Any) -> TrafficModel:
-        """The model with other numbers. Raises UsageError for a name that is none of its."""
+        """The model with other numbers. Raises UsageError for an unknown name."""
         unknown = [name for name in fields if name not in self.__dataclass_fields__]
         if unknown:
-            known = ", ".join(self.__dataclass_fields__)
-            raise UsageError(f"the traffic model has no {unknown[0]!r}", hint=f"it has {known}")
+            names = ", ".join(self.__dataclass_fields__)
+            raise UsageError(f"the traffic model has no number {unknown[0]!r}", hint=f"it has {names}")
         return replace(self, **fields)
 
 
-def _within(name: str, value: int, least: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise UsageError(f"{name}={value!r} cannot be", hint=f"a whole number from {least} to {most}")
+def _within(name: str, value: int, least: int, greatest: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= greatest:
+        raise UsageError(f"{name} must be a whole number from {least} to {greatest}, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a run was asked for: everything its bytes depend on. Raises UsageError for what cannot be."""
+    """What a run was asked for: everything its bytes depend on. Raises UsageError for impossible values."""
 
     messages: int
     brokers: int

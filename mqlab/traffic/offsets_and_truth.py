@@ -149,7 +149,7 @@ class Outcomes:
     def truth(self) -> list[dict[str, Any]]:
         """The incidents that can be seen in this store, with their effect."""
         state = self._state
-        return [{**incident.told(state.asked), **self._effect(incident)} for incident in state.incidents]
+        return [{**incident.public_fields(state.asked), **self._effect(incident)} for incident in state.incidents]
 
     def _effect(self, incident: Incident) -> dict[str, Any]:
         state = self._state

@@ -1,10 +1,8 @@
 """Orders and their events: who orders what, and which event of which order happens in a slice of the day.
 
-Mirrors: nothing in RocketMQ. Lab 11 follows orders through their tags.
-
     order n of a broker   its draws ──▶ customer, amount, articles, fate: paid or cancelled, shipped, refunded, and when
-    slice [a, b)          the day is cut by order numbers; an event that comes some orders after its order's creation
-                          is looked for among the orders that far back: no memory of earlier slices is needed
+    slice [a, b)          the day is cut by order numbers. An event follows its order's creation by a number of orders,
+                          so it is looked for among the orders that far back; earlier slices need not be remembered
 
     lag of an event = a share of the day's orders + a jitter
 
@@ -31,7 +29,7 @@ FIRST_ORDER = 731_100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """One way an event follows: its tag, how many ten-thousandths of the day's orders later."""
+    """One way in which an event follows: its tag, and how many ten-thousandths of the day's orders later."""
 
     kind: int
     share: int
@@ -49,7 +47,7 @@ LAGS = (
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Events of orders, a row each, by time: ``order`` counts from 0 at its broker, ``kind`` is the tag's number."""
+    """Events of orders by time, one row each: ``order`` counts from 0 at its broker, ``kind`` is the tag's number."""
 
     order: Array
     kind: Array
@@ -75,11 +73,11 @@ class Orders:
         ]
 
     def events(self, first: int, after_last: int) -> Events:
-        """What happens from the moment order ``first`` is made until ``after_last`` is."""
-        found = [self._followers(lag, first, after_last) for lag in LAGS]
-        ticks = np.concatenate([tick for tick, _ in found])
-        order = np.concatenate([orders for _, orders in found])
-        kind = np.repeat(np.array([lag.kind for lag in LAGS], np.int64), [len(tick) for tick, _ in found])
+        """What happens from the creation of order ``first`` until the creation of ``after_last``."""
+        followers = [self._followers(lag, first, after_last) for lag in LAGS]
+        ticks = np.concatenate([tick for tick, _ in followers])
+        order = np.concatenate([orders for _, orders in followers])
+        kind = np.repeat(np.array([lag.kind for lag in LAGS], np.int64), [len(tick) for tick, _ in followers])
         born_ms = self.day.time_ms(ticks, self.draws.bits(MOMENT, order * 8 + kind))
         by_time = np.argsort(born_ms * 8 + kind, kind="stable")
         return Events(order[by_time], kind[by_time], born_ms[by_time])
@@ -89,35 +87,36 @@ class Orders:
         if lag.kind == CREATED:
             orders = np.arange(first, after_last)
             return orders, orders
-        behind = max(1, self.day.orders * lag.share // _PER_10_000)
-        orders = np.arange(max(0, first - behind - self._jitter + 1), max(0, after_last - behind))
+        distance = max(1, self.day.orders * lag.share // _PER_10_000)
+        orders = np.arange(max(0, first - distance - self._jitter + 1), max(0, after_last - distance))
+        # The distance varies from order to order, by the jitter, or all events would come in the order of creation.
         bits = self.draws.bits(FATE, orders)
-        ticks = orders + behind + below(bits, 48, 16, self._jitter)
-        wanted = (ticks >= first) & (ticks < after_last) & self._fated(lag, bits)
-        return ticks[wanted], orders[wanted]
+        ticks = orders + distance + below(bits, 48, 16, self._jitter)
+        in_slice = (ticks >= first) & (ticks < after_last) & self._fated(lag, bits)
+        return ticks[in_slice], orders[in_slice]
 
     @staticmethod
     def _fated(lag: Lag, bits: Array) -> Array:
         """Which orders with these bits have the event in this way."""
-        wanted: Array = below(bits, 0, 16, 100) < _CANCELLED_OF_100
+        has_event: Array = below(bits, 0, 16, 100) < _CANCELLED_OF_100
         if lag.kind == CANCELLED:
-            return wanted
-        wanted = ~wanted
+            return has_event
+        has_event = ~has_event
         if lag.kind == PAID:
             way = below(bits, 16, 8, 10)
-            wanted &= np.where(way < 6, 0, np.where(way < 9, 1, 2)) == lag.choice
-            return wanted
-        wanted &= below(bits, 24, 8, 256) < _SHIPPED_OF_256
+            has_event &= np.where(way < 6, 0, np.where(way < 9, 1, 2)) == lag.choice
+            return has_event
+        has_event &= below(bits, 24, 8, 256) < _SHIPPED_OF_256
         if lag.kind == SHIPPED:
-            wanted &= below(bits, 32, 8, 2) == lag.choice
+            has_event &= below(bits, 32, 8, 2) == lag.choice
         else:
-            wanted &= below(bits, 40, 8, 256) < _REFUNDED_OF_256
-        return wanted
+            has_event &= below(bits, 40, 8, 256) < _REFUNDED_OF_256
+        return has_event
 
     # ── what an order looks like ──
 
     def customers(self, order: Array) -> Array:
-        """Rank of each order's customer, 0 the best one."""
+        """Rank of each order's customer; 0 orders most."""
         customer = self._zipf.ranks(self.draws.bits(CUSTOMER, order))
         for first, after_last, hot in self._hot:
             inside = (order >= first) & (order < after_last)

@@ -1,13 +1,13 @@
-"""What a slice of the day leaves to later ones: trace entries not sent yet, and copies of failed messages not due yet.
+"""What a slice leaves to later slices: trace entries that are not sent yet, copies of failed messages not due yet.
 
-Mirrors: the queues inside AsyncTraceDispatcher, and SCHEDULE_TOPIC_XXXX. No lab.
+Mirrors: the queues inside AsyncTraceDispatcher, and SCHEDULE_TOPIC_XXXX.
 
-    ENTRY   who tells (client), when, what (Pub, SubBefore, SubAfter), of which message, with what outcome
+    ENTRY   which client reports, when, what (Pub, SubBefore, SubAfter), about which message, with what outcome
     COPY    a failed message as it will be stored: in the schedule topic, the retry topic or the dead letter topic
 
     pool ── everything up to a moment ──▶ this slice          the rest stays
 
-Left out: order; a slice sorts what it takes.
+The rows have no order; a slice sorts what it takes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COPY = np.dtype(
         ("counter", "u2"), ("sender", "u1"), ("kind", "u1"), ("what", "u1"), ("group", "u1"), ("tries", "u1"),
     ]
 )  # fmt: skip
-"""``origin``: physical offset of the message that failed first; ``due_ms`` counts for what is scheduled."""
+"""``origin``: physical offset of the message that failed first; ``due_ms`` is used for scheduled copies only."""
 
 
 class Pool:
@@ -40,14 +40,14 @@ class Pool:
         self._waiting = np.empty(0, dtype)
 
     def due(self, fresh: list[Array], until_ms: int) -> Array:
-        """All waiting and fresh rows up to a moment, that moment included; the others wait on."""
+        """All waiting and fresh rows up to a moment, that moment included; the others stay."""
         rows = np.concatenate([self._waiting, *fresh])
         is_due = rows["time_ms"] <= until_ms
         self._waiting = taken(rows, np.flatnonzero(~is_due))
         return taken(rows, np.flatnonzero(is_due))
 
     def resolve(self, column: str, physical_offsets: Array) -> None:
-        """Replace rows by the physical offsets they stand for; see ``resolve``."""
+        """Replace row numbers by physical offsets; see ``resolve``."""
         resolve(self._waiting, column, physical_offsets)
 
     def __len__(self) -> int:

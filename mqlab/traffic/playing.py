@@ -1,6 +1,6 @@
 """A short day played through the real runtime: the same model, with producers, brokers and listeners that really run.
 
-Mirrors: the clients of the platform as their teams wrote them. Labs 10 and 11 compare it with a written day.
+Mirrors: the clients of the platform as their teams wrote them. Lab 10 compares it with a written day.
 
     the order and stock messages of a written day ──▶ sent again by producers, at their times, the day shortened
     listeners     some ms each, a failure here and there, and what the incidents do to them
@@ -8,8 +8,7 @@ Mirrors: the clients of the platform as their teams wrote them. Labs 10 and 11 c
 
     play(messages=300, seed=7).lab        a Lab at the end of the day: journal, deliveries, timelines, stores
 
-What a written day says of an incident in numbers is left to the run itself: here it happens, it is not computed.
-Left out: the lag of a slow consumer is what its threads make it.
+Incidents happen here, they are not computed: the lag of a slow consumer is what its threads make it.
 """
 
 from __future__ import annotations
@@ -73,16 +72,16 @@ def play(
         used = used.changed(incidents=incidents)
     asked = Asked(messages, 1, seed, used)
     story = _Story(asked, minutes, _messages(asked))
-    lab = play_story(story.tell, seed=seed, brokers=brokers, directory=directory, **lab_settings)
+    lab = play_story(story.play, seed=seed, brokers=brokers, directory=directory, **lab_settings)
     return PlayedDay(lab, tuple(story.incidents), story.sent)
 
 
 def _messages(asked: Asked) -> list[MessageExt]:
-    """What producers send on this day, in the order of a written one's log."""
+    """What producers send on this day, in the order of a written day's log."""
     with tempfile.TemporaryDirectory(prefix="mqlab-day-") as folder:
         make_store(asked, 0, f"{folder}/day")
-        found = StoreInspector(f"{folder}/day").messages()
-        return [message for message in found if message.topic in (ORDERS, STOCK)]
+        stored = StoreInspector(f"{folder}/day").messages()
+        return [message for message in stored if message.topic in (ORDERS, STOCK)]
 
 
 @dataclass(slots=True)
@@ -99,17 +98,19 @@ class _Story:
     _poison: tuple[bytes, str | None] | None = None
     _consumers: dict[str, list[Any]] = field(default_factory=dict)
 
-    def tell(self, lab: Lab) -> None:
-        """Start everybody, send every message at its time, let the incidents happen, wait for what is on its way."""
+    def play(self, lab: Lab) -> None:
+        """Start all clients, send every message at its time, let the incidents happen, wait for what is on its way."""
         model = self.asked.model
         self._begin_ms = lab.now_ms + _WARM_UP_MS
         self.incidents = [self._moved(incident) for incident in incidents_of(self.asked)]
         self._stuck, self._poison = self._single_out("stuck_message"), self._single_out("poison_message")
+        # 1. Topics, then groups, then producers; groups have a minute to find their queues.
         for topic, queues in ((ORDERS, model.queues), (STOCK, model.stock_queues)):
             lab.create_topic(topic, read_queue_nums=queues, write_queue_nums=queues)
         for group in GROUPS:
             self._consumers[group.name] = [self._consumer(lab, group, number) for number in (1, 2)]
         producers = {name: lab.producer(name) for name in (*PRODUCERS, _WAREHOUSE)}
+        # 2. Everything with a time, in order: incidents and messages.
         due = [step for incident in self.incidents for step in self._steps(lab, incident)]
         due += [(self._at(m.born_timestamp), partial(self._send, producers, m)) for m in self.messages]
         for due_ms, act in sorted(due, key=lambda step: step[0]):
@@ -181,19 +182,19 @@ class _Story:
         return None
 
     def _steps(self, lab: Lab, incident: Incident) -> list[tuple[int, Callable[[], Any]]]:
-        """What somebody does at the incident's times."""
+        """(time, action) of what somebody does during the incident."""
         group = incident.group or ""
         if incident.kind == "wrong_reset":
             back_to_ms = incident.start_ms - (incident.back_ms or 0)
             return [(incident.start_ms, lambda: lab.admin.reset_offset_by_timestamp(ORDERS, group, back_to_ms))]
         if incident.kind != "inconsistent_tags":
             return []
-        known = next(g for g in GROUPS if g.name == group)
-        odd = Group(group, known.topic, known.tags[:1], known.traced, known.max_reconsume_times)
+        usual = next(g for g in GROUPS if g.name == group)
+        odd = Group(group, usual.topic, usual.tags[:1], usual.traced, usual.max_reconsume_times)
 
         def put_right() -> None:
             self._consumers[group][2].shutdown()
-            for consumer in self._consumers[group][:2]:  # subscribed anew: the others' expression counts again
+            for consumer in self._consumers[group][:2]:  # they subscribe again, so that their expression counts
                 lab.kill(consumer)
                 lab.start(consumer)
 

@@ -1,12 +1,10 @@
-"""Ways to make the stores of a run: one after the other is writing's own; here several at a time.
+"""Ways to write the stores of a run: mqlab.traffic.writing writes one after the other, these write several at a time.
 
-Mirrors: nothing in RocketMQ. ``mqlab traffic --workers 2`` and ``--spark``.
+    in_processes(2)     one store per process, two at a time
+    on_spark(session)   one store per partition; the directory must be one that driver and executors share
 
-    in_processes(2)     a store a process, two at a time
-    on_spark(session)   a store a partition; the directory must be one that driver and executors share
-
-Each takes what is missing and yields what is done, so ``write`` notes each store as soon as it is whole.
-Left out: splitting one store; its log is one sequence.
+Each takes the missing stores and yields the finished ones, so ``write`` records each store as soon as it is complete.
+One store is never split: its log is one sequence.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def in_processes(workers: int) -> RunBrokers:
-    """Stores made by ``workers`` processes at a time; progress is told store by store."""
+    """Stores made by ``workers`` processes at a time; progress is reported store by store."""
 
     def run(
         asked: Asked, missing: Sequence[tuple[int, str]], progress: Progress
@@ -46,7 +44,7 @@ def in_processes(workers: int) -> RunBrokers:
 
 
 def on_spark(spark: SparkSession) -> RunBrokers:
-    """Stores made by the executors of a session, a partition a store."""
+    """Stores made by the executors of a session, one partition per store."""
 
     def run(
         asked: Asked, missing: Sequence[tuple[int, str]], progress: Progress
@@ -55,8 +53,8 @@ def on_spark(spark: SparkSession) -> RunBrokers:
             import pyarrow
 
             for batch in batches:
-                made = [_as_text(asked, *missing[row]) for row in batch.column(0).to_pylist()]
-                yield pyarrow.RecordBatch.from_pydict({"summary": made})
+                summaries = [_as_text(asked, *missing[row]) for row in batch.column(0).to_pylist()]
+                yield pyarrow.RecordBatch.from_pydict({"summary": summaries})
 
         rows = spark.range(0, len(missing), 1, len(missing)).mapInArrow(make, "summary string")
         for row in rows.collect():

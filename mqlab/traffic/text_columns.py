@@ -1,7 +1,5 @@
 """Columns of numbers as columns of text: decimal digits and hexadecimal, by tables of four characters.
 
-Mirrors: nothing in RocketMQ. No lab.
-
     731_100_000_042  ──▶  7311 0000 0042   three look-ups in a table of 10,000 times four letters
     0x00012F4C       ──▶  0001 2F4C        two look-ups in a table of 65,536
 

@@ -1,4 +1,4 @@
-"""Trace messages as stretches of bytes: what producers and consumers tell about each message, up to ten tellings each.
+"""Trace messages as stretches of bytes: the entries of producers and consumers about messages, up to ten per message.
 
 Mirrors: AsyncTraceDispatcher and TraceDataEncoder, as mqlab.client.sending.trace does
 message by message.
@@ -47,8 +47,8 @@ class TraceShapes:
         ]
         self.entries = Stretch([Shape(text.encode()) for text in (*pubs, *befores, *afters)])
         pieces = (f" {slot('unique', 32)}", f" O{slot('order', 12)}", f" C{slot('customer', 8)}")
-        told = ["".join(piece for bit, piece in enumerate(pieces) if said >> bit & 1) for said in range(8)]
-        self.keys = Stretch([Shape(text.encode()) for text in (*told, told[-1].lstrip())])
+        keys = ["".join(piece for bit, piece in enumerate(pieces) if chosen >> bit & 1) for chosen in range(8)]
+        self.keys = Stretch([Shape(text.encode()) for text in (*keys, keys[-1].lstrip())])
         before, _, after = encode_as_java({p.KEYS: "KEYS!", **common(cluster)}).partition(b"KEYS!")
         self.before_keys = Stretch([Shape(before, _TOPIC + bytes(2), {"properties_length": (">i2", len(_TOPIC))})])
         self.after_keys = Stretch([Shape(after)])
@@ -75,14 +75,14 @@ def _entry(*fields: object) -> str:
 def _pub(tag: str, kind: int, host: str) -> str:
     producer = PRODUCERS[PRODUCER_OF[kind]]
     return _entry(
-        "Pub", slot("told", 13), REGION, producer, ORDERS, slot("unique", 32), tag, order_keys(), host,
+        "Pub", slot("time", 13), REGION, producer, ORDERS, slot("unique", 32), tag, order_keys(), host,
         slot("body3", 3), slot("cost1", 1), NORMAL_MSG, slot("offset_id", 32), "true",
     )  # fmt: skip
 
 
 def _before(group: str, width: int) -> str:
     return _entry(
-        "SubBefore", slot("told", 13), REGION, group, slot("request", 32), slot("unique", 32),
+        "SubBefore", slot("time", 13), REGION, group, slot("request", 32), slot("unique", 32),
         slot(f"tries{width}", width), order_keys(),
     )  # fmt: skip
 
@@ -91,5 +91,5 @@ def _after(group: str, width: int, code: int) -> str:
     success = "true" if code == SUCCESS else "false"
     return _entry(
         "SubAfter", slot("request", 32), slot("unique", 32), slot(f"cost{width}", width), success, order_keys(), code,
-        slot("told", 13), group,
+        slot("time", 13), group,
     )  # fmt: skip

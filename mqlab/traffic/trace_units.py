@@ -144,7 +144,7 @@ class TraceUnits:
         counter = entries["counter"].astype(np.int64)
         begun_ms = np.where(entries["what"] == AFTER, entries["time_ms"] - entries["cost_ms"], entries["time_ms"])
         return {
-            "told": moments(np.where(is_pub, born_ms, entries["time_ms"])),
+            "time": moments(np.where(is_pub, born_ms, entries["time_ms"])),
             "unique": state.clients.ids(entries["sender"], born_ms, counter),
             "request": state.clients.ids(entries["client"], begun_ms, entries["request"].astype(np.int64)),
             "order": state.texts.order(order),

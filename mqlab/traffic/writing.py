@@ -1,15 +1,13 @@
-"""A run: several brokers' stores in one directory, finished or taken up again, and the truth beside it.
+"""A run: several brokers' stores in one directory, finished or resumed, and the truth beside it.
 
-Mirrors: nothing in RocketMQ. Labs 10 to 13 and ``mqlab traffic``.
-
-    DIR/traffic.json        what was asked, what came of it: command, counts, fingerprints; nothing of the incidents
+    DIR/traffic.json        the request and the result: command, counts, fingerprints; nothing of the incidents
     DIR/broker-a/ ...       store directories, as a broker that was stopped leaves them
-    DIR.truth.json          the incidents, for an instructor; beside DIR, so that DIR can be handed out as it is
+    DIR.truth.json          the incidents, for an instructor; beside DIR, so that DIR can be given to students
 
     while it runs: DIR/traffic.unfinished.json, and DIR/.broker-b.unfinished for the store being made. A store gets its
-    name when it is whole. Asked again for the same, a run goes on with the first store that is missing.
+    name when it is complete. The same command again resumes the run with the first store that is missing.
 
-Left out: going on within a store; each is made from its start.
+Left out: resuming within a store; each is written from its start.
 """
 
 from __future__ import annotations
@@ -33,11 +31,11 @@ from mqlab.whole_files import whole_file
 
 VERSION = 1
 DONE, UNFINISHED, LOCK = "traffic.json", "traffic.unfinished.json", ".traffic.lock"
-_BYTES_A_MESSAGE = 950
+_BYTES_PER_MESSAGE = 950
 
 Progress = Callable[[int], object]
 RunBrokers = Callable[[Asked, Sequence[tuple[int, str]], Progress], Iterator[tuple[int, BrokerSummary]]]
-"""Makes stores (broker number, directory) in any order and says which are done."""
+"""Writes stores (broker number, directory) in any order and yields each as it is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +80,10 @@ def write(
 ) -> TrafficSummary:  # fmt: skip
     """Write a day of traffic: ``messages`` stored messages altogether, spread over ``brokers`` store directories.
 
-    ``truth``: where the incidents are told (default: beside the directory). ``changes`` are fields of TrafficModel,
-    such as ``index=True`` or ``incidents=("hot_key",)``. ``progress`` is told of messages as they are written.
-    A run that was interrupted goes on; one that is there already is only read. Raises UsageError for a directory that
-    holds anything else, StoreError when the disk is too small.
+    ``truth``: the file of the incidents (default: beside the directory). ``changes`` are fields of TrafficModel,
+    such as ``index=True`` or ``incidents=("hot_key",)``. ``progress`` is called with numbers of messages written.
+    An interrupted run is resumed; a finished one is only read. Raises UsageError for a directory that holds anything
+    else, StoreError when the disk is too small.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -93,7 +91,7 @@ def write(
     True
     """
     asked = Asked(messages, brokers, seed, (model or TrafficModel()).changed(**changes))
-    incidents_of(asked)  # says no before anything is made
+    incidents_of(asked)  # raises before anything is written
     target = Path(directory)
     truth_file = Path(truth) if truth is not None else target.with_name(target.name + ".truth.json")
     if target.resolve() in truth_file.resolve().parents:
@@ -104,13 +102,13 @@ def write(
 def one_after_the_other(
     asked: Asked, missing: Sequence[tuple[int, str]], progress: Progress
 ) -> Iterator[tuple[int, BrokerSummary]]:
-    """Make stores in this process."""
+    """Write the stores in this process."""
     for broker, directory in missing:
         yield broker, make_store(asked, broker, directory, progress)
 
 
 def make_store(asked: Asked, broker: int, directory: str, progress: Progress = lambda units: None) -> BrokerSummary:
-    """Make one broker's store in a directory that is replaced if it is there; needs nothing but its arguments."""
+    """Write one broker's store; a directory that exists is replaced. Needs nothing but its arguments."""
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
     return BrokerStore(asked, broker, directory).write(progress)
@@ -125,7 +123,7 @@ class _Run:
         self._incidents = self._public["model"].pop("incidents")
 
     def finish(self, progress: Progress, run: RunBrokers) -> TrafficSummary:
-        done = self._found()
+        done = self._finished()
         for broker in done.values():
             progress(broker.messages)
         if done.keys() < set(range(self.asked.brokers)):
@@ -141,11 +139,11 @@ class _Run:
         self._save(UNFINISHED, done)
         names = {number: self.asked.broker_name(number) for number in range(self.asked.brokers)}
         missing = [(n, str(self.directory / f".{name}.unfinished")) for n, name in names.items() if n not in done]
-        made_in = dict(missing)
+        written_in = dict(missing)
         for number, summary in run(self.asked, missing, progress):
             final = self.directory / names[number]
-            shutil.rmtree(final, ignore_errors=True)  # whole, but not noted any more when the run was interrupted
-            os.rename(made_in[number], final)
+            shutil.rmtree(final, ignore_errors=True)  # complete, but the run was interrupted before it was recorded
+            os.rename(written_in[number], final)
             done[number] = summary
             self._save_truth(done)
             self._save(UNFINISHED, done)
@@ -154,7 +152,7 @@ class _Run:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """While this lasts no other run writes into the directory. Raises UsageError when one does."""
+        """Lock the directory against other runs. Raises UsageError when another run is writing into it."""
         path = self.directory / LOCK
         try:
             lock = RealFiles().lock(str(path))
@@ -166,10 +164,10 @@ class _Run:
             path.unlink(missing_ok=True)
             lock.release()
 
-    def _found(self) -> dict[int, BrokerSummary]:
-        """The stores of this very run that are whole. Raises UsageError when the directory holds anything else."""
+    def _finished(self) -> dict[int, BrokerSummary]:
+        """The complete stores of this very run. Raises UsageError when the directory holds anything else."""
         if not self.directory.exists() or (self.directory.is_dir() and not any(self.directory.iterdir())):
-            self._told_before()
+            self._recorded_truth()
             return {}
         notes = [self.directory / name for name in (DONE, UNFINISHED) if (self.directory / name).is_file()]
         if not notes:
@@ -179,31 +177,31 @@ class _Run:
             )
         noted = _read(notes[0])
         _must_be(self._public, noted.get("asked"), self.directory, f"ask for what is there: {noted.get('command')}")
-        return self._whole(noted, self._told_before(), is_done=notes[0].name == DONE)
+        return self._whole(noted, self._recorded_truth(), is_done=notes[0].name == DONE)
 
-    def _told_before(self) -> dict[str, Any] | None:
-        """What the truth's file holds already. Raises UsageError when it is no truth, or that of another run."""
+    def _recorded_truth(self) -> dict[str, Any] | None:
+        """What the file of the truth holds already. Raises UsageError when it is not this run's truth."""
         if not self.truth.exists():
             return None
         truth = _read(self.truth)
-        was = truth.get("public")
-        told = {**was, "incidents": truth.get("incidents")} if isinstance(was, dict) else None
-        _must_be({**self._public, "incidents": self._incidents}, told, self.truth, "remove that file")
+        public = truth.get("public")
+        recorded = {**public, "incidents": truth.get("incidents")} if isinstance(public, dict) else None
+        _must_be({**self._public, "incidents": self._incidents}, recorded, self.truth, "remove that file")
         return truth
 
     def _whole(self, noted: dict[str, Any], truth: dict[str, Any] | None, *, is_done: bool) -> dict[int, BrokerSummary]:
-        """Stores that are noted and there; while a run is unfinished their incidents must be noted, too."""
-        brokers, told = noted.get("brokers", {}), (truth or {}).get("brokers", {})
+        """Stores that are recorded and present; in an unfinished run their incidents must be recorded, too."""
+        brokers, incidents = noted.get("brokers", {}), (truth or {}).get("brokers", {})
         whole = {}
         for number in range(self.asked.brokers):
             name = self.asked.broker_name(number)
-            if name in brokers and (self.directory / name).is_dir() and (is_done or name in told):
-                whole[number] = BrokerSummary(**brokers[name], truth=told.get(name, []))
+            if name in brokers and (self.directory / name).is_dir() and (is_done or name in incidents):
+                whole[number] = BrokerSummary(**brokers[name], truth=incidents.get(name, []))
         return whole
 
     def _must_have_room(self, done: int) -> None:
         parent = next(p for p in (self.directory, *self.directory.absolute().parents) if p.exists())
-        needed = self.asked.messages * _BYTES_A_MESSAGE * (self.asked.brokers - done) // self.asked.brokers
+        needed = self.asked.messages * _BYTES_PER_MESSAGE * (self.asked.brokers - done) // self.asked.brokers
         free = shutil.disk_usage(parent).free
         if free < needed:
             raise StoreError(
@@ -222,8 +220,8 @@ class _Run:
 
     def _save_truth(self, done: dict[int, BrokerSummary]) -> None:
         self.truth.parent.mkdir(parents=True, exist_ok=True)
-        told = {done[number].name: done[number].truth for number in sorted(done)}
-        _replace(self.truth, {"public": self._public, "incidents": self._incidents, "brokers": told})
+        incidents = {done[number].name: done[number].truth for number in sorted(done)}
+        _replace(self.truth, {"public": self._public, "incidents": self._incidents, "brokers": incidents})
 
 
 def _asked_value(asked: Asked) -> dict[str, Any]:
@@ -248,12 +246,12 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}", hint="remove the run and start again") from error
     if not isinstance(value, dict):
-        raise UsageError(f"{path} is none of mqlab's", hint="remove the run and start again")
+        raise UsageError(f"{path} was not written by mqlab traffic", hint="remove the run and start again")
     return value
 
 
 def _command(asked: Asked) -> str:
-    """The command line that asks for this run; incidents that were chosen by hand are not told."""
+    """The command line of this run, without incidents that were chosen by hand."""
     words = f"mqlab traffic --messages {asked.messages:_} --brokers {asked.brokers} --seed {asked.seed}"
     usual = TrafficModel()
     words += " --index" * asked.model.index

@@ -1,13 +1,13 @@
-"""What a notebook looks at: tables, hexdumps, messages, queues, progress, timelines, diagrams, all with a text twin.
+"""What a notebook shows: tables, hexdumps, messages, queues, progress, timelines, diagrams, all with a text twin.
 
 Mirrors: the pages of RocketMQ Dashboard and what mqadmin prints. Every lab shows its runs through these.
 
     object          text/plain          text/html                       .table()
     Table           aligned columns     <table>                         itself
-    Hexdump         bytes and fields    coloured bytes, named fields    a row a field
-    Timeline, …     lanes as text       an SVG picture in <img>         a row a moment
+    Hexdump         bytes and fields    coloured bytes, named fields    one row per field
+    Timeline, …     lanes as text       an SVG picture in <img>         one row per moment
 
-Nothing here moves or asks: what is shown is still there when the notebook is read as a static page.
+Nothing here moves or needs a kernel: it is all still there when the notebook is read as a static page.
 Left out: anything interactive (mqlab.widgets) and anything that changes a world.
 """
 

@@ -1,11 +1,11 @@
-"""Who talks to whom: boxes and arrows laid out by Graphviz where it is there, lines of text where it is not.
+"""Who talks to whom: boxes and arrows laid out by Graphviz if it is installed, else lines of text.
 
 Mirrors: the architecture pictures of RocketMQ's documentation, drawn from the world at hand. Lab 00 shows its world.
 
     Diagram(["shop", "broker-a"], [("shop", "broker-a", "sends")])
       dot (the program)  ->  else the pygraphviz wheel  ->  else    shop ── sends ──▶ broker-a
 
-Left out: layouts of our own.
+Left out: an own layout.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Diagram(Picture):
         return f"{self.title or 'Diagram'}: {len(self.nodes)} nodes, {len(self.edges)} arrows"
 
     def table(self) -> Table:
-        """A row an arrow: source, target, and label if any has one."""
+        """One row per arrow: source, target, and label if any has one."""
         rows = [{"source": source, "target": target, "label": label} for source, target, label in self.edges]
         columns = ["source", "target", *(["label"] if any(label for _, _, label in self.edges) else [])]
         return Table(rows, columns=columns, title=self.title, empty="no arrows")
@@ -81,7 +81,7 @@ class Diagram(Picture):
         return str(graph.source)
 
     def svg(self) -> str:
-        """The drawing; an empty text where neither ``dot`` nor pygraphviz is installed."""
+        """The drawing; an empty string if neither ``dot`` nor pygraphviz is installed."""
         return _drawn_by_dot(self.source()) or _drawn_by_wheel(self.source()) or ""
 
     def html(self) -> Markup:

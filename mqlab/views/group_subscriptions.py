@@ -1,11 +1,11 @@
-"""What a group's members want of a topic, as the brokers were told: a tag expression or an SQL one.
+"""The messages that a group's members subscribed to, as their heartbeats say: by tag expression or SQL.
 
-Mirrors: SubscriptionData as a heartbeat carries it. Used by deliveries, absences and verify; no lab.
+Mirrors: SubscriptionData as a heartbeat carries it. Used by deliveries, absences and verify.
 
     subscription.changed {"orders": "paid || new"}     Wish("paid || new", is_sql=False)
       about: the heartbeat, which knows TAG from SQL92 and CLUSTERING from BROADCASTING
 
-Left out: what a pull brings along (such pulls are judged by what the group said).
+Left out: subscriptions inside a pull request (such pulls are judged by the group's subscription).
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ class Wish:
             return None
 
 
-def told_wishes(record: StepRecord, values: Mapping[str, Any]) -> dict[str, Wish]:
+def wishes_of(record: StepRecord, values: Mapping[str, Any]) -> dict[str, Wish]:
     """Topic -> wish, of a subscription.changed change."""
     consumer = _consumer(record, values["group"])
     kinds = {each.topic: each.expression_type for each in consumer.subscription_data_set} if consumer else {}
-    said: dict[str, str] = values["subscriptions"]
-    return {topic: Wish(expression, kinds.get(topic, "TAG") != "TAG") for topic, expression in said.items()}
+    expressions: dict[str, str] = values["subscriptions"]
+    return {topic: Wish(expression, kinds.get(topic, "TAG") != "TAG") for topic, expression in expressions.items()}
 
 
-def told_broadcasting(record: StepRecord, group: str) -> bool:
-    """Whether the heartbeat behind a subscription.changed change says that every member reads for itself."""
+def is_broadcasting(record: StepRecord, group: str) -> bool:
+    """Whether the heartbeat that caused a subscription.changed change is of a broadcasting group."""
     consumer = _consumer(record, group)
     return consumer is not None and consumer.message_model == "BROADCASTING"
 
 
 def is_wanted(wishes: Iterable[Wish], properties: Mapping[str, str] | None) -> bool | None:
-    """Whether one of the wishes is for a message; None when that cannot be told."""
+    """Whether one of the wishes is for a message; None when the journal does not show it."""
     answers = [None if properties is None else wish.wants(properties) for wish in wishes]
     return True if True in answers else None if None in answers else False
 

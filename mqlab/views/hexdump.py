@@ -1,8 +1,8 @@
-"""Bytes with the names of what they are: a classic dump, coloured by field, over a table of the same fields.
+"""Bytes with the names of their fields: a classic dump, coloured by field, above a table of the same fields.
 
-Mirrors: nothing in RocketMQ, which never prints its bytes. Lab 00 meets it, lab 01 lives in it.
+Lab 00 introduces it, lab 01 is about it.
 
-    0000  00 00 00 b6 da a3 20 a7 …  |...... .…|      colours repeat what the table says, they never stand alone
+    0000  00 00 00 b6 da a3 20 a7 …  |...... .…|      colours repeat what the table says, they are never the only sign
      #  offset  size  field        bytes        value
      1       0     4  total_size   00 00 00 b6  182
 
@@ -46,7 +46,7 @@ class FieldLike(Protocol):
 
 
 class Hexdump(View):
-    """Fields that follow each other, as bytes and as a table; ``base`` is where the first byte stands in its file.
+    """Fields that follow each other, as bytes and as a table; ``base`` is the place of the first byte in its file.
 
     >>> from mqlab.wire.layout import Field
     >>> print(Hexdump([Field("size", 0, 4, b"\\0\\0\\0\\x07", 7, "bytes"), Field("tag", 4, 2, b"hi", "hi", "a text")]))
@@ -63,7 +63,7 @@ class Hexdump(View):
         self.title = title
 
     def table(self) -> Table:
-        """A row a field: #, offset, size, field, bytes, value, meaning."""
+        """One row per field: #, offset, size, field, bytes, value, meaning."""
         return Table([self._row(number, field) for number, field in enumerate(self.fields, 1)], empty="no bytes")
 
     def _row(self, number: int, field: FieldLike) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _paint(index: int) -> str:
 
 
 def _spans(content: list[tuple[int, int]], show: Any, between: str) -> Markup:
-    """Neighbouring bytes of one field in one span; ``title`` is not needed, the number is in the table."""
+    """Neighbouring bytes of one field in one span; a ``title`` is not needed, because the table has the number."""
     spans, position = [], 0
     while position < len(content):
         index, end = content[position][0], position

@@ -1,4 +1,4 @@
-"""One message as a reader wants it: what it says, where it lies, when it came, and its properties.
+"""One message for a reader: its content, its places, its times and its properties.
 
 Mirrors: mqadmin queryMsgById, and the message page of RocketMQ Dashboard. Lab 00 looks at its first message with it.
 
@@ -30,14 +30,14 @@ MAX_BODY_COLUMNS = 200
 
 
 class MessageView(View):
-    """A message as a table of its facts. Facts that say nothing (no tags, never retried) are left out."""
+    """A message as a table of its facts. Facts without information (no tags, never retried) are left out."""
 
     def __init__(self, message: Any, *, title: str = "") -> None:
         self.message = message
         self.title = title or f"A message of {message.topic}"
 
     def table(self) -> Table:
-        """A row a fact: fact, value; each property is a row of its own."""
+        """One row per fact: fact, value; each property is a row of its own."""
         rows = [{"fact": name, "value": value} for name, value in self._facts()]
         rows += [{"fact": f"property {name}", "value": value} for name, value in self._properties().items()]
         return Table(rows, title=self.title)

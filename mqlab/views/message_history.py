@@ -1,9 +1,9 @@
-"""What a journal tells of every message, as one group saw it: where it was stored, who got it, how that ended.
+"""The history of every message in a journal, as one group saw it: where it was stored, who got it, how that ended.
 
 Mirrors: what an operator pieces together from broker logs, message trace and consumer offsets. Used by verify.
 
     MessageHistory   msg_id  place (queue, offset)  properties  deliveries (client, started, ended, status)
-      Reader         who is to get it: the group, or each member when broadcasting
+      Reader         who should get it: the group, or each member when broadcasting
                      covered: its pull went over it      passed: its offset went over it
 
 Left out: messages stored before the journal began, or in steps that were dropped from it.
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import CorruptionError
-from mqlab.views.group_subscriptions import Wish, told_broadcasting, told_wishes
+from mqlab.views.group_subscriptions import Wish, is_broadcasting, wishes_of
 from mqlab.wire import batch, names, properties, property_names
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import MessageQueue
@@ -25,7 +25,7 @@ from mqlab.wire.message import MessageQueue
 if TYPE_CHECKING:
     from mqlab.runtime.journal import StepRecord
 
-POLLED = "POLLED"  # taken by a program that pulls by hand: nobody knows when it is done with it
+POLLED = "POLLED"  # taken by a program that pulls by hand: it does not report when it has finished
 GOOD = ("CONSUME_SUCCESS", "SUCCESS", "COMMIT", POLLED)
 Place = tuple[MessageQueue, int]
 
@@ -47,7 +47,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One that is to get a message: the whole group (``client`` empty) or a member; and how that went."""
+    """One that should get a message: the whole group (``client`` empty) or a member; and its deliveries."""
 
     client: str
     deliveries: list[Delivery]
@@ -62,9 +62,9 @@ class Reader:
 
 @dataclass(slots=True)
 class MessageHistory:
-    """One message of a topic that the group reads. ``steps``: every record that has to do with it, in order.
+    """One message of a topic that the group reads. ``steps``: every record that concerns it, in order.
 
-    ``properties`` None: the journal does not tell them. ``retry``: where its newest copy for a retry was stored.
+    ``properties`` None: the journal does not have them. ``retry``: where its newest copy for a retry was stored.
     """
 
     msg_id: str
@@ -93,7 +93,7 @@ class GroupHistory:
 
     ``pulled_by_hand``: queues of topics that nobody subscribed to (assigned, or pulled one by one); of such a topic
     only these concern the group.
-    ``wishes`` is what is known of the time before the journal begins: topic, wishes.
+    ``wishes``: the subscriptions from before the journal begins, by topic.
     """
 
     def __init__(
@@ -111,14 +111,14 @@ class GroupHistory:
         }
         self.pulled_by_hand: dict[MessageQueue, None] = {}
         self.broadcasting = bool(broadcasting)
-        self.dropped: int = getattr(journal, "dropped", 0)  # steps of the journal that are not there to be read
+        self.dropped: int = getattr(journal, "dropped", 0)  # steps that the journal has dropped
         self._finds_out_broadcasting = broadcasting is None
         self.members: dict[tuple[str, str], bool] = {}  # (broker, client) -> online
         self.stored_before = 0  # deliveries of messages that the journal does not see stored
         self.ends: list[StepRecord] = []  # where a node's life ended
         self.ended: dict[str, StepRecord] = {}  # node -> where its last life ended; absent when none has
         self.last: StepRecord | None = None
-        self._properties_of_id: dict[str, Mapping[str, str]] = {}  # delayed messages come to their topic without them
+        self._properties_of_id: dict[str, Mapping[str, str]] = {}  # delayed messages arrive in their topic without them
         self._by_id: dict[str, list[MessageHistory]] = {}
         self._by_offset_id: dict[str, MessageHistory] = {}  # messages of a batch have one unique id
         self._by_place: dict[Place, MessageHistory] = {}
@@ -189,7 +189,7 @@ class GroupHistory:
         queue, offset = place
         waiting = self._waiting.setdefault(queue, {})
         gone = offset
-        while (queue, gone) in self._by_place:  # the log ends before them: a power cut took its unsynced end
+        while (queue, gone) in self._by_place:  # the log ended before them: a power cut took its unsynced end
             before = self._by_place.pop((queue, gone))
             waiting.pop(gone, None)
             before.overwritten = record
@@ -207,7 +207,7 @@ class GroupHistory:
             each for each in copies if each.sent_back and (not each.retry or each.retry.step < each.sent_back.step)
         ]
         waiting.sort(key=lambda each: each.sent_back.step if each.sent_back else 0)
-        for message in (waiting or copies)[:1]:  # of a batch: the one that waits longest
+        for message in (waiting or copies)[:1]:  # of a batch: the one that has waited longest
             message.retry, message.retry_passed = record, None
             self._retries.setdefault(queue, {})[offset] = message
 
@@ -216,7 +216,7 @@ class GroupHistory:
         if message is not None:
             message.acknowledged = message.acknowledged or values["send_status"] == "SEND_OK"
             message.add_step(record)
-        elif values["send_status"] is None:  # no answer: what it stored, if anything, is told by the id
+        elif values["send_status"] is None:  # no answer: only the id shows what it stored, if anything
             for copy in self._by_id.get(values["msg_id"], [])[-1:]:
                 copy.add_step(record)
 
@@ -227,7 +227,7 @@ class GroupHistory:
             return
         queue = values["queue"]
         if not queue.topic.startswith(names.RETRY_PREFIX) and not self.subscriptions.setdefault(queue.topic, {}):
-            self.pulled_by_hand[queue] = None  # or when it was subscribed is among dropped steps
+            self.pulled_by_hand[queue] = None  # or the subscription is in dropped steps
         for offset in range(values["from_offset"], values["next_offset"]):
             message = self._by_place.get((queue, offset))
             if message is not None:
@@ -235,7 +235,7 @@ class GroupHistory:
                 message.add_step(record)
 
     def _find(self, note: Mapping[str, Any]) -> MessageHistory | None:
-        """The message a note speaks of: by its place, for a retry by its first life's offset id, or by its id."""
+        """The message that a note is about: by its place, for a retry by the original's offset id, or by its id."""
         message = self._by_place.get((note["message_queue"], note["queue_offset"]))
         if message is None:
             copies = self._copies(note)
@@ -247,7 +247,7 @@ class GroupHistory:
         return message
 
     def _copies(self, values: Mapping[str, Any]) -> list[MessageHistory]:
-        """The message that a note is about, or all with its unique id when it cannot be told which of them."""
+        """The message that a note is about, or all with its unique id when the note does not distinguish them."""
         place = values.get("message_queue"), values.get("queue_offset")
         found = self._by_place.get(place) or self._by_offset_id.get(values.get("origin_msg_id") or "")  # type: ignore[arg-type]
         return [found] if found is not None else self._by_id.get(values.get("msg_id") or "", [])
@@ -328,12 +328,12 @@ class GroupHistory:
     def _subscribed(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] != self.group:
             return
-        for topic, wish in told_wishes(record, values).items():
+        for topic, wish in wishes_of(record, values).items():
             said = self.subscriptions.setdefault(topic, {}).setdefault(values["client"], [])
             if wish not in said:
                 said.append(wish)
         if self._finds_out_broadcasting:
-            self.broadcasting = self.broadcasting or told_broadcasting(record, self.group)
+            self.broadcasting = self.broadcasting or is_broadcasting(record, self.group)
 
     def _joined(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] == self.group:
@@ -347,7 +347,7 @@ class GroupHistory:
         self.ended[record.node] = record
         self.ends.append(record)
         for call in [call for call in self._open if call[0] == record.node]:
-            for message, _ in self._open.pop(call):  # a new life counts its batches anew
+            for message, _ in self._open.pop(call):  # after a restart a client counts its batches from the start
                 message.add_step(record)
 
 
@@ -372,7 +372,7 @@ _HANDLERS = {
 
 
 def _taken_below(waiting: dict[int, MessageHistory] | None, offset: int) -> list[MessageHistory]:
-    """Take what waits below an offset out; offsets were put in ascending."""
+    """Take out the messages below an offset; they were put in by ascending offset."""
     taken = []
     while waiting and (first := next(iter(waiting))) < offset:
         taken.append(waiting.pop(first))

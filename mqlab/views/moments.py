@@ -1,6 +1,6 @@
-"""The journal told as moments: which of its steps a reader wants to see, in what words, for all messages or for one.
+"""A journal as moments: the steps that a reader wants to see, as sentences, for all messages or for one.
 
-Mirrors: what RocketMQ spreads over its client, broker and store logs. Lab 00 reads its first day this way.
+Mirrors: what RocketMQ writes to its client, broker and store logs. Lab 00 reads its first day this way.
 
     StepRecord 41 broker-a frame SEND_MESSAGE_V2        Moment(shop-1 ─▶ broker-a  "SEND_MESSAGE_V2")
       changes: message.stored queue_id=2 …         ->   Moment(broker-a  "stored at byte 0: entry 0 of orders 2")
@@ -45,7 +45,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "ha.lost": ("trouble", "replication link: {reason}"),
     "slave.synchronized": ("other", "took over {what} of its master"),
 }
-"""The change kinds of a day, with their look and their words; other kinds are left to the journal."""
+"""The change kinds of a day, with their look and their sentence; other kinds are in the journal only."""
 
 STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}"), "mended": ("other", "{what}")}
 MENDED = {"start": "started again", "heal": "partitions healed"}
@@ -71,38 +71,38 @@ def moments(
 def _chosen(
     journal: Journal, message: str | None, choose: _Follower | _Overview, first_step: int, last: int
 ) -> MomentsOnDemand:
-    told = _Told(journal)
+    collected = _Collected(journal)
     shown_steps: set[int] = set()
     for record in journal:
-        told.see(record)
+        collected.see(record)
         changes = [change for change in record.changes if change.kind in SENTENCES and choose(record, change)]
         if not first_step <= record.step <= last:
             continue
-        reply = message is not None and told.is_answer(record) and record.cause in shown_steps
+        reply = message is not None and collected.is_answer(record) and record.cause in shown_steps
         if changes or reply:
-            told.frame(record)
+            collected.frame(record)
             shown_steps.add(record.step)
-        told.changes(record, changes)
-        told.faults(record)
-    return told.moments()
+        collected.changes(record, changes)
+        collected.faults(record)
+    return collected.moments()
 
 
 def space_time(journal: Journal, first_step: int = 0, last_step: int | None = None) -> Timeline:
     """Every frame between two steps as an arrow from node to node, and what it changed: the space-time diagram."""
     last = len(journal) - 1 if last_step is None else last_step
-    told = _Told(journal)
+    collected = _Collected(journal)
     with collecting_rarely():
         for record in journal:
-            told.see(record)
+            collected.see(record)
             if first_step <= record.step <= last:
-                told.frame(record)
-                told.changes(record, [change for change in record.changes if change.kind in SENTENCES])
-                told.faults(record)
-    return Timeline(told.moments(), title=f"steps {max(first_step, journal.dropped)} to {last}")
+                collected.frame(record)
+                collected.changes(record, [change for change in record.changes if change.kind in SENTENCES])
+                collected.faults(record)
+    return Timeline(collected.moments(), title=f"steps {max(first_step, journal.dropped)} to {last}")
 
 
 class _Overview:
-    """Chooses what a first reader wants of everything: no trace messages, no pull held twice, no offset that stayed."""
+    """Chooses an overview: no trace messages, no pull that was held before, no offset that did not move."""
 
     def __init__(self) -> None:
         self.held: set[tuple[Any, ...]] = set()
@@ -125,8 +125,8 @@ class _Overview:
         return True
 
 
-class _Told:
-    """Collects what is to be told; a frame's sender and the request that an answer answers are found on the way."""
+class _Collected:
+    """Collects the items to show; it finds each frame's sender and the request that an answer belongs to."""
 
     def __init__(self, journal: Journal) -> None:
         self._nodes: list[str] = []  # of the steps seen, from the journal's first on
@@ -136,7 +136,7 @@ class _Told:
         self.lanes: dict[str, None] = {}
 
     def see(self, record: StepRecord) -> None:
-        """Take note of the next step of the journal; remember a request that arrived."""
+        """Note the next step of the journal; keep a request that arrived."""
         self._nodes.append(record.node)
         if record.about is not None and not record.about.flag & 1:
             self.asked[self._sender(record), record.node, record.about.opaque] = record
@@ -146,7 +146,7 @@ class _Told:
         return record.about is not None and bool(record.about.flag & 1)
 
     def frame(self, record: StepRecord) -> None:
-        """Tell the frame that arrived in this step, if one did, from the node that sent it."""
+        """Add the frame that arrived in this step, if there is one, with the node that sent it."""
         sender = self._sender(record)
         if not sender or sender == record.node or (record.about is None and not _name(record)):
             return
@@ -156,13 +156,13 @@ class _Told:
         self.items.append((record, FRAME, (sender, asked)))
 
     def changes(self, record: StepRecord, changes: Sequence[Change]) -> None:
-        """Tell some changes of a step."""
+        """Add some changes of a step."""
         for change in changes:
             self.lanes.setdefault(record.node)
             self.items.append((record, change.kind, change.values))
 
     def faults(self, record: StepRecord) -> None:
-        """Tell what the notebook broke or mended in this step."""
+        """Add the faults that the notebook caused or repaired in this step."""
         for change in record.changes if record.kind == "fault" else ():
             what = change.kind.removeprefix("fault.")
             words = {"what": MENDED.get(what, what.replace("_", " "))}
@@ -170,7 +170,7 @@ class _Told:
             self.items.append((record, "mended" if what in MENDED else "fault", change.values | words))
 
     def moments(self) -> MomentsOnDemand:
-        """All that was told, in order."""
+        """All items, in order."""
         return MomentsOnDemand(self.items, _moment, self.lanes)
 
     def _sender(self, record: StepRecord) -> str:
@@ -178,11 +178,11 @@ class _Told:
 
 
 class _Follower:
-    """Chooses the changes that concern one message, learning on the way where its copies lie."""
+    """Chooses the changes that concern one message; it collects the places of its copies from them."""
 
     def __init__(self, msg_id: str) -> None:
         self.msg_id = msg_id
-        self.places: dict[Place, int] = {}  # where its copies lie: queue -> queue offset
+        self.places: dict[Place, int] = {}  # of its copies: queue -> queue offset
 
     def __call__(self, record: StepRecord, change: Change) -> bool:
         kind, values = change.kind, change.values
@@ -207,25 +207,25 @@ class _Follower:
 
 
 def _place(record: StepRecord, values: Mapping[str, Any]) -> Place:
-    """The queue that a change speaks of; a broker speaks of its own."""
+    """The queue that a change is about; a broker's change is about its own queue."""
     return values.get("broker_name", record.node), values.get("topic", ""), values.get("queue_id", -1)
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a change with one spelling: topic and queue_id taken out of a queue, offsets as queue_offset."""
-    found = dict(values)
-    queue = found.get("queue") or found.get("message_queue")
+    """The values of a change under the same names: topic and queue_id taken out of a queue, offsets as queue_offset."""
+    named = dict(values)
+    queue = named.get("queue") or named.get("message_queue")
     if queue is not None and hasattr(queue, "queue_id"):
-        found.setdefault("topic", queue.topic)
-        found.setdefault("broker_name", queue.broker_name)
-        found.setdefault("queue_id", queue.queue_id)
-    if "commit_offset" in found:
-        found.setdefault("queue_offset", found["commit_offset"])
-    return found
+        named.setdefault("topic", queue.topic)
+        named.setdefault("broker_name", queue.broker_name)
+        named.setdefault("queue_id", queue.queue_id)
+    if "commit_offset" in named:
+        named.setdefault("queue_offset", named["commit_offset"])
+    return named
 
 
 def _carried(values: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The messages that a change names one by one (a listener's), not those it only counts."""
+    """The messages that a change lists (a listener's), not those that it only counts."""
     messages = values.get("messages")
     return messages if isinstance(messages, list) else ()
 
@@ -243,7 +243,7 @@ def _frame(record: StepRecord, sender: str, asked: StepRecord | None) -> Moment:
 
 
 def _name(record: StepRecord) -> str:
-    """The frame's name without its number; what came over a replication link is named by what it did."""
+    """The frame's name without its number; a frame of a replication link is named by its effect."""
     if record.about is None and record.kind == "frame":
         return next((REPLICATION[change.kind] for change in record.changes if change.kind in REPLICATION), "")
     return record.about_text.rsplit(" #", 1)[0]
@@ -273,7 +273,7 @@ class _Words(dict[str, Any]):
 
 
 def _small(values: Mapping[str, Any]) -> Iterable[tuple[str, object]]:
-    """What is worth a cell of a table: numbers and short texts."""
+    """The values to show in a table: numbers and strings."""
     for name, value in values.items():
         if value is not None and isinstance(value, int | str) and value != "":
             yield name, value

@@ -1,11 +1,11 @@
-"""How far each group has read each of its queues: one strip a queue, done, in flight, waiting.
+"""How far each group has read each of its queues: one strip per queue, with done, in flight, waiting.
 
-Mirrors: mqadmin consumerProgress (broker offset, consumer offset, diff). Lab 00 meets it, lab 04 is about it.
+Mirrors: mqadmin consumerProgress (broker offset, consumer offset, diff). Lab 00 shows it.
 
     orders 0  billing  ████████▒▒░░░░░  done to 8, 2 in flight, 5 waiting of 15
                        min     committed  pulled  max
 
-Left out: the time axis (lag over time is lab 09's and Spark's).
+Left out: a time axis (mqlab.spark shows lag over time).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Strip:
         return f"next is {self.consumer_offset}, {flight} in flight, {waiting} waiting of {self.broker_offset}"
 
     def share(self, offset: int, length: int) -> int:
-        """Where an offset stands on a bar of some length; what is not empty is at least one wide."""
+        """The place of an offset on a bar of some length; a part that is not empty is at least one wide."""
         span = self.broker_offset - self.min_offset
         if span <= 0 or offset <= self.min_offset:
             return 0

@@ -1,11 +1,11 @@
-"""A long sequence whose items are made when they are looked at: a day may have a million, a picture shows eighty.
+"""A long sequence whose items are made when they are read: a day may have a million, a picture shows eighty.
 
-Mirrors: nothing in RocketMQ. Timelines and their tables are kept this way; no lab opens it.
+Timelines and their tables are such sequences.
 
     OnDemand([1, 2, 3], make)       len 3, nothing made
       [1] ─▶ make(2)    [:2] ─▶ [make(1), make(2)]    for … ─▶ one after another
 
-Left out: remembering what was made.
+Left out: a cache of what was made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class OnDemand(Sequence[T], Generic[T]):
-    """``make`` applied to each of ``items``, anew at each look.
+    """``make`` applied to each of ``items``, each time it is read.
 
     >>> numbers = OnDemand(range(1000), lambda number: number * number); len(numbers), numbers[30], numbers[-2:]
     (1000, 900, [996004, 998001])

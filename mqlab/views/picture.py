@@ -1,6 +1,6 @@
 """Drawing: a small SVG canvas with explicit colours, and the view that shows a drawing with its text twin.
 
-Mirrors: nothing in RocketMQ. Every picture of every lab is drawn on it.
+Every picture of every lab is drawn on it.
 
     canvas = Canvas(400, 80); canvas.line(…); canvas.text(…); canvas.mark("square", …)
     class Timeline(Picture): svg() text() table() alt
@@ -140,7 +140,7 @@ class Picture(View):
         raise NotImplementedError
 
     def table(self) -> Table:
-        """What is drawn, a row a thing."""
+        """What is drawn, one row per thing."""
         raise NotImplementedError
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -54,11 +54,11 @@ class QueueView(Picture):
 
     @property
     def next_offset(self) -> int:
-        """Where the next message will go."""
+        """The queue offset of the next message."""
         return int(self.entries[-1]["queue_offset"]) + 1 if self.entries else 0
 
     def table(self) -> Table:
-        """A row an entry, with the groups that have passed it (``read_by``) and those that read it next."""
+        """One row per entry, with the groups that have passed it (``read_by``) and those that read it next."""
         rows = []
         for entry in self.entries:
             at = entry["queue_offset"]
@@ -126,7 +126,7 @@ class QueueView(Picture):
 
 
 class HasBrokers(Protocol):
-    """What is asked of a Lab here: the files of a broker, and the broker itself."""
+    """The part of a Lab that is used here: the files of a broker, and the broker itself."""
 
     def store(self, broker: str = ...) -> Any: ...
 

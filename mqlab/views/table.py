@@ -1,6 +1,6 @@
 """Rows with named columns: what deliveries, progress and most answers of a lab are.
 
-Mirrors: the tables that mqadmin prints. Lab 00 meets it at its first look.
+Mirrors: the tables that mqadmin prints. Lab 00 begins with one.
 
     Table([Row, Row, …])    row.queue_offset, row["queue_offset"]; len, index, slice, for
       ├ print(table)        aligned plain text, Chinese and emoji included

@@ -1,6 +1,6 @@
-"""How many columns a text takes in a fixed-width display, so that Chinese and emoji line up too.
+"""The columns that a text takes in a fixed-width display, so that Chinese and emoji line up, too.
 
-Mirrors: nothing in RocketMQ. Widths are those of Unicode's East Asian Width, through the wcwidth library.
+Widths are those of Unicode's East Asian Width, through the wcwidth library.
 
     "order"  5      "订单"  4      "🙂"  2      "é" (e + accent)  1
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from wcwidth import clip, wcswidth, wcwidth
 
 ELLIPSIS = "…"
-MAX_MARKS = 8  # characters a column, accents and joiners included: a body of megabytes is not measured again and again
+MAX_MARKS = 8  # characters per column, accents and joiners included: no more of a long body is looked at
 
 
 def printable(text: str) -> str:

@@ -1,13 +1,13 @@
 """What happened, from top to bottom: a column for each node, a row for each moment, an arrow where one calls another.
 
-Mirrors: nothing in RocketMQ; it is what you would draw from the logs of all its processes. Lab 00 begins with it.
+It shows what you would draw from the logs of all processes. Lab 00 begins with it.
 
        time   shop          broker-a      billing-1
       +0 ms   ■ stored …                                 Moment(now_ms, lane, kind, text)
       +1 ms                 ────────────▶ 1 message      Moment(…, to="billing-1")
 
 Input is plain moments, so that it is drawn and tested without a world; mqlab.views.moments makes them of a journal.
-Left out: time to scale (days and milliseconds stand side by side; jumps are marked), more than 80 rows a picture.
+Left out: time to scale (days and milliseconds stand side by side; jumps are marked), more than 80 rows in one picture.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Moment:
 
 
 class MomentsOnDemand(OnDemand[Moment]):
-    """Moments made when they are looked at; ``lanes`` names all their lanes in the order in which they come up."""
+    """Moments made when they are read; ``lanes`` has all their lanes in order of appearance."""
 
     def __init__(self, items: Sequence[Any], make: Callable[[Any], Moment], lanes: Iterable[str]) -> None:
         super().__init__(items, make)
@@ -104,13 +104,13 @@ class Timeline(Picture):
 
     @property
     def start_ms(self) -> int:
-        """What all times are shown relative to: as given, else the time of the first moment."""
+        """The time that counts as +0: as given, else that of the first moment."""
         if self._start_ms is not None:
             return self._start_ms
         return self.moments[0].now_ms if self.moments else 0
 
     def table(self) -> Table:
-        """A row a moment: step, now_ms, after_ms (since the first), node, kind, to, text, and the values noted."""
+        """One row per moment: step, now_ms, after_ms (since the first), node, kind, to, text, and the values noted."""
         start_ms = self.start_ms
 
         def row(m: Moment) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Named anomalies: did a group get every message once, in order, in time? And if not, since which step, and how so?
+"""Named anomalies: did a group get every message once, in order, in time? If not, since which step, and why?
 
-Mirrors: the checkers of Jepsen and Maelstrom, with the words RocketMQ users have. Labs 04, 05, 06 and 09 ask it.
+Mirrors: the checkers of Jepsen and Maelstrom, in the words that RocketMQ users know.
 
     LOST           confirmed past it (or past its last retry), given to a listener, never finished; or the log ended
                    before it after a power cut
@@ -10,10 +10,10 @@ Mirrors: the checkers of Jepsen and Maelstrom, with the words RocketMQ users hav
     OUT_OF_ORDER   first finished after a later message of its queue
     STUCK          in a listener, or waiting though members are online, for longer than allowed
 
-What a subscription (tags or SQL) leaves out for everybody is no anomaly; dead letters are counted, not judged; of a
-broadcasting group each member is judged by itself. A journal that dropped steps is judged from there on, and says so.
-What a program takes by polling or pulling counts as finished then: only it knows better. Without a subscription
-(assigned queues, single pulls) the queues that were pulled are judged, no others.
+A message that no subscription (tags or SQL) of the group asks for is not an anomaly. Dead letters are counted, not
+judged. In a broadcasting group each member is judged by itself. If a journal dropped steps, the rest is judged and the
+headline says so. A message that a program takes by polling or pulling counts as finished then, because only the program
+knows better. Without a subscription (assigned queues, single pulls) only the queues that were pulled are judged.
 Left out: what was stored before the journal begins.
 """
 
@@ -50,7 +50,7 @@ COLUMNS = ("kind", "msg_id", "message_queue", "queue_offset", "step", "now_ms", 
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One thing that is not as it should be, from ``step`` on; ``led_to``: the steps before, and that one."""
+    """One anomaly that begins at ``step``; ``led_to``: the steps that led to it, and that one."""
 
     kind: str
     msg_id: str
@@ -67,13 +67,13 @@ class Anomaly:
         rows = [
             {"step": record.step, "now_ms": record.now_ms, "node": record.node, "what": what}
             for record in self.led_to
-            for what in _told(record, self)
+            for what in _descriptions(record, self)
         ]
         return Table(rows, columns=["step", "now_ms", "node", "what"], title=f"{self.kind} {self.msg_id}: {self.why}")
 
 
 class Verdict(View):
-    """What is wrong with a group's run, worst first by the step it began; empty when all is well."""
+    """The anomalies of a group's run, by the step in which they began; empty when there are none."""
 
     def __init__(
         self, group: str, anomalies: Sequence[Anomaly], messages: int, dead: int, dropped: int = 0,
@@ -89,7 +89,7 @@ class Verdict(View):
 
     @property
     def is_clean(self) -> bool:
-        """True when nothing has a name."""
+        """True when there is no anomaly."""
         return not self.anomalies
 
     @property
@@ -98,17 +98,17 @@ class Verdict(View):
         return self.anomalies[0] if self.anomalies else None
 
     def of(self, kind: str) -> list[Anomaly]:
-        """The anomalies of one kind; UsageError for a kind there is not."""
+        """The anomalies of one kind. Raises UsageError for an unknown kind."""
         if kind not in KINDS:
             raise UsageError(f"no anomaly is called {kind!r}", hint=f"there are {', '.join(KINDS)}")
         return [each for each in self.anomalies if each.kind == kind]
 
     def counts(self) -> dict[str, int]:
-        """How many there are of each kind; kinds without any are left out."""
+        """The number of anomalies of each kind; kinds without any are left out."""
         return {kind: len(self.of(kind)) for kind in KINDS if self.of(kind)}
 
     def table(self) -> Table:
-        """A row for each anomaly."""
+        """One row per anomaly."""
         rows = [{name: getattr(each, name) for name in COLUMNS} for each in self.anomalies]
         return Table(rows, columns=COLUMNS, title=self._headline(), empty="nothing to name")
 
@@ -154,20 +154,20 @@ def verify(
     broadcasting: bool | None = None,
     wishes: Mapping[str, Iterable[Wish]] | None = None,
 ) -> Verdict:
-    """Judge how a group fared in a journal, in time linear in its length.
+    """Find the anomalies of a group in a journal, in time linear in its length.
 
-    ``broadcasting``: every member is to get everything (default: as the heartbeats say). ``wishes``: topic -> what the
+    ``broadcasting``: every member should get everything (default: as the heartbeats say). ``wishes``: topic -> what the
     group subscribed to before the journal begins; only a journal that dropped steps needs it.
     """
     history = GroupHistory(journal, group, wishes=wishes, broadcasting=broadcasting)
     messages = [message for message in history.messages if history.concerns(message)]
     judge = _Judge(history, milliseconds(stuck_after))
-    found = [anomaly for message in messages for anomaly in judge.of(message)]
-    found += judge.stored_again(messages)
-    found += judge.out_of_order(messages)
+    anomalies = [anomaly for message in messages for anomaly in judge.of(message)]
+    anomalies += judge.stored_again(messages)
+    anomalies += judge.out_of_order(messages)
     dead = sum(message.dead is not None for message in messages)
     topics = list(history.subscriptions)
-    return Verdict(group, found, len(messages), dead, history.dropped, topics, history.stored_before)
+    return Verdict(group, anomalies, len(messages), dead, history.dropped, topics, history.stored_before)
 
 
 class _Judge:
@@ -189,8 +189,8 @@ class _Judge:
 
     def _overwritten(self, message: MessageHistory, at: StepRecord) -> Iterator[Anomaly]:
         if not any(delivery.is_good for delivery in message.deliveries):
-            told = "the producer was told SEND_OK" if message.acknowledged else "it was stored"
-            yield _anomaly(LOST, message, at, f"{told}, the log ended before it after a power cut")
+            before = "the producer was told SEND_OK" if message.acknowledged else "it was stored"
+            yield _anomaly(LOST, message, at, f"{before}, the log ended before it after a power cut")
 
     def _lost(self, message: MessageHistory, reader: Reader) -> Iterator[Anomaly]:
         if reader.good or message.dead or not reader.deliveries or reader.passed is None:
@@ -218,9 +218,9 @@ class _Judge:
             yield _anomaly(SKIPPED, message, reader.passed, why)
 
     def _is_wanted(self, message: MessageHistory) -> bool | None:
-        """Whether some member's subscription is for the message; None when the journal cannot tell."""
-        said = self.history.subscriptions[message.place[0].topic].values()
-        return is_wanted([wish for wishes in said for wish in wishes], message.properties) if said else None
+        """Whether some member's subscription is for the message; None when the journal does not show it."""
+        members = self.history.subscriptions[message.place[0].topic].values()
+        return is_wanted([wish for wishes in members for wish in wishes], message.properties) if members else None
 
     def _again(self, message: MessageHistory, deliveries: list[Delivery]) -> Iterator[Anomaly]:
         good = sorted((d for d in deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
@@ -238,21 +238,23 @@ class _Judge:
                 return
 
     def _ends_after(self, deliveries: list[Delivery]) -> list[StepRecord]:
-        """Where the lives ended that had got a message: what they had not committed was given to somebody again."""
+        """The ends of the nodes that had got a message: what they had not committed was delivered again."""
         began = {delivery.started.node: delivery.started.step for delivery in reversed(deliveries)}
         return [end for end in self.history.ends if end.step > began.get(end.node, end.step)]
 
     def stored_again(self, messages: Sequence[MessageHistory]) -> Iterator[Anomaly]:
         """A message that its producer sent again, not knowing that it was stored: two entries, one unique id.
 
-        The messages of a batch have one id, too: each is told from the others by its place in the batch.
+        The messages of a batch have one id, too: they are distinguished by their place in the batch.
         """
+        # 1. Entries of one id and topic. Messages of one batch follow each other and have the same stored record.
         entries: dict[tuple[str, str, int], list[MessageHistory]] = {}
         before, number = None, 0
         for message in messages:
             number = number + 1 if before is message.stored else 0
             before = message.stored
             entries.setdefault((message.msg_id, message.place[0].topic, number), []).append(message)
+        # 2. Of the copies that one reader has finished, all but the first are duplicates.
         for copies in entries.values():
             done: dict[str, list[tuple[int, MessageHistory, StepRecord]]] = {}
             for copy in copies if len(copies) > 1 else ():
@@ -316,7 +318,7 @@ def _anomaly(
     return Anomaly(kind, message.msg_id, queue, offset, at.step, at.now_ms, at.node, why, led_to)
 
 
-def _told(record: StepRecord, anomaly: Anomaly) -> list[str]:
+def _descriptions(record: StepRecord, anomaly: Anomaly) -> list[str]:
     """What a step changed that has to do with a message, in a few words each."""
     said = [_words(change) for change in record.changes if _is_about(change.values, anomaly)]
     return said or [record.kind]

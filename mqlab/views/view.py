@@ -1,11 +1,11 @@
-"""One thing to look at: a text that is always right, and HTML for a notebook.
+"""The base of everything that a notebook shows: plain text, and HTML with the same facts.
 
-Mirrors: nothing in RocketMQ. Every lab uses it without seeing it.
+Every lab uses it without seeing it.
 
     View ── text()   plain, stable, aligned; what print() shows and what tests compare
          └─ html()   the same facts, escaped, readable in a light and in a dark theme
 
-Left out: state. A view is made from facts and never changes.
+A view has no state: it is made from facts and never changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-PAGE_PIXELS = 1_100  # what a notebook shows without shrinking it much
+PAGE_PIXELS = 1_100  # the width that a notebook shows without shrinking it much
 
 
 class View:
@@ -40,7 +40,7 @@ class View:
 def image(svg: str, alt: str) -> Markup:
     """An SVG picture as an ``<img>`` that notebooks keep even when they are not trusted (bare SVG is dropped there).
 
-    It shrinks to the page; one wider than PAGE_PIXELS not below 85 %, but scrolls sideways: its words stay legible.
+    It shrinks to the page; one wider than PAGE_PIXELS shrinks to 85 % at most and scrolls: its words stay legible.
     """
     data = base64.b64encode(svg.encode()).decode()
     found = re.search(r'<svg[^>]* width="(\d+)', svg)

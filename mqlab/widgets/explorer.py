@@ -1,13 +1,13 @@
-"""The stepper to click: Start, Back, Step, End, a player and a slider over the pictures of the stop you stand at.
+"""The stepper to click: Start, Back, Step, End, a player and a slider above the pictures of the current stop.
 
-Mirrors: nothing in RocketMQ. Lab 00 ends its reading part with it.
+Lab 00 ends its reading part with it.
 
     [Start] [Back] [Step] [End]  ▶ ⏸ ⏹   ──●────────   slider: arrow keys
     stop 7 of 31, +3 ms, step 58: broker-a: stored at byte 0
-    whatever ``show(lab)`` gives, then the timeline so far: what grows stands last, so that nothing jumps
+    whatever ``show(lab)`` gives, then the timeline so far: the part that grows comes last, so that nothing jumps
 
-Everything is reached with Tab and pressed with Space. Where widgets are not shown (an exported page, no ipywidgets) the
-end of the story is there as a static picture and a table of all stops.
+Everything is reached with Tab and pressed with Space. Where widgets are not shown (an exported page, no ipywidgets)
+there is a static picture of the end of the story and a table of all stops.
 Left out: drawing in the browser (each stop's pictures are drawn by mqlab.views).
 """
 
@@ -39,7 +39,7 @@ class Explorer(View):
         self._widget: Any = None
 
     def page(self) -> Markup:
-        """The pictures of the stop where the stepper stands, as HTML."""
+        """The pictures of the current stop, as HTML."""
         label = Markup('<div role="status" aria-live="polite"><b>{}</b></div>').format(self.stepper.label)
         shown = [*(self._show(self.stepper.lab) if self._show else ()), self.stepper.timeline(NEWEST_MOMENTS)]
         return label + Markup("").join(Markup('<div style="margin-top:8px">{}</div>').format(v.html()) for v in shown)
@@ -89,9 +89,9 @@ def _box(explorer: Explorer) -> Any:
         page.value = str(explorer.page())
 
     def button(name: str, tooltip: str, target: Callable[[], int]) -> Any:
-        made = ipywidgets.Button(description=name, tooltip=tooltip, layout=ipywidgets.Layout(width="72px"))
-        made.on_click(lambda _: setattr(slider, "value", target()))
-        return made
+        clickable = ipywidgets.Button(description=name, tooltip=tooltip, layout=ipywidgets.Layout(width="72px"))
+        clickable.on_click(lambda _: setattr(slider, "value", target()))
+        return clickable
 
     slider.observe(moved, names="value")
     ipywidgets.jslink((player, "value"), (slider, "value"))

@@ -1,11 +1,11 @@
-"""Stand anywhere in a story: step on, step back, jump; every stop is a replay of the story up to it.
+"""Go anywhere in a story: step forward, step back, jump; every stop is a replay of the story up to it.
 
-Mirrors: nothing in RocketMQ, whose days cannot be run backwards. Lab 00 steps through a message's day with it.
+Lab 00 steps through a message's day with it.
 
     stops   0 ── 1 ── 2 ── 3 ── … ── last        a stop after each step that changed something worth showing
     go_to(2)  =  play(story, seed=…, until_step=stops[2])      so going back is never an undo
 
-Left out: what it looks like (mqlab.widgets.explorer) and forks (faults= of play).
+Left out: how it looks (mqlab.widgets.explorer) and forks (faults= of play).
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ class Stepper:
         self._seed = seed
         self._settings = settings
         self.lab: Lab = play(story, seed=seed, **settings)
-        told = moments(self.lab.journal)
-        self._moments = tuple(told)
-        self._steps = tuple(dict.fromkeys(m.step for m in told if m.step is not None))
+        self._moments = tuple(moments(self.lab.journal))
+        self._steps = tuple(dict.fromkeys(m.step for m in self._moments if m.step is not None))
         self.position = len(self._steps)
 
     def __len__(self) -> int:
@@ -48,7 +47,7 @@ class Stepper:
         return self._steps[self.position - 1] if self.position else -1
 
     def go_to(self, position: int) -> Stepper:
-        """Stand at a stop (0 to ``len``); UsageError outside. Replays the story unless it is there already."""
+        """Go to a stop (0 to ``len``). Raises UsageError outside. Replays the story unless it is there already."""
         if not 0 <= position <= len(self):
             raise UsageError(f"there is no stop {position}", hint=f"stops go from 0 to {len(self)}")
         if position != self.position:
@@ -61,19 +60,19 @@ class Stepper:
         return self
 
     def first(self) -> Stepper:
-        """Before anything happened that is worth a stop."""
+        """Go to the beginning, before the first change that is shown."""
         return self.go_to(0)
 
     def back(self) -> Stepper:
-        """One stop back; stays at the first."""
+        """Go one stop back; at the first this does nothing."""
         return self.go_to(max(self.position - 1, 0))
 
     def step(self) -> Stepper:
-        """One stop on; stays at the end."""
+        """Go one stop forward; at the end this does nothing."""
         return self.go_to(min(self.position + 1, len(self)))
 
     def last(self) -> Stepper:
-        """The end of the story."""
+        """Go to the end of the story."""
         return self.go_to(len(self))
 
     def moments(self) -> tuple[Moment, ...]:
@@ -83,32 +82,32 @@ class Stepper:
     def timeline(self, newest: int | None = None) -> Timeline:
         """What happened up to here as a picture, at most the ``newest`` moments; lanes are those of the whole story."""
         lanes = tuple(dict.fromkeys(name for m in self._moments for name in (m.lane, m.to) if name))
-        told = self.moments()
+        shown = self.moments()
         start_ms = self._moments[0].now_ms if self._moments else None
-        return Timeline(told if newest is None else told[-newest:], lanes=lanes, start_ms=start_ms)
+        return Timeline(shown if newest is None else shown[-newest:], lanes=lanes, start_ms=start_ms)
 
     @property
     def label(self) -> str:
-        """Where we stand, in a line: the stop, its time, and what just happened."""
+        """The current stop in one line: its number, its time, and what just happened."""
         place = f"stop {self.position} of {len(self)}"
-        told = [m for m in self.moments() if m.step == self.step_number]
-        if not told:
+        shown = [m for m in self.moments() if m.step == self.step_number]
+        if not shown:
             return f"{place}: nothing has happened yet"
-        words = "; ".join(f"{m.lane} ▶ {m.to}: {m.text}" if m.to else f"{m.lane}: {m.text}" for m in told)
-        return f"{place}, {after(told[0].now_ms - self._moments[0].now_ms)}, step {self.step_number}: {words}"
+        words = "; ".join(f"{m.lane} ▶ {m.to}: {m.text}" if m.to else f"{m.lane}: {m.text}" for m in shown)
+        return f"{place}, {after(shown[0].now_ms - self._moments[0].now_ms)}, step {self.step_number}: {words}"
 
     def table(self) -> Table:
-        """All stops, a row each, with a mark at the position: the text twin of the whole explorer."""
+        """All stops, one row per stop, with a mark at the position: the text twin of the whole explorer."""
         rows = []
         for position, step in enumerate(self._steps, 1):
-            told = [m for m in self._moments if m.step == step]
+            shown = [m for m in self._moments if m.step == step]
             rows.append(
                 {
                     "stop": position,
                     "here": "◀" if position == self.position else "",
-                    "after": after(told[0].now_ms - self._moments[0].now_ms),
-                    "node": told[-1].lane,
-                    "what": "; ".join(m.text for m in told),
+                    "after": after(shown[0].now_ms - self._moments[0].now_ms),
+                    "node": shown[-1].lane,
+                    "what": "; ".join(m.text for m in shown),
                 }
             )
         return Table(rows, title="The stops of this story", empty="a story without a stop")

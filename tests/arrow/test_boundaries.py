@@ -25,10 +25,10 @@ from tests.arrow.logs import some_records, write_log
 
 @pytest.fixture(autouse=True, scope="module")
 def cursors_for_small_logs() -> Iterator[None]:
-    before = boundaries.BYTES_A_CURSOR, boundaries.FEWEST
-    boundaries.BYTES_A_CURSOR, boundaries.FEWEST = 300, 1
+    before = boundaries.BYTES_PER_CURSOR, boundaries.FEWEST
+    boundaries.BYTES_PER_CURSOR, boundaries.FEWEST = 300, 1
     yield
-    boundaries.BYTES_A_CURSOR, boundaries.FEWEST = before
+    boundaries.BYTES_PER_CURSOR, boundaries.FEWEST = before
 
 
 def outcome(view: bytes, where: LogRange, *, fast: bool) -> list[int] | tuple[int | None, str]:

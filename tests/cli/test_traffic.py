@@ -47,10 +47,10 @@ def test_incidents_by_hand_and_none(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("--messages", "1e6"), "not a whole number such as 10_000_000"),
-        (("--messages", "5"), "messages=5 cannot be"),
-        (("--messages", "1_000", "--incident", "flood"), "there is no incident 'flood'"),
+        (("--messages", "5"), "messages must be a whole number from 300 to 1000000000000, got 5"),
+        (("--messages", "1_000", "--incident", "flood"), "unknown kind of incident 'flood'"),
         (("--messages", "1_000", "--incident", "burst", "--no-incidents"), "contradict each other"),
-        (("--messages", "1_000", "--set", "speed=3"), "no 'speed'"),
+        (("--messages", "1_000", "--set", "speed=3"), "has no number 'speed'"),
         (("--messages", "1_000", "--set", "queues=many"), "'many' is not a number"),
         (("--messages", "1_000", "--set", "index=1"), "option of its own"),
         (("--messages", "1_000", "--spark", "--workers", "2"), "choose one"),

@@ -9,7 +9,7 @@ import pytest
 from mqlab.arrow.columns import COLUMNS
 from mqlab.errors import UsageError
 from mqlab.spark.options import parse
-from mqlab.spark.source import SMALLEST_SPLIT, TASKS_A_CORE
+from mqlab.spark.source import SMALLEST_SPLIT, TASKS_PER_CORE
 from mqlab.spark.tasks import split_bytes
 
 
@@ -55,10 +55,10 @@ def test_options_without_a_meaning_are_refused() -> None:
 def test_tasks_are_as_many_as_the_session_can_use() -> None:
     """A day of 150 MB on two cores was read by three tasks; the machine of the driver has no say."""
     day, mib = 150 << 20, 1 << 20
-    assert -(-day // split_bytes(day, 2, TASKS_A_CORE, SMALLEST_SPLIT)) == 8
-    assert split_bytes(day, 64, TASKS_A_CORE, SMALLEST_SPLIT) == 16 * mib
-    assert split_bytes(100 << 30, 64, TASKS_A_CORE, SMALLEST_SPLIT) == 128 * mib
-    assert split_bytes(day, None, TASKS_A_CORE, SMALLEST_SPLIT) == max(day // 4 // (os.cpu_count() or 1), 16 * mib)
+    assert -(-day // split_bytes(day, 2, TASKS_PER_CORE, SMALLEST_SPLIT)) == 8
+    assert split_bytes(day, 64, TASKS_PER_CORE, SMALLEST_SPLIT) == 16 * mib
+    assert split_bytes(100 << 30, 64, TASKS_PER_CORE, SMALLEST_SPLIT) == 128 * mib
+    assert split_bytes(day, None, TASKS_PER_CORE, SMALLEST_SPLIT) == max(day // 4 // (os.cpu_count() or 1), 16 * mib)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
-"""From brokers' stores to what an operator asks: plain functions from DataFrame to DataFrame, Parquet between them.
+"""From brokers' stores to the answers that an operator needs: functions from DataFrame to DataFrame, Parquet between.
 
-Mirrors: nothing in RocketMQ; its console asks one broker one question at a time. Labs 11 and 13 build parts of it.
+RocketMQ's own console asks one broker one question at a time.
 
-    store(s) ─ raw ─┬─ messages(raw)       a row a unit of the log: what it is and whose
-                    ├─ trace(raw)          a row an entry of the trace topic; what does not read keeps its reason
+    store(s) ─ raw ─┬─ messages(raw)       one row per unit of the log: what it is and whose
+                    ├─ trace(raw)          one row per entry of the trace topic; damaged ones with the reason
                     └─ offsets(stores)     how far each group has come, from consumerOffset.json
-    deliveries(trace)                      a row a call of a listener with a message
+    deliveries(trace)                      one row per call of a listener with a message
     readers(messages, deliveries, offsets) which groups read which topics
-    life(messages, deliveries, readers, offsets)     a row a message and group: stored, tried, outcome, latency
+    life(messages, deliveries, readers, offsets)     one row per message and group: stored, tried, outcome, latency
     facts                                  small tables per queue, group, tag, key, client and stretch of time
 
     from mqlab.spark import pipeline, session

@@ -1,12 +1,12 @@
 """The first two steps as streams: messages and trace of stores that are being written, into the tables of a run.
 
-Mirrors: a consumer group of the log itself; Spark's checkpoint keeps its offsets. Lab 12.
+Mirrors: a consumer group of the log itself; Spark's checkpoint keeps its offsets.
 
-    stores ──stream──> messages ──> out/messages      out/.checkpoints/messages: how far it has come
-           ──stream──> trace ─────> out/trace         exactly once: killed and called again, it goes on there
-    run("stores", "out")  makes the other tables of what is there; they are made anew each time
+    stores ──stream──> messages ──> out/messages      out/.checkpoints/messages: how far it has read
+           ──stream──> trace ─────> out/trace         exactly once: killed and called again, it resumes there
+    run("stores", "out")  makes the other tables from these; they are made again each time
 
-Left out: deliveries and lives as streams: a call that never came back would have to be waited for without an end.
+Left out: deliveries and lives as streams; a call that never returns would have to be waited for without end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EVERY = "2 seconds"
 class Follow:
     """Two queries that write ``out/messages`` and ``out/trace`` as the stores grow; ``stop()`` or ``wait()`` ends them.
 
-    ``available_now``: they end by themselves when they have read what was there as they began. Raises UsageError for
+    ``available_now``: they end by themselves when they have read what was stored when they began. Raises UsageError for
     an output that is not a stream's or of other stores, StoreError while another run works in it, CorruptionError for a
     log that ends before its queues do (``fail_on_data_loss=False``: a warning).
     """
@@ -59,17 +59,17 @@ class Follow:
             self._note(stores, spark)
             directories = [store.directory for store in find_stores(stores)]
             units = self._stream(spark, directories, (*PLAIN, "properties"))
-            told = self._stream(spark, directories, TRACE_COLUMNS, names.TRACE_TOPIC)
+            trace_units = self._stream(spark, directories, TRACE_COLUMNS, names.TRACE_TOPIC)
             self.queries = {
                 "messages": self._start("messages", messages(units), available_now),
-                "trace": self._start("trace", trace(told), available_now),
+                "trace": self._start("trace", trace(trace_units), available_now),
             }
         except BaseException:
             self._exit.close()
             raise
 
     def _note(self, stores: StorePath | Sequence[StorePath], spark: SparkSession) -> None:
-        """Write down that this output is a stream's, and of which stores."""
+        """Record that this output belongs to a stream, and of which stores."""
         now, before = snapshot(stores, fail_on_data_loss=self._fail_on_data_loss), saved(self._out)
         if before is not None:
             check_stores(self._out, before, now)
@@ -96,34 +96,37 @@ class Follow:
         return writer.trigger(**trigger).start(str(self._out / name))
 
     def wait(self, tell: Callable[[str, int], None] = lambda name, rows: None) -> None:
-        """Until they end, or Ctrl-C; ``tell`` hears of each batch. Raises StoreError when one fails."""
-        told: dict[str, int] = {}
+        """Wait until they end or Ctrl-C; ``tell`` is called for each batch. Raises StoreError when one fails."""
+        reported: dict[str, int] = {}
         try:
             while any(query.isActive for query in self.queries.values()):
                 for name, query in self.queries.items():
                     query.awaitTermination(POLL_SECONDS)
-                    self._tell(name, query, told, tell)
+                    self._tell(name, query, reported, tell)
             for name, query in self.queries.items():
                 query.awaitTermination()
-                self._tell(name, query, told, tell)
+                self._tell(name, query, reported, tell)
         except KeyboardInterrupt:
             pass
         except StreamingQueryException as error:
             raise StoreError(
-                f"the stream failed: {error}", hint="call it again; it goes on where it stopped"
+                f"the stream failed: {error}", hint="call it again; it resumes where it stopped"
             ) from error
         finally:
             self.stop()
 
-    def _tell(self, name: str, query: StreamingQuery, told: dict[str, int], tell: Callable[[str, int], None]) -> None:
+    def _tell(
+        self, name: str, query: StreamingQuery, reported: dict[str, int], tell: Callable[[str, int], None]
+    ) -> None:
+        """Report the batches that were not reported before."""
         for progress in query.recentProgress:
             batch = int(progress["batchId"])
-            if batch > told.get(name, -1) and int(progress["numInputRows"]):
-                told[name] = batch
+            if batch > reported.get(name, -1) and int(progress["numInputRows"]):
+                reported[name] = batch
                 tell(name, int(progress["numInputRows"]))
 
     def stop(self) -> None:
-        """End both; batches that were not finished are done again next time."""
+        """Stop both; unfinished batches are repeated next time."""
         for query in self.queries.values():
             query.stop()
         self._exit.close()

@@ -1,15 +1,15 @@
-"""Facts about consumer groups: what became of their messages, how fast, how often again and why, how far behind.
+"""Facts about consumer groups: outcomes of their messages, latency, repeated deliveries and their causes, lag.
 
-Mirrors: mqadmin consumerProgress, consumerStatus and the numbers of the dashboard's consumer page. Lab 11.
+Mirrors: mqadmin consumerProgress, consumerStatus and the numbers of the dashboard's consumer page.
 
-    groups       a row a group and topic: outcomes, retry amplification, percentiles of waiting and of latency
+    groups       one row per group and topic: outcomes, retry amplification, percentiles of waiting and of latency
     group_tags   ... and tag: what of it was delivered, so how selective the group is
     lag          ... and queue: how far behind at the end
     backlog      ... and stretch of time: stored, done, behind      latency   ... percentiles of what was stored then
-    duplicates   a row a group, topic and cause
-    calls        a row a group, client and stretch of time: calls of the listener, failures, how long they took
+    duplicates   one row per group, topic and cause
+    calls        one row per group, client and stretch of time: calls of the listener, failures, how long they took
     slowest      the calls that took longest, those that never came back first
-    producers    a row a producer group and topic: sends, failures, how long they took
+    producers    one row per producer group and topic: sends, failures, how long they took
 
 Percentiles are approximate on many rows (1 in 10,000) and exact on few.
 Left out: broadcasting groups in ``lag``: their offsets are on their own disks.
@@ -110,26 +110,26 @@ PRODUCERS = table(
 
 def percentiles(value: str) -> list[Column]:
     """The columns p50, p90 and p99 of a column of whole numbers; null without any."""
-    found = F.percentile_approx(value, F.array(F.lit(0.5), F.lit(0.9), F.lit(0.99)), ACCURACY)
+    values = F.percentile_approx(value, F.array(F.lit(0.5), F.lit(0.9), F.lit(0.99)), ACCURACY)
     names = ("p50", "p90", "p99")
-    return [F.get(found, F.lit(at)).cast("bigint").alias(f"{name}_{value}") for at, name in enumerate(names)]
+    return [F.get(values, F.lit(at)).cast("bigint").alias(f"{name}_{value}") for at, name in enumerate(names)]
 
 
 def groups(life: DataFrame) -> DataFrame:
-    """LIFE -> GROUPS; topics that nobody reads are left out."""
-    each = [
+    """LIFE -> GROUPS, without topics that no group reads."""
+    outcome_counts = [
         F.coalesce(F.sum(F.when(F.col("outcome") == outcome, F.col("members"))), F.lit(0)).alias(outcome)
         for outcome in OUTCOMES
     ]
-    given = F.when(F.col("attempts") > 0, F.col("members"))
-    found = life.where("consumer_group IS NOT NULL").groupBy("topic", "consumer_group").agg(
-        F.sum("members").alias("messages"), *each,
+    delivered = F.when(F.col("attempts") > 0, F.col("members"))
+    counts = life.where("consumer_group IS NOT NULL").groupBy("topic", "consumer_group").agg(
+        F.sum("members").alias("messages"), *outcome_counts,
         *[F.sum(name).alias(name) for name in ("attempts", "failures", "no_results")],
-        (F.sum("attempts") / F.sum(given)).alias("amplification"),
+        (F.sum("attempts") / F.sum(delivered)).alias("amplification"),
         (F.sum("units_stored") / F.sum("members")).alias("storage_amplification"),
         *percentiles("wait_ms"), *percentiles("latency_ms"), F.max("latency_ms").alias("max_latency_ms"),
     )  # fmt: skip
-    return checked(found, GROUPS, "groups")
+    return checked(counts, GROUPS, "groups")
 
 
 def group_tags(life: DataFrame) -> DataFrame:
@@ -139,30 +139,30 @@ def group_tags(life: DataFrame) -> DataFrame:
         "delivered": F.when(F.col("attempts") > 0, members).otherwise(0),
         **{name: F.when(F.col("outcome") == name, members).otherwise(0) for name in ("passed", "dead", "pending")},
     }
-    found = (
+    counts = (
         life.where("traced")
         .withColumns(counted)
         .groupBy("topic", "consumer_group", "tags")
         .agg(F.sum("members").alias("messages"), *[F.sum(name).alias(name) for name in counted])
         .withColumn("delivered_share", F.col("delivered") / F.col("messages"))
     )
-    return checked(found, GROUP_TAGS, "group_tags")
+    return checked(counts, GROUP_TAGS, "group_tags")
 
 
 def lag(queues: DataFrame, offsets: DataFrame) -> DataFrame:
     """QUEUES, OFFSETS -> LAG, as mqadmin consumerProgress counts it: broker offset less consumer offset."""
     place = ["broker_name", "topic", "queue_id"]
     ends = queues.select(*place, F.col("max_offset").alias("broker_offset"))
-    found = offsets.join(ends, place, "left").withColumn(
+    rows = offsets.join(ends, place, "left").withColumn(
         "broker_offset", F.greatest(F.coalesce("broker_offset", "consumer_offset"), "consumer_offset")
-    )  # a queue whose messages were all deleted has no unit that tells its end
-    return checked(found.withColumn("lag", F.col("broker_offset") - F.col("consumer_offset")), LAG, "lag")
+    )  # a queue whose messages were all deleted has no unit that shows its end
+    return checked(rows.withColumn("lag", F.col("broker_offset") - F.col("consumer_offset")), LAG, "lag")
 
 
 def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
-    """LIFE -> BACKLOG: what a group that writes a trace had before it, every stretch from its first message to its end.
+    """LIFE -> BACKLOG: what a group with a trace had still to do, in every stretch from its first message to its last.
 
-    Messages that it passed by are not counted: nobody knows when.
+    Messages that it passed by are not counted: the time of that is unknown.
     """
     read = life.where("traced AND outcome IN ('consumed', 'dead', 'pending')")
     place = ["topic", "consumer_group"]
@@ -173,55 +173,58 @@ def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
             (F.col("members") * (1 - came)).alias("done"),
         )  # fmt: skip
 
+    # 1. What was stored and what was finished in each stretch that has either.
     counted = events("stored", 1).unionByName(events("first_ended", 0)).groupBy(*place, "stretch").agg(
         F.sum("stored").alias("stored"), F.sum("done").alias("done")
     )  # fmt: skip
+    # 2. Every stretch between the first and the last, also those without any event.
     step = F.make_dt_interval(secs=F.lit(stretch_ms / 1000))
     every = counted.groupBy(*place).agg(
         F.explode(F.sequence(F.min("stretch"), F.max("stretch"), step)).alias("stretch")
     )
+    # 3. The running difference is the backlog.
     so_far = Window.partitionBy(*place).orderBy("stretch")
-    found = (
+    rows = (
         every.join(counted, [*place, "stretch"], "left")
         .fillna(0, ["stored", "done"])
         .withColumn("behind", F.sum(F.col("stored") - F.col("done")).over(so_far))
     )
-    return checked(found, BACKLOG, "backlog")
+    return checked(rows, BACKLOG, "backlog")
 
 
 def latency(life: DataFrame, stretch_ms: int) -> DataFrame:
     """LIFE -> LATENCY, of what was consumed."""
-    found = life.where("consumed IS NOT NULL").groupBy(
+    rows = life.where("consumed IS NOT NULL").groupBy(
         stretch("stored", stretch_ms).alias("stretch"), "topic", "consumer_group"
     ).agg(F.sum("members").alias("messages"), *percentiles("latency_ms"))  # fmt: skip
-    return checked(found, LATENCY, "latency")
+    return checked(rows, LATENCY, "latency")
 
 
 def duplicates(life: DataFrame) -> DataFrame:
-    """LIFE -> DUPLICATES: a row for each cause that there was."""
+    """LIFE -> DUPLICATES: one row for each cause that occurred."""
     causes = F.explode(
         F.array(*[F.struct(F.lit(cause).alias("cause"), F.col(f"again_{cause}").alias("times")) for cause in CAUSES])
     )
-    found = (
+    rows = (
         life.where("attempts > members")
         .select("topic", "consumer_group", causes.alias("c"))
         .where("c.times > 0")
         .groupBy("topic", "consumer_group", F.col("c.cause").alias("cause"))
         .agg(F.count("*").alias("messages"), F.sum("c.times").alias("deliveries"))
     )
-    return checked(found, DUPLICATES, "duplicates")
+    return checked(rows, DUPLICATES, "duplicates")
 
 
 def calls(deliveries: DataFrame, stretch_ms: int) -> DataFrame:
     """DELIVERIES -> CALLS."""
-    found = deliveries.groupBy(
+    rows = deliveries.groupBy(
         stretch("started", stretch_ms).alias("stretch"), "consumer_group", "client"
     ).agg(
         F.count("*").alias("calls"), F.count_if(~F.col("success")).alias("failures"),
         F.count_if(F.col("ended").isNull()).alias("no_results"), F.count_if(F.col("retry_times") > 0).alias("retries"),
         F.coalesce(F.sum("cost_ms"), F.lit(0)).alias("busy_ms"), *percentiles("cost_ms"),
     )  # fmt: skip
-    return checked(found, CALLS, "calls")
+    return checked(rows, CALLS, "calls")
 
 
 def slowest(deliveries: DataFrame) -> DataFrame:
@@ -233,7 +236,7 @@ def slowest(deliveries: DataFrame) -> DataFrame:
 def producers(trace: DataFrame) -> DataFrame:
     """TRACE -> PRODUCERS."""
     sends = trace.where("type = 'Pub' AND reason IS NULL").withColumnRenamed("group_name", "producer_group")
-    found = sends.groupBy("producer_group", "topic").agg(
+    rows = sends.groupBy("producer_group", "topic").agg(
         F.count("*").alias("sends"), F.count_if(~F.col("success")).alias("failures"), *percentiles("cost_ms")
     )
-    return checked(found, PRODUCERS, "producers")
+    return checked(rows, PRODUCERS, "producers")

@@ -1,12 +1,10 @@
-"""All steps in a row, as `mqlab spark run` does it: Parquet between them, whole or not at all, resumed after a stop.
+"""All steps in order, as `mqlab spark run` runs them: Parquet between them, each complete or absent; resumable.
 
-Mirrors: nothing in RocketMQ. Lab 11 runs it once and looks into what it left.
-
-    out/pipeline.json          which stores, up to where; how long a stretch of time is; seconds and rows of the steps
+    out/pipeline.json          the stores and their extents; length of a stretch of time; seconds and rows of the steps
     out/messages  trace  deliveries  offsets  readers  life       out/facts/traffic  queues  keys  ...
-    out/.unfinished/life       being written; moved to its place when it is whole, thrown away otherwise
+    out/.unfinished/life       being written; moved to its place when it is complete, removed otherwise
 
-    A step is done when its folder is there. Steps stand in one order: what follows a missing one is made anew.
+    A step is done when its folder exists. The steps have one order: all that follow a missing one are made again.
 
 Left out: outputs on object stores and HDFS, where a folder cannot be moved in one step.
 """
@@ -44,7 +42,7 @@ from mqlab.whole_files import whole_file
 MANIFEST, LOCK, UNFINISHED = "pipeline.json", ".lock", ".unfinished"
 FORMAT = 1
 STREAMED = ("messages", "trace")  # the first steps
-MOST_STRETCHES, MOST_KEY_WINDOWS = 300, 24
+MAX_STRETCHES, MAX_KEY_WINDOWS = 300, 24
 STRETCHES_MS = [1_000 * seconds for seconds in (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)]
 PARTITIONS = "spark.sql.shuffle.partitions"
 SHUFFLE_BYTES = 96 << 20  # of the log, to one partition of a shuffle
@@ -63,22 +61,22 @@ class Work:
 
     @property
     def stretch_ms(self) -> int:
-        """How long the stretches of time are by which facts are counted: five minutes of a day."""
-        return self._round_ms(MOST_STRETCHES)
+        """Length of the stretches of time by which facts are counted: five minutes for a day."""
+        return self._round_ms(MAX_STRETCHES)
 
     @property
     def key_window_ms(self) -> int:
-        """How long the windows are in which hot keys are looked for: an hour of a day."""
-        return self._round_ms(MOST_KEY_WINDOWS)
+        """Length of the windows in which hot keys are looked for: an hour for a day."""
+        return self._round_ms(MAX_KEY_WINDOWS)
 
-    def _round_ms(self, most: int) -> int:
-        """The shortest round stretch of time of which the day has no more than ``most``."""
-        long = self.span_ms[1] - self.span_ms[0]
-        fitting = [ms for ms in STRETCHES_MS if long <= ms * most]
-        return fitting[0] if fitting else -(-long // most)
+    def _round_ms(self, limit: int) -> int:
+        """The shortest round stretch of time that divides the day into ``limit`` parts or fewer."""
+        day_ms = self.span_ms[1] - self.span_ms[0]
+        fitting = [ms for ms in STRETCHES_MS if day_ms <= ms * limit]
+        return fitting[0] if fitting else -(-day_ms // limit)
 
     def read(self, name: str) -> DataFrame:
-        """The table that a step left."""
+        """The table that a step has written."""
         step = STEPS[name]
         return self.spark.read.schema(step.schema).parquet(str(self.out / step.folder))
 
@@ -151,22 +149,24 @@ def run(
     tell: Told = lambda step, numbers: None,
     fail_on_data_loss: bool = True,
 ) -> dict[str, dict[str, float]]:
-    """Every step that is not done yet, in order; ``start`` names one from which on all are made anew.
+    """Run every step that is not done yet, in order; ``start`` names the first of those to be made again.
 
-    ``tell`` is called as each begins (no numbers) and ends (seconds, rows). Returns seconds and rows of all steps.
-    An interrupt leaves whole steps only; another call goes on there. Raises UsageError for an output that is not ours
-    or of other stores, StoreError while another run works in it, CorruptionError for a log that ends before its queues
-    do; with ``fail_on_data_loss=False`` that is a warning and a row of the suspicions.
+    ``tell`` is called when each begins (no numbers) and ends (seconds, rows). Returns seconds and rows of all steps.
+    An interrupt leaves complete steps only; another call resumes there. Raises UsageError for an output of something
+    else or of other stores, StoreError while another run works in it, CorruptionError for a log that ends before its
+    queues do; with ``fail_on_data_loss=False`` that is a warning and a row of the suspicions.
     """
     folder = Path(out)
+    # 1. Which steps are missing; all that follow the first of them are removed.
     names = list(STEPS)
     first = names.index(step_named(start)) if start else len(names)
     with held(folder):
         work = _begin(snapshot(stores, fail_on_data_loss=fail_on_data_loss), folder, spark, first)
         missing = [at for at, step in enumerate(STEPS.values()) if not (folder / step.folder).is_dir()]
-        if work.streamed:  # they have grown since
+        if work.streamed:  # messages and trace have grown since
             missing.append(names.index("deliveries"))
         _forget(work, names[min([first, *missing]) :])
+        # 2. Make them. The length of a stretch is known after the first step, and the facts need it.
         with _settings_for(work):
             for name in names:
                 if not (folder / STEPS[name].folder).is_dir():
@@ -185,12 +185,12 @@ def _settings_for(work: Work) -> Iterator[None]:
     conf = work.spark.conf
     size = sum(extent.end - extent.start for extent in work.extents)
     least = int(conf.get(PARTITIONS) or 1)
-    wanted = {
+    settings = {
         PARTITIONS: str(max(least, -(-size // SHUFFLE_BYTES))),
         "spark.sql.requireAllClusterKeysForCoPartition": "false",  # by id, keys and group where they lie by id and keys
     }
-    before = {name: conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
+    before = {name: conf.get(name, None) for name in settings}
+    for name, value in settings.items():
         conf.set(name, value)
     try:
         yield
@@ -203,23 +203,23 @@ def _settings_for(work: Work) -> Iterator[None]:
 
 
 def step_named(name: str) -> str:
-    """The step that a user means. Raises UsageError when there is none of that name."""
+    """The step of this name. Raises UsageError for an unknown name."""
     if name == "facts":
         return FACTS[0]
     if name not in STEPS:
         raise UsageError(
-            f"there is no step {name!r}", hint=f"steps are {', '.join(STEPS)}; facts: all from {FACTS[0]} on"
+            f"unknown step {name!r}", hint=f"steps are {', '.join(STEPS)}; facts means all from {FACTS[0]} on"
         )
     return name
 
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """The folder, made if need be, for this run alone."""
+    """Create the folder if necessary and lock it for this run."""
     ours = (folder / MANIFEST).exists() or (folder / LOCK).exists()
     if folder.exists() and (not folder.is_dir() or (not ours and any(folder.iterdir()))):
         raise UsageError(
-            f"{folder} is there and was not made by 'mqlab spark run'", hint="give --out a folder that is new or empty"
+            f"{folder} exists and was not made by 'mqlab spark run'", hint="give --out a folder that is new or empty"
         )
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("w") as lock:
@@ -231,7 +231,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def _begin(now: list[Extent], folder: Path, spark: SparkSession | None, first: int) -> Work:
-    """The work as an earlier run left it, or from the start: then the stores' ends of this moment count."""
+    """The work as an earlier run left it, or new work with the present ends of the stores."""
     before = saved(folder)
     if before is not None:
         check_stores(folder, before, now)
@@ -242,6 +242,7 @@ def _begin(now: list[Extent], folder: Path, spark: SparkSession | None, first: i
 
         spark = session()
     work = Work(spark, folder, now)
+    # An earlier run is resumed with the extents that it read: tables of different moments do not fit together.
     if before is not None and before["streamed"]:
         work.streamed = True
     elif before is not None and (folder / STEPS["messages"].folder).is_dir() and first > 0:
@@ -260,7 +261,7 @@ def _check_streamed(folder: Path, first: int) -> None:
         more = "" if there else ", which has written nothing yet"
         raise UsageError(
             f"{' and '.join(STREAMED)} in {folder} are a stream's{more}",
-            hint="'mqlab spark run --stream' makes them; --from deliveries makes the rest anew",
+            hint="'mqlab spark run --stream' makes them; --from deliveries makes the others again",
         )
 
 
@@ -275,14 +276,14 @@ def check_stores(folder: Path, before: dict[str, Any], now: Sequence[Extent]) ->
 
 
 def saved(folder: Path) -> dict[str, Any] | None:
-    """The manifest of an earlier run or stream, None without. Raises UsageError when it is not for this version."""
+    """The manifest of an earlier run or stream, or None. Raises UsageError for another version's manifest."""
     path = folder / MANIFEST
     if not path.exists():
         return None
     try:
         saved: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except ValueError as error:
-        raise UsageError(f"{path} does not read: {error}", hint="give another --out") from error
+        raise UsageError(f"cannot read {path}: {error}", hint="give another --out") from error
     if saved.get("format") != FORMAT:
         raise UsageError(
             f"{folder} was made by another version of mqlab (format {saved.get('format')}, here {FORMAT})",
@@ -292,8 +293,8 @@ def saved(folder: Path) -> dict[str, Any] | None:
 
 
 def save(work: Work) -> None:
-    """Write the manifest, whole or not at all."""
-    told = {
+    """Write the manifest, completely or not at all."""
+    manifest = {
         "format": FORMAT,
         "stores": [asdict(extent) for extent in work.extents],
         "span_ms": work.span_ms,
@@ -302,11 +303,11 @@ def save(work: Work) -> None:
         "steps": work.done,
     }
     with whole_file(work.out / MANIFEST) as draft:
-        draft.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        draft.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _forget(work: Work, names: Sequence[str]) -> None:
-    """Remove the outputs of these steps, the last first: an interrupt must not leave a table of older ones."""
+    """Remove the outputs of these steps, last first: an interrupt must not leave a table without its sources."""
     for name in reversed(names):
         folder = work.out / STEPS[name].folder
         if folder.is_dir():
@@ -335,12 +336,12 @@ def _make(work: Work, step: Step) -> None:
 
 
 def rows_in(folder: Path) -> int:
-    """How many rows a folder of Parquet files has, by their footers."""
+    """Number of rows in a folder of Parquet files, read from their footers."""
     return sum(pyarrow.parquet.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
 
 
-def _span(found: DataFrame) -> tuple[int, int]:
-    """First and last store time of what producers sent, ms; of a store without such, 0 and 0."""
-    times = found.where("kind = 'normal'").select(F.unix_millis("store_timestamp").alias("ms"))
+def _span(messages: DataFrame) -> tuple[int, int]:
+    """First and last store time of what producers sent, in ms; 0 and 0 for a store without such messages."""
+    times = messages.where("kind = 'normal'").select(F.unix_millis("store_timestamp").alias("ms"))
     row = times.agg(F.min("ms"), F.max("ms")).first()
     return (0, 0) if row is None or row[0] is None else (row[0], row[1])

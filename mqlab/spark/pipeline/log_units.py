@@ -1,14 +1,14 @@
-"""What the steps begin with: units of the log as they stand, and the offsets of the groups.
+"""What the steps begin with: units of the log as they are stored, and the offsets of the groups.
 
-Mirrors: nothing in RocketMQ for the log; consumerOffset.json is ConsumerOffsetManager's. Lab 11 opens a store with it.
+The offsets are those of consumerOffset.json, which ConsumerOffsetManager writes.
 
-    stores     snapshot(path) ── Extent(store, from, to) each: one read of one moment, also while brokers go on writing
+    stores     snapshot(path) ── one Extent(store, from, to) per store: one moment, also while brokers go on writing
     raw        two reads joined: all units without their property maps, and the few that need theirs (retry, dead,
-               parked, half), for which the map tells who they are
+               parked, half), whose map says what they are
     trace_raw  units of the trace topic with their bodies
     offsets    topic, group, queue -> next offset
 
-Left out: bodies other than those of the trace: no fact is about them.
+Left out: bodies other than those of the trace; no fact is about them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ NEED_THEIR_PROPERTIES = (names.SCHEDULE_TOPIC, names.HALF_TOPIC)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What of one store is read: units that begin from ``start`` and before ``end``, physical offsets.
+    """The part of one store that is read: units that begin from ``start`` and before ``end``, physical offsets.
 
-    ``losses``: what its queues know and its log does not hold.
+    ``losses``: messages that its queues name and its log does not hold.
     """
 
     store: Store
@@ -49,16 +49,16 @@ class Extent:
 
     @classmethod
     def from_manifest(cls, saved: Mapping[str, Any]) -> Extent:
-        """What ``dataclasses.asdict`` made of one, as JSON."""
+        """An extent from the JSON of its ``dataclasses.asdict``."""
         losses = tuple(Loss(**each) for each in saved.get("losses", ()))
         return cls(Store(**saved["store"]), saved["start"], saved["end"], losses)
 
 
 def snapshot(paths: StorePath | Sequence[StorePath], *, fail_on_data_loss: bool = True) -> list[Extent]:
-    """Each store that the paths mean, as long as its log is now.
+    """Each store under the paths, with the present length of its log.
 
-    Raises UsageError where there is none, CorruptionError for a log that ends before its queues do; unless
-    ``fail_on_data_loss``, its losses are noted and warned of.
+    Raises UsageError where there is no store, CorruptionError for a log that ends before its queues do. Without
+    ``fail_on_data_loss`` such losses are recorded in the extent and reported as a warning.
     """
     extents = []
     for store in find_stores(paths):
@@ -72,7 +72,7 @@ def snapshot(paths: StorePath | Sequence[StorePath], *, fail_on_data_loss: bool 
 
 
 def raw(spark: SparkSession, extents: Sequence[Extent]) -> DataFrame:
-    """The units of these stores for ``messages``: PLAIN and ``properties``, which is null where it tells nothing."""
+    """The units of these stores for ``messages``: PLAIN and ``properties``, which is null where no step needs it."""
     special = _special_topics(extents)
     plain = _read(spark, extents, PLAIN).withColumn("properties", F.lit(None).cast("map<string,string>"))
     if not special:
@@ -117,13 +117,13 @@ def _read(
 
 
 def _special_topics(extents: Sequence[Extent]) -> list[str]:
-    """Topics whose messages tell in their properties what they are, as far as queues or topics.json name them."""
-    found: dict[str, None] = {}
+    """Topics whose messages need their properties, as far as queues or topics.json name them."""
+    special: dict[str, None] = {}
     for extent in extents:
         inspector = StoreInspector(extent.store.directory)
-        known = [*inspector.topics(), *(inspector.config("topics.json") or {}).get("topicConfigTable", {})]
+        topics = [*inspector.topics(), *(inspector.config("topics.json") or {}).get("topicConfigTable", {})]
         inspector.close()
-        for topic in known:
+        for topic in topics:
             if topic in NEED_THEIR_PROPERTIES or names.group_of(topic) is not None:
-                found[topic] = None
-    return list(found)
+                special[topic] = None
+    return list(special)

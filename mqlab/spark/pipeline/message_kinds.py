@@ -1,6 +1,6 @@
 """Units of the log as messages: what each is, the topic its sender named, and the group it was given back by.
 
-Mirrors: the names of TopicValidator and MixAll; MessageConst's RETRY_TOPIC, REAL_TOPIC, ORIGIN_MESSAGE_ID. Lab 11.
+Mirrors: the names of TopicValidator and MixAll; MessageConst's RETRY_TOPIC, REAL_TOPIC, ORIGIN_MESSAGE_ID.
 
     topic                      kind     user_topic
     orders                     normal   orders
@@ -10,7 +10,7 @@ Mirrors: the names of TopicValidator and MixAll; MessageConst's RETRY_TOPIC, REA
     RMQ_SYS_TRANS_HALF_TOPIC   half     REAL_TOPIC
     RMQ_SYS_TRACE_TOPIC        trace    null; its keys (all ids in it) are left out        ... and op, system
 
-Left out: which half messages were committed: those stand again in their topic, as normal ones.
+Left out: which half messages were committed; those are stored again in their topic, as normal messages.
 """
 
 from __future__ import annotations
@@ -29,22 +29,24 @@ NORMAL, RETRY, DEAD, HALF, OP, TRACE, SYSTEM = "normal", "retry", "dead", "half"
 def messages(raw: DataFrame) -> DataFrame:
     """Units (``log_units.PLAIN`` and ``properties``, or more columns of the source) -> MESSAGES; of a stream too."""
     needs(raw, [*PLAIN, "properties"], "messages")
-    topic, named = F.col("topic"), F.col("properties")
+    topic, properties = F.col("topic"), F.col("properties")
     parked = topic == names.SCHEDULE_TOPIC
-    stands_for = F.when(parked | (topic == names.HALF_TOPIC), named[p.REAL_TOPIC]).otherwise(topic)
-    kind = F.when(topic == names.HALF_TOPIC, HALF).otherwise(_kind(stands_for))
+    # 1. A parked or half message belongs to the topic in its properties.
+    meant_topic = F.when(parked | (topic == names.HALF_TOPIC), properties[p.REAL_TOPIC]).otherwise(topic)
+    kind = F.when(topic == names.HALF_TOPIC, HALF).otherwise(_kind(meant_topic))
+    # 2. A retry or a dead letter names the topic of its original, and its topic names the group.
     given_back = kind.isin(RETRY, DEAD)
-    user_topic = F.when(given_back, named[p.RETRY_TOPIC]).when(kind.isin(NORMAL, HALF), stands_for)
-    made = raw.select(
+    user_topic = F.when(given_back, properties[p.RETRY_TOPIC]).when(kind.isin(NORMAL, HALF), meant_topic)
+    rows = raw.select(
         "broker_name", "topic", "queue_id", "queue_offset", "physical_offset",
         kind.alias("kind"), user_topic.alias("user_topic"),
-        F.when(given_back, F.regexp_replace(stands_for, "^%(RETRY|DLQ)%", "")).alias("consumer_group"),
+        F.when(given_back, F.regexp_replace(meant_topic, "^%(RETRY|DLQ)%", "")).alias("consumer_group"),
         parked.alias("parked"), "msg_id",
-        F.when(given_back, named[p.ORIGIN_MESSAGE_ID]).alias("origin_msg_id"),
+        F.when(given_back, properties[p.ORIGIN_MESSAGE_ID]).alias("origin_msg_id"),
         F.when(kind == TRACE, "").otherwise(F.coalesce("keys", F.lit(""))).alias("keys"), "tags",
         "born_timestamp", "store_timestamp", F.col("total_size").alias("size"), "body_length", "reconsume_times",
     )  # fmt: skip
-    return checked(made, MESSAGES, "messages")
+    return checked(rows, MESSAGES, "messages")
 
 
 def _kind(topic: Column) -> Column:

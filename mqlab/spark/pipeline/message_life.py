@@ -1,13 +1,13 @@
 """The life of every message in every group that reads its topic: one row from stored to consumed, dead or waiting.
 
-Mirrors: mqadmin queryMsgTraceById and messageTrackDetail, for all messages at once. Lab 11 builds it by hand.
+Mirrors: mqadmin queryMsgTraceById and messageTrackDetail, for all messages at once.
 
     messages ── normal, by (msg_id, keys) ── its first copy, how many copies ── x groups that read the topic ─┐
     deliveries ─ by (msg_id, keys, group) ── attempts, results, first, last ──────────────────────────────────┤ life
     messages ── retry and dead, by the same ── folded into their original ────────────────────────────────────┤
     offsets ─── how far the group is in the queue: read past, or still to come ───────────────────────────────┘
 
-    outcome   consumed   one call succeeded             dead      a unit of it stands in %DLQ%group
+    outcome   consumed   one call succeeded             dead      a unit of it is in %DLQ%group
               pending    to be read, tried again or on its way
               passed     the group's offset is behind it, no trace of a delivery: filtered, skipped, or a trace lost
               untraced   likewise, of a group that writes no trace: most likely consumed
@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from mqlab.spark.pipeline.schemas import DELIVERIES, LIFE, MESSAGES, OFFSETS, READERS, checked, needs
 
 SOON_MS = 60_000  # a rebalance and a commit take less, a person who sets an offset back takes more
-SAME = ["msg_id", "keys"]  # what a trace knows a message by
+SAME = ["msg_id", "keys"]  # how a trace identifies a message
 HIGHEST_LEVEL = 62  # bits of a bigint
 
 
@@ -32,22 +32,22 @@ def readers(messages: DataFrame, deliveries: DataFrame, offsets: DataFrame) -> D
     """MESSAGES, DELIVERIES, OFFSETS -> READERS: which groups read which topics.
 
     Brokers keep no offsets of broadcasting groups; those, and all when there is no consumerOffset.json, are found by
-    the messages they were given. Looks (one small job) whether there are such groups.
+    the messages that were delivered to them. Runs one small job to see whether there are such groups.
     """
     needs(offsets, OFFSETS.fieldNames(), "readers")
     ordinary = offsets.where("topic NOT LIKE '\\%RETRY\\%%' AND topic NOT LIKE '\\%DLQ\\%%'")
-    seen = [row[0] for row in deliveries.select("consumer_group").distinct().orderBy("consumer_group").collect()]
-    known = ordinary.select("topic", "consumer_group").distinct()
-    known = known.withColumns({"known_by": F.lit("offsets"), "traced": F.col("consumer_group").isin(seen)})
-    told = {row[0] for row in known.select("consumer_group").distinct().collect()}
-    strangers = [group for group in seen if group is not None and group not in told]
+    traced = [row[0] for row in deliveries.select("consumer_group").distinct().orderBy("consumer_group").collect()]
+    by_offsets = ordinary.select("topic", "consumer_group").distinct()
+    by_offsets = by_offsets.withColumns({"known_by": F.lit("offsets"), "traced": F.col("consumer_group").isin(traced)})
+    named = {row[0] for row in by_offsets.select("consumer_group").distinct().collect()}
+    strangers = [group for group in traced if group is not None and group not in named]
     if not strangers:
-        return checked(known, READERS, "readers")
+        return checked(by_offsets, READERS, "readers")
     theirs = deliveries.where(F.col("consumer_group").isin(strangers)).select("msg_id", "consumer_group").distinct()
     normal = messages.where("kind = 'normal' AND NOT parked").select("msg_id", F.col("user_topic").alias("topic"))
-    found = theirs.join(normal, "msg_id").select("topic", "consumer_group").distinct()
-    found = found.withColumns({"known_by": F.lit("trace"), "traced": F.lit(True)})
-    return checked(known.unionByName(found), READERS, "readers")
+    by_trace = theirs.join(normal, "msg_id").select("topic", "consumer_group").distinct()
+    by_trace = by_trace.withColumns({"known_by": F.lit("trace"), "traced": F.lit(True)})
+    return checked(by_offsets.unionByName(by_trace), READERS, "readers")
 
 
 def life(messages: DataFrame, deliveries: DataFrame, readers: DataFrame, offsets: DataFrame) -> DataFrame:
@@ -56,17 +56,18 @@ def life(messages: DataFrame, deliveries: DataFrame, readers: DataFrame, offsets
         needs(frame, schema.fieldNames(), "life")
     stored = for_each_group(first_copies(messages.where("kind = 'normal'")), readers)
     place = ["broker_name", "topic", "queue_id", "consumer_group"]
-    found = stored.join(what_became(messages, deliveries), [*SAME, "consumer_group"], "left").join(
+    joined = stored.join(what_became(messages, deliveries), [*SAME, "consumer_group"], "left").join(
         F.broadcast(offsets.select(*place, "consumer_offset")), place, "left"
     )
-    return checked(_judged(found), LIFE, "life")
+    return checked(_judged(joined), LIFE, "life")
 
 
 def first_copies(normal: DataFrame) -> DataFrame:
-    """One row for all units of one id and keys: the first that can be read, and how many stand for it.
+    """One row for all units of one id and keys: the first readable unit, and how many units there are.
 
-    Units of one batch share id, time and queue and stand side by side: members. Others are copies.
+    Units of one batch share id, time and queue and are neighbours: members. Others are copies.
     """
+    # A unit begins a send unless it follows a unit of the same batch; a parked unit is not readable yet.
     same = Window.partitionBy(*SAME)
     order = same.orderBy("parked", "store_timestamp", "broker_name", "queue_id", "queue_offset")
     send = F.struct("broker_name", "queue_id", "born_timestamp")
@@ -90,14 +91,15 @@ def first_copies(normal: DataFrame) -> DataFrame:
 
 
 def for_each_group(stored: DataFrame, readers: DataFrame) -> DataFrame:
-    """A row a message and group that reads its topic; one with a null group where nobody does."""
+    """One row per message and group that reads its topic; one with a null group where nobody does."""
     return stored.join(F.broadcast(readers.select("topic", "consumer_group", "traced")), "topic", "left")
 
 
 def what_became(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """A row an id, keys and group: what its deliveries, retries and dead letters add up to."""
+    """One row per id, keys and group: what its deliveries, retries and dead letters add up to."""
     good, back = F.col("success"), F.col("ended").isNotNull()
     level = F.expr(f"shiftleft(1L, least(coalesce(retry_times, 0), {HIGHEST_LEVEL}))")
+    # 1. Deliveries and returned messages get the same columns, with zeros for what they do not count.
     calls = deliveries.select(
         *SAME, "consumer_group", F.lit(1).alias("attempt"), (good & back).cast("int").alias("success"),
         (back & ~good).cast("int").alias("failure"), (~back).cast("int").alias("no_result"), level.alias("level"),
@@ -113,6 +115,7 @@ def what_became(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
         (F.col("kind") == "dead").cast("int").alias("died"),
     ).withColumn("retried", F.col("retry") - F.col("parked")).drop("retry")  # fmt: skip
     together = calls.unionByName(returned).repartition(*SAME)  # as the messages are: one shuffle each
+    # 2. One row per id, keys and group.
     return together.groupBy(*SAME, "consumer_group").agg(
         F.sum("attempt").alias("attempts"), F.sum("success").alias("successes"), F.sum("failure").alias("failures"),
         F.sum("no_result").alias("no_results"), F.bit_or("level").alias("level_bits"),
@@ -122,23 +125,25 @@ def what_became(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def _judged(found: DataFrame) -> DataFrame:
+def _judged(joined: DataFrame) -> DataFrame:
     """Outcome, latencies and the causes of every delivery after the first."""
+    # 1. Without any delivery the sums are null.
     count = {
         name: F.coalesce(F.col(name), F.lit(0)).cast("int")
         for name in ("attempts", "successes", "failures", "no_results", "retried", "parked_retries", "died")
     }
     levels = F.coalesce(F.bit_count("level_bits"), F.lit(0)).cast("int")
-    behind = F.coalesce(F.col("queue_offset") < F.col("consumer_offset"), F.lit(False))
+    is_past = F.coalesce(F.col("queue_offset") < F.col("consumer_offset"), F.lit(False))
     untouched = count["attempts"] + count["retried"] + count["parked_retries"] == 0
+    # 2. The first condition that holds decides.
     outcome = (
         F.when(F.col("parked"), "waiting")
         .when(count["successes"] > 0, "consumed")
         .when(count["died"] > 0, "dead")
-        .when(untouched & behind, F.when(F.col("traced"), "passed").otherwise("untraced"))
+        .when(untouched & is_past, F.when(F.col("traced"), "passed").otherwise("untraced"))
         .otherwise("pending")
     )
-    made = found.withColumns(
+    judged = joined.withColumns(
         {
             "traced": F.coalesce("traced", F.lit(False)),
             **count, "levels": levels, "outcome": outcome,
@@ -147,11 +152,11 @@ def _judged(found: DataFrame) -> DataFrame:
             "latency_ms": F.unix_millis("consumed") - F.unix_millis("stored"),
         }
     )  # fmt: skip
-    return made.withColumnRenamed("retried", "retries_stored").withColumns(_causes())
+    return judged.withColumnRenamed("retried", "retries_stored").withColumns(_causes())
 
 
 def _causes() -> dict[str, Column]:
-    """Deliveries after the first, each put down to one cause; what has no other cause came again after a success."""
+    """Deliveries after the first, each with one cause; without another cause it was delivered again after a success."""
     expected = F.col("copies") * F.col("members")
     extra = F.greatest(F.lit(0), F.col("attempts") - F.col("members"))
     resend = F.least(extra, expected - F.col("members"))

@@ -1,6 +1,6 @@
 """The schema of every step, and the check that a DataFrame has it.
 
-Mirrors: nothing in RocketMQ; names are those of MessageExt, TraceContext and ConsumeStats. Lab 11 starts from LIFE.
+Mirrors: the names of MessageExt, TraceContext and ConsumeStats.
 
     MESSAGES  TRACE  DELIVERIES  OFFSETS  READERS  LIFE    the big tables; those of the facts stand by their functions
 

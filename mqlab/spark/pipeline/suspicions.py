@@ -1,6 +1,6 @@
-"""What looks wrong, found by rule: a row each with where, when, how many messages and in words.
+"""What looks wrong, found by rule: one row for each, with where, when, how many messages and in words.
 
-Mirrors: what people look for in the dashboard, mqadmin and client logs when they are called. Lab 13 does it by hand.
+Mirrors: what people look for in the dashboard, mqadmin and client logs when they are called.
 
     stuck message              a call that never came back holds its group's offset, others behind it were consumed
     inconsistent subscription  in one queue a group passes tags by that it reads at other times, and reads others

@@ -1,11 +1,11 @@
-"""Messages of the trace topic as entries, one row each; what does not read is kept with its reason.
+"""Messages of the trace topic as entries, one row each; an entry that cannot be parsed is kept with the reason.
 
-Mirrors: TraceDataEncoder.decoderFromTraceDataString. Lab 11 rebuilds it.
+Mirrors: TraceDataEncoder.decoderFromTraceDataString.
 
     body  SubBefore␁1767225600000␁DefaultRegion␁billing␁0A00…␁0A01…␁0␁order-1␂SubAfter␁…␂
           fields end with 0x01, entries with 0x02
 
-    reason   null                         the entry reads
+    reason   null                         the entry was parsed
              unknown type                 its first field is none of the four
              n fields, at least m         cut short, or of a version older than 4.4
              number expected in field n   damaged
@@ -48,7 +48,7 @@ def trace(raw: DataFrame) -> DataFrame:
     """Units of the trace topic with their bodies (``log_units.TRACE_COLUMNS``) -> TRACE. Works on a stream too."""
     needs(raw, TRACE_COLUMNS, "trace")
     n = {name: F.get("n", F.lit(at)) for at, name in enumerate(COLUMNS)}
-    # a step at a time: Java compiles short methods, and Spark makes one of each of these
+    # Step by step: Java compiles short methods only, and Spark generates one method for each of these steps.
     read = (
         _entries(raw)
         .withColumn("n", _in_order())
@@ -61,7 +61,7 @@ def trace(raw: DataFrame) -> DataFrame:
         name: F.when(~n[name].isin("", "null"), n[name]) for name in ("group_name", "topic", "msg_id", "request_id")
     }
     shown = F.substring(F.translate("entry", FIELD_END, SHOWN_FIELD_END), 1, LONGEST_RAW)
-    made = read.select(
+    entries = read.select(
         F.col("kind").alias("type"), F.when(F.col("fine"), F.timestamp_millis("ms")).alias("time"),
         *[text.alias(name) for name, text in texts.items()],
         F.when(~n["keys"].isin("", "null"), n["keys"]).otherwise("").alias("keys"), "retry_times", "cost_ms",
@@ -71,15 +71,15 @@ def trace(raw: DataFrame) -> DataFrame:
         F.col("msg_id").alias("trace_msg_id"), F.col("physical_offset").alias("trace_physical_offset"),
         "position", "repeat", "reason", F.when(~F.col("fine"), shown).alias("raw"),
     )  # fmt: skip
-    return checked(made, TRACE, "trace")
+    return checked(entries, TRACE, "trace")
 
 
 def _entries(raw: DataFrame) -> DataFrame:
-    """A row an entry: its text, its fields, where it stands, whether its end mark is there."""
+    """One row per entry: its text, its fields, its position, whether its end mark is there."""
     pieces = F.split(F.make_valid_utf8(F.col("body").cast("string")), ENTRY_END, -1)
     whole = F.col("pieces")
-    last = F.size(whole) - 1  # behind the last end mark: nothing, or a piece that was cut
-    # entries of one call of a listener stand in one message; equal texts there are messages a trace cannot tell apart
+    last = F.size(whole) - 1  # after the last end mark: nothing, or an entry that was cut
+    # Entries of one call of a listener are in one message; equal texts there are messages that look alike in a trace.
     repeats = F.transform(whole, lambda one, at: F.size(F.filter(F.slice(whole, 1, at), lambda before: before == one)))
     distinct = F.size(F.array_distinct(whole)) == F.size(whole)
     return (
@@ -107,13 +107,13 @@ def _in_order() -> Column:
 
 
 def _status(code: Column, success: Column) -> Column:
-    """The result of a call: its code, or what success tells where an old client gave no code."""
+    """The result of a call: its code, or for an old client without a code the flag success."""
     by_code = F.get(F.array(*[F.lit(status) for status in STATUSES]), code.try_cast("int"))
     return F.coalesce(by_code, F.when(success == "true", STATUSES[0]).otherwise(STATUSES[-1]))
 
 
 def _reason() -> Column:
-    """Why an entry does not read; null when it does."""
+    """Why an entry cannot be parsed; null when it can."""
     kind, size = F.col("kind"), F.size("f")
     read = {"time": "ms", "retry_times": "retry_times", "cost_ms": "cost_ms"}
     reason = F.when(~F.col("ended"), F.lit("no end mark")).when(kind.isNull(), F.lit("unknown type"))
@@ -121,6 +121,6 @@ def _reason() -> Column:
         short = F.concat(size.cast("string"), F.lit(f" fields, at least {fewest} expected"))
         reason = reason.when((kind == name) & (size < fewest), short)
         for column in NUMBERS[name]:
-            told = F.lit(f"number expected in field {FIELDS[name][column]}")
-            reason = reason.when((kind == name) & F.col(read[column]).isNull(), told)
+            text = F.lit(f"number expected in field {FIELDS[name][column]}")
+            reason = reason.when((kind == name) & F.col(read[column]).isNull(), text)
     return reason

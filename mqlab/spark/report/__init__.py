@@ -1,6 +1,6 @@
 """A day of traffic as one HTML page: what a run of the pipeline left, for people.
 
-Mirrors: RocketMQ's dashboard, as something to keep. Lab 11 ends with it.
+Mirrors: RocketMQ's dashboard, as something to keep.
 
     write_report("out", "report.html")      of mqlab.spark.pipeline's output; no Spark is started
 

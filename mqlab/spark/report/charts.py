@@ -1,9 +1,7 @@
 """Pictures of the report: SVG without scripts, in the page's own colours, so that they follow light and dark.
 
-Mirrors: nothing in RocketMQ; its dashboard draws with a library in the browser. The report page of Lab 11.
-
     over_time   lines, or areas on each other, over the day        spans   bars from a time to a time
-    bars        level bars, each in parts                          heat    a cell a queue, darker for more
+    bars        level bars, each in parts                          heat    one cell per queue, darker for more
 
 A line's name stands at its end, dashes and order say what colours say; every part has its value as a title.
 Left out: text as table: every picture stands above one.

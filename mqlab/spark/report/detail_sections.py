@@ -1,6 +1,6 @@
 """The rest of the report's sections: failures, repeated deliveries, listeners, queues, keys, producers, lag, the run.
 
-Mirrors: the pages of RocketMQ's dashboard for a whole day at once. Lab 11.
+Mirrors: the pages of RocketMQ's dashboard for a whole day at once.
 
     failures  again  listeners  queues  keys  producers  lag  source
 

@@ -1,6 +1,6 @@
 """The sections of the report: what each says, its picture, and the same as a table.
 
-Mirrors: the pages of RocketMQ's dashboard (cluster, topic, consumer, message trace) for a whole day at once. Lab 11.
+Mirrors: the pages of RocketMQ's dashboard (cluster, topic, consumer, message trace) for a whole day at once.
 
     wrong  traffic  groups  behind  latency  failures  again  listeners  queues  keys  producers  lag
 
@@ -69,7 +69,7 @@ def wrong(facts: Facts) -> Section:
 
 
 def traffic(facts: Facts) -> Section:
-    """Messages over the day, a picture a topic, its tags on each other."""
+    """Messages over the day, one picture per topic, its tags on each other."""
     frame = facts["traffic"].fillna({"tags": "(no tag)"})
     minutes = facts.stretch_ms / 60_000
     topics = frame.groupby("topic")[["messages", "bytes"]].sum().sort_values("messages", ascending=False)

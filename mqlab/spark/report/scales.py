@@ -1,7 +1,5 @@
 """Axes: round ticks for counts, durations and times of day, and how numbers are written beside them.
 
-Mirrors: nothing in RocketMQ. The report page of Lab 11 uses it.
-
     count   0  500  1,000  1.2 M          duration   1 ms  10 ms  1 s  5 min  2 h          time   06:00  09:00
 
 Left out: time zones: brokers' times are shown in UTC.

@@ -1,7 +1,5 @@
 """The tables of a finished run, small enough for a page, as pandas; no Spark is started to read them.
 
-Mirrors: nothing in RocketMQ. The report page of Lab 11.
-
     out/pipeline.json  out/facts/*      what `mqlab spark run` left
 
 Left out: the big tables (messages, deliveries, life): the page shows facts.

@@ -115,7 +115,7 @@ def test_outputs_of_other_stores_versions_and_damaged_ones_are_refused(day: Day,
     with pytest.raises(UsageError, match="another version"):
         written(day, copy)
     manifest.write_text("{")
-    with pytest.raises(UsageError, match="does not read"):
+    with pytest.raises(UsageError, match="cannot read"):
         written(day, copy)
 
 
