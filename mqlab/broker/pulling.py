@@ -271,9 +271,9 @@ class Pulling:
             bounds = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
             return PullAnswer(OFFSET_RESET, reset, *bounds)
         store_filter = None if message_filter.passes_all else message_filter
-        found = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=store_filter)
-        self._state.store_stats.got(len(found.units))
-        return PullAnswer(found.status, found.next_begin_offset, found.min_offset, found.max_offset, found)
+        result = store.get(topic, queue_id, header.queue_offset, header.max_msg_nums, message_filter=store_filter)
+        self._state.store_stats.got(len(result.units))
+        return PullAnswer(result.status, result.next_begin_offset, result.min_offset, result.max_offset, result)
 
     def _code(self, status: str, queue_offset: int) -> int:
         code = PULL_CODES.get(status)

@@ -48,22 +48,22 @@ REFUSED_CODES = {
 }
 
 
-def encode_as_java(named: Mapping[str, str], capacity: int = PARSED_MAP_CAPACITY) -> bytes:
+def encode_as_java(property_map: Mapping[str, str], capacity: int = PARSED_MAP_CAPACITY) -> bytes:
     """Properties in the order of Java's HashMap, so that the stored bytes equal those of a real broker.
 
     >>> encode_as_java({"TAGS": "a", "KEYS": "k"})
     b'TAGS\\x01a\\x02KEYS\\x01k\\x02'
     """
-    return properties.encode({name: named[name] for name in hash_map_order(named, capacity)})
+    return properties.encode({name: property_map[name] for name in hash_map_order(property_map, capacity)})
 
 
-def delay_level_of(named: Mapping[str, str]) -> int:
+def delay_level_of(property_map: Mapping[str, str]) -> int:
     """The delay level a message asks for, 0 for none. Mirrors Message.getDelayTimeLevel.
 
     >>> delay_level_of({"DELAY": "3"}), delay_level_of({}), delay_level_of({"DELAY": "soon"})
     (3, 0, 0)
     """
-    text = named.get(p.DELAY, "0")
+    text = property_map.get(p.DELAY, "0")
     return int(text) if text.removeprefix("-").isdecimal() and text.isascii() else 0
 
 
@@ -73,11 +73,13 @@ def delayed_form(record: Record, level: int, max_level: int) -> Record:
     Mirrors transformDelayLevelMessage.
     """
     level = min(level, max_level)
-    named = {name: value for name, value in record.property_map.items() if name not in _TIMER_REQUESTS}
-    named[p.DELAY] = str(level)
-    named[p.REAL_TOPIC] = record.topic
-    named[p.REAL_QID] = str(record.queue_id)
-    return record.changed(topic=names.SCHEDULE_TOPIC, queue_id=level - 1, properties=encode_as_java(named), magic=None)
+    property_map = {name: value for name, value in record.property_map.items() if name not in _TIMER_REQUESTS}
+    property_map[p.DELAY] = str(level)
+    property_map[p.REAL_TOPIC] = record.topic
+    property_map[p.REAL_QID] = str(record.queue_id)
+    return record.changed(
+        topic=names.SCHEDULE_TOPIC, queue_id=level - 1, properties=encode_as_java(property_map), magic=None
+    )
 
 
 class Putter:
@@ -151,5 +153,5 @@ def _topic_problem(topic: str) -> str | None:
     return f"topic of {length} bytes, at most {limit} are allowed: {topic}" if length > limit else None
 
 
-def _asks_for_timer(named: Mapping[str, str]) -> bool:
-    return p.TIMER_OUT_MS not in named and any(name in named for name in _TIMER_REQUESTS)
+def _asks_for_timer(property_map: Mapping[str, str]) -> bool:
+    return p.TIMER_OUT_MS not in property_map and any(name in property_map for name in _TIMER_REQUESTS)

@@ -114,13 +114,13 @@ class Schedule:
 
     def _deliver(self, parked: Record, queue_id: int) -> bool:
         """Store the message in its real queue; False when the store refused it. Mirrors messageTimeUp."""
-        named = parked.property_map
-        topic = named.get(p.REAL_TOPIC, "")
+        property_map = parked.property_map
+        topic = property_map.get(p.REAL_TOPIC, "")
         if not topic or topic == names.HALF_TOPIC:
             return True  # it has no real topic to go to: skipped, as RocketMQ does
         record = parked.changed(
             topic=topic,
-            queue_id=int(named.get(p.REAL_QID) or 0),
+            queue_id=int(property_map.get(p.REAL_QID) or 0),
             prepared_transaction_offset=0,
             properties=parked.properties,  # DELAY, REAL_TOPIC and REAL_QID stay in the stored properties
             magic=None,
@@ -135,7 +135,7 @@ class Schedule:
             topic=topic,
             queue_id=record.queue_id,
             level=queue_id + 1,
-            msg_id=named.get(p.UNIQ_KEY),
+            msg_id=property_map.get(p.UNIQ_KEY),
             physical_offset=result.physical_offset,
             queue_offset=result.queue_offset,
         )

@@ -95,14 +95,14 @@ class SendBack:
 
     def _count(self, group: str, copy: Record, level: int, dead: bool, size: int) -> None:
         state = self._state
-        named = copy.property_map
-        first_topic = named.get(p.RETRY_TOPIC, copy.topic)
+        property_map = copy.property_map
+        first_topic = property_map.get(p.RETRY_TOPIC, copy.topic)
         state.stats.sent_back(group, first_topic, *self._putter.place_of(copy, level), size)
         values = {
             "group": group,
             "topic": copy.topic,
-            "msg_id": named.get(p.UNIQ_KEY),
-            "origin_msg_id": named.get(p.ORIGIN_MESSAGE_ID),
+            "msg_id": property_map.get(p.UNIQ_KEY),
+            "origin_msg_id": property_map.get(p.ORIGIN_MESSAGE_ID),
             "reconsume_times": copy.reconsume_times,
         }
         if dead:
@@ -119,17 +119,17 @@ def _answer(request: RemotingCommand, status: str) -> RemotingCommand:
 
 
 def _copy(original: Record, topic: str, queue_id: int, level: int) -> Record:
-    named = dict(original.property_map)
-    named.setdefault(p.RETRY_TOPIC, original.topic)
-    named[p.WAIT] = "false"
-    named[p.DELAY] = str(level)
-    if not named.get(p.ORIGIN_MESSAGE_ID, "").strip():
-        named[p.ORIGIN_MESSAGE_ID] = original.offset_msg_id
+    property_map = dict(original.property_map)
+    property_map.setdefault(p.RETRY_TOPIC, original.topic)
+    property_map[p.WAIT] = "false"
+    property_map[p.DELAY] = str(level)
+    if not property_map.get(p.ORIGIN_MESSAGE_ID, "").strip():
+        property_map[p.ORIGIN_MESSAGE_ID] = original.offset_msg_id
     return original.changed(
         topic=topic,
         queue_id=queue_id,
         reconsume_times=original.reconsume_times + 1,
         prepared_transaction_offset=0,
-        properties=encode_as_java(named),
+        properties=encode_as_java(property_map),
         magic=None,
     )

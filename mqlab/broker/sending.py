@@ -179,13 +179,13 @@ class Sending:
         if not request.body:
             raise Refused(ResponseCode.SYSTEM_ERROR, "the message has no body")
         # 1. The properties, and the topic: a message that failed too often goes to the dead letters.
-        named = self._named_properties(header)
+        property_map = self._named_properties(header)
         target, target_queue = header.topic, queue_id
         if header.topic.startswith(names.RETRY_PREFIX) and self._goes_to_dlq(header, request.version):
-            target, target_queue = self._dead_letter_topic(header, named), 0
-        if not named.get(p.UNIQ_KEY):
-            named[p.UNIQ_KEY] = self._state.unique_ids.next(self._state.now_ms())
-        named[p.CLUSTER] = self._state.config.broker_cluster_name
+            target, target_queue = self._dead_letter_topic(header, property_map), 0
+        if not property_map.get(p.UNIQ_KEY):
+            property_map[p.UNIQ_KEY] = self._state.unique_ids.next(self._state.now_ms())
+        property_map[p.CLUSTER] = self._state.config.broker_cluster_name
         # 2. The message as it will be stored.
         record = Record(
             target,
@@ -197,11 +197,11 @@ class Sending:
             born_host=host_of(channel.remote_address),
             store_host=self._state.identity.store_host,
             reconsume_times=header.reconsume_times,
-            properties=encode_as_java(named),
+            properties=encode_as_java(property_map),
         )
         # 3. Store it. A half message waits in a topic of its own until its transaction ends.
-        level = delay_level_of(named)
-        is_half = named.get(p.TRAN_MSG, "").lower() == "true" and not (record.reconsume_times > 0 and level > 0)
+        level = delay_level_of(property_map)
+        is_half = property_map.get(p.TRAN_MSG, "").lower() == "true" and not (record.reconsume_times > 0 and level > 0)
         if is_half and self._state.config.reject_transaction_message:
             remark = f"the broker[{self._state.identity.ip}] sending transaction message is forbidden"
             raise Refused(ResponseCode.NO_PERMISSION, remark)
@@ -213,13 +213,13 @@ class Sending:
         # 4. Answer. A failed message that its consumer sends again is always flushed first, see send_back.
         if header.topic.startswith(names.RETRY_PREFIX):
             result.wait_store_msg_ok = True
-        self._answer_when_safe(result, place, queue_id, named[p.UNIQ_KEY], request, reply)
+        self._answer_when_safe(result, place, queue_id, property_map[p.UNIQ_KEY], request, reply)
 
     def _named_properties(self, header: SendHeader) -> dict[str, str]:
         """The client's properties with region and trace switch, in the order that Java's two passes leave."""
-        named = properties.decode(header.properties) | self._stamp
-        named.pop(p.POP_CK, None)
-        return {name: named[name] for name in hash_map_order(named, 128)}
+        property_map = properties.decode(header.properties) | self._stamp
+        property_map.pop(p.POP_CK, None)
+        return {name: property_map[name] for name in hash_map_order(property_map, 128)}
 
     def _goes_to_dlq(self, header: SendHeader, version: int) -> bool:
         """Whether a failed message that its consumer sends again becomes a dead letter. Mirrors handleRetryAndDLQ."""
@@ -233,13 +233,13 @@ class Sending:
         # A group that holds queue locks consumes in order: its message may not come again later.
         return header.reconsume_times > max_tries or not self._state.queue_locks.all_expired(group_name)
 
-    def _dead_letter_topic(self, header: SendHeader, named: dict[str, str]) -> str:
+    def _dead_letter_topic(self, header: SendHeader, property_map: dict[str, str]) -> str:
         group = names.group_of(header.topic) or ""
-        named[p.DELAY] = "-1"
+        property_map[p.DELAY] = "-1"
         dlq_topic = self._state.topics.create_on_send_back(names.dlq_topic(group), DLQ_QUEUES).topic_name
         self._state.ports.note(
-            "message.dead", group=group, topic=dlq_topic, msg_id=named.get(p.UNIQ_KEY),
-            origin_msg_id=named.get(p.ORIGIN_MESSAGE_ID), by="resend",
+            "message.dead", group=group, topic=dlq_topic, msg_id=property_map.get(p.UNIQ_KEY),
+            origin_msg_id=property_map.get(p.ORIGIN_MESSAGE_ID), by="resend",
         )  # fmt: skip
         return dlq_topic
 
@@ -267,9 +267,13 @@ class Sending:
             items = batch.decode(request.body)
         except CorruptionError as error:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
-        named = self._named_properties(header)
-        named[p.CLUSTER] = self._state.config.broker_cluster_name
-        shared, flags, born_host = encode_as_java(named), _sys_flag(header, topic), host_of(channel.remote_address)
+        property_map = self._named_properties(header)
+        property_map[p.CLUSTER] = self._state.config.broker_cluster_name
+        shared, flags, born_host = (
+            encode_as_java(property_map),
+            _sys_flag(header, topic),
+            host_of(channel.remote_address),
+        )
         records = [
             Record(
                 header.topic,
@@ -287,7 +291,7 @@ class Sending:
         ]
         # 2. They are stored together, and one answer counts for all.
         result = self._putter.put_batch(records)
-        self._answer_when_safe(result, (header.topic, queue_id), queue_id, named.get(p.UNIQ_KEY), request, reply)
+        self._answer_when_safe(result, (header.topic, queue_id), queue_id, property_map.get(p.UNIQ_KEY), request, reply)
 
     # -- the answer
 

@@ -54,11 +54,11 @@ class DoneHalves:
 
     def read(self, op: Record) -> None:
         """Take one op message. Mirrors fillOpRemoveMap."""
-        named = []
+        half_offsets = []
         if op.property_map.get(p.TAGS) == REMOVE_TAG:
             numbers = str(op.body, "utf-8", "replace").split(SEPARATOR)
-            named = [int(number) for number in numbers if number.isascii() and number.isdigit()]
-        waiting = [offset for offset in dict.fromkeys(named) if offset >= self._first]
+            half_offsets = [int(number) for number in numbers if number.isascii() and number.isdigit()]
+        waiting = [offset for offset in dict.fromkeys(half_offsets) if offset >= self._first]
         for offset in waiting:
             self._op_of[offset] = op.queue_offset
         if waiting:
@@ -156,16 +156,16 @@ class TransactionCheck:
                 at = new_offset = at + 1
                 continue
             # 2. Read it. At the end of the queue the round is over; a deleted part is skipped once.
-            found = self._state.store.get(names.HALF_TOPIC, HALF_QUEUE, at, 1)
-            if not found.units:
+            result = self._state.store.get(names.HALF_TOPIC, HALF_QUEUE, at, 1)
+            if not result.units:
                 missing += 1
-                if missing > HALF_MISSING_TRIES or found.status in NOTHING_NEW:
+                if missing > HALF_MISSING_TRIES or result.status in NOTHING_NEW:
                     break
-                at = new_offset = found.next_begin_offset
+                at = new_offset = result.next_begin_offset
                 continue
             # 3. Give it up, store it again and ask for it, or leave it for a later round.
-            self._count_get(names.HALF_TOPIC, found)
-            half = record.decode(found.units[0])
+            self._count_get(names.HALF_TOPIC, result)
+            half = record.decode(result.units[0])
             verdict = self._verdict(half, started_ms, ops, done)
             if verdict == "stop":
                 break
@@ -182,22 +182,22 @@ class TransactionCheck:
     def _verdict(self, half: Record, started_ms: int, ops: list[Record], done: DoneHalves) -> str:
         """Decide on a half message that no op message names; returns "next", "stop" or "read more"."""
         # 1. Too many checks, or older than the log keeps its files.
-        named = dict(half.property_map)
-        checks = named.get(p.TRANSACTION_CHECK_TIMES)
+        property_map = dict(half.property_map)
+        checks = property_map.get(p.TRANSACTION_CHECK_TIMES)
         now_ms = self._state.now_ms()
         age_ms = now_ms - half.born_timestamp
         kept_ms = self._state.store.config.file_reserved_time * 3_600_000
         if (checks is not None and _number(checks) >= self._state.config.transaction_check_max) or age_ms > kept_ms:
             self._give_up(half)
             return "next"
-        named[p.TRANSACTION_CHECK_TIMES] = str(1 if checks is None else _number(checks) + 1)
+        property_map[p.TRANSACTION_CHECK_TIMES] = str(1 if checks is None else _number(checks) + 1)
         # 2. Stored during this round: the round has met its own copies.
         if half.store_timestamp >= started_ms:
             return "stop"
         # 3. Too young to ask for.
-        immune_ms = immunity_ms(named, self._state.config.transaction_time_out)
-        if p.CHECK_IMMUNITY_TIME_IN_SECONDS in named:
-            if age_ms <= immune_ms and self._kept_immune(half, named, done):
+        immune_ms = immunity_ms(property_map, self._state.config.transaction_time_out)
+        if p.CHECK_IMMUNITY_TIME_IN_SECONDS in property_map:
+            if age_ms <= immune_ms and self._kept_immune(half, property_map, done):
                 return "next"
         elif 0 <= age_ms <= immune_ms:
             return "stop"
@@ -206,44 +206,44 @@ class TransactionCheck:
         timed_out = last_op_ms is not None and last_op_ms - started_ms > self._state.config.transaction_time_out
         if not ((last_op_ms is None and age_ms > immune_ms) or timed_out or age_ms <= -1):
             return "read more"
-        return "next" if self._ask(half, named) else "stop"
+        return "next" if self._ask(half, property_map) else "stop"
 
-    def _kept_immune(self, half: Record, named: dict[str, str], done: DoneHalves) -> bool:
+    def _kept_immune(self, half: Record, property_map: dict[str, str], done: DoneHalves) -> bool:
         """Store a half message that has its own immunity again, or pass over it if its first copy has ended."""
-        first_form = named.get(p.TRAN_PREPARED_QUEUE_OFFSET)
+        first_form = property_map.get(p.TRAN_PREPARED_QUEUE_OFFSET)
         if first_form is not None and done.take(_number(first_form)):
             return True
-        named.setdefault(p.TRAN_PREPARED_QUEUE_OFFSET, str(half.queue_offset))
-        return self._store_again(half, named) is not None
+        property_map.setdefault(p.TRAN_PREPARED_QUEUE_OFFSET, str(half.queue_offset))
+        return self._store_again(half, property_map) is not None
 
-    def _ask(self, half: Record, named: dict[str, str]) -> bool:
+    def _ask(self, half: Record, property_map: dict[str, str]) -> bool:
         """Store the half message again and ask a producer of its group about the new copy; False if not stored.
 
         Mirrors putBackHalfMsgQueue and resolveHalfMsg.
         """
-        fresh = self._store_again(half, named)
+        fresh = self._store_again(half, property_map)
         if fresh is None:
             return False
         state = self._state
         state.stats.put(names.HALF_TOPIC, HALF_QUEUE, 1, fresh.total_size)
         # Any producer of the group may know the outcome; without one the message waits for the next round.
-        group = named.get(p.PGROUP, "")
+        group = property_map.get(p.PGROUP, "")
         channel = state.producers.available_channel(group)
         state.ports.note(
             "transaction.checked",
-            topic=named.get(p.REAL_TOPIC),
-            msg_id=named.get(p.UNIQ_KEY),
+            topic=property_map.get(p.REAL_TOPIC),
+            msg_id=property_map.get(p.UNIQ_KEY),
             half_offset=half.queue_offset,
             new_half_offset=fresh.queue_offset,
-            times=int(named[p.TRANSACTION_CHECK_TIMES]),
+            times=int(property_map[p.TRANSACTION_CHECK_TIMES]),
             asked=None if channel is None else channel.remote_address,
         )
         if channel is None:
             return True
         question = fresh.changed(
-            topic=named.get(p.REAL_TOPIC, ""),
-            queue_id=_number(named.get(p.REAL_QID, "0")),
-            properties=encode_as_java({**named, p.WAIT: "false"}),
+            topic=property_map.get(p.REAL_TOPIC, ""),
+            queue_id=_number(property_map.get(p.REAL_QID, "0")),
+            properties=encode_as_java({**property_map, p.WAIT: "false"}),
             magic=None,
         )
         channel.send_oneway(
@@ -253,18 +253,22 @@ class TransactionCheck:
                 topic=names.HALF_TOPIC,
                 tranStateTableOffset=fresh.queue_offset,
                 commitLogOffset=fresh.physical_offset,
-                msgId=named.get(p.UNIQ_KEY),
-                transactionId=named.get(p.UNIQ_KEY),
+                msgId=property_map.get(p.UNIQ_KEY),
+                transactionId=property_map.get(p.UNIQ_KEY),
                 offsetMsgId=fresh.offset_msg_id,
                 bname=self._state.config.broker_name,
             )
         )
         return True
 
-    def _store_again(self, half: Record, named: dict[str, str]) -> Record | None:
+    def _store_again(self, half: Record, property_map: dict[str, str]) -> Record | None:
         """Append the half message once more; returns the record as it is in the log now, None if it was refused."""
         again = half.changed(
-            flag=0, reconsume_times=0, prepared_transaction_offset=0, properties=encode_as_java(named), magic=None
+            flag=0,
+            reconsume_times=0,
+            prepared_transaction_offset=0,
+            properties=encode_as_java(property_map),
+            magic=None,
         )
         result = self._putter.put(again)
         if result.status != put_result.PUT_OK:
@@ -281,12 +285,12 @@ class TransactionCheck:
         result = self._putter.put(moved)
         if result.status == put_result.PUT_OK:
             self._state.half_states.move(half.queue_offset, GIVE_UP)
-            named = half.property_map
-            self._state.transaction_metrics.add(named.get(p.REAL_TOPIC, ""), -1)
+            property_map = half.property_map
+            self._state.transaction_metrics.add(property_map.get(p.REAL_TOPIC, ""), -1)
             self._state.ports.note(
                 "transaction.given_up",
-                topic=named.get(p.REAL_TOPIC),
-                msg_id=named.get(p.UNIQ_KEY),
+                topic=property_map.get(p.REAL_TOPIC),
+                msg_id=property_map.get(p.UNIQ_KEY),
                 half_offset=half.queue_offset,
             )
 

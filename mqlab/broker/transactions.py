@@ -55,16 +55,16 @@ class Transactions:
 
         Mirrors parseHalfMessageInner.
         """
-        named = dict(record.property_map)
-        if named.get(p.UNIQ_KEY):
-            named[p.TRANSACTION_ID] = named[p.UNIQ_KEY]
-        named[p.REAL_TOPIC] = record.topic
-        named[p.REAL_QID] = str(record.queue_id)
+        property_map = dict(record.property_map)
+        if property_map.get(p.UNIQ_KEY):
+            property_map[p.TRANSACTION_ID] = property_map[p.UNIQ_KEY]
+        property_map[p.REAL_TOPIC] = record.topic
+        property_map[p.REAL_QID] = str(record.queue_id)
         half = record.changed(
             topic=names.HALF_TOPIC,
             queue_id=HALF_QUEUE,
             sys_flag=sys_flag.with_transaction_type(record.sys_flag, sys_flag.TRANSACTION_NOT_TYPE),
-            properties=encode_as_java(named),
+            properties=encode_as_java(property_map),
             magic=None,
         )
         result = self._putter.put(half, delay_level=delay_level)
@@ -73,7 +73,7 @@ class Transactions:
             self._state.ports.note(
                 "transaction.prepared",
                 topic=record.topic,
-                msg_id=named.get(p.UNIQ_KEY),
+                msg_id=property_map.get(p.UNIQ_KEY),
                 half_offset=result.queue_offset,
                 physical_offset=result.physical_offset,
             )
@@ -112,12 +112,12 @@ class Transactions:
         half = self._state.store.message_at(physical_offset)
         if half is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
-        named = half.property_map
-        if not truth(request, "fromTransactionCheck") and named.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS):
+        property_map = half.property_map
+        if not truth(request, "fromTransactionCheck") and property_map.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS):
             age_ms = self._state.now_ms() - half.born_timestamp
-            if age_ms > latest_end_ms(named, self._state.config.transaction_time_out):
+            if age_ms > latest_end_ms(property_map, self._state.config.transaction_time_out):
                 raise Refused(ResponseCode.ILLEGAL_OPERATION, "too late: the broker asks for the state now")
-        if named.get(p.PGROUP) != text(request, "producerGroup"):
+        if property_map.get(p.PGROUP) != text(request, "producerGroup"):
             raise Refused(ResponseCode.SYSTEM_ERROR, "The producer group wrong")
         if half.queue_offset != whole(request, "tranStateTableOffset"):
             raise Refused(ResponseCode.SYSTEM_ERROR, "The transaction state table offset wrong")
@@ -127,10 +127,10 @@ class Transactions:
 
     def _commit(self, half: Record) -> PutResult:
         """Store the real message. It keeps TRAN_MSG, REAL_TOPIC and REAL_QID. Mirrors sendFinalMessage."""
-        named = half.property_map
+        property_map = half.property_map
         record = half.changed(
-            topic=named.get(p.REAL_TOPIC, ""),
-            queue_id=int(named.get(p.REAL_QID) or 0),
+            topic=property_map.get(p.REAL_TOPIC, ""),
+            queue_id=int(property_map.get(p.REAL_QID) or 0),
             sys_flag=sys_flag.with_transaction_type(half.sys_flag, sys_flag.TRANSACTION_COMMIT),
             prepared_transaction_offset=half.physical_offset,
             magic=None,
@@ -142,12 +142,12 @@ class Transactions:
 
     def _end(self, half: Record, event: str) -> None:
         """Remember that a half message has ended; an op message will name it soon. Mirrors deletePrepareMessage."""
-        named = half.property_map
-        topic = named.get(p.REAL_TOPIC, "")
+        property_map = half.property_map
+        topic = property_map.get(p.REAL_TOPIC, "")
         state = self._state.half_states.move(half.queue_offset, event)
         self._state.transaction_metrics.add(topic, -1)
         kind = "transaction.committed" if state == COMMITTED else "transaction.rolled_back"
-        self._state.ports.note(kind, topic=topic, msg_id=named.get(p.UNIQ_KEY), half_offset=half.queue_offset)
+        self._state.ports.note(kind, topic=topic, msg_id=property_map.get(p.UNIQ_KEY), half_offset=half.queue_offset)
         self._ended.append(half.queue_offset)
         self._arm_flush()
 
@@ -200,9 +200,9 @@ class Transactions:
             return False
         self._state.stats.put(names.OP_HALF_TOPIC, HALF_QUEUE, 1, result.size)
         self._state.ports.note("transaction.op_written", half_offsets=content, queue_offset=result.queue_offset)
-        named = self._ended[:count]
+        half_offsets = self._ended[:count]
         del self._ended[:count]
-        for half_offset in dict.fromkeys(named):
+        for half_offset in dict.fromkeys(half_offsets):
             if half_offset not in self._ended:  # ended twice: a later op message names it again
                 self._state.half_states.move(half_offset, NAME)
         return True
@@ -232,7 +232,7 @@ class Transactions:
         )
 
 
-def immunity_ms(named: dict[str, str], default_ms: int) -> int:
+def immunity_ms(property_map: dict[str, str], default_ms: int) -> int:
     """How long after its birth a half message is not checked: its own setting, or else the time-out.
 
     Mirrors TransactionalMessageServiceImpl.getImmunityTime.
@@ -240,11 +240,11 @@ def immunity_ms(named: dict[str, str], default_ms: int) -> int:
     >>> immunity_ms({"CHECK_IMMUNITY_TIME_IN_SECONDS": "10"}, 6000), immunity_ms({}, 6000)
     (10000, 6000)
     """
-    seconds = named.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS, "")
+    seconds = property_map.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS, "")
     return int(seconds) * 1000 if seconds.isascii() and seconds.isdigit() else default_ms
 
 
-def latest_end_ms(named: dict[str, str], timeout_ms: int) -> int:
+def latest_end_ms(property_map: dict[str, str], timeout_ms: int) -> int:
     """The age up to which a producer may end a half message with its own immunity; at least the time-out.
 
     Mirrors TransactionalMessageUtil.getImmunityTime (the check counts by another one, ``immunity_ms``).
@@ -254,4 +254,4 @@ def latest_end_ms(named: dict[str, str], timeout_ms: int) -> int:
     >>> latest_end_ms({"CHECK_IMMUNITY_TIME_IN_SECONDS": "1"}, 6000)
     6000
     """
-    return max(immunity_ms(named, timeout_ms), timeout_ms)
+    return max(immunity_ms(property_map, timeout_ms), timeout_ms)

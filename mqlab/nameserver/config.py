@@ -28,9 +28,7 @@ class NameServerConfig:
     wait_seconds_for_service: int = 45  # s
     enable_all_topic_list: bool = True  # answer GET_ALL_TOPIC_LIST_FROM_NAMESERVER
     enable_topic_list: bool = True  # answer the requests for lists of some topics
-    config_black_list: str = (
-        "configBlackList;configStorePath;kvConfigPath"  # not changed by UPDATE_NAMESRV_CONFIG
-    )
+    config_black_list: str = "configBlackList;configStorePath;kvConfigPath"  # not changed by UPDATE_NAMESRV_CONFIG
     kv_config_path: str = ""  # a file that keeps the key-value configuration; empty: memory only
 
     def __post_init__(self) -> None:

@@ -97,8 +97,8 @@ class RouteTable:
         if r.broker_name not in names:
             names.append(r.broker_name)
         # 1. The addresses of this broker name. A broker that comes back with another id leaves its old one.
-        known = self.brokers.get(r.broker_name)
-        addresses = dict(known.broker_addrs) if known is not None else {}
+        current = self.brokers.get(r.broker_name)
+        addresses = dict(current.broker_addrs) if current is not None else {}
         addresses = {
             broker_id: address
             for broker_id, address in addresses.items()
@@ -108,7 +108,7 @@ class RouteTable:
             self.live.pop((r.cluster, r.address), None)
             return Registered()
         if r.broker_id not in addresses and len(r.topics) == 1:
-            if known is None:
+            if current is None:
                 self._forget_name(r.cluster, r.broker_name)
             return None
         # 2. Accepted: its address, its topics (those of the master, or of the smallest id), and its time to live.
@@ -148,18 +148,18 @@ class RouteTable:
             queues = self.topics.setdefault(name, {})
             if not is_new and r.broker_name in queues:
                 continue
-            fresh = config.queue_data(r.broker_name)
-            if queues.get(r.broker_name) == fresh:
+            queue_data = config.queue_data(r.broker_name)
+            if queues.get(r.broker_name) == queue_data:
                 continue
-            queues[r.broker_name] = fresh
+            queues[r.broker_name] = queue_data
             if not is_first:
                 self._note(
                     "route.changed",
                     topic=name,
                     broker=r.broker_name,
-                    read_queue_nums=fresh.read_queue_nums,
-                    write_queue_nums=fresh.write_queue_nums,
-                    perm=fresh.perm,
+                    read_queue_nums=queue_data.read_queue_nums,
+                    write_queue_nums=queue_data.write_queue_nums,
+                    perm=queue_data.perm,
                 )
 
     def _master_of(self, r: Registration, addresses: Mapping[int, str]) -> Registered:
@@ -172,15 +172,15 @@ class RouteTable:
     def unregister(self, cluster: str, address: str, broker_name: str, why: str = "unregistered") -> None:
         """Remove a broker; the last one of a name also loses its queues. Mirrors unRegisterBroker."""
         self.live.pop((cluster, address), None)
-        known = self.brokers.get(broker_name)
-        if known is None:
+        current = self.brokers.get(broker_name)
+        if current is None:
             return
-        addresses = {broker_id: other for broker_id, other in known.broker_addrs.items() if other != address}
-        if len(addresses) == len(known.broker_addrs):
+        addresses = {broker_id: other for broker_id, other in current.broker_addrs.items() if other != address}
+        if len(addresses) == len(current.broker_addrs):
             return
         self._note("broker.unregistered", broker=broker_name, address=address, why=why)
         if addresses:
-            self.brokers[broker_name] = dataclasses.replace(known, broker_addrs=addresses)
+            self.brokers[broker_name] = dataclasses.replace(current, broker_addrs=addresses)
             return
         del self.brokers[broker_name]
         self._forget_name(cluster, broker_name)
@@ -302,9 +302,9 @@ class RouteTable:
     def _set_perm(self, broker_name: str, change: Callable[[int], int]) -> int:
         topic_count = 0
         for topic, queues in self.topics.items():
-            known = queues.get(broker_name)
-            if known is not None:
-                queues[broker_name] = dataclasses.replace(known, perm=change(known.perm))
+            current = queues.get(broker_name)
+            if current is not None:
+                queues[broker_name] = dataclasses.replace(current, perm=change(current.perm))
                 topic_count += 1
                 self._note("route.changed", topic=topic, broker=broker_name, perm=queues[broker_name].perm)
         return topic_count

@@ -105,32 +105,32 @@ class ConsumerFilterTable:
 
     def register(self, group: str, subscriptions: Iterable[SubscriptionData]) -> None:
         """Register the SQL subscriptions of a heartbeat; filters on other topics become dead. Mirrors register."""
-        named = {each.topic: each for each in subscriptions}
-        for topic, subscription in named.items():
+        by_topic = {each.topic: each for each in subscriptions}
+        for topic, subscription in by_topic.items():
             if not is_tag_type(subscription.expression_type) and subscription.sub_string:
                 self._register(topic, group, subscription)
-        for known in self._of_group(group):
-            if known.topic not in named and not known.is_dead:
-                self._die(known)
+        for consumer_filter in self._of_group(group):
+            if consumer_filter.topic not in by_topic and not consumer_filter.is_dead:
+                self._die(consumer_filter)
 
     def unregister(self, group: str) -> None:
         """The last member of the group has left: its filters become dead. Mirrors unRegister."""
-        for known in self._of_group(group):
-            if not known.is_dead:
-                self._die(known)
+        for consumer_filter in self._of_group(group):
+            if not consumer_filter.is_dead:
+                self._die(consumer_filter)
 
     def _register(self, topic: str, group: str, subscription: SubscriptionData) -> None:
         groups = self._topics.setdefault(topic, {})
-        known = groups.get(group)
+        current = groups.get(group)
         version = subscription.sub_version
-        if known is not None and version <= known.client_version:
-            if version == known.client_version and known.is_dead:
-                known.dead_ms = 0
+        if current is not None and version <= current.client_version:
+            if version == current.client_version and current.is_dead:
+                current.dead_ms = 0
                 self.changed()
             return
-        if known is not None and known.expression == subscription.sub_string:
-            known.client_version = version
-            known.dead_ms = 0
+        if current is not None and current.expression == subscription.sub_string:
+            current.client_version = version
+            current.dead_ms = 0
             self.changed()
             return
         try:
@@ -139,8 +139,8 @@ class ConsumerFilterTable:
             groups.pop(group, None)  # the next pull of the client is answered with FILTER_DATA_NOT_EXIST
         self.changed()
 
-    def _die(self, known: ConsumerFilter) -> None:
-        known.dead_ms = self._now_ms()
+    def _die(self, consumer_filter: ConsumerFilter) -> None:
+        consumer_filter.dead_ms = self._now_ms()
         self.changed()
 
     def _of_group(self, group: str) -> list[ConsumerFilter]:
@@ -149,8 +149,8 @@ class ConsumerFilterTable:
     def _clean(self) -> None:
         now_ms = self._now_ms()
         for topic, groups in list(self._topics.items()):
-            for group, known in list(groups.items()):
-                if known.is_dead and now_ms - known.dead_ms >= self._clean_after_ms:
+            for group, consumer_filter in list(groups.items()):
+                if consumer_filter.is_dead and now_ms - consumer_filter.dead_ms >= self._clean_after_ms:
                     del groups[group]
             if not groups:
                 del self._topics[topic]

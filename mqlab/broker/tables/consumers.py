@@ -64,16 +64,16 @@ class ConsumerGroup:
     def update_subscriptions(self, subscriptions: Iterable[SubscriptionData]) -> bool:
         """Use the subscriptions of one member; True if a topic was added or removed (an expression does not count)."""
         changed = False
-        named: dict[str, SubscriptionData] = {}
+        by_topic: dict[str, SubscriptionData] = {}
         for fresh in subscriptions:
-            named[fresh.topic] = fresh
-            known = self.subscriptions.get(fresh.topic)
-            if known is None:
+            by_topic[fresh.topic] = fresh
+            current = self.subscriptions.get(fresh.topic)
+            if current is None:
                 self.subscriptions[fresh.topic] = fresh
                 changed = True
-            elif fresh.sub_version > known.sub_version:
+            elif fresh.sub_version > current.sub_version:
                 self.subscriptions[fresh.topic] = fresh
-        for topic in [topic for topic in self.subscriptions if topic not in named]:
+        for topic in [topic for topic in self.subscriptions if topic not in by_topic]:
             del self.subscriptions[topic]
             changed = True
         return changed
@@ -172,14 +172,14 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
         return [group.name for group in self._groups.values() if topic in group.subscriptions]
 
     def _joined(self, group: ConsumerGroup, member: Member) -> bool:
-        known = group.members.get(member.channel)
-        if known is None:
+        current = group.members.get(member.channel)
+        if current is None:
             group.members[member.channel] = member
             self._note("member.joined", group=group.name, client=member.client_id, members=len(group.members))
         else:
-            known.client_id = member.client_id
-            known.last_update_ms = self._now_ms()
-        return known is None
+            current.client_id = member.client_id
+            current.last_update_ms = self._now_ms()
+        return current is None
 
     def _left(self, group: ConsumerGroup, channel: Channel, why: str) -> bool:
         member = group.members.pop(channel, None)

@@ -45,9 +45,9 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
 
         Mirrors findSubscriptionGroupConfig.
         """
-        known = self._groups.get(group)
-        if known is not None:
-            return known
+        current = self._groups.get(group)
+        if current is not None:
+            return current
         if not (self.auto_create or group in names.PREDEFINED_GROUPS) or names.group_problem(group):
             return None
         self._groups[group] = SubscriptionGroupConfig(group_name=group)
@@ -60,12 +60,12 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
 
         Raises UsageError for attributes that groups do not have. Mirrors updateSubscriptionGroupConfig.
         """
-        known = self._groups.get(config.group_name)
-        kind = "group.created" if known is None else "group.updated"
+        current = self._groups.get(config.group_name)
+        kind = "group.created" if current is None else "group.updated"
         attributes = altered_attributes(
-            {} if known is None else known.attributes,
+            {} if current is None else current.attributes,
             config.attributes,
-            create=known is None,
+            create=current is None,
             known=KNOWN_OF_GROUPS,
             of="group",
         )

@@ -28,12 +28,12 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
     def register(self, group: str, member: Member) -> None:
         """Register one producer entry of a heartbeat. Mirrors registerProducer."""
         members = self._groups.setdefault(group, {})
-        known = members.get(member.channel)
-        if known is None:
+        current = members.get(member.channel)
+        if current is None:
             members[member.channel] = member
             self._note("producer.joined", group=group, client=member.client_id)
         else:
-            known.last_update_ms = self._now_ms()
+            current.last_update_ms = self._now_ms()
 
     def unregister(self, group: str, channel: Channel) -> None:
         """A client leaves the group. Mirrors unregisterProducer."""

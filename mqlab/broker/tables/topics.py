@@ -115,9 +115,9 @@ class TopicTable(Mapping[str, TopicConfig]):
 
         Mirrors createTopicInSendMessageMethod.
         """
-        known = self._topics.get(topic)
-        if known is not None:
-            return known
+        current = self._topics.get(topic)
+        if current is not None:
+            return current
         template = self._topics.get(default_topic)
         if template is None or not template.perm & PERM_INHERIT:
             return None
@@ -143,8 +143,8 @@ class TopicTable(Mapping[str, TopicConfig]):
 
         Mirrors createTopicInSendMessageBackMethod.
         """
-        known = self._topics.get(topic)
-        if known is None:
+        current = self._topics.get(topic)
+        if current is None:
             config = TopicConfig(
                 topic_name=topic,
                 read_queue_nums=queue_nums,
@@ -154,33 +154,33 @@ class TopicTable(Mapping[str, TopicConfig]):
                 order=bool(order),
             )
             return self._create(config, by="broker")
-        if order is not None and known.order != order:
-            return self.update(dataclasses.replace(known, order=order))
-        return known
+        if order is not None and current.order != order:
+            return self.update(dataclasses.replace(current, order=order))
+        return current
 
     def update(self, config: TopicConfig, attribute_changes: Mapping[str, str] | None = None) -> TopicConfig:
         """Create or replace a topic; attributes are changed by ``{"+name": value, "-name": ""}``.
 
         Raises UsageError for attributes that are unknown or cannot change. Mirrors updateTopicConfig.
         """
-        known = self._topics.get(config.topic_name)
-        current = {} if known is None else dict(known.attributes)
-        attributes = altered_attributes(current, attribute_changes or {}, create=known is None)
+        before = self._topics.get(config.topic_name)
+        current = {} if before is None else dict(before.attributes)
+        attributes = altered_attributes(current, attribute_changes or {}, create=before is None)
         config = dataclasses.replace(config, attributes=attributes)
-        if known is None:
+        if before is None:
             return self._create(config, by="admin")
         self._topics[config.topic_name] = config
         self._advance([config])
-        self._note("topic.updated", topic=config.topic_name, before=_counts(known), now=_counts(config))
+        self._note("topic.updated", topic=config.topic_name, before=_counts(before), now=_counts(config))
         return config
 
     def set_order(self, ordered: Iterable[str]) -> None:
         """Mark the topics that the name servers list as ordered. Mirrors updateOrderTopicConfig."""
         changed = []
         for topic in ordered:
-            known = self._topics.get(topic)
-            if known is not None and not known.order:
-                self._topics[topic] = dataclasses.replace(known, order=True)
+            current = self._topics.get(topic)
+            if current is not None and not current.order:
+                self._topics[topic] = dataclasses.replace(current, order=True)
                 changed.append(self._topics[topic])
         if changed:
             self._advance(changed)

@@ -38,17 +38,17 @@ class MessageLookup:
     def query_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_MESSAGE."""
         limit = DEFAULT_QUERY_MAX_NUM if truth(request, UNIQUE_KEY_QUERY) else whole(request, "maxNum")
-        found = self._state.store.query(
+        result = self._state.store.query(
             text(request, "topic"),
             text(request, "key"),
             max_nums=limit,
             begin_ms=whole(request, "beginTimestamp"),
             end_ms=whole(request, "endTimestamp"),
         )
-        if not found.records:
+        if not result.records:
             raise Refused(ResponseCode.QUERY_NOT_FOUND, "can not find message, maybe time range not correct")
         return request.reply(
-            body=b"".join(record.encode(each) for each in found.records),
-            indexLastUpdateTimestamp=found.index_last_update_timestamp,
-            indexLastUpdatePhyoffset=found.index_last_update_phyoffset,
+            body=b"".join(record.encode(each) for each in result.records),
+            indexLastUpdateTimestamp=result.index_last_update_timestamp,
+            indexLastUpdatePhyoffset=result.index_last_update_phyoffset,
         )

@@ -150,9 +150,9 @@ class OffsetResets:
     def clone_group_offset(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """CLONE_GROUP_OFFSET: a group gets the offsets of another group."""
         source, target = text(request, "srcGroup"), text(request, "destGroup")
-        named = request.ext_fields.get("topic") or ""
+        one_topic = request.ext_fields.get("topic") or ""
         members = self._state.consumers.get(source)
-        for topic in [named] if named.strip() else self._state.offset_table.topics_of(source):
+        for topic in [one_topic] if one_topic.strip() else self._state.offset_table.topics_of(source):
             left_out = members is not None and topic not in members.subscriptions and not truth(request, "offline")
             if topic in self._state.topics and not left_out:
                 self._state.offset_table.clone(source, target, topic)

@@ -66,8 +66,8 @@ class TopicAdmin:
         except UsageError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
         self._check_topic(config, changes)
-        known = self._state.topics.get(config.topic_name)
-        if known is None or changes or known != config:
+        current = self._state.topics.get(config.topic_name)
+        if current is None or changes or current != config:
             self._put_topic(config, changes)
 
     def _put_topic(self, config: TopicConfig, changes: Mapping[str, str]) -> None:
@@ -83,9 +83,9 @@ class TopicAdmin:
             raise Refused(ResponseCode.INVALID_PARAMETER, problem)
         if changes.get("+message.type") == "MIXED" and not self._state.config.enable_mixed_message_type:
             raise Refused(ResponseCode.INVALID_PARAMETER, "MIXED message type is not supported.")
-        known = self._state.topics.get(config.topic_name)
+        current = self._state.topics.get(config.topic_name)
         try:
-            altered_attributes({} if known is None else known.attributes, changes, create=known is None)
+            altered_attributes({} if current is None else current.attributes, changes, create=current is None)
         except UsageError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
 
