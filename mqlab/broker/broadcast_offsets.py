@@ -48,6 +48,7 @@ class BroadcastOffsets:
         members = self._state.consumers.get(group)
         if members is None or not members.is_broadcasting or members.consume_type != CONSUME_PASSIVELY:
             return
+        # Positions are kept per client id, so that a new connection of a client goes on with them.
         member = members.members.get(channel)
         if member is None:
             return

@@ -117,7 +117,7 @@ class Broker:
         """Load tables, recover the store, listen, register. Raises StoreError or CorruptionError for damaged files."""
         state = self.state
         state.started_ms = state.now_ms()
-        # 1. What the files hold. The store is recovered before anybody is told of what arrives in it.
+        # 1. What the files hold. Messages that the store recovers wake no pulls and no timers.
         for saver in self._savers:
             saver.load()
         self.store.load()

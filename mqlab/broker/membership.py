@@ -52,6 +52,7 @@ class Membership:
         """HEART_BEAT."""
         heartbeat = HeartbeatData.from_json(body(request))
         for consumer in heartbeat.consumer_data_set:
+            # A broker may refuse consumers that pull by themselves.
             active = consumer.consume_type == CONSUME_ACTIVELY
             if not (active and self._state.config.reject_pull_consumer_enable):
                 self._register_consumer(consumer, self._member(heartbeat, channel, request))
@@ -68,6 +69,7 @@ class Membership:
         group = state.groups.find(consumer.group_name)
         if group is None:
             return  # groups are not created automatically: the entry is skipped without an error
+        # The retry topic of a group that consumes an ordered topic is ordered, too.
         ordered = any(
             subscribed.topic in state.topics and state.topics[subscribed.topic].order
             for subscribed in consumer.subscription_data_set
@@ -143,6 +145,7 @@ class Membership:
         if config.real_time_notify_consumer_change:
             self._notify(group)
             return
+        # One notice per group, however often it changed.
         self._batched[group.name] = group
         if self._batch is None:
             origin_ms = self._started_ms + BATCHED_NOTICE_FIRST_MS
@@ -177,6 +180,7 @@ class Membership:
         self._scan = None
         timeout_ms = self._state.config.channel_expired_timeout
         silent = self._state.consumers.expire(timeout_ms) + self._state.producers.expire(timeout_ms)
+        # A client may be in several groups; its channel is closed once.
         for channel in dict.fromkeys(silent):
             channel.close()
         self._arm_scan()

@@ -167,16 +167,19 @@ class Pulling:
 
     def _checked(self, header: PullHeader, request: RemotingCommand) -> tuple[SubscriptionGroupConfig, TopicConfig]:
         state, config = self._state, self._state.config
+        # 1. The broker itself: an operator may have closed it for reading.
         if not topics.is_readable(config.broker_permission):
             raise _forbidden(f"the broker[{state.identity.ip}] pulling message is forbidden", BROKER_FORBIDDEN)
         if request.code == RequestCode.LITE_PULL_MESSAGE and not config.lite_pull_message_enable:
             raise _forbidden(f"the broker[{state.identity.ip}] for lite pull consumer is forbidden", BROKER_FORBIDDEN)
+        # 2. The group; a new one is created here if groups are created automatically.
         group = state.groups.find(header.group)
         if group is None:
             remark = f"subscription group [{header.group}] does not exist"
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if not group.consume_enable:
             raise _forbidden(f"subscription group no permission, {header.group}", GROUP_FORBIDDEN)
+        # 3. The topic and its queue.
         topic = state.topics.get(header.topic)
         if topic is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist, create it first")
@@ -193,8 +196,10 @@ class Pulling:
     def _subscription(
         self, header: PullHeader, group: SubscriptionGroupConfig
     ) -> tuple[SubscriptionData, ConsumerFilter | None]:
+        # 1. The request may have an expression of its own; pull consumers work this way.
         if header.sys_flag & sys_flag.PULL_SUBSCRIPTION:
             return self._brought_along(header)
+        # 2. Otherwise the expression of the last heartbeats is used: one per group, see tables/consumers.
         members = self._state.consumers.get(header.group)
         if members is None:
             raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist")
@@ -209,6 +214,7 @@ class Pulling:
         subscription = members.subscriptions.get(header.topic)
         if subscription is None:
             raise Refused(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
+        # 3. The client has a newer expression than the broker: it waits until its heartbeat has arrived.
         if subscription.sub_version < header.sub_version:
             raise Refused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
         if is_tag_type(subscription.expression_type):

@@ -78,6 +78,7 @@ class Registration:
     def _register(self, topics: Iterable[TopicConfig]) -> None:
         if not self.name_servers:
             return
+        # The version belongs to the whole table, also when only one topic is sent.
         table = {topic.topic_name: self._as_shown(topic) for topic in topics}
         content = RegisterBrokerBody(
             topic_config_table=table, data_version=self._state.topics.data_version, filter_server_list=[]
@@ -91,6 +92,7 @@ class Registration:
                 if len(answers) == 1:  # name servers may disagree: the first answer is used
                     self._take_over(answer)
 
+        # A name server that does not answer gets the table with the next registration.
         for server in self.name_servers:
             self._send(server, self._register_request(content)).then(answered, lambda error: None)
 

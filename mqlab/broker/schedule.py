@@ -79,6 +79,7 @@ class Schedule:
     def _arm(self, level: int, due_ms: int) -> None:
         if self._first_run_ms is None:
             return
+        # RocketMQ looks every 100 ms, counted from its first look.
         due_ms = next_on_grid(max(due_ms, self._first_run_ms), POLL_MS, self._first_run_ms)
         self._deadlines[level] = self._clock.call_at(due_ms, lambda: self._deliver_due(level), "schedule.deliver")
 
@@ -128,6 +129,7 @@ class Schedule:
         result = self._putter.put(record)
         if result.status != put_result.PUT_OK:
             return False
+        # The message leaves the schedule topic and enters its real topic: both are counted.
         self._stats.delivered_late(f"{names.SCHEDULE_TOPIC}@{queue_id}@{SCHEDULE_GROUP}", 1, result.size)
         self._stats.put(topic, record.queue_id, 1, result.size)
         self._note(

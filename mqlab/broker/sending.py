@@ -304,8 +304,10 @@ class Sending:
         request: RemotingCommand,
         reply: Reply,
     ) -> None:
+        # 1. Not stored: the answer can be given at once.
         if result.status not in STORED_CODES:
             raise Refused(*refusal(result))
+        # 2. Stored: count it, and answer when it is flushed and copied as configured.
         self._state.stats.put(*place, result.message_count, result.size)
 
         def durable(status: str) -> None:

@@ -97,10 +97,12 @@ def open_state(
 ) -> BrokerState:
     """The state of a broker that has not loaded its files yet. Nothing in it knows the parts that will use it."""
     now_ms, note = ports.clock.now_ms, ports.note
+    # 1. Who this broker is.
     ip, port = ports.ip, config.listen_port
     ha_port = store_config.ha_listen_port or port + 1
     identity = Identity(ip, f"{ip}:{port}", f"{ip}:{ha_port}", (ip, port), store_config.is_slave)
     unique_ids = UniqueIdMaker(ports.ip, ports.rng.randrange(1 << 16), ports.rng.randrange(1 << 31))
+    # 2. The store. It reads no file before load().
     store = MessageStore(
         store_directory,
         files=ports.files,
@@ -110,6 +112,7 @@ def open_state(
         note=note,
         memory_bytes=memory_bytes,
     )
+    # 3. The tables. SQL filters follow the heartbeats of consumers.
     topics = TopicTable(config, now_ms, note=note)
     filters = ConsumerFilterTable(
         now_ms,

@@ -58,6 +58,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
             note=note,
         )
 
+    # 1. A saver per file. Offsets point into the log, so their files wait until the log is safe.
     topics = saver("topics.json", state.topics, None)
     groups = saver("subscriptionGroup.json", state.groups, None)
     offsets = saver(
@@ -74,6 +75,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
     filters = saver("consumerFilter.json", state.filters, FILTER_PERSIST_MS)
     metrics = saver("transactionMetrics", state.transaction_metrics, config.transaction_metric_flush_interval)
 
+    # 2. Each saver is called when its table changes.
     state.topics.changed.subscribe(lambda changed_topics: topics.changed())
     state.groups.changed.subscribe(groups.changed)
     state.offset_table.changed.subscribe(offsets.changed)

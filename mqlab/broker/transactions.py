@@ -55,6 +55,7 @@ class Transactions:
 
         Mirrors parseHalfMessageInner.
         """
+        # 1. The half message remembers its real topic and queue; consumers do not subscribe to the half topic.
         property_map = dict(record.property_map)
         if property_map.get(p.UNIQ_KEY):
             property_map[p.TRANSACTION_ID] = property_map[p.UNIQ_KEY]
@@ -67,6 +68,7 @@ class Transactions:
             properties=encode_as_java(property_map),
             magic=None,
         )
+        # 2. Store it, and count it as open until it ends.
         result = self._putter.put(half, delay_level=delay_level)
         if result.status in STORED_CODES:
             self._state.transaction_metrics.add(record.topic, 1)
@@ -108,11 +110,13 @@ class Transactions:
         return None
 
     def _checked_half(self, request: RemotingCommand) -> Record:
+        # The producer names the half message by its place; all of what it sends must fit to what is stored there.
         physical_offset = whole(request, "commitLogOffset")
         half = self._state.store.message_at(physical_offset)
         if half is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, "Find prepared transaction message failed")
         property_map = half.property_map
+        # A producer that is late answers a check instead, because the broker asks for the outcome now.
         if not truth(request, "fromTransactionCheck") and property_map.get(p.CHECK_IMMUNITY_TIME_IN_SECONDS):
             age_ms = self._state.now_ms() - half.born_timestamp
             if age_ms > latest_end_ms(property_map, self._state.config.transaction_time_out):
@@ -194,6 +198,7 @@ class Transactions:
         while count < len(self._ended) and len(content) < self._state.config.transaction_op_msg_max_size:
             content += f"{self._ended[count]}{SEPARATOR}"
             count += 1
+        # The time counts although the put may be refused: the service tries again at its next wake.
         now_ms = self._last_write_ms = self._state.now_ms()
         result = self._putter.put(self._op_record(content, now_ms))
         if result.status != put_result.PUT_OK:

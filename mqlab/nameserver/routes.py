@@ -138,12 +138,15 @@ class RouteTable:
         return old is not None and old.data_version.state_version > r.data_version.state_version
 
     def _take_topics(self, r: Registration, is_first: bool) -> None:
+        # 1. Has anything changed since the last registration? The version shows it.
         before = self.live.get((r.cluster, r.address))
         is_new = is_first or before is None or before.data_version != r.data_version
+        # 2. Topics that the broker no longer has stay, unless the setting removes them.
         if self.delete_topics:
             for topic in [name for name, queues in self.topics.items() if r.broker_name in queues]:
                 if topic not in r.topics:
                     self._drop_queues(topic, r.broker_name)
+        # 3. New and changed queues. An unchanged version only adds topics that are unknown here.
         for name, config in r.topics.items():
             queues = self.topics.setdefault(name, {})
             if not is_new and r.broker_name in queues:
@@ -178,6 +181,7 @@ class RouteTable:
         addresses = {broker_id: other for broker_id, other in current.broker_addrs.items() if other != address}
         if len(addresses) == len(current.broker_addrs):
             return
+        # The last broker of a name takes its queues along; until then slaves still serve them.
         self._note("broker.unregistered", broker=broker_name, address=address, why=why)
         if addresses:
             self.brokers[broker_name] = dataclasses.replace(current, broker_addrs=addresses)
@@ -209,6 +213,7 @@ class RouteTable:
         return min((live.expires_ms + 1 for live in self.live.values()), default=None)
 
     def _unregister_address(self, cluster: str, address: str, why: str) -> None:
+        # The same address may be registered under more than one name.
         for name, broker in list(self.brokers.items()):
             if broker.cluster == cluster and address in broker.broker_addrs.values():
                 self.unregister(cluster, address, name, why)

@@ -88,6 +88,7 @@ class HaClient:
         self._reader = BlockReader()
         self._connection = self._ports.network.connect(self.master_address, self._on_data, self._closed)
         self.last_read_ms = self._ports.clock.now_ms()
+        # The first report tells the master where to begin.
         self._report(self._store.max_physical_offset)
         self._arm_heartbeat()
         self._arm_housekeeping()

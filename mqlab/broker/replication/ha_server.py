@@ -76,6 +76,7 @@ class HaServer:
             return
         slave.received(data)
         self.highest_ack = max(self.highest_ack, slave.ack_offset)
+        # A put that waits for copies may be complete now.
         self.store.replica_waits.look()
 
     def lost(self, connection: Connection, reason: str) -> None:
@@ -85,6 +86,7 @@ class HaServer:
             return
         slave.ended()
         self.ports.note("ha.lost", peer=connection.remote_address, reason=reason)
+        # Without slaves an append needs no notice.
         if not self._connections:
             self.store.on_append = None
 

@@ -58,6 +58,7 @@ def handlers_of_role(state: BrokerState, handlers: Mapping[RequestCode, Answerin
     if not state.identity.is_slave:
         return handlers
 
+    # SYSTEM_BUSY makes a producer try another broker.
     def reject(channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         raise Refused(ResponseCode.SYSTEM_BUSY, REJECTED)
 

@@ -60,7 +60,7 @@ class SlaveConnection:
     def is_sending(self) -> bool:
         return self.next_offset != NOT_YET
 
-    # what the slave says -----------------------------------------------------------------------------------------
+    # what the slave sends ----------------------------------------------------------------------------------------
 
     def received(self, data: bytes) -> None:
         """Process reports: the newest counts, and the first one that is not negative is where sending begins."""

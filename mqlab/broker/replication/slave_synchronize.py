@@ -70,6 +70,7 @@ class SlaveSynchronize:
         if address is None or address == state.identity.address:
             return
         self.rounds += 1
+        # One table after the other, so that a round is never more than one request at a time.
         yield self._copy(address, RequestCode.GET_ALL_TOPIC_CONFIG, state.topics.take_over)
         yield self._copy(address, RequestCode.GET_ALL_CONSUMER_OFFSET, state.offset_table.take_over)
         yield self._copy(address, RequestCode.GET_ALL_DELAY_OFFSET, state.delay_offset_table.take_over)

@@ -80,6 +80,7 @@ class ConfigSaver:
 
     def stop(self) -> None:
         """The broker stops cleanly: write the file for the last time."""
+        # Changes of tables that come later, while the broker stops, arm no timer any more.
         self._origin_ms = None
         if self._deadline is not None:
             self._deadline.cancel()
@@ -89,6 +90,7 @@ class ConfigSaver:
 
     def _arm(self, from_ms: int = 0) -> None:
         if self._deadline is None and self._origin_ms is not None and self._period_ms is not None:
+            # The timer of RocketMQ ticks always; here only the tick that has something to save is armed.
             earliest_ms = max(self._clock.now_ms(), self._origin_ms, from_ms)
             due_ms = next_on_grid(earliest_ms, self._period_ms, self._origin_ms)
             self._deadline = self._clock.call_at(due_ms, self._tick, self._kind)

@@ -73,6 +73,7 @@ class ConsumerGroup:
                 changed = True
             elif fresh.sub_version > current.sub_version:
                 self.subscriptions[fresh.topic] = fresh
+        # A heartbeat has all topics of its member: what is missing is no longer subscribed.
         for topic in [topic for topic in self.subscriptions if topic not in by_topic]:
             del self.subscriptions[topic]
             changed = True

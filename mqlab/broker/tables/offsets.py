@@ -77,6 +77,7 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
     def query(self, group: str, topic: str, queue_id: int) -> int:
         """The offset that a consumer starts from: a waiting reset, or the stored one, or NO_OFFSET (-1)."""
         key = _key(topic, group)
+        # A waiting reset hides the stored offset, so that a new member starts from it.
         if self._use_reset and queue_id in self.reset_offset_table.get(key, {}):
             return self.reset_offset_table[key][queue_id]
         return self.offset_table.get(key, {}).get(queue_id, NO_OFFSET)

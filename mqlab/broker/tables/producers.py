@@ -53,6 +53,7 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
         """The open channel of the next member in turn; None if three are closed. Mirrors getAvailableChannel."""
         channels = list(self._groups.get(group, {}))
         for _ in range(min(TRIES_FOR_OPEN_CHANNEL, len(channels))):
+            # The turn is shared by all groups, as in RocketMQ.
             self._turn += 1
             channel = channels[self._turn % len(channels)]
             if channel.is_open:

@@ -48,9 +48,11 @@ def system_topics(config: BrokerConfig) -> list[TopicConfig]:
 
     cluster, broker = config.broker_cluster_name, config.broker_name
     topics = [topic(names.SELF_TEST_TOPIC)]
+    # Without its template no topic can be created by a send.
     if config.auto_create_topic_enable:
         topics.append(topic(names.AUTO_CREATE_TOPIC, config.default_topic_queue_nums, PERM_ALL | PERM_INHERIT))
     topics.append(topic(names.BENCHMARK_TOPIC, 1024))
+    # One topic is named after the cluster and one after the broker, as in RocketMQ.
     topics.append(topic(cluster, 16, PERM_INHERIT | (PERM_ALL if config.cluster_topic_enable else 0)))
     topics.append(topic(broker, 1, PERM_INHERIT | (PERM_ALL if config.broker_topic_enable else 0)))
     topics.append(topic(names.OFFSET_MOVED_TOPIC))

@@ -70,6 +70,7 @@ class GroupQueries:
 
     def get_broker_consume_stats(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """GET_BROKER_CONSUME_STATS: GET_CONSUME_STATS for every group of this broker."""
+        # A group is measured on the topics that its members subscribe to now.
         only_ordered = truth(request, "isOrder")
         listed, total, inflight = [], 0, 0
         for group in self._state.groups:
@@ -81,6 +82,7 @@ class GroupQueries:
                 table = self._progress(group, topic, topic.write_queue_nums)
                 tps = self._state.stats.minute_tps(GROUP_GET_NUMS, f"{name}@{group}")
                 stats.append({"consumeTps": tps, "offsetTable": table})
+                # Lag counts what is not consumed, in flight what was pulled of it.
                 total += sum(row["brokerOffset"] - row["consumerOffset"] for row in table.values())
                 inflight += sum(max(row["pullOffset"] - row["consumerOffset"], 0) for row in table.values())
             listed.append({group: stats})
@@ -149,6 +151,7 @@ class GroupQueries:
         store = self._state.store
         if queue_id not in store.topics().get(topic, ()):
             raise Refused(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{topic} is not exist!")
+        # 1. The index entries in the range, as far as the queue has them.
         rows = []
         for queue_offset in range(first, min(first + count, store.max_offset(topic, queue_id))):
             unit = store.consume_queue_unit(topic, queue_id, queue_offset)
@@ -160,6 +163,7 @@ class GroupQueries:
             "minQueueIndex": store.min_offset(topic, queue_id),
             "queueData": rows,
         }
+        # 2. With a group, also its subscription, so that a tool can test the filter.
         group = request.ext_fields.get("consumerGroup")
         if group:
             members = self._state.consumers.get(group)

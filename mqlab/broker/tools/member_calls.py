@@ -56,12 +56,14 @@ class MemberCalls:
 
     def _call(self, request: RemotingCommand, content: bytes | None, fields: dict[str, str], reply: Reply) -> None:
         group, client_id = text(request, "consumerGroup"), text(request, "clientId")
+        # 1. The member must be connected, and new enough to know the request.
         members = self._state.consumers.get(group)
         member = members.member(client_id) if members is not None else None
         if member is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"The Consumer <{group}> <{client_id}> not online")
         if member.version < V3_1_8:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"The Consumer <{client_id}> is too old: version {member.version}")
+        # 2. Pass the request on with its fields, and later the answer with its fields.
         question = make_request(request.code, content)
         question.ext_fields.update(fields)
 

@@ -53,6 +53,7 @@ class OffsetResets:
         self, group: str, name: str, timestamp_ms: int, request: RemotingCommand
     ) -> dict[MessageQueue, int]:
         state = self._state
+        # 1. What can be reset? Offsets of a slave are replaced by its master.
         if state.store.config.broker_role == "SLAVE":
             raise Refused(ResponseCode.SYSTEM_ERROR, "Can not reset offset in slave broker")
         topic = state.topics.get(name)
@@ -60,6 +61,7 @@ class OffsetResets:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic {name} does not exist")
         if group not in state.groups:
             raise Refused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} does not exist")
+        # 2. The new offsets: of one queue, by number or by time, or of all queues by time.
         queue_id = whole_or(request, "queueId", -1)
         number = whole_or(request, "offset", None)
         targets = {}
@@ -71,6 +73,7 @@ class OffsetResets:
         else:
             for each in range(topic.read_queue_nums):
                 targets[each] = self._by_time(topic, each, timestamp_ms)
+        # 3. The next pull of each queue is answered with its new offset.
         for each, target in targets.items():
             state.offset_table.assign_reset(group, name, each, target)
         return {MessageQueue(name, state.config.broker_name, each): target for each, target in targets.items()}
@@ -103,6 +106,7 @@ class OffsetResets:
             # Without force, an offset only moves back: messages are consumed again, but none are skipped.
             target = max(self._by_time(topic, queue_id, timestamp_ms), 0)
             offsets[MessageQueue(name, state.config.broker_name, queue_id)] = target if force else min(target, stored)
+        # Offline members cannot be asked to move: RocketMQ refuses instead of storing the offsets.
         members = state.consumers.get(group)
         if members is None:
             raise Refused(
@@ -130,12 +134,14 @@ class OffsetResets:
         members = self._state.consumers.get(group)
         if members is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"No Any Consumer online in the consumer group: [{group}]")
+        # 1. Ask all members at the same time, or only one of them.
         questions: list[tuple[str, Promise[RemotingCommand]]] = []
         for member in list(members.members.values()):
             if not only or member.client_id == only:
                 question = make_request(RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT, topic=topic, group=group)
                 questions.append((member.client_id, member.channel.invoke(question, CALL_TIMEOUT_MS)))
 
+        # 2. Answer when all of them have answered or timed out; those that failed are left out.
         def answered(answers: list[Promise[RemotingCommand]]) -> None:
             table = {}
             for (client_id, _), answer in zip(questions, answers, strict=True):

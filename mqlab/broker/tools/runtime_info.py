@@ -91,6 +91,7 @@ class RuntimeInfo:
         }
         if state.identity.is_slave:  # a slave does not put: it counts the messages that it has copied
             table["putMessageTimesTotal"] = max(state.store_stats.dispatched, 1)
+        # There are no thread pools here: tools see empty queues.
         for pool, capacity in CAPACITY_OF_POOLS.items():
             table[f"{pool}ThreadPoolQueueSize"] = 0
             table[f"{pool}ThreadPoolQueueCapacity"] = capacity
@@ -123,6 +124,7 @@ class RuntimeInfo:
     def update_broker_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """UPDATE_BROKER_CONFIG: all named settings, or none if one is wrong; NO_PERMISSION for the black list."""
         values = parsed_lines(body(request))
+        # 1. Check everything before anything is changed.
         refuse_black_listed(values, NEVER_UPDATED, self._state.config.config_black_list)
         of_store = {
             name: int(typed(name, values.pop(camel_case(name)), 0)) for name in READ_LIVE if camel_case(name) in values

@@ -54,6 +54,7 @@ class TopicAdmin:
         """UPDATE_AND_CREATE_TOPIC_LIST: all topics, or none if one is wrong."""
         listed = _loaded(request).get("topicConfigList") or []
         configs = [TopicConfig.from_value(value) for value in listed]
+        # All are checked before the first one is changed.
         for config in configs:
             self._check_topic(config, config.attributes)
         for config in configs:
@@ -96,6 +97,7 @@ class TopicAdmin:
             raise Refused(ResponseCode.INVALID_PARAMETER, "The specified topic is blank.")
         if self._state.topics.is_system(topic):
             raise Refused(ResponseCode.INVALID_PARAMETER, f"The topic[{topic}] is conflict with system topic.")
+        # Everything that is kept by topic goes; messages stay in the log until their files expire.
         self._state.topics.delete(topic)
         self._state.offset_table.remove_topic(topic)
         self._state.store.delete_topic(topic)
