@@ -51,7 +51,7 @@ def altered_attributes(
     known: Mapping[str, tuple[str, ...]] = KNOWN,
     of: str = "topic",
 ) -> dict[str, str]:
-    """The attributes of a topic (or of a group, see ``of``) after the changes; ``known``: the names and values that exist.
+    """The attributes of a topic or a group (``of``) after the changes; ``known``: the names and values that exist.
 
     Raises UsageError for a change that cannot be made. Mirrors AttributeUtil.alterCurrentAttributes.
 
