@@ -49,7 +49,7 @@ class FrameReader:
 
     def take(self, data: Buffer) -> RemotingCommand | None:
         """``feed`` and the first ``next_command`` in one step: most pieces of a stream are one whole frame."""
-        if not self.rest and type(data) is bytes:
+        if not self.rest and self._whole is None and type(data) is bytes:
             size = len(data)
             if 8 <= size <= MAX_FRAME and int.from_bytes(data[:4], "big") == size - 4:
                 return decode(data)

@@ -38,6 +38,25 @@ def test_any_pieces(cuts, kind):
     assert reader.pending_bytes == 0
 
 
+@given(st.lists(st.integers(0, len(STREAM)), max_size=12), st.sampled_from([bytes, bytearray, memoryview]))
+def test_a_piece_and_its_first_command_in_one_step(cuts, kind):
+    reader, commands = FrameReader(), []
+    for start, end in pairwise([0, *sorted(cuts), len(STREAM)]):
+        command = reader.take(kind(STREAM[start:end]))
+        while command is not None:
+            commands.append(command)
+            command = reader.next_command() if reader.rest else None
+    assert commands == COMMANDS
+    assert not reader.rest
+
+
+def test_a_whole_frame_that_waits_is_taken_before_the_next_piece():
+    reader = FrameReader()
+    reader.feed(encode(COMMANDS[0]))
+    assert reader.take(encode(COMMANDS[1])) == COMMANDS[0]
+    assert read_all(reader) == [COMMANDS[1]]
+
+
 def test_byte_by_byte():
     reader, found = FrameReader(), []
     for i in range(len(STREAM)):
