@@ -1,13 +1,13 @@
-"""Messages that no listener of a group got, and why: read from stores and offsets when asked.
+"""Messages that no listener of a group got, and why: read from stores and offsets on demand.
 
-Mirrors: nothing in RocketMQ; an operator works it out from offsets and subscriptions. Labs 04 and 06.
+RocketMQ has nothing like it; an operator works it out from offsets and subscriptions.
 
-    pulled past, and a subscription of the group leaves it out     FILTERED_BY_BROKER
-    in a member's cache                                            (no row: its turn comes)
-    everything else without a delivery                             NOT_PULLED: not yet, or skipped over
+    offset passed, and a subscription of the group excludes it     FILTERED_BY_BROKER
+    in a member's cache                                            (no row: it will be delivered)
+    everything else without a delivery                             NOT_PULLED: not yet, or skipped
 
-Left out: brokers that are down with all their slaves; messages that a store has deleted; what a group had read before
-the Lab began.
+Left out: brokers that are down with all their slaves; deleted messages; messages that a group had read before the Lab
+began.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ NOT_PULLED = "NOT_PULLED"
 
 
 def absences(state: LabState, group: str) -> list[Delivery]:
-    """A row for each stored message of the group's topics that no listener got, by queue; times are None."""
+    """One row per stored message of the group's topics that no listener got, sorted by queue; times are None."""
     delivered = {(row.message_queue, row.queue_offset) for row in state.delivery_book.of(group)}
     members = [h.node for h in state.handles.values() if h.role == "consumer" and h.is_up and h.node.group == group]
-    found: list[Delivery] = []
+    rows: list[Delivery] = []
     for name, broker in readable_brokers(state):
-        found += _of_broker(state, name, broker, group, delivered, members)
-    return sorted(found, key=lambda row: (row.message_queue, row.queue_offset))
+        rows += _of_broker(state, name, broker, group, delivered, members)
+    return sorted(rows, key=lambda row: (row.message_queue, row.queue_offset))
 
 
 def _of_broker(
@@ -43,8 +43,9 @@ def _of_broker(
             queue = MessageQueue(topic, name, queue_id)
             committed = broker.offset_table.query(group, topic, queue_id)
             passed = max(committed, broker.offset_table.query_pull(group, topic, queue_id))
-            least, most = broker.store.min_offset(topic, queue_id), broker.store.max_offset(topic, queue_id)
-            for queue_offset in range(least, most):
+            store = broker.store
+            first_offset, end_offset = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+            for queue_offset in range(first_offset, end_offset):
                 if (queue, queue_offset) in delivered or _is_cached(members, queue, queue_offset):
                     continue
                 message = _message(broker, queue, queue_offset)
@@ -54,14 +55,14 @@ def _of_broker(
 
 
 def _of_an_earlier_life(state: LabState, message: MessageExt, committed: int) -> bool:
-    """Stored before this Lab began, and below what the group has committed: who got it then is not known here."""
+    """Whether a message was stored before this Lab began and is committed: its delivery is not known here."""
     return message.store_timestamp < state.began_ms and message.queue_offset < committed
 
 
 def _is_cached(members: list[Any], queue: MessageQueue, queue_offset: int) -> bool:
     for member in members:
-        held = getattr(member, "process_queues", {}).get(queue)
-        if held is not None and queue_offset in getattr(held, "msg_tree_map", ()):
+        process_queue = getattr(member, "process_queues", {}).get(queue)
+        if process_queue is not None and queue_offset in getattr(process_queue, "msg_tree_map", ()):
             return True
     return False
 

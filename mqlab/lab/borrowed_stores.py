@@ -1,12 +1,12 @@
-"""Stores that a Lab uses where they are, however large, and does not change: what is written to their files stays here.
+"""Stores that a Lab uses in place, without a copy and without changing them: writes stay in this process.
 
-Mirrors: nothing in RocketMQ; a snapshot of a file system would do it. `mqlab admin` looks at a real broker's store so.
+`mqlab admin` opens the store of a real broker in this way. A snapshot of a file system would do the same.
 
     <directory>/broker-a/commitlog/00000000000000000000 ─▶ a symbolic link to the store's own file
-    mapped      privately: a page that is written becomes this process's own (copy on write)
+    mapped      privately: a page that is written becomes a copy of this process (copy on write)
     replaced, removed, renamed     happens to the link
 
-Left out: power cuts, and readers of the files beside this process's own nodes (lab.store): they see the store as it is.
+Left out: power cuts. Other readers of the files (lab.store) see the store without the writes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLOCK = 1 << 20
 
 
 class BorrowedMapping(CrashMapping):
-    """A file mapped privately. What was written is between two positions: holes of the file tell nothing about it."""
+    """A file mapped privately. It knows the range that was written, since the holes of the file do not show writes."""
 
     __slots__ = ("_written_from", "_written_to")
 
@@ -48,7 +48,7 @@ class BorrowedMapping(CrashMapping):
 
 
 class BorrowedFiles(CrashFiles):
-    """The Files port in which a symbolic link is somebody else's file: read through, never written through."""
+    """The Files port in which a symbolic link is a borrowed file: it is read, and never written."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class BorrowedFiles(CrashFiles):
     def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
         if not os.path.islink(path):
             return super().map(path, size, create=create)
-        if os.path.getsize(path) < size and create:  # it is to become longer: now it has to be copied
+        if os.path.getsize(path) < size and create:  # a file that grows must be copied
             source = os.path.realpath(path)
             os.unlink(path)
             shutil.copyfile(source, path)
@@ -81,7 +81,7 @@ class BorrowedFiles(CrashFiles):
         self._modified_ms[path] = modified_ms
 
     def power_cut(self, keep: Keep | None = None) -> list[Unsynced]:
-        raise UsageError("the stores of this Lab are borrowed: no power cut", hint="Lab(stores=...) works on a copy")
+        raise UsageError("borrowed stores cannot lose power", hint="Lab(stores=...) works on a copy")
 
 
 def link(source: str, target: str) -> None:

@@ -1,12 +1,12 @@
-"""The client half of a Lab: each producer and consumer is a node of its own, named after its group.
+"""The clients of a Lab: each producer and consumer is a node of its own, named after its group.
 
 Mirrors: one Java process per client. Lab verbs with front_door.md's names.
 
     lab.push_consumer("billing")                       billing-1, client id 10.0.0.4@billing-1
     lab.push_consumer("billing", name="billing-2")     the second member of the group
-    lab.producer("billing")                            billing-producer-1: a producer of the same name is none of them
+    lab.producer("billing")                            billing-producer-1: a producer with the name of a consumer group
 
-Left out: several clients in one process (they would share one connection; give them one node each and see more).
+Left out: several clients in one process, which would share one connection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ADMIN = "admin"
 
 
 class ClientVerbs(LabState):
-    """The verbs of a Lab that make clients."""
+    """The verbs of a Lab that create clients."""
 
     def producer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
         """A started producer of a group; settings have DefaultMQProducer's names in snake_case."""
@@ -54,7 +54,7 @@ class ClientVerbs(LabState):
         return self._client("consumer", group, name, cores, PushConsumer, settings)
 
     def pull_consumer(self, group: str, *, name: str | None = None, **settings: Any) -> Any:
-        """A started consumer that pulls when told, one request at a time. Mirrors DefaultMQPullConsumer."""
+        """A started consumer that pulls on request, one request at a time. Mirrors DefaultMQPullConsumer."""
         from mqlab.client import PullConsumer
 
         return self._client("consumer", group, name, 2, PullConsumer, settings, start=True)
@@ -73,7 +73,7 @@ class ClientVerbs(LabState):
 
     @property
     def admin(self) -> Admin:
-        """The operator's tool: mqadmin's verbs, asked from a node of its own that is made when first needed."""
+        """The operator's tool with mqadmin's verbs. It is a node of its own, created at the first use."""
         from mqlab.admin import Admin
 
         if ADMIN not in self.handles:
@@ -96,34 +96,35 @@ class ClientVerbs(LabState):
         start: bool = False,
     ) -> NodeHandle:
         if cores < 1:
-            raise UsageError(f"a client runs on at least one core, not {cores}")
+            raise UsageError(f"cores must be 1 or more, got {cores}")
         name = _free_name(self.handles, kind, group, name)
         files = RealFiles()
         servers = name_server_addresses(self)
-        wanted = {**self.client_settings, **settings}
+        all_settings = {**self.client_settings, **settings}
         if kind == "consumer":
-            wanted.setdefault("local_offset_store_dir", str(self.directory / "offsets"))  # broadcasting's own files
+            # a broadcasting consumer keeps its offsets in a file of its own
+            all_settings.setdefault("local_offset_store_dir", str(self.directory / "offsets"))
         ports = self.world.add_node(name, files, cores=cores)
         try:
-            handle = NodeHandle(name, kind, files, ports, lambda ports: make(ports, group, servers, **wanted))
+            handle = NodeHandle(name, kind, files, ports, lambda ports: make(ports, group, servers, **all_settings))
             self.handles[name] = handle
             if start:
                 handle.start()
-        except Exception:  # a wrong setting or name: the cell that mends it finds the name free
+        except Exception:  # after a wrong setting or name, the corrected cell can use the same name
             self.handles.pop(name, None)
             self.world.forget_node(name)
             raise
         return handle
 
 
-def _free_name(handles: Mapping[str, NodeHandle], kind: str, group: str, wanted: str | None) -> str:
-    """``wanted``, else group-1, and beside a client of the other kind group-consumer-1 (or -producer-1).
+def _free_name(handles: Mapping[str, NodeHandle], kind: str, group: str, wish: str | None) -> str:
+    """``wish``, else group-1; if a client of the other kind has that name, group-consumer-1 (or -producer-1).
 
     UsageError when the name belongs to another node, ClientError when this group has a client of that name already.
     """
-    name = wanted or f"{group}-1"
+    name = wish or f"{group}-1"
     holder = handles.get(name)
-    if holder is not None and wanted is None and holder.role in CLIENT_ROLES and holder.role != kind:
+    if holder is not None and wish is None and holder.role in CLIENT_ROLES and holder.role != kind:
         name = f"{group}-{kind}-1"
         holder = handles.get(name)
     if holder is None:
@@ -137,7 +138,7 @@ def _free_name(handles: Mapping[str, NodeHandle], kind: str, group: str, wanted:
 
 
 def shutdown_all(state: LabState) -> None:
-    """Shut down what runs: clients first, then slaves, masters, name servers."""
+    """Shut down all nodes that are up: clients first, then slaves, masters and name servers."""
     for roles in (CLIENT_ROLES, ("slave",), ("broker",), ("name server",)):
         for handle in list(state.handles.values()):
             if handle.role in roles and handle.is_up:

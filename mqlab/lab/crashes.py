@@ -1,13 +1,13 @@
-"""One whole run per place at which a node could have died: before each of its steps, before each line of its listener.
+"""One whole run per place at which a node can crash: before each of its steps, before each line of its listener.
 
-Mirrors: nothing in RocketMQ; it is how "at least once" is shown and idempotent code is tried. Lab 04 and 08.
+It shows what "at least once" means, and whether a listener is idempotent.
 
     for lab in every_crash(story, node="billing-1", restart_after="1s"):
-        assert paid(lab) == once            lab.crash_point says where it died in this run
+        assert paid(lab) == once            lab.crash_point is the place in this run
     for lab in every_crash(story, node="broker-a", how="power_off", broker={"flush_disk_type": "SYNC_FLUSH"}): ...
 
-The first run has no crash and only counts: the node's steps, and the lines its listeners go through.
-Left out: two crashes in one run (nest it in a story of your own).
+The first run has no crash: it counts the node's steps and the lines that its listeners run.
+Left out: two crashes in one run.
 """
 
 from __future__ import annotations
@@ -36,21 +36,22 @@ def every_crash(
     story: Story, *, node: str, how: str = "kill", restart_after: str | int | None = "1s",
     only: Callable[[CrashPoint], bool] = lambda point: True, seed: int = 0, **settings: Any,
 ) -> Iterator[Lab]:  # fmt: skip
-    """Yield a finished Lab per crash point of a node, the node ended there and started again after a while (None: not).
+    """Yield one finished Lab per crash point of a node: it crashes there and is started again (``None``: it is not).
 
     ``how``: "kill" (its files keep what was written), "power_off" (they keep what was synced, and peers hear
-    nothing), "lose_disk" (of a broker: silence, and nothing is kept).
-    ``lab.crash_point`` names the point; ``only`` chooses among the points. Keywords beyond these are Lab's.
+    nothing), "lose_disk" (of a broker: like "power_off", and nothing is kept).
+    ``lab.crash_point`` is the point; ``only`` selects points. Other keywords are those of Lab.
     UsageError when the node never acts. An error that leaves the story carries the crash point as a note.
     """
     if how not in HOW:
-        raise UsageError(f"a node cannot crash by {how!r}", hint="how is one of " + ", ".join(HOW))
+        raise UsageError(f"unknown kind of crash {how!r}", hint="how is one of " + ", ".join(HOW))
     if settings.get("driver", "sim") != "sim":
-        raise UsageError("every_crash needs the simulated driver", hint="only there a run can be told again")
+        raise UsageError("every_crash needs the simulated driver", hint="only there a run can be repeated")
     crash = Crash(node, how, None if restart_after is None else milliseconds(restart_after))
     watch = LineWatch(node)
+    # 1. A run without a crash finds the crash points.
     calm = Lab(seed=seed, **settings)
-    first_step = calm.journal.next_step  # what came before is the Lab's own beginning, not the story's
+    first_step = calm.journal.next_step  # earlier steps belong to the start of the Lab, not to the story
     _tell(story, calm, watch, {})
     steps = [
         record for record in calm.journal[first_step:] if record.node == node and record.kind not in ("call", "fault")
@@ -59,6 +60,7 @@ def every_crash(
         raise UsageError(f"{node!r} never acts in this story", hint=f"nodes: {', '.join(calm.handles)}")
     points = [CrashPoint("step", record.step, record.kind) for record in steps]
     points += [CrashPoint("line", number, where) for number, where in enumerate(watch.lines)]
+    # 2. One run per crash point.
     for point in filter(only, points):
         lab = Lab(seed=seed, **settings)
         lab.crash_point = point
@@ -75,7 +77,7 @@ def every_crash(
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """What happens at a crash point; called with the Lab."""
+    """The crash of a node; called with the Lab at the crash point."""
 
     node: str
     how: str
@@ -87,7 +89,7 @@ class Crash:
             lab.world.at(lab.now_ms + self.restart_after_ms, lambda: lab.start(self.node))
 
     def after_this_step(self, lab: Lab) -> Callable[[], None]:
-        """For a listener that is in the middle of a step: the world crashes the node as soon as it is left."""
+        """The same for a listener in the middle of a step: the world crashes the node as soon as the step ends."""
         return lambda: lab.simulation("every_crash").between_steps.append(lambda: self(lab))
 
 

@@ -1,11 +1,11 @@
-"""Every delivery to a listener, one row each, written while the world runs and kept when the journal is bounded.
+"""Every delivery to a listener as a row, written while the world runs and kept when the journal is bounded.
 
-Mirrors: what RocketMQ's message trace tells of a consumer, without its gaps. Lab 00 reads it first.
+Mirrors: the consumer part of RocketMQ's message trace, without its gaps.
 
     msg_id  topic  message_queue  queue_offset  client  started_ms  ended_ms  status  reconsume_times
     and the absences: FILTERED_BY_CLIENT  RESULT_DISCARDED; mqlab.lab.absences has FILTERED_BY_BROKER  NOT_PULLED
 
-A program that pulls by hand has no listener: what it took is POLLED, and nobody knows what it did with that.
+A program that pulls by hand has no listener: its messages are POLLED, and what it did with them is not known.
 Left out: deliveries of other worlds (a store opened with ``stores=`` starts with none).
 """
 
@@ -28,9 +28,9 @@ RESULT_DISCARDED = "RESULT_DISCARDED"
 
 @dataclass(slots=True)
 class Delivery:
-    """One message given to one listener once; times in ms, ``ended_ms`` None while it runs or if its node died.
+    """One delivery of one message to one listener; times in ms, ``ended_ms`` None while it runs or if its node ended.
 
-    A message that no listener got has neither time.
+    A message that no listener got has no times.
     """
 
     group: str
@@ -47,14 +47,14 @@ class Delivery:
 
 
 class DeliveryBook:
-    """Listens to the journal's changes and keeps the deliveries of every group, in the order they began."""
+    """Follows the changes of the journal and keeps the deliveries of all groups in the order of their beginning."""
 
     def __init__(self) -> None:
         self._rows: list[Delivery] = []
         self._open: dict[tuple[str, int], list[Delivery]] = {}
         self._last_returned: dict[str, list[Delivery]] = {}
         self.wishes: dict[str, dict[str, list[Wish]]] = {}
-        """group -> topic -> everything that a broker was told to be wanted, in order"""
+        """group -> topic -> all subscriptions that brokers received, in order"""
         self.broadcasting: set[str] = set()
 
     def watch(self, record: StepRecord, change: Change) -> None:
@@ -70,7 +70,7 @@ class DeliveryBook:
         elif change.kind == "subscription.changed":
             self._subscribed(record, change.values)
         elif change.kind == "result.discarded":
-            for row in self._last_returned.get(record.node, ()):  # told in the same step as what the listener returned
+            for row in self._last_returned.get(record.node, ()):  # noted in the same step as the result of the listener
                 row.status = RESULT_DISCARDED
 
     def of(self, group: str) -> list[Delivery]:
@@ -82,9 +82,9 @@ class DeliveryBook:
 
         group = values["group"]
         for topic, wish in wishes_of(record, values).items():
-            said = self.wishes.setdefault(group, {}).setdefault(topic, [])
-            if wish not in said:
-                said.append(wish)
+            wishes = self.wishes.setdefault(group, {}).setdefault(topic, [])
+            if wish not in wishes:
+                wishes.append(wish)
         if is_broadcasting(record, group):
             self.broadcasting.add(group)
 

@@ -1,13 +1,13 @@
-"""What can go wrong on purpose: processes, machines and links that end, come back, slow down, lose frames or drift.
+"""Faults on purpose: processes, machines and links that end, come back, slow down, lose frames or drift.
 
-Mirrors: kill -9, a pulled plug, iptables, tc and a bad NTP server. Each is a step of its own in the journal.
+Mirrors: kill -9, a pulled plug, iptables, tc and a bad NTP server. Each fault is a step of its own in the journal.
 
     kill        sockets close, peers learn at once; files keep what was written
     power_off   silence; files keep only what was synced
-    lose_disk   of a broker that is down: nothing is left
+    lose_disk   of a broker that is down: no file is left
     start       a new life of the same node on what its files kept
 
-Left out: faults inside a frame (the codec's tests flip those bits).
+Left out: changed bytes inside a frame.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Node = NodeHandle | str
 
 
 class Faults(LabState):
-    """The verbs of a Lab that break and mend. A node is given as its handle or its name."""
+    """The verbs of a Lab that inject and end faults. A node is given as its handle or its name."""
 
     def kill(self, node: Node) -> None:
-        """End a process at once: its connections close and its listeners die where they wait."""
+        """End a process at once: its connections close, and its listeners end where they wait."""
         handle = self._end(node, "killed", silent=False)
         self.world.workers[handle.name].leave()
 
     def power_off(self, node: Node, *, keep: Keep | None = None) -> None:
-        """Cut a machine's power: peers hear nothing, and what was not synced is lost, but for what ``keep`` keeps."""
+        """Cut a machine's power: peers receive nothing, and unsynced bytes are lost unless ``keep`` returns True."""
         handle = self._end(node, "powered off", silent=True)
         if isinstance(handle.files, CrashFiles):
             handle.files.power_cut(keep)
@@ -54,7 +54,7 @@ class Faults(LabState):
         handle.came_back(self.world.ports(sim_node, handle.files))
 
     def lose_disk(self, broker: Node) -> None:
-        """Take the disk of a broker that is down: it will start with an empty store and empty tables."""
+        """Remove the disk of a broker that is down: it will start with an empty store and empty tables."""
         handle = self.node_handle(broker)
         if handle.role not in BROKERS or handle.is_up:
             raise UsageError(
@@ -69,10 +69,10 @@ class Faults(LabState):
             handle.files.sync_directory(directory.rpartition("/")[0])
 
     def partition(self, one: Node, other: Node) -> None:
-        """Let nothing pass between two nodes until heal(); what they send meanwhile arrives then."""
+        """Hold back all frames between two nodes until heal(); they arrive then."""
         first, second = self.node_handle(one).name, self.node_handle(other).name
         if first == second:
-            raise UsageError(f"{first} cannot be cut off from itself", hint="a partition needs two nodes")
+            raise UsageError(f"{first} cannot be partitioned from itself", hint="a partition needs two nodes")
         self._fault(self.world.nodes[first], "partition", other=second)
         self.world.network.partition(first, second)
 
@@ -91,9 +91,9 @@ class Faults(LabState):
         """Lose the next frames from one node to another."""
         first, second = self.node_handle(sender).name, self.node_handle(receiver).name
         if first == second:
-            raise UsageError(f"{first} sends nothing to itself", hint="a frame is lost between two nodes")
+            raise UsageError(f"{first} sends no frames to itself", hint="give two different nodes")
         if count < 1:
-            raise UsageError(f"at least one frame is lost, not {count}", hint="count=1")
+            raise UsageError(f"count must be 1 or more, got {count}", hint="count=1")
         self._fault(self.world.nodes[first], "drop", receiver=second, count=count)
         self.world.network.drop(first, second, count)
 
@@ -107,9 +107,9 @@ class Faults(LabState):
         sim_node.skew_ms = skew_ms
 
     def disk_full(self, broker: Node, used: float = 0.95) -> None:
-        """Say how full a broker's disk is, 0 to 1: over 0.9 it takes no messages from its next look on; 0 ends it."""
+        """Set how full a broker's disk is, 0 to 1. Above 0.9 the broker soon refuses messages; 0 ends the fault."""
         if not 0 <= used <= 1:
-            raise UsageError(f"a disk is 0 to 1 full, not {used}", hint='lab.disk_full("broker-a", 0.95)')
+            raise UsageError(f"used must be between 0 and 1, got {used}", hint='lab.disk_full("broker-a", 0.95)')
         handle = self._broker_with_a_disk(broker)
         files = handle.files
         assert isinstance(files, CrashFiles)
@@ -119,10 +119,10 @@ class Faults(LabState):
             handle.node.store.retention.arm()
 
     def slow_disk(self, broker: Node, duration: str | int) -> None:
-        """Let a broker's disk hang for a while: what is written is in memory, nothing is synced until it is over."""
+        """Let a broker's disk not answer for a while: writes go to memory, and nothing is synced until it is over."""
         handle = self._broker_with_a_disk(broker)
         if not handle.is_up:
-            raise UsageError(f"{handle.status} is down: its disk does nothing")
+            raise UsageError(f"{handle.status} is down and does not use its disk")
         sim_node, flusher = self.world.nodes[handle.name], handle.node.store.flusher
         self._fault(sim_node, "slow_disk", duration_ms=milliseconds(duration))
         flusher.stalled = True

@@ -1,11 +1,11 @@
-"""The notebook's hold on one node: the same object across kill, power-off and start.
+"""The notebook's handle of one node: the same object across kill, power-off and start.
 
-Mirrors: what a process name is to an operator. lab.broker(...), lab.push_consumer(...) and their like return one.
+lab.broker(...), lab.push_consumer(...) and similar verbs return one.
 
     handle.anything ─▶ the node object of the present life
-    handle.subscribe(...), .on_messages(...), .start() ─▶ also remembered, and done again after a restart
+    handle.subscribe(...), .on_messages(...), .start() ─▶ also recorded, and repeated after a restart
 
-Left out: remembering anything else; a restarted process has its files and its settings, as in life.
+Other calls are not repeated: a restarted process has its files and its settings, as in reality.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class NodeHandle:
 
     @property
     def status(self) -> str:
-        """The name, with a word when the node is not running."""
+        """The name, with the reason when the node is not running."""
         return self.name if self.is_up else f"{self.name} ({self._down_word})"
 
     def start(self) -> Any:
-        """Start the node; remembered, so that a restart starts it again."""
+        """Start the node; a restart starts it again."""
         self._must_be_up()
         self._started = True
         return self._start()
@@ -70,11 +70,11 @@ class NodeHandle:
         return self.on_its_node(self.node.shutdown)
 
     def went_down(self, word: str) -> None:
-        """Its process ended: ``word`` is "killed" or "powered off"."""
+        """Record that its process ended; ``word`` is "killed" or "powered off"."""
         self._down_word = word
 
     def came_back(self, ports: Ports) -> None:
-        """A new life on the same machine: built anew, set up as it was, started if it was."""
+        """Build a new node on the same machine, repeat its set-up, and start it if it was started."""
         self._down_word = ""
         self._ports = ports
         self.node = self._build(ports)
@@ -87,10 +87,10 @@ class NodeHandle:
         try:
             return self.on_its_node(self.node.start)
         except NodeLost:
-            return None  # it died while it started: the next life starts again
+            return None  # its process ended during the start: the next life starts again
 
     def on_its_node(self, verb: Callable[[], Any]) -> Any:
-        """Servers have no blocking verbs of their own: theirs run in the node's mailbox. Clients do so themselves."""
+        """Run a verb of a server as a step of its node. The blocking verbs of clients do so themselves."""
         if self.role in SERVERS:
             return self._ports.workers.call(lambda: Promise.of(verb()))
         return verb()

@@ -1,6 +1,6 @@
-"""How far a group has come, queue by queue, read from the brokers' and consumers' own tables.
+"""The progress of a group, queue by queue, read from the tables of brokers and consumers.
 
-Mirrors: consumerProgress of mqadmin (ConsumeStats, OffsetWrapper); same formulas. Labs 00, 04 and 09.
+Mirrors: consumerProgress of mqadmin (ConsumeStats, OffsetWrapper), with the same formulas.
 
     topic  broker  queue  broker_offset  consumer_offset  pull_offset  lag  inflight  client  last_timestamp
 
@@ -20,7 +20,10 @@ from mqlab.wire.message import MessageQueue
 
 @dataclass(frozen=True, slots=True)
 class QueueProgress:
-    """One queue of a group. Offsets are next-to-read; ``consumer_offset`` -1: nothing committed, lag counts from 0."""
+    """One queue of a group. Offsets are next-to-read.
+
+    ``consumer_offset`` is -1 if nothing is committed; ``lag`` then counts from 0.
+    """
 
     topic: str
     broker: str
@@ -57,9 +60,9 @@ def _queues_of(broker: Any, name: str, topic: str, group: str, consumers: list[N
     for queue_id in range(broker.topics[topic].read_queue_nums):
         broker_offset = broker.store.max_offset(topic, queue_id)
         consumer_offset = committed.get(queue_id, -1)
-        reached = max(consumer_offset, 0)
-        pull_offset = max(reached, broker.offset_table.query_pull(group, topic, queue_id))
-        last = broker.store.store_time_at(topic, queue_id, reached - 1) if reached else None
+        confirmed = max(consumer_offset, 0)
+        pull_offset = max(confirmed, broker.offset_table.query_pull(group, topic, queue_id))
+        last = broker.store.store_time_at(topic, queue_id, confirmed - 1) if confirmed else None
         rows.append(
             QueueProgress(
                 topic=topic,
@@ -68,8 +71,8 @@ def _queues_of(broker: Any, name: str, topic: str, group: str, consumers: list[N
                 broker_offset=broker_offset,
                 consumer_offset=consumer_offset,
                 pull_offset=pull_offset,
-                lag=broker_offset - reached,
-                inflight=pull_offset - reached,
+                lag=broker_offset - confirmed,
+                inflight=pull_offset - confirmed,
                 client=_owner(MessageQueue(topic, name, queue_id), group, consumers),
                 last_timestamp=last or 0,
             )

@@ -1,12 +1,12 @@
-"""Things that happen by the clock of a Lab: an action at a time, messages at a rate.
+"""What happens by the clock of a Lab: an action at a time, messages at a rate.
 
-Mirrors: a load generator and an operator's calendar. Lab 09 shapes its traffic with it.
+Mirrors: a load generator and an operator's calendar.
 
     lab.at("90s", action)                                   90 s after the Lab began
     lab.traffic(producer, rates=[("0s", 5), ("60s", 40)], message=lambda i: Message(…))
                                                             5 a second from now on, 40 a second from a minute on
 
-Left out: random arrival (give ``rates`` what your seed draws).
+Left out: random arrivals (draw ``rates`` from a seed of your own).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Traffic:
         world.arm(world.outside, round(self._next_ms), "traffic.due", self._due)
 
     def _due(self) -> None:
-        """The next message is due: hand it to the producer's node, whether it is up or not, and go on."""
+        """Send the next message from the producer's node (it fails if the node is down), and arm the one after it."""
         if self._stopped:
             return
         number, self.number = self.number, self.number + 1
@@ -95,11 +95,11 @@ class ScheduleVerbs(LabState):
     """The verbs of a Lab that act by its clock."""
 
     def at(self, time: str | int, action: Callable[..., Any]) -> None:
-        """Do something (called with this Lab, or with nothing) when this long has passed since the Lab began."""
+        """Call an action when this time has passed since the Lab began. An action with a parameter gets this Lab."""
         due_ms = self.began_ms + milliseconds(time)
         if due_ms < self.now_ms:
             raise UsageError(
-                f"{time!r} after the beginning has passed already: {self.now_ms - self.began_ms} ms are over"
+                f"{time!r} after the beginning is in the past: {self.now_ms - self.began_ms} ms have passed"
             )
         self.world.at(due_ms, self.bound(action))
 
@@ -117,5 +117,5 @@ class ScheduleVerbs(LabState):
         steps = sorted((milliseconds(since), float(per_second)) for since, per_second in rates)
         for _, per_second in steps:
             if not 0 <= per_second < float("inf"):
-                raise UsageError(f"{per_second} is no rate", hint="messages a second, 0 for none")
+                raise UsageError(f"{per_second} is not a rate", hint="a rate is messages per second, 0 for none")
         return Traffic(self, handle, steps, message)

@@ -1,13 +1,12 @@
-"""Things that listeners of several nodes share and wait for: slots of a resource, a database with its locks.
+"""What listeners of several nodes share and wait for: slots of a resource, a database with its locks.
 
-Mirrors: a connection pool and a SQL database beside a RocketMQ consumer; SQLite stands for any of them. Lab 04 and 09.
+Mirrors: a connection pool and a SQL database next to a RocketMQ consumer; SQLite stands for any database.
 
     with lab.resource("db", slots=10): context.sleep("20ms")     the eleventh waits, in virtual time
-    with lab.database("billing").connect() as connection: …    a file: it survives kill, what is not committed does not
+    with lab.database("billing").connect() as connection: …    the file survives kill, uncommitted rows do not
 
-A listener that dies while it holds either gives it back: its connections are closed, which rolls back; one that it had
-from elsewhere is rolled back. A dead process runs no code, so its finally blocks write nothing.
-Left out: fairness rules other than first come, first served.
+When the process of a listener ends, its slots are released and its connections are closed, which rolls them back; a
+connection from elsewhere is rolled back. A process that ended runs no code, so its finally blocks write nothing.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ LOCK_TIMEOUT_MS = 5_000
 
 
 class Resource:
-    """A number of slots; ``with resource:`` takes one, waiting for it like any caller, and gives it back."""
+    """A number of slots; ``with resource:`` takes one, waits for it if necessary, and releases it."""
 
     def __init__(self, world: World[Any], name: str, slots: int) -> None:
         if slots < 1:
-            raise UsageError(f"a resource needs at least one slot, not {slots}")
+            raise UsageError(f"slots must be 1 or more, got {slots}")
         self._world = world
         self.name = name
         self.slots = slots
@@ -58,7 +57,7 @@ class Resource:
             self.longest_queue = max(self.longest_queue, len(self._queue))
         try:
             self._world.wait_for(turn)
-        except BaseException:  # killed in the queue, or holding a slot it was just given
+        except BaseException:  # killed in the queue, or with a slot it just got
             if turn.done:
                 self.__exit__()
             else:
@@ -99,7 +98,7 @@ class Database:
 
 
 class WaitingConnection(sqlite3.Connection):
-    """A connection that waits for another's lock as the world does, 10 ms at a time, up to 5 s."""
+    """A connection that waits for the lock of another one in virtual time, in steps of 10 ms, up to 5 s."""
 
     world: World[Any]
 
@@ -127,7 +126,7 @@ class WaitingConnection(sqlite3.Connection):
         return False
 
     def forget(self) -> None:
-        """What a process that ended had not committed is gone."""
+        """Roll back what the process had not committed when it ended."""
         with contextlib.suppress(sqlite3.ProgrammingError):  # closed by its owner
             self.rollback()
 

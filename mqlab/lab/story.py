@@ -1,14 +1,14 @@
-"""A story is a function over a Lab that can stop anywhere: the form of every demonstration, replay and fork.
+"""A story is a function of a Lab that can stop at any step: the form of every demonstration, replay and fork.
 
-Mirrors: nothing in RocketMQ. Every lab tells its demonstrations this way, so running a cell twice means the same twice.
+A cell that plays a story gives the same result each time it runs.
 
     def story(lab): ...
     play(story, seed=7)                      to the end
     play(story, seed=7, until_step=1800)     stops before step 1800; lab.step(), lab.run_for(...) go on with it
     faults={1734: lambda lab: ...}           acts just before that step
 
-The story runs as a coroutine: while it waits for the world it can be left at any step and gone on with later.
-Left out: saving a paused story (replaying it costs less than it sounds: seed and story are all of it).
+The story runs as a coroutine: while it waits for the world, it can be paused at any step and resumed later.
+Left out: saving a paused story; its seed and its function are enough to replay it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class StoryTeller:
         world.storyteller = self
 
     def is_paused(self) -> bool:
-        """The story is in the middle: the world goes on inside it."""
+        """Whether the story has begun and not ended: the world then goes on inside it."""
         return self._coroutine is not None and not self._coroutine.dead and greenlet.getcurrent() is not self._coroutine
 
     def tell(self, story: Story, lab: Lab) -> None:
@@ -53,7 +53,7 @@ class StoryTeller:
             self._until_step = None
 
     def step(self) -> StepRecord | None:
-        """Let a paused story's world make one step (its own calls to nodes before it included)."""
+        """Let a paused story's world make one step (with the story's calls to nodes before it)."""
         world = self._world
         before = world.journal.next_step
         self._until_step = before + 1

@@ -1,14 +1,14 @@
-"""What a Lab shows of what happened: rows and static pictures, each made from the journal or the nodes' own tables.
+"""What a Lab shows: rows and static pictures, each made from the journal or from the tables of the nodes.
 
-Mirrors: mqadmin and the Dashboard, for a world that keeps everything. Every lab looks through it.
+Mirrors: mqadmin and the Dashboard, for a world that keeps everything.
 
     deliveries  progress        rows (mqlab.views.Table)
-    timeline  space_time  offset_strip  diagram       pictures with a table twin
+    timeline  space_time  offset_strip  diagram       pictures, each also as a table
     snapshot  changes           what differs between two moments
     verify                      named anomalies of a group
-    kinds                       what the journal's words mean
+    kinds                       the meaning of the kinds in the journal
 
-Left out: admin verbs (lab.admin).
+The verbs of mqadmin are in lab.admin.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class WhatHappened(LabState):
 
     @collecting_rarely()
     def deliveries(self, group: str, *, absences: bool = True) -> Table:
-        """A row per delivery to a listener of a group, in the order they began; then the messages nobody got.
+        """One row per delivery to a listener of a group, in order of beginning; then the undelivered messages.
 
-        ``absences=False`` leaves out the latter (FILTERED_BY_BROKER, NOT_PULLED), which are read from the stores. Where
-        a listener raised there is a column more: ``error``, the traceback cut to the learner's lines.
+        ``absences=False`` leaves out the latter (FILTERED_BY_BROKER, NOT_PULLED), which are read from the stores. If a
+        listener raised an error, there is a column ``error``: the traceback, cut to the learner's lines.
         """
         from mqlab.views import Table
 
@@ -60,7 +60,7 @@ class WhatHappened(LabState):
         return Table(rows, columns=columns, title=f"deliveries of {group}", empty=self._no_rows(group))
 
     def progress(self, group: str) -> Table:
-        """A row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp.
+        """One row per queue: broker_offset consumer_offset pull_offset lag inflight client last_timestamp.
 
         The title names brokers that are down and cannot be read from a slave either.
         """
@@ -78,13 +78,13 @@ class WhatHappened(LabState):
         return f" (not here: {', '.join(missing)})" if missing else ""
 
     def _no_rows(self, group: str) -> str:
-        """What an empty table of a group says: nothing yet, or that there is no such group."""
+        """The text of an empty table of a group: no rows yet, or no such group."""
         groups = {handle.node.group: None for handle in self.handles.values() if handle.role == "consumer"}
-        known = list(dict.fromkeys([*groups, *self.delivery_book.wishes]))
-        return "no rows" if group in known else f"no consumer of this Lab is of group {group!r}, but of {known}"
+        names = list(dict.fromkeys([*groups, *self.delivery_book.wishes]))
+        return "no rows" if group in names else f"no consumer of this Lab is in group {group!r}; its groups are {names}"
 
     def upcoming(self, count: int = 5) -> Table:
-        """The next deadlines and arrivals in order, to predict from: a row each with due_ms, in_ms, node, kind."""
+        """The next deadlines and arrivals in order, to predict from: rows of due_ms, in_ms, node, kind."""
         from mqlab.views import Table
 
         rows = [
@@ -94,7 +94,7 @@ class WhatHappened(LabState):
         return Table(rows, columns=["due_ms", "in_ms", "node", "kind"], title=f"upcoming at {self.now_ms}")
 
     def kinds(self) -> Table:
-        """Every kind of step and of change a journal can hold: a row each with its meaning, how often it is here."""
+        """Every kind of step and of change in a journal: rows with the meaning and the number in this journal."""
         from mqlab.views import Table
 
         seen = Counter(record.kind for record in self.journal)
@@ -109,17 +109,17 @@ class WhatHappened(LabState):
     def timeline(self, message: str | None = None, *, first_step: int = 0, last_step: int | None = None) -> Timeline:
         """The journal (between two steps) as a static picture, of one message (its msg_id) or of all.
 
-        ``.table()`` is its text twin. A journal that dropped steps is told from where it begins.
+        ``.table()`` has the same as rows. If the journal has dropped steps, the picture begins after them.
         """
         from mqlab.views.moments import moments
         from mqlab.views.timeline import Timeline
 
         dropped = self.journal.dropped
-        title = f"from step {dropped} on: what was before was dropped" if dropped > first_step else ""
-        told = moments(self.journal, message, first_step, last_step)
-        if message is not None and all(moment.kind in ("fault", "mended") for moment in told):
+        title = f"from step {dropped} on: earlier steps were dropped" if dropped > first_step else ""
+        shown = moments(self.journal, message, first_step, last_step)
+        if message is not None and all(moment.kind in ("fault", "mended") for moment in shown):
             title = f"no message {message!r} in these steps"
-        return Timeline(told, title=title)
+        return Timeline(shown, title=title)
 
     def space_time(self, first_step: int = 0, last_step: int | None = None) -> Timeline:
         """Every frame between two steps as an arrow from node to node."""
@@ -128,7 +128,7 @@ class WhatHappened(LabState):
         return space_time(self.journal, first_step, last_step)
 
     def offset_strip(self, group: str) -> OffsetStrip:
-        """Where a group stands on each queue: smallest, committed, pulled and largest offset as a strip."""
+        """The offsets of a group on each queue: smallest, committed, pulled and largest offset as a strip."""
         from mqlab.lab.progress import progress_rows
         from mqlab.views.offset_strip import OffsetStrip
 
@@ -136,7 +136,7 @@ class WhatHappened(LabState):
         return OffsetStrip(rows, title=f"offsets of {group}{self._not_here(rows)}")
 
     def diagram(self) -> Diagram:
-        """The nodes and their open connections; a slave says whose it is, its replication link has a name."""
+        """The nodes and their open connections, with the master of each slave and with labels of replication links."""
         from mqlab.views.diagram import Diagram
 
         nodes = {name: f"{_title(handle)} {self.world.nodes[name].ip}" for name, handle in self.handles.items()}
@@ -148,7 +148,7 @@ class WhatHappened(LabState):
         return Diagram(nodes, [(client, server, label) for (client, server), label in edges.items()])
 
     def verify(self, group: str, *, stuck_after: str | int = "1m") -> Verdict:
-        """What is wrong with how a group fared: LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK."""
+        """What went wrong for a group: LOST, SKIPPED, DUPLICATED, REDELIVERED, OUT_OF_ORDER, STUCK."""
         from mqlab.views.verify import verify
 
         book = self.delivery_book
@@ -156,20 +156,20 @@ class WhatHappened(LabState):
         return verify(self.journal, group, stuck_after=stuck_after, broadcasting=broadcasting, wishes=wishes)
 
     def snapshot(self) -> Snapshot:
-        """Offsets, tables and files of all living brokers as one flat dict, to be compared by ``changes``."""
-        found: Snapshot = {}
+        """Offsets, tables and files of all brokers that are up as one flat dict, which ``changes`` compares."""
+        snapshot: Snapshot = {}
         for name, handle in self.handles.items():
             if handle.role in BROKERS and handle.is_up:
-                found.update(_tables_of(name, handle.node))
-                found.update(_files_of(name, Path(handle.node.store.directory)))
-        return found
+                snapshot.update(_tables_of(name, handle.node))
+                snapshot.update(_files_of(name, Path(handle.node.store.directory)))
+        return snapshot
 
     def changes(self, before: Snapshot) -> Table:
-        """What is not as it was in a snapshot: a row each with what, before, after (None: was not, is not there)."""
+        """The differences from a snapshot: rows of what, before, after; None where there was or is no such entry."""
         from mqlab.views import Table
 
         if not isinstance(before, dict):
-            raise UsageError(f"{before!r} is no snapshot", hint="before = lab.snapshot(), then lab.changes(before)")
+            raise UsageError(f"{before!r} is not a snapshot", hint="before = lab.snapshot(), then lab.changes(before)")
         now = self.snapshot()
         rows = [
             {"what": what, "before": before.get(what), "after": now.get(what)}
@@ -185,18 +185,18 @@ def _title(handle: NodeHandle) -> str:
 
 
 def _tables_of(name: str, broker: Any) -> Snapshot:
-    found: Snapshot = {f"{name} commit log end": broker.store.max_physical_offset}
+    tables: Snapshot = {f"{name} commit log end": broker.store.max_physical_offset}
     for topic, queue_ids in broker.store.topics().items():
         for queue_id in queue_ids:
-            found[f"{name} queue {topic} {queue_id}"] = broker.store.max_offset(topic, queue_id)
+            tables[f"{name} queue {topic} {queue_id}"] = broker.store.max_offset(topic, queue_id)
     for topic in broker.topics:
-        found[f"{name} topic {topic}"] = broker.topics[topic].write_queue_nums
+        tables[f"{name} topic {topic}"] = broker.topics[topic].write_queue_nums
     for key, queues in broker.offset_table.items():
         for queue_id, commit_offset in queues.items():
-            found[f"{name} committed {key} {queue_id}"] = commit_offset
+            tables[f"{name} committed {key} {queue_id}"] = commit_offset
     for group in broker.consumers:
-        found[f"{name} members {group}"] = ", ".join(broker.consumers[group].client_ids)
-    return found
+        tables[f"{name} members {group}"] = ", ".join(broker.consumers[group].client_ids)
+    return tables
 
 
 def _files_of(name: str, directory: Path) -> Snapshot:

@@ -1,11 +1,8 @@
-"""Python's garbage collector looks less often while a world is played or a journal is read.
+"""Python's garbage collector runs less often while a world is played or a journal is read.
 
-Mirrors: nothing in RocketMQ. No lab opens it.
+    every 700 new objects ─▶ every 50,000      saves a fifth of the time of a long run; cycles are still found
 
-    every 700 new objects ─▶ every 50,000      a fifth of a long run's time; cycles are still found
-
-Almost everything made then is kept (records, changes, rows), so most looks are in vain.
-Left out: switching the collector off.
+Almost all objects created meanwhile are kept (records, changes, rows), so most collections would find nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ NEW_OBJECTS = 50_000
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Raise the number of new objects between two looks; a collector that is off, or rarer, stays as it is.
+    """Raise the number of new objects between two collections; one that is off, or runs more rarely, stays so.
 
     >>> with collecting_rarely(): gc.get_threshold()[0] in (0, NEW_OBJECTS)
     True

@@ -1,15 +1,15 @@
-"""Files with a power switch: a real directory that remembers what of it would survive if the power went now.
+"""Files with a power switch: a real directory with a record of what would survive a power cut now.
 
-Mirrors: nothing in RocketMQ; it stands where a machine's page cache and disk are. Lab 01 pulls the plug.
+It takes the place of a machine's page cache and disk.
 
-    the directory      what is written: every reader sees it, kill -9 does not touch it
-    remembered beside  for each page (4 KiB) written since its last sync: what the disk has there
-                       for each directory: names made, renamed or removed since it was last synced
+    the directory      what is written: every reader sees it, kill -9 does not change it
+    remembered         for each page (4 KiB) written since its last sync: what the disk has there
+                       for each directory: names created, renamed or removed since it was last synced
 
     power_cut(keep)    each unsynced page is kept or lost as ``keep`` says; of a directory's unsynced names a first part
                        is kept and the rest undone (a journal loses its end, not its middle)
 
-Left out: torn pages, and a content written whole (``write``) is kept or lost as a whole: lost, it leaves an empty file.
+Left out: torn pages. A content written by ``write`` is kept or lost as a whole; if lost, the file is empty.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAGE = 4096
 
 @dataclass(frozen=True, slots=True)
 class Unsynced:
-    """One thing that a power cut may take: a page, a whole content, or a change of a name.
+    """Something that a power cut may undo: the write of a page or of a whole content, or a change of a name.
 
     ``kind``: page, content, create, rename, remove. ``page`` counts from 0 and is -1 for the other kinds.
     """
@@ -44,7 +44,7 @@ Keep = Callable[[Unsynced], bool]
 
 
 class _Content:
-    """A file's bytes: which of its pages are not synced, and what the disk has in their place."""
+    """The unsynced pages of a file, with the bytes that the disk has in their place."""
 
     __slots__ = ("pages", "path", "whole")
 
@@ -59,7 +59,7 @@ class _NameChange:
     kind: str
     path: str
     other: str = ""  # rename: the source
-    saved: str = ""  # where a removed or replaced file or tree lies until the directory is synced
+    saved: str = ""  # where a removed or replaced file or tree is kept until the directory is synced
 
 
 class CrashMapping(RealMapping):
@@ -75,16 +75,16 @@ class CrashMapping(RealMapping):
 
     def write(self, position: int, data: bytes | bytearray | memoryview) -> None:
         if self._life != self._files.life:
-            raise StoreError(f"{self.path}: the process that mapped this file is dead", hint="open the store again")
+            raise StoreError(f"{self.path}: the process that mapped this file has ended", hint="open the store again")
         pages, end, first = self._content.pages, position + len(data), position // PAGE
-        if first not in pages or end > (first + 1) * PAGE:  # nearly every write is within one page, and not its first
+        if first not in pages or end > (first + 1) * PAGE:  # most writes are within a page that was written before
             for page in range(first, (end - 1) // PAGE + 1):
                 if page not in pages:
                     pages[page] = bytes(self.view[page * PAGE : (page + 1) * PAGE])
         self._map[position:end] = data
 
     def flush(self, start: int = 0, end: int | None = None) -> None:
-        """Sync the pages of a range. Nothing is asked of the real disk: a lab's power cuts are simulated."""
+        """Sync the pages of a range. The real disk is not synced, because power cuts are simulated."""
         if self._files.refuse_sync is not None:
             raise self._files.refuse_sync
         pages = self._content.pages
@@ -100,7 +100,7 @@ class CrashMapping(RealMapping):
 class CrashFiles(RealFiles):
     """The Files port with ``power_cut``. One object per machine: kill and start of its node keep it.
 
-    ``disk_used``: set it (0..1) to fill its disk, which is not the host's.
+    ``disk_used``: set it (0..1) to fill the simulated disk.
     ``refuse_sync``: an OSError that every sync raises.
     """
 
@@ -166,14 +166,14 @@ class CrashFiles(RealFiles):
                 self._forget(change.saved)
 
     def process_ended(self) -> None:
-        """The process is dead: what it wrote stays, its locks go, and its mappings take no more writes."""
+        """The process ended: its writes stay, its locks are released, and its mappings accept no more writes."""
         super().process_ended()
         self.life += 1
 
     # ── the power switch ──
 
     def unsynced(self) -> list[Unsynced]:
-        """Everything that is written and not synced: names in the order they were changed, then pages by path."""
+        """Everything that is written and not synced: changes of names in their order, then pages by path."""
         changes = [Unsynced(c.kind, c.path) for directory in sorted(self._names) for c in self._names[directory]]
         for path in sorted(self._contents):
             content = self._contents[path]
@@ -183,9 +183,9 @@ class CrashFiles(RealFiles):
         return changes
 
     def power_cut(self, keep: Keep | None = None) -> list[Unsynced]:
-        """Take back what is not synced, but for what ``keep`` answers True to; returns what was lost.
+        """Undo everything that is not synced, except where ``keep`` returns True; return what was lost.
 
-        Without ``keep`` all of it is lost. The process that used these files counts as dead.
+        Without ``keep`` all of it is lost. The process that used these files counts as ended.
         """
         self.process_ended()
         lost: list[Unsynced] = []
@@ -224,7 +224,7 @@ class CrashFiles(RealFiles):
 
     def _undo(self, change: _NameChange) -> None:
         if not os.path.isdir(os.path.dirname(change.path) or "."):
-            return  # its directory is undone already
+            return  # the creation of its directory was undone before
         if change.kind == "rename" and os.path.exists(change.path):
             os.replace(change.path, change.other)
         elif change.kind == "create" and os.path.isdir(change.path):
@@ -237,7 +237,7 @@ class CrashFiles(RealFiles):
     # ── bookkeeping ──
 
     def content_of(self, path: str) -> _Content:
-        """What is known about a file's pages."""
+        """The record of a file's unsynced pages."""
         key = _key(path)
         content = self._contents.get(key)
         if content is None:
@@ -250,7 +250,7 @@ class CrashFiles(RealFiles):
         self._names.setdefault(os.path.dirname(key), []).append(change)
 
     def _save(self, path: str) -> str:
-        """Move a file or a tree out of sight, to bring it back if its removal is lost."""
+        """Move a file or a tree away, to bring it back if a power cut undoes its removal."""
         if self._saved is None:
             self._saved = tempfile.mkdtemp(prefix="mqlab-unsynced-")
             weakref.finalize(self, shutil.rmtree, self._saved, ignore_errors=True)
@@ -261,7 +261,7 @@ class CrashFiles(RealFiles):
         return saved
 
     def _moved(self, source: str, target: str) -> None:
-        """Let what is known about a file, or about the files below a directory, follow it to its new place."""
+        """Move the records of a file, or of the files below a directory, to the new path."""
         source, target = _key(source), _key(target)
         for path in [path for path in self._contents if path == source or path.startswith(source + "/")]:
             content = self._contents.pop(path)

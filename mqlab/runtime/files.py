@@ -1,6 +1,6 @@
 """Directories and mapped files, straight on the operating system.
 
-Mirrors: java.nio.MappedByteBuffer, FileChannel.force and FileLock as RocketMQ's DefaultMappedFile uses them; lab 01.
+Mirrors: java.nio.MappedByteBuffer, FileChannel.force and FileLock as RocketMQ's DefaultMappedFile uses them.
 
     write()          written: in the page cache, seen by every reader, survives kill -9
     flush()          synced: survives a power cut (msync of the pages of that range)
@@ -28,7 +28,7 @@ from mqlab.errors import CorruptionError, StoreError
 T = TypeVar("T")
 
 LAB_DISK_BYTES = 100 << 30
-LAB_DISK_USED = 0.25  # of the disk of a Lab's machine: how full the host is must not change what a story tells
+LAB_DISK_USED = 0.25  # of the disk of a Lab's machine: the host's disk must not change a story
 
 _ZEROS = bytes(1 << 20)
 _held_locks: dict[str, int] = {}  # real path -> file descriptor, for the whole process
@@ -37,7 +37,7 @@ _held_locks: dict[str, int] = {}  # real path -> file descriptor, for the whole 
 class RealMapping:
     """A file mapped into memory. ``flush`` is msync: its range is on the disk when it returns.
 
-    Closing while slices of ``view`` are alive is allowed: the memory goes when the last slice does.
+    Closing while slices of ``view`` exist is allowed: the memory is released with the last slice.
     """
 
     __slots__ = ("_map", "path", "size", "view")
@@ -52,7 +52,7 @@ class RealMapping:
         self._map[position : position + len(data)] = data
 
     def zero(self, start: int, end: int | None = None) -> None:
-        """Make bytes zero; only what is not zero already is written, and holes of the file are not even read."""
+        """Make bytes zero. Only bytes that are not zero are written, and holes of the file are not read."""
         end = self.size if end is None else end
         for data_start, data_end in _data_ranges(self.path, start, end):
             for position in range(data_start, data_end, len(_ZEROS)):
@@ -78,7 +78,7 @@ class RealMapping:
 class RealFiles:
     """The Files port on the operating system. Paths are text; a missing file raises FileNotFoundError.
 
-    ``disk_used``: how full its disk is said to be (0..1); None asks the file system.
+    ``disk_used``: the fill level to report (0..1); None asks the file system.
     """
 
     def __init__(self, *, disk_used: float | None = None) -> None:
@@ -86,7 +86,7 @@ class RealFiles:
         self._locks: list[_Lock] = []
 
     def map(self, path: str, size: int, *, create: bool = True) -> RealMapping:
-        """Map a file; it is made, or extended with zeros, unless ``create`` is False. Its directory must exist."""
+        """Map a file. It is created, or extended with zeros, unless ``create`` is False. Its directory must exist."""
         descriptor = with_descriptors(lambda: os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644))
         try:
             found = os.fstat(descriptor).st_size
@@ -122,7 +122,7 @@ class RealFiles:
             return file.read()
 
     def write(self, path: str, data: bytes, *, sync: bool = False) -> None:
-        """Replace a file's content (not atomic: write beside it and rename for that); ``sync`` waits for the disk."""
+        """Replace the content of a file, not atomically: a crash may leave a part. ``sync`` waits for the disk."""
         held = _held_locks.get(os.path.realpath(path))
         if held is not None:
             os.ftruncate(held, 0)
@@ -145,11 +145,11 @@ class RealFiles:
         shutil.rmtree(path)
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and its parents; fine when it is there already."""
+        """Create a directory and its parents; nothing happens if it exists."""
         os.makedirs(path, exist_ok=True)
 
     def sync_directory(self, path: str) -> None:
-        """Wait until the names in a directory (not the content behind them) are on the disk."""
+        """Wait until the names in a directory are on the disk; the contents of the files are not synced."""
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -171,7 +171,7 @@ class RealFiles:
         return -(-usage.used * 100 // entire) / 100 if entire else 0.0
 
     def disk_space(self, path: str) -> tuple[int, int]:
-        """Bytes of the file system in all, and free ones; with ``disk_used``, those of a disk of 100 GiB."""
+        """Total and free bytes of the file system; with ``disk_used`` those of a disk of 100 GiB."""
         if self.disk_used is not None:
             return LAB_DISK_BYTES, LAB_DISK_BYTES - round(LAB_DISK_BYTES * self.disk_used)
         usage = shutil.disk_usage(path)
@@ -190,7 +190,7 @@ class RealFiles:
                 os.close(descriptor)
             raise StoreError(
                 f"{path} is locked: another store has this directory open",
-                hint="close it (shutdown(), or leave its with block), or look with StoreInspector, which needs no lock",
+                hint="close it (shutdown(), or leave its with block), or read it with StoreInspector without a lock",
             ) from None
         assert descriptor is not None
         _held_locks[real] = descriptor
@@ -199,7 +199,7 @@ class RealFiles:
         return lock
 
     def process_ended(self) -> None:
-        """What the operating system does when a process dies: its locks go, its written bytes stay."""
+        """Do what the operating system does when a process ends: release its locks; written bytes stay."""
         for lock in list(self._locks):
             lock.release()
 
@@ -208,7 +208,7 @@ class RealFiles:
 
 
 class _Lock:
-    """A held lock; who forgets to release it loses it with the object, so that a dropped world leaves nothing open."""
+    """A held lock. It is also released with the object, so that a world that is not closed leaves no file open."""
 
     def __init__(self, held_by: list[_Lock], path: str, descriptor: int) -> None:
         self._held_by = held_by
@@ -226,7 +226,7 @@ def _unlock(path: str, descriptor: int) -> None:
 
 
 def with_descriptors(action: Callable[[], T]) -> T:
-    """Do it, if need be with more file descriptors allowed: a store has many files, and a mapped one keeps one."""
+    """Run an action; if it runs out of file descriptors, raise the limit and try again (a store maps many files)."""
     while True:
         try:
             return action()

@@ -1,6 +1,4 @@
-"""What happened, one record a step: the single source of timelines, statistics, grading traces and determinism digests.
-
-Mirrors: nothing in RocketMQ (its logs come closest); lab 00 reads it as a timeline.
+"""What happened, one record per step: the only source of timelines, statistics, grading traces and digests.
 
     StepRecord  step  now_ms         node      kind   cause  about                 changes
                  17   1767225600012  broker-a  frame     14  SEND_MESSAGE_V2 #3    message.stored topic=orders …
@@ -30,7 +28,7 @@ HASHED_TOGETHER = 500  # records: fewer calls than one by one, little memory for
 
 
 class Change(NamedTuple):
-    """One thing that a step changed: a kind and its values."""
+    """One change that a step made: its kind and its values."""
 
     kind: str
     values: dict[str, Any]
@@ -40,7 +38,7 @@ class Change(NamedTuple):
 
 
 new_change = cast("Callable[[tuple[str, dict[str, Any]]], Change]", partial(tuple.__new__, Change))
-"""Makes a Change without the call of its Python constructor: a message makes ten of them."""
+"""Creates a Change without its Python constructor, for speed: a message causes ten changes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +59,7 @@ class StepRecord:
 
     @property
     def about_text(self) -> str:
-        """The frame in a few words: name, opaque, code of an answer."""
+        """The frame in short: name of the request or of the answer's code, and opaque."""
         if self.about is None:
             return ""
         from mqlab.wire.codes import request_name, response_name
@@ -90,7 +88,8 @@ class StepRecord:
 class Journal:
     """The records of one world, in order; indexable by step number.
 
-    ``limit`` bounds how many records stay in memory: the oldest go, ``dropped`` counts them, the digest covers them.
+    ``limit`` bounds how many records stay in memory: the oldest are removed, ``dropped`` counts them, and the digest
+    still covers them.
 
     >>> journal = Journal(); _ = journal.add(StepRecord(0, 5, "broker-a", "frame", NOTEBOOK)); journal[0].kind
     'frame'
@@ -114,21 +113,21 @@ class Journal:
         return record
 
     def _drop_oldest(self) -> None:
-        """Records go in batches, because cutting a list's head costs its length."""
+        """Remove records in batches, because removing the head of a list takes time proportional to its length."""
         surplus = len(self._records) - (self.limit or 0)
         self._hash_before(self.dropped + surplus)
         del self._records[:surplus]
         self.dropped += surplus
 
     def of(self, kind: str) -> list[StepRecord]:
-        """The steps of one kind, or that changed something of this kind; UsageError for a word that is no kind."""
+        """The steps of one kind, and those with a change of this kind; UsageError for an unknown kind."""
         found = [r for r in self._records if r.kind == kind or any(c.kind == kind for c in r.changes)]
         if not found:
             check_kind(kind)
         return found
 
     def changes(self, kind: str) -> list[tuple[StepRecord, dict[str, Any]]]:
-        """Every change of one kind with the step it belongs to, in order; UsageError for a word that is no kind."""
+        """Every change of one kind with the step it belongs to, in order; UsageError for an unknown kind."""
         every = ((record, change) for record in self._records for change in record.changes)
         found = [(record, change.values) for record, change in every if change.kind == kind]
         if not found:
@@ -151,7 +150,7 @@ class Journal:
         self._hashed = max(self._hashed, end)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row a step: step, now_ms, node, kind, cause, about, changes (as text)."""
+        """One row per step: step, now_ms, node, kind, cause, about, changes (as text)."""
         import pandas
 
         rows = [

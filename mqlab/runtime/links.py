@@ -1,14 +1,14 @@
 """In-process links between the nodes of a world: first in first out per direction, with latency, faults, real bytes.
 
-Mirrors: TCP as Netty shows it to RocketMQ. Lab 02 and 03 break it on purpose.
+Mirrors: TCP as Netty presents it to RocketMQ.
 
     connect ─▶ net.accept at the listener, or net.closed("refused", "timed out") back
     send    ─▶ frame at the peer, never before an earlier one
     close   ─▶ net.closed at the peer, after what was sent before
 
-A killed process closes its connections: peers learn at once. A powered-off machine is silent: peers learn by time-out,
-and its restarted self answers old connections with "reset". A partition holds frames and goodbyes back until it heals,
-as TCP's retransmission would, and new connections over it time out.
+A killed process closes its connections, which peers notice at once. A powered-off machine is silent: peers notice it
+by a time-out, and after a restart it answers old connections with "reset". A partition holds back frames and closes
+until it heals, as TCP's retransmission would; new connections across it time out.
 The threads driver builds on it (mqlab.runtime.sockets): several threads, each link end used by its own node's only.
 Left out: bandwidth, partial frames (real sockets bring them), TIME_WAIT.
 """
@@ -52,7 +52,7 @@ class Link:
         self.on_closed = on_closed
         self.peer: Link | None = None
         self.is_open = True
-        self.last_due_ms = 0  # when the last thing sent arrives: nothing may overtake it
+        self.last_due_ms = 0  # when the last frame arrives; a later one must not overtake it
         self.held: list[bytes] = []  # sent into a partition
 
     def send(self, data: bytes) -> None:
@@ -69,7 +69,7 @@ class Link:
 
 
 class Links:
-    """All links of one world, and what is broken about them."""
+    """All links of one world, with their partitions and drops."""
 
     def __init__(self, world: World[Any], latency_ms: int) -> None:
         self.world = world
@@ -78,7 +78,7 @@ class Links:
         self._connections: dict[str, list[Link]] = {}
         self._ports: dict[str, int] = {}
         self._partitions: list[frozenset[str]] = []
-        self._held_ends: list[tuple[Link, str]] = []  # closed while the other end could not be told
+        self._held_ends: list[tuple[Link, str]] = []  # closed during a partition, with the reason
         self._drops: dict[tuple[str, str], int] = {}
 
     def of(self, node: Machine) -> NodeNetwork:
@@ -112,16 +112,16 @@ class Links:
         return connection
 
     def call(self, connection: Link, target: Machine) -> None:
-        """Knock at a living node: it accepts or refuses in a step of its own."""
+        """Ask a node that is up for a connection: it accepts or refuses in a step of its own."""
         self._arm(connection, target, "net.accept", lambda: self._accept(connection, target))
 
     def transmit(self, sender: Link, data: bytes) -> None:
-        """Put bytes on the link: they arrive as one frame event, unless ``passes`` says no."""
+        """Send bytes, which arrive as one frame event unless ``passes`` returns False."""
         if self.passes(sender, data):
             self._arm(sender, sender.peer_node, "frame", partial(self._deliver, sender, data))
 
     def passes(self, sender: Link, data: bytes) -> bool:
-        """Whether bytes go on their way now: they may be held, dropped, or met by silence or a reset."""
+        """Whether bytes are sent now; if not, they are held, dropped, lost at a silent machine or reset."""
         source, target = sender.node.name, sender.peer_node.name
         if self._drops and self._drops.get((source, target), 0) > 0:
             self._drops[source, target] -= 1
@@ -133,12 +133,12 @@ class Links:
         peer = sender.peer
         if peer is not None and (not sender.peer_node.alive or peer.life != sender.peer_node.incarnation):
             if sender.peer_node.alive:
-                self._close_here(sender, "reset")  # the machine is back, its old process is not
+                self._close_here(sender, "reset")  # the machine is up again with another process
             return False
         return True
 
     def finish(self, closed: Link, reason: str) -> None:
-        """One end was closed: tell the other after everything sent before."""
+        """One end was closed: close the other one after everything that was sent before."""
         self._forget(closed)
         if self._is_cut(closed):
             self._held_ends.append((closed, reason))
@@ -146,7 +146,7 @@ class Links:
             self.say_goodbye(closed, reason)
 
     def say_goodbye(self, closed: Link, reason: str) -> None:
-        """Let the other end know that this one is closed."""
+        """Close the other end in a step of its node."""
         self._arm(closed, closed.peer_node, "net.closed", lambda: self._closed_by_peer(closed, reason))
 
     def open_links(self) -> list[tuple[str, str, str]]:
@@ -162,13 +162,13 @@ class Links:
     # what the lab does -------------------------------------------------------------------------------------------
 
     def drop_node(self, node: Machine, *, silent: bool) -> None:
-        """A process ends. Not silent: its sockets close, and peers learn. Silent: nobody learns."""
+        """A process ends. Its sockets close and peers notice; if ``silent``, nothing is sent and nobody notices."""
         for connection in list(self._connections.get(node.name, ())):
             connection.is_open = False
             if not silent:
                 self.finish(connection, "closed by peer")
         self._connections.pop(node.name, None)
-        for connection in self._on_their_way_to(node):  # nobody will accept them any more
+        for connection in self._on_their_way_to(node):  # the node will not accept them
             if silent:
                 self._give_up_connecting(connection)
             else:
@@ -177,7 +177,7 @@ class Links:
             del self._listeners[address]
 
     def partition(self, one: str, other: str) -> None:
-        """Hold back what two nodes send each other until heal()."""
+        """Hold back everything that two nodes send each other until heal()."""
         pair = frozenset((one, other))
         if pair not in self._partitions:
             self._partitions.append(pair)
@@ -217,7 +217,7 @@ class Links:
     def _accept(
         self, client: Link, target: Machine, on_server: Callable[[Link], None] = lambda server: None
     ) -> None:
-        """Make the listener's end; ``on_server`` gets it before the listener does."""
+        """Create the listener's end and pass it to ``on_server``, then to the listener."""
         listener = self._listeners.get(client.remote_address)
         if listener is None:
             self._close_here(client, "refused")
@@ -251,11 +251,11 @@ class Links:
         ]
 
     def _give_up_connecting(self, connection: Link) -> None:
-        """Nobody answers: the connection fails when its time is over."""
+        """Let a connection fail with a time-out, because nobody answers."""
         self._close_here(connection, "timed out", CONNECT_TIMEOUT_MS)
 
     def _close_here(self, connection: Link, reason: str, after_ms: int | None = None) -> None:
-        """Tell a connection's own node that the link is gone, one latency from now or after a while."""
+        """Close a connection at its own node, one latency from now or after ``after_ms``."""
 
         def closed() -> None:
             if connection.is_open:

@@ -1,12 +1,12 @@
-"""A directory tree that can be looked at and not touched: the Files port of the inspector.
+"""A directory tree that can be read and not changed: the Files port of the inspector.
 
-Mirrors: nothing in RocketMQ; its tools open a store the way a broker does. Lab 01 looks at a running broker's store.
+It also reads the store of a running broker. RocketMQ's own tools open a store the way a broker does.
 
     map       the whole file as it is now, opened for reading only (never longer, never created)
     read, list, size, exists, is_dir, modified_ms     as usual
-    everything that would write, make, rename, remove or lock anything     raises StoreError
+    all methods that write, create, rename, remove or lock     raise StoreError
 
-Left out: a lock (looking does not disturb anybody, so nobody is kept out).
+There is no lock, because reading does not disturb a writer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ReadOnlyMapping:
         return self._map.find(pattern, start, end) if self._map is not None else -1
 
     def close(self) -> None:
-        """Let go of the file; views handed out keep it in memory until they are gone."""
+        """Release the file; views that were handed out keep it in memory until they are released."""
         self.view = memoryview(b"")
         self._map = None
 
@@ -58,7 +58,7 @@ class ReadOnlyFiles:
     """Files for readers. Paths are text joined with "/"; missing files raise FileNotFoundError."""
 
     def map(self, path: str, size: int = 0, *, create: bool = False) -> ReadOnlyMapping:
-        """The file with the size it has; ``size`` and ``create`` are what a writer would want and mean nothing here."""
+        """Map the file with its present size; ``size`` and ``create`` are ignored."""
         return ReadOnlyMapping(path)
 
     def exists(self, path: str) -> bool:
@@ -114,4 +114,4 @@ class ReadOnlyFiles:
 
 
 def _refuse(path: str) -> NoReturn:
-    raise StoreError(f"{path} was opened for looking only", hint="open the store with MessageStore.open to change it")
+    raise StoreError(f"{path} was opened for reading only", hint="open the store with MessageStore.open to change it")

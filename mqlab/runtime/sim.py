@@ -1,12 +1,12 @@
 """The simulated world: one heap of events, a virtual clock that jumps to the next, in-process links, seeded.
 
-Mirrors: nothing in RocketMQ; it stands where machines, their clocks and their network are. Every lab runs on it.
+It takes the place of machines, their clocks and their network.
 
     heap: (due_ms, arming order, event)      event: node, kind, action, the step that armed it
     step(): pop the next event of a living node, set the clock, open a record, run the action, done
 
-A handler runs to completion at one moment of virtual time; ties are broken by arming order.
-Left out: CPU time of node code (it costs nothing; a listener's ``context.compute`` does).
+A handler runs to completion at one moment of virtual time; ties are broken by the order of arming.
+The code of nodes takes no virtual time; only a listener's ``context.compute`` does.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 set_handler = importlib.import_module("_signal").signal
 
 
-LONGEST_CALL_MS = 3_600_000  # of virtual time, for a call that the notebook makes
+LONGEST_CALL_MS = 3_600_000  # of virtual time: the longest call from a notebook
 
 
 class Storyteller(Protocol):
-    """What tells a story over a world and may stand in the middle of it; mqlab.lab.story has the one there is."""
+    """Plays a story on a world and can be paused in the middle of it; implemented in mqlab.lab.story."""
 
     def is_paused(self) -> bool: ...
 
@@ -52,7 +52,7 @@ class SimWorld(World[SimWorkers]):
     """The whole simulation. Same seed and same calls give the same journal, to the byte.
 
     ``step()`` is the only way anything happens; everything else plays it until a condition holds. ``on_step`` is called
-    before each step of every world: who plays other people's stories can stop them there.
+    before each step of every world: code that plays the stories of others can stop them there.
     """
 
     is_simulated = True
@@ -65,7 +65,7 @@ class SimWorld(World[SimWorkers]):
         self.now_ms = start_ms
         self.network = Links(self, latency_ms)
         self.before_step: Callable[[int], None] | None = None  # faults and until_step hook in here
-        self.between_steps: list[Action] = []  # what the notebook wants done after the step under way
+        self.between_steps: list[Action] = []  # actions of the notebook for the time after the step under way
         self.storyteller: Storyteller | None = None
         self.line_watch: LineWatch | None = None
         self.step_is_periodic = False
@@ -84,7 +84,7 @@ class SimWorld(World[SimWorkers]):
     # what happens ----------------------------------------------------------------------------------------------
 
     def arm(self, node: Machine, due_ms: int, kind: str, action: Action, *, periodic: bool | None = None) -> Event:
-        """Put an event into the heap; what was due before now is due now."""
+        """Put an event into the heap; an event that was due earlier is due now."""
         record = self._record
         if periodic is None:
             periodic = kind in PERIODIC_KINDS
@@ -102,7 +102,7 @@ class SimWorld(World[SimWorkers]):
         self.busy += change
 
     def disarm(self, node: Machine) -> None:
-        """Nothing that a node armed will happen: its process is gone."""
+        """Cancel all events that a node armed, because its process is gone."""
         for _, _, event in self._heap:
             if event.node is node:
                 event.cancel()
@@ -116,7 +116,7 @@ class SimWorld(World[SimWorkers]):
             watcher(record, change)
 
     def annotate(self, about: Any) -> None:
-        """Say what the step under way is about (the frame that arrived)."""
+        """Record what the step under way is about: the frame that arrived."""
         if self._record is not None:
             self._record.about = about
 
@@ -130,11 +130,11 @@ class SimWorld(World[SimWorkers]):
         return self._record
 
     def step(self) -> StepRecord | None:
-        """Let the next thing happen; None when nothing is left that could."""
+        """Run the next event and return its record; None when no event is left."""
         if self._inside_step:
             raise UsageError(
-                "the world cannot be played from inside one of its steps",
-                hint='a listener passes time with context.sleep("1s"); playing is the notebook\'s',
+                "a step of the world cannot play the world",
+                hint='a listener waits with context.sleep("1s"); only the notebook plays the world',
             )
         journal, heap = self.journal, self._heap
         if SimWorld.on_step is not None:
@@ -193,7 +193,7 @@ class SimWorld(World[SimWorkers]):
         self.run_until_ms(self.now_ms + ms)
 
     def run_until_ms(self, end_ms: int) -> None:
-        """Play everything due up to and including a moment, then stand there."""
+        """Play everything due up to and including a moment, then set the clock to it."""
         with self.interruptible(), collecting_rarely():
             while (due := self.next_due_ms) is not None and due <= end_ms:
                 self.advance()
@@ -211,10 +211,10 @@ class SimWorld(World[SimWorkers]):
                     if due is not None:
                         self.now_ms = end_ms
                     why = (
-                        "nothing is left that could happen" if due is None else f"{limit_ms} ms of virtual time passed"
+                        "nothing is left to happen" if due is None else f"{limit_ms} ms of virtual time passed"
                     )
                     raise LimitReached(
-                        f"{what} did not come true: {why} (now {self.now_ms}, step {self.journal.next_step})",
+                        f"{what} was not reached: {why} (now {self.now_ms}, step {self.journal.next_step})",
                         hint="lab.upcoming(5) shows what is armed; limit= allows more time",
                     )
                 self.advance()
@@ -222,7 +222,7 @@ class SimWorld(World[SimWorkers]):
                     self.check_interrupt()
 
     def wait_for(self, promise: Promise[Any]) -> None:
-        """A call of a listener leaves its coroutine; the notebook plays the world, for an hour at most."""
+        """Wait for a promise: a listener leaves its coroutine, the notebook plays the world for an hour at most."""
         caller = current_listener()
         if caller is not None:
             wait(caller, promise)
@@ -236,7 +236,7 @@ class SimWorld(World[SimWorkers]):
     def interruptible(self) -> Iterator[None]:
         """Ctrl-C stops between two steps and leaves a world that can be looked at.
 
-        A second one stops inside a step: the way out of a listener that loops without end.
+        A second Ctrl-C stops inside a step, which ends a listener that never returns.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -1,14 +1,14 @@
 """Where a learner's code runs in the simulation: each call of a listener is a coroutine of its own.
 
-Mirrors: the consume thread pool (ThreadPoolExecutor ConsumeMessageThread_). Lab 05 and 09 count its threads.
+Mirrors: the consume thread pool (ThreadPoolExecutor ConsumeMessageThread_).
 
-    submit ─▶ listener.start   a free thread takes the call up, else it waits in the queue
-    the call sleeps, computes or asks ─▶ back to the world ─▶ listener.resume when that is over
+    submit ─▶ listener.start   a free thread begins the call, else the call waits in the queue
+    the call sleeps, computes or sends ─▶ back to the world ─▶ listener.resume when its answer is there
     the call returns ─▶ on_done in the same step, the thread is free
 
-greenlet switches plain functions, so a listener is written as for a real thread. It can be interleaved or killed only
-where it waits.
-Left out: preemption, and the cost of node code.
+greenlet switches between plain functions, so a listener is written as for a real thread. It can be interleaved or
+killed only where it waits.
+Left out: preemption.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mqlab.runtime.world import Machine
 
 T = TypeVar("T")
-CALL_LIMIT_MS = 3_600_000  # of virtual time: no call of RocketMQ's clients waits so long
+CALL_LIMIT_MS = 3_600_000  # of virtual time; every call of RocketMQ's clients ends earlier
 OnDone = Callable[[Any, BaseException | None], None]
 
 
@@ -89,7 +89,7 @@ class SimWorkers:
         wait(caller, computed)
 
     def end(self) -> None:
-        """The process is gone: NodeDown is raised in every running call, pools are emptied."""
+        """The process ended: raise NodeDown in every running call and empty the pools."""
         for pool in self._pools:
             pool.queue.clear()
         self._pools.clear()
@@ -104,7 +104,7 @@ class SimWorkers:
                 coroutine.carrier.throw(NodeDown(f"{self.node.name} is down"))
 
     def leave(self) -> None:
-        """NodeDown in a call that has just ended its own process; nothing for anybody else."""
+        """Raise NodeDown in a call that has just ended its own process; do nothing for any other caller."""
         caller = current_listener()
         if caller is not None and caller.workers is self:
             caller.must_be_up()
@@ -150,7 +150,7 @@ class SimWorkers:
 
 
 class Carrier(greenlet.greenlet):  # type: ignore[misc]  # greenlet has no types
-    """Runs one call after the other, since a new greenlet costs more than a call; between two it holds no world."""
+    """Runs one call after another, since a new greenlet costs more than a call. It holds no world between two calls."""
 
     def __init__(self) -> None:
         super().__init__(self._calls)
@@ -159,7 +159,7 @@ class Carrier(greenlet.greenlet):  # type: ignore[misc]  # greenlet has no types
     def _calls(self) -> None:
         while (coroutine := self.coroutine) is not None:
             coroutine.body()
-            del coroutine.body, coroutine  # the body knows its coroutine: this is where that ends
+            del coroutine.body, coroutine  # the body refers to its coroutine: break the cycle
             self.coroutine = None
             _of_this_thread.waiting.append(self)
             self.parent.switch()
@@ -176,24 +176,24 @@ _of_this_thread = _Carriers()
 
 
 class ListenerCoroutine:
-    """One call of a listener, as something that can stop at a wait and go on in a later step."""
+    """One call of a listener: it stops at a wait and goes on in a later step."""
 
     def __init__(self, workers: SimWorkers, body: Callable[[], None]) -> None:
         self.workers = workers
         self.life = workers.node.incarnation
         self.body = body
-        self.dies_with: list[Callable[[], None]] = []  # ends of connections, called when the process is gone
+        self.dies_with: list[Callable[[], None]] = []  # functions that close connections, called when the process ends
         self.carrier = _of_this_thread.waiting.pop() if _of_this_thread.waiting else Carrier()
         self.carrier.coroutine = self
 
     def must_be_up(self) -> None:
-        """NodeDown when the process this call runs in is gone, whatever the call tries."""
+        """Raise NodeDown if the process that this call runs in has ended."""
         node = self.workers.node
         if not node.alive or node.incarnation != self.life:
             raise NodeDown(f"{node.name} is down")
 
     def go_on(self) -> None:
-        """Run to the next wait or to the end, then come back to whoever plays the world now."""
+        """Run to the next wait or to the end, then return to the code that plays the world now."""
         carrier, watch = self.carrier, self.workers.world.line_watch
         carrier.parent = greenlet.getcurrent()
         real_sleep, time.sleep = time.sleep, _watched_sleep(time.sleep)
@@ -216,13 +216,13 @@ def current_listener() -> ListenerCoroutine | None:
 def _must_be_listener(what: str) -> ListenerCoroutine:
     caller = current_listener()
     if caller is None:
-        raise UsageError(f"context.{what} belongs into a listener; the notebook passes time with lab.run_for(...)")
+        raise UsageError(f"context.{what} works only in a listener; a notebook lets time pass with lab.run_for(...)")
     caller.must_be_up()
     return caller
 
 
 def wait(caller: ListenerCoroutine, promise: Promise[T]) -> T:
-    """Leave a call until a promise is settled; it goes on in a step of its own node."""
+    """Suspend a call until a promise is settled; the call goes on in a new step of its node."""
     if not promise.done:
         node, hub = caller.workers.node, caller.carrier.parent
         assert hub is not None
@@ -258,7 +258,7 @@ class SimPool:
         self._take_up()
 
     def shutdown(self) -> None:
-        """Take no more calls; running ones go on to their end."""
+        """Accept no more calls; those that run go on to their end."""
         self._closed = True
         self.queue.clear()
 
@@ -283,7 +283,7 @@ class SimPool:
 
 
 def _watched_sleep(real_sleep: Callable[[Any], None]) -> Callable[[Any], None]:
-    """While a listener runs, a real time.sleep says what to write instead: it would stop the whole world."""
+    """time.sleep with a warning in a listener, where it would stop the whole world; the warning says what to write."""
 
     def watched(seconds: Any) -> None:
         if current_listener() is not None:  # other threads of this process sleep as they like

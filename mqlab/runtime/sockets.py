@@ -3,10 +3,10 @@
 Mirrors: the sockets under Netty and under RocketMQ's replication link. Used by the threads driver.
 
     node's loop ── send ──▶ socket ══ kernel ══ socket ──▶ one reading thread ── frame ──▶ other node's loop
-    10.0.0.2:10912 stands for 127.0.0.1:<any free port>; who calls is known by the port it calls from
+    10.0.0.2:10912 stands for 127.0.0.1:<any free port>; the port of a caller identifies it
 
-The kernel hands bytes on in pieces of its own choice: a frame step may hold half a request, or three.
-A killed process shuts its sockets. A silent machine keeps them: what arrives there is read and thrown away.
+The kernel delivers bytes in pieces of any size: a frame step may bring half a request, or three.
+A killed process shuts its sockets. A silent machine keeps them, and what arrives there is read and discarded.
 Left out: other machines; clients that are not of this world.
 """
 
@@ -33,7 +33,7 @@ READ_BYTES = 1 << 16
 
 
 class Mark(NamedTuple):
-    """Where one send ends in the stream, the step that sent it, and whether that step only kept the world ticking."""
+    """Where one send ends in the stream, the step that sent it, and whether that step was periodic."""
 
     end: int
     step: int
@@ -41,7 +41,7 @@ class Mark(NamedTuple):
 
 
 class Wire:
-    """One end's socket, and what was sent into it and has not come out at the other end."""
+    """The socket of one end, with marks for what was sent into it and has not arrived at the other end."""
 
     __slots__ = ("link", "marks", "received", "sent", "socket")
 
@@ -89,11 +89,11 @@ class SocketLinks(Links):
             if not periodic:
                 self.world.count_busy(1)
             wire.marks.append(Mark(wire.sent, self.world.step_now, periodic))
-            with suppress(OSError):  # the other end is gone: its goodbye is on its way
+            with suppress(OSError):  # the other end is closed: the event for that is on its way
                 wire.socket.sendall(data)
 
     def heal(self) -> None:
-        with self._in_order:  # what was held goes before what is sent from now on
+        with self._in_order:  # held frames are sent before new ones
             super().heal()
 
     def drop_node(self, node: Machine, *, silent: bool) -> None:

@@ -1,10 +1,10 @@
-"""What a store that no broker drives takes from this machine: the wall clock, its time zone, the size of its memory.
+"""What a store without a broker uses of this machine: the wall clock, its time zone, the size of its memory.
 
-Mirrors: System.currentTimeMillis and StoreUtil. Lab 01 opens a directory with it.
+Mirrors: System.currentTimeMillis and StoreUtil.
 
     PolledClock    call_at ──▶ a heap of deadlines ◀── run_due(now_ms) runs those that are due, in order
 
-Left out: threads. Between two calls of run_due nothing happens.
+There is no thread: between two calls of run_due nothing happens.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The same nodes in real time: one loop thread a node, real thread pools, real sockets.
+"""The same nodes in real time: one loop thread per node, real thread pools, real sockets.
 
-Mirrors: a JVM a node. It shows that node code needs nothing of the simulation; interop and benchmarks use it.
+Mirrors: one JVM per node. It shows that the code of nodes needs nothing of the simulation.
 
     other threads ──post──▶ node's heap of events ──its one loop thread──▶ handlers, deadlines, frames
     listeners run in a ThreadPoolExecutor and come back through the same heap
@@ -34,7 +34,7 @@ T = TypeVar("T")
 class ThreadWorld(World["ThreadWorkers"]):
     """A world in real time with the same verbs as SimWorld where they make sense.
 
-    There is no ``step``: things happen by themselves; ``run_for`` and ``run_until`` only wait.
+    There is no ``step``: events run by themselves, and ``run_for`` and ``run_until`` only wait.
     """
 
     is_simulated = False
@@ -107,7 +107,7 @@ class ThreadWorld(World["ThreadWorkers"]):
         return self._loops[node.name].thread is threading.current_thread()
 
     def disarm(self, node: Machine) -> None:
-        """Nothing that a node armed will happen: its process is gone, its loop ends."""
+        """Cancel all events that a node armed and end its loop, because its process is gone."""
         loop = self._loops[node.name]
         with loop.wake:
             for _, _, event in loop.heap:
@@ -128,9 +128,9 @@ class ThreadWorld(World["ThreadWorkers"]):
                 watcher(record, change)
 
     def annotate(self, about: Any) -> None:
-        """Say what the calling thread's step is about (the frame that arrived).
+        """Record what the calling thread's step is about: the frame that arrived.
 
-        A socket may bring several frames at once: each is a step of its own, with the cause of the first.
+        A socket may deliver several frames at once: each is a step of its own, with the cause of the first.
         """
         record: StepRecord | None = getattr(self._local, "record", None)
         if record is not None and record.about is not None:
@@ -150,7 +150,7 @@ class ThreadWorld(World["ThreadWorkers"]):
         self._local.record, self._local.periodic = record, event.periodic
         try:
             event.action()
-        except Exception as failure:  # a node's bug must not kill its loop silently: run_until raises it
+        except Exception as failure:  # an error in a node must not end its loop unnoticed: run_until raises it
             self.failures.append(failure)
         finally:
             self._local.record, self._local.periodic = None, False
@@ -160,7 +160,7 @@ class ThreadWorld(World["ThreadWorkers"]):
         self.arm(self.outside, due_ms, "lab.at", lambda: threading.Thread(target=action, daemon=True).start())
 
     def open_call(self, node: Machine, kind: str = "call") -> StepRecord:
-        """A record of its own for something the notebook does."""
+        """Open a record for something that the notebook does."""
         with self._lock:
             return self._open(node, kind, NOTEBOOK)
 
@@ -174,11 +174,11 @@ class ThreadWorld(World["ThreadWorkers"]):
             if self.failures:
                 raise self.failures[0]
             if self.now_ms > end_ms:
-                raise LimitReached(f"{what} did not come true within {limit_ms} ms")
+                raise LimitReached(f"{what} was not reached within {limit_ms} ms")
             time.sleep(0.001)
 
     def wait_for(self, promise: Promise[Any]) -> None:
-        """Keep the calling thread until a promise is settled by another one."""
+        """Block the calling thread until another one settles a promise."""
         while not promise.done:
             time.sleep(0.0005)
 
@@ -232,7 +232,7 @@ class _Loop:
             return None
 
 
-_of_this_thread = threading.local()  # workers: whose pool runs this thread's call
+_of_this_thread = threading.local()  # workers: the owner of the pool that runs this thread's call
 
 
 class ThreadWorkers:
@@ -253,7 +253,7 @@ class ThreadWorkers:
     def call(self, start: Callable[[], Promise[T]]) -> T:
         if not self.node.alive:
             raise NodeDown(f"{self.node.name} is down")
-        if self.world.is_on_its_loop(self.node):  # a step of this very node: it cannot wait for another one
+        if self.world.is_on_its_loop(self.node):  # a step of this node cannot wait for another step of it
             begun = start()
             if not begun.done:
                 raise UsageError(
@@ -288,13 +288,13 @@ class ThreadWorkers:
             self.sleep(ms)
 
     def end(self) -> None:
-        """The process is gone: no pool takes up another call."""
+        """The process ended: no pool begins another call."""
         for pool in self._pools:
             pool.shutdown()
         self._pools.clear()
 
     def leave(self) -> None:
-        """NodeDown in a call that has just ended its own process; nothing for anybody else."""
+        """Raise NodeDown in a call that has just ended its own process; do nothing for any other caller."""
         if getattr(_of_this_thread, "workers", None) is self and not self.node.alive:
             raise NodeDown(f"{self.node.name} is down")
 

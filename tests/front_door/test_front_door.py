@@ -556,7 +556,7 @@ def test_wrong_questions_are_told_so() -> None:
     with pytest.raises(UsageError, match=r"message\.stored"):
         lab.journal.of("messages.stored")
     for shown in (lab.deliveries("typo"), lab.progress("typo")):
-        assert "no consumer of this Lab is of group 'typo', but of ['billing']" in str(shown)
+        assert "no consumer of this Lab is in group 'typo'; its groups are ['billing']" in str(shown)
     assert "no such group" in str(lab.verify("typo"))
     assert str(lab.timeline("nope")) == "no message 'nope' in these steps: nothing happened"
     assert str(lab.offset_strip("typo")) == "offsets of typo: no queues"

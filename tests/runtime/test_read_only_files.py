@@ -54,7 +54,7 @@ def test_whatever_would_change_something_is_refused(tmp_path, change):
     path = tmp_path / "file"
     path.write_bytes(b"kept")
     stamp = path.stat()
-    with pytest.raises(StoreError, match="looking only"):
+    with pytest.raises(StoreError, match="reading only"):
         change(str(path))
     assert path.read_bytes() == b"kept" and path.stat().st_mtime_ns == stamp.st_mtime_ns
     assert list(tmp_path.iterdir()) == [path]
