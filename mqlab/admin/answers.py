@@ -5,7 +5,7 @@ Mirrors: the printing half of mqadmin's SubCommands. Every answer of ``lab.admin
     Rows([QueueStats(...), …])      rows[0].max_offset   for row in rows   rows.to_pandas()   print(rows)
     Detail (a dataclass)            plan.rows, plan.warnings, print(plan)
 
-Left out: sorting and choosing: they are Python's.
+Sort and select rows in Python.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 class Shown:
-    """Base of all answers: subclasses say which rows they show and under which title."""
+    """Base of all answers: subclasses define the rows and the title to show."""
 
     __slots__ = ()
 
     def shown_rows(self) -> Sequence[Any]:
-        """What ``table()`` shows, a row each."""
+        """The rows that ``table()`` shows."""
         return [self]
 
     def shown_title(self) -> str:

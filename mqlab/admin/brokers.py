@@ -1,12 +1,11 @@
-"""Brokers: their numbers, their counters, their settings, and cleaning up.
+"""Brokers: their status, counters and settings, and the removal of expired files.
 
 Mirrors: mqadmin clusterList, brokerStatus, statsAll, getBrokerConfig, updateBrokerConfig, cleanExpiredCQ,
-cleanUnusedTopic, deleteExpiredCommitLog; requests 28, 315, 26, 25, 306, 316, 329. Lab 09 on measuring.
+cleanUnusedTopic, deleteExpiredCommitLog; requests 28, 315, 26, 25, 306, 316, 329.
 
     counter     key          minute               hour   day
     TOPIC_PUT_NUMS  orders   sum  tps  avgpt      …      …
 
-Left out: what only the machine knows.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ WINDOWS = ("statsDay", "statsHour", "statsMinute")
 
 @dataclass(frozen=True, slots=True)
 class BrokerStatus:
-    """One line of clusterList: rates of the last minute a second, the day's counts so far."""
+    """One line of clusterList: rates per second in the last minute, and counts since midnight."""
 
     cluster: str
     broker: str
@@ -45,7 +44,7 @@ class BrokerStatus:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A counter over one window: ``avgpt`` is the average of a time counted. Mirrors BrokerStatsItem."""
+    """A counter over one window: ``avgpt`` is the average per count. Mirrors BrokerStatsItem."""
 
     window: str
     sum: int
@@ -83,7 +82,7 @@ class TopicTraffic:
 
 
 def cluster_list(admin: AdminNode) -> Rows[BrokerStatus]:
-    """Every master with what it takes and gives. Mirrors clusterList."""
+    """Every master with the rates and counts of its messages. Mirrors clusterList."""
     rows = []
     clusters = {row.broker: row.cluster for row in examine_broker_cluster_info(admin)}
     for broker, address in admin.brokers():
@@ -105,21 +104,21 @@ def cluster_list(admin: AdminNode) -> Rows[BrokerStatus]:
 
 
 def fetch_broker_runtime_stats(admin: AdminNode, broker: str, broker_id: int = MASTER_ID) -> Rows[KeyValue]:
-    """Everything a broker (its master, or a slave by id) says of itself, by name. Mirrors brokerStatus."""
+    """The status values of a broker (the master, or a slave by id), sorted by name. Mirrors brokerStatus."""
     address = admin.address_of(broker, broker_id)
     table = admin.ask_value(address, RequestCode.GET_BROKER_RUNTIME_INFO).get("table") or {}
     return Rows([KeyValue(name, str(table[name])) for name in sorted(table)], f"status of {broker}")
 
 
 def view_broker_stats_data(admin: AdminNode, broker: str, stats_name: str, stats_key: str) -> BrokerStatsData:
-    """One counter over a minute, an hour and a day; BrokerError with code 1 for what was never counted."""
+    """One counter over a minute, an hour and a day; BrokerError with code 1 if it does not exist."""
     _, address = admin.brokers(broker)[0]
     found = _counter(admin, address, stats_name, stats_key)
     return BrokerStatsData(broker, stats_name, stats_key, tuple(_window(name, found[name]) for name in WINDOWS[::-1]))
 
 
 def stats_all(admin: AdminNode, topic: str | None = None) -> Rows[TopicTraffic]:
-    """What goes in and out of topics, a row for each group that reads one. Mirrors statsAll."""
+    """The messages into and out of topics, one row per topic and group. Mirrors statsAll."""
     topics = [topic] if topic else [row.topic for row in fetch_all_topic_list(admin) if row.kind == "NORMAL"]
     rows = []
     for name in topics:
@@ -135,7 +134,7 @@ def stats_all(admin: AdminNode, topic: str | None = None) -> Rows[TopicTraffic]:
 
 
 def _summed(admin: AdminNode, topic: str, stats_name: str, stats_key: str) -> tuple[float, int]:
-    """A counter of all brokers of a topic: a second's average of the last minute, and the longest window's sum."""
+    """A counter over all brokers of a topic: the rate per second in the last minute, the sum of the longest window."""
     tps, total = 0.0, 0
     for _, address in admin.brokers_of(topic):
         try:
@@ -143,7 +142,7 @@ def _summed(admin: AdminNode, topic: str, stats_name: str, stats_key: str) -> tu
         except BrokerError as error:
             if error.response_code != ResponseCode.SYSTEM_ERROR:
                 raise
-            continue  # never counted there
+            continue  # this broker has not counted it
         tps += float(found["statsMinute"]["tps"])
         total += next((int(found[name]["sum"]) for name in WINDOWS if found[name]["sum"]), 0)
     return tps, total
@@ -155,21 +154,21 @@ def _counter(admin: AdminNode, address: str, stats_name: str, stats_key: str) ->
 
 
 def get_broker_config(admin: AdminNode, broker: str) -> dict[str, str]:
-    """Every setting of a broker, by RocketMQ's names, as text."""
+    """Every setting of a broker, by RocketMQ's names, as strings."""
     _, address = admin.brokers(broker)[0]
     text = (admin.ask(address, RequestCode.GET_BROKER_CONFIG).body or b"").decode("utf-8", "replace")
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
 def update_broker_config(admin: AdminNode, broker: str, **settings: object) -> None:
-    """Change settings of a running broker; names in snake_case, all or none are taken."""
+    """Change settings of a running broker; names in snake_case; all of them are changed or none."""
     _, address = admin.brokers(broker)[0]
     lines = "".join(f"{camel_case(name)}={_java(value)}\n" for name, value in settings.items())
     admin.ask(address, RequestCode.UPDATE_BROKER_CONFIG, lines.encode())
 
 
 def delete_expired_commit_log(admin: AdminNode, broker: str | None = None) -> None:
-    """Delete log files older than file_reserved_time now, whatever the hour, at one broker or all."""
+    """Delete log files older than file_reserved_time now, at any hour, at one broker or all."""
     _clean(admin, RequestCode.DELETE_EXPIRED_COMMITLOG, broker)
 
 
@@ -179,7 +178,7 @@ def clean_expired_consumer_queue(admin: AdminNode, broker: str | None = None) ->
 
 
 def clean_unused_topic(admin: AdminNode, broker: str | None = None) -> None:
-    """Delete the queues of topics that the broker does not know any more."""
+    """Delete the queues of topics that the broker no longer has."""
     _clean(admin, RequestCode.CLEAN_UNUSED_TOPIC, broker)
 
 

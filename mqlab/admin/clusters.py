@@ -20,7 +20,7 @@ from mqlab.wire.codes import RequestCode
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """One broker process as a name server knows it; id 0 is the master. Mirrors a line of clusterList."""
+    """One broker process as registered at a name server; id 0 is the master. Mirrors a line of clusterList."""
 
     cluster: str
     broker: str
@@ -39,7 +39,7 @@ class WritePerm:
 
 @dataclass(frozen=True, slots=True)
 class KeyValue:
-    """One name and its value as text."""
+    """A name and its value as a string."""
 
     name: str
     value: str
@@ -57,22 +57,22 @@ def examine_broker_cluster_info(admin: AdminNode) -> Rows[BrokerAddress]:
 
 
 def wipe_write_perm(admin: AdminNode, broker: str) -> Rows[WritePerm]:
-    """Take the write permission of a broker's topics from the routes, at every name server: producers move away.
+    """Remove the write permission of a broker's topics from the routes at every name server: producers stop using it.
 
-    The broker itself takes what still comes; its next registration of a changed topic brings that topic back.
+    The broker still accepts messages; when it registers a changed topic, that topic gets its permission back.
     """
     return _permission(admin, RequestCode.WIPE_WRITE_PERM_OF_BROKER, "wipeTopicCount", broker)
 
 
 def add_write_perm(admin: AdminNode, broker: str) -> Rows[WritePerm]:
-    """Give the write permission back, at every name server."""
+    """Restore the write permission at every name server."""
     return _permission(admin, RequestCode.ADD_WRITE_PERM_OF_BROKER, "addTopicCount", broker)
 
 
 def _permission(admin: AdminNode, code: int, counted: str, broker: str) -> Rows[WritePerm]:
     admin.brokers(broker)
     rows, failed = [], None
-    for address in sorted(admin.name_servers.addresses):  # each on its own: one that is down does not stop the rest
+    for address in sorted(admin.name_servers.addresses):  # one that is down does not stop the others
         try:
             answer = admin.ask(address, code, brokerName=broker)
         except RemotingError as error:
@@ -85,18 +85,18 @@ def _permission(admin: AdminNode, code: int, counted: str, broker: str) -> Rows[
 
 
 def put_kv_config(admin: AdminNode, namespace: str, key: str, value: str) -> None:
-    """Keep a value at every name server."""
+    """Store a value at every name server."""
     admin.ask_every_name_server(RequestCode.PUT_KV_CONFIG, namespace=namespace, key=key, value=value)
 
 
 def get_kv_config(admin: AdminNode, namespace: str, key: str) -> str:
-    """A kept value; BrokerError with code 22 when there is none."""
+    """A stored value; BrokerError with code 22 when there is none."""
     answer = admin.ask_name_server(RequestCode.GET_KV_CONFIG, namespace=namespace, key=key)
     return answer.ext_fields["value"]
 
 
 def delete_kv_config(admin: AdminNode, namespace: str, key: str) -> None:
-    """Forget a value at every name server."""
+    """Delete a value at every name server."""
     admin.ask_every_name_server(RequestCode.DELETE_KV_CONFIG, namespace=namespace, key=key)
 
 

@@ -1,4 +1,4 @@
-"""Who is connected, what they subscribe to, and what a running consumer tells about itself.
+"""Which clients are connected, what they subscribe to, and what a running consumer reports about itself.
 
 Mirrors: mqadmin consumerConnection, producerConnection, consumerStatus, producer; requests 203, 204, 307, 328, 223.
 
@@ -36,7 +36,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerConnection(Shown):
-    """The online members of a group and what they want, as the brokers know it. Mirrors ConsumerConnection."""
+    """The online members of a group and their subscriptions, as the brokers have them. Mirrors ConsumerConnection."""
 
     group: str
     consume_type: str
@@ -52,8 +52,8 @@ class ConsumerConnection(Shown):
         return f"members of {self.group}"
 
     def shown_notes(self) -> Sequence[str]:
-        wanted = [f"{each.topic} {each.sub_string!r} ({each.expression_type})" for each in self.subscriptions]
-        return [f"{self.consume_type} {self.message_model} {self.consume_from_where}", *wanted]
+        subscriptions = [f"{each.topic} {each.sub_string!r} ({each.expression_type})" for each in self.subscriptions]
+        return [f"{self.consume_type} {self.message_model} {self.consume_from_where}", *subscriptions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class ProducerInfo:
 
 @dataclass(frozen=True, slots=True)
 class RunningQueue:
-    """What a consumer holds of one queue. Offsets are queue offsets, times ms. Mirrors ProcessQueueInfo."""
+    """The state of one queue in a consumer. Offsets are queue offsets, times are in ms. Mirrors ProcessQueueInfo."""
 
     message_queue: MessageQueue
     commit_offset: int
@@ -83,7 +83,7 @@ class RunningQueue:
 
 @dataclass(frozen=True, slots=True)
 class ConsumeStatus:
-    """What a consumer counted of one topic lately: rates a second, times ms. Mirrors ConsumeStatus."""
+    """The recent counts of a consumer for one topic: rates per second, times in ms. Mirrors ConsumeStatus."""
 
     client_id: str
     topic: str
@@ -97,7 +97,7 @@ class ConsumeStatus:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerRunningInfo(Shown):
-    """What a running consumer tells about itself. Mirrors ConsumerRunningInfo."""
+    """The report of a running consumer about itself. Mirrors ConsumerRunningInfo."""
 
     group: str
     client_id: str
@@ -115,7 +115,7 @@ class ConsumerRunningInfo(Shown):
 
 @dataclass(frozen=True, slots=True)
 class ClientOffset:
-    """Where one member itself says it stands on a queue (its memory, which may be ahead of the broker's table)."""
+    """The offset of a queue in a member's memory, which may be ahead of the broker's table."""
 
     client_id: str
     message_queue: MessageQueue
@@ -124,7 +124,7 @@ class ClientOffset:
 
 @dataclass(frozen=True, slots=True)
 class DirectResult:
-    """What a consumer answered when it was told to consume a message now. Mirrors ConsumeMessageDirectlyResult."""
+    """The answer of a consumer that consumed a message on request. Mirrors ConsumeMessageDirectlyResult."""
 
     msg_id: str
     client_id: str
@@ -163,7 +163,7 @@ def examine_consumer_connection_info(admin: AdminNode, group: str) -> ConsumerCo
 
 
 def online_members(admin: AdminNode, group: str) -> tuple[Connection, ...]:
-    """The online members of a group; none when nobody is."""
+    """The online members of a group; empty when there are none."""
     try:
         return examine_consumer_connection_info(admin, group).connections
     except BrokerError as error:
@@ -173,7 +173,7 @@ def online_members(admin: AdminNode, group: str) -> tuple[Connection, ...]:
 
 
 def examine_producer_connection_info(admin: AdminNode, group: str, topic: str | None = None) -> Rows[Connection]:
-    """The clients of a producer group at the brokers (of a topic); BrokerError with code 1 when nobody knows it."""
+    """The clients of a producer group at the brokers (of a topic); BrokerError with code 1 for an unknown group."""
     found, refused = {}, None
     for _, address in admin.brokers_of(topic) if topic else admin.brokers():
         try:
@@ -188,7 +188,7 @@ def examine_producer_connection_info(admin: AdminNode, group: str, topic: str | 
 
 
 def get_all_producer_info(admin: AdminNode) -> Rows[ProducerInfo]:
-    """Every producer that some broker knows."""
+    """Every producer that is connected to a broker."""
     found = {}
     for _, address in admin.brokers():
         table = admin.ask_value(address, RequestCode.GET_ALL_PRODUCER_INFO).get("data") or {}
@@ -200,7 +200,7 @@ def get_all_producer_info(admin: AdminNode) -> Rows[ProducerInfo]:
 
 
 def get_consumer_running_info(admin: AdminNode, group: str, client_id: str) -> ConsumerRunningInfo:
-    """What one member tells about itself, asked through a broker."""
+    """The report of one member about itself, requested through a broker."""
     _, address = admin.brokers_of_group(group)[0]
     code = RequestCode.GET_CONSUMER_RUNNING_INFO
     found = admin.ask_value(address, code, consumerGroup=group, clientId=client_id, jstackEnable=False)
@@ -216,7 +216,7 @@ def get_consumer_running_info(admin: AdminNode, group: str, client_id: str) -> C
 
 
 def consumer_status(admin: AdminNode, group: str) -> Rows[ConsumeStatus]:
-    """What every member counted lately, a row for each of its topics. Mirrors consumerStatus."""
+    """The recent counts of every member, one row per member and topic. Mirrors consumerStatus."""
     members = examine_consumer_connection_info(admin, group).connections
     infos = [get_consumer_running_info(admin, group, each.client_id) for each in members]
     return Rows([status for info in infos for status in info.statuses], f"statistics of {group}")
@@ -236,7 +236,7 @@ def get_consume_status(admin: AdminNode, topic: str, group: str, client_id: str 
 def consume_message_directly(
     admin: AdminNode, group: str, client_id: str, topic: str, offset_msg_id: str
 ) -> DirectResult:
-    """Let one member consume a stored message now, beside its queues; no offset moves."""
+    """Let one member consume a stored message now, outside of its queues; no offset changes."""
     _, address = admin.brokers_of_group(group)[0]
     found = admin.ask_value(
         address,

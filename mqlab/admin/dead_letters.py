@@ -1,13 +1,13 @@
-"""Dead letters: looking at them and giving them back to their group, one, some or all.
+"""Dead letters: reading them and sending them back to their group, one, some or all.
 
-Mirrors: the DLQ page of RocketMQ Dashboard. Lab 07 sends them again.
+Mirrors: the DLQ page of RocketMQ Dashboard.
 
     %DLQ%billing  ──resend──▶  %RETRY%billing   a new message with the same unique id, tried from the start (0 retries)
 
-The dead letter itself stays where it is until its log file goes, so a message that died again has two: its unique id
-(or nothing, for all) means the newest of them, an offset id means that one copy. All messages of a batch show the
-batch's unique id: it means each of them. Dashboard hands a letter to one online member instead
-(consume_message_directly), which leaves no trace when it fails; the retry topic works offline, too.
+The dead letter stays in its topic until its log file is deleted, so a message that failed again has two. Its unique id
+(or no argument, for all) selects the newest of them, an offset id selects that copy. All messages of a batch have the
+batch's unique id, which selects each of them. Dashboard sends a letter to one online member instead
+(consume_message_directly), where a failure leaves no trace; the retry topic also works without online members.
 Left out: exporting to a spreadsheet.
 """
 
@@ -32,7 +32,7 @@ NOT_FOR_A_NEW_LIFE = (p.DELAY, p.REAL_TOPIC, p.REAL_QID, p.RECONSUME_TIME, p.MAX
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """One dead letter that was given back; the offset id is the new message's."""
+    """One dead letter that was sent back; the offset id is that of the new message."""
 
     msg_id: str
     topic: str
@@ -43,7 +43,7 @@ class Resent:
 def query_dlq(admin: AdminNode, group: str, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS) -> Rows[MessageExt]:
     """The dead letters of a group stored between two times; none when it has no dead letter topic.
 
-    BrokerError with code 26 for a group that no broker knows.
+    BrokerError with code 26 for a group that no broker has.
     """
     title, topic = f"dead letters of {group}", names.dlq_topic(group)
     if readable_queues(admin, topic):
@@ -55,10 +55,10 @@ def query_dlq(admin: AdminNode, group: str, begin_ms: int = 0, end_ms: int = END
 def resend_dlq(
     admin: AdminNode, group: str, letters: MessageExt | str | Iterable[MessageExt | str] | None = None
 ) -> Rows[Resent]:
-    """Give dead letters back to their group, each message once: one, some (a list) or all (nothing), oldest first.
+    """Send dead letters back to their group, each message once: one, some (a list) or all (None), oldest first.
 
     A letter is a message of query_dlq, its offset id (that copy) or its unique id (the newest copy of each message
-    of that id). UsageError, with nothing sent, when one is not among the group's.
+    of that id). UsageError, with nothing sent, when one is not a dead letter of the group.
     """
     dead = query_dlq(admin, group)
     newest = list({_origin(letter): letter for letter in dead}.values())
@@ -83,14 +83,14 @@ def _resend(admin: AdminNode, group: str, message: MessageExt) -> Resent:
 
 
 def _origin(letter: MessageExt) -> tuple[str, str, bytes]:
-    """What all letters of one message have in common."""
+    """What all dead letters of one message have in common."""
     return letter.msg_id, letter.properties.get(p.ORIGIN_MESSAGE_ID, letter.offset_msg_id), letter.body
 
 
 def _meant(
     wanted: MessageExt | str, group: str, dead: Sequence[MessageExt], newest: Sequence[MessageExt]
 ) -> list[MessageExt]:
-    """The letters that an id or a message means."""
+    """The dead letters that an id or a message selects."""
     letter_id = wanted if isinstance(wanted, str) else wanted.offset_msg_id
     found = [letter for letter in dead if letter.offset_msg_id == letter_id]
     found = found or [letter for letter in newest if letter.msg_id == letter_id]

@@ -1,6 +1,6 @@
-"""What looks wrong with running members: other subscriptions than the rest, queues not locked, blocked threads.
+"""Problems of running members: subscriptions that differ, queues without a lock, blocked threads.
 
-Mirrors: mqadmin consumerStatus (ConsumerRunningInfo.analyzeSubscription, analyzeProcessQueue). Lab 09.
+Mirrors: mqadmin consumerStatus (ConsumerRunningInfo.analyzeSubscription, analyzeProcessQueue).
 
     10.0.0.3@billing-1                       subscriptions differ from 10.0.0.4@billing-2's: orders paid, not new
     10.0.0.3@billing-1  orders broker-a 0    can't consume for a while, maybe blocked, 61000ms
@@ -22,13 +22,13 @@ from mqlab.wire.body import queue_from_key
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import MessageQueue
 
-SETTLED_MS = 120_000  # subscriptions are compared when the first member has run for so long
+SETTLED_MS = 120_000  # subscriptions are compared once the first member has run for this time
 BLOCKED_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerProblem:
-    """One thing that looks wrong with one member, or with one of its queues."""
+    """One problem of one member, or of one of its queues."""
 
     client_id: str
     message_queue: MessageQueue | None
@@ -36,7 +36,7 @@ class ConsumerProblem:
 
 
 def consumer_problems(admin: AdminNode, group: str) -> Rows[ConsumerProblem]:
-    """What is wrong with the members of a push group; BrokerError with code 206 when there are none."""
+    """The problems of the members of a push group; BrokerError with code 206 when there are no members."""
     members = [each.client_id for each in examine_consumer_connection_info(admin, group).connections]
     infos = {client_id: _running(admin, group, client_id) for client_id in members}
     found = [*_subscriptions(admin, infos), *_queues(admin, infos)]

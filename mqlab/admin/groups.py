@@ -1,9 +1,9 @@
-"""Consumer groups: their settings, how far they have come, how far they are behind.
+"""Consumer groups: their settings, their progress, their lag.
 
 Mirrors: mqadmin updateSubGroup, deleteSubGroup, consumerProgress; requests 200, 352, 201, 207, 208, 303, 314.
 
     lag       broker_offset - consumer_offset      stored and not yet confirmed
-    inflight  pull_offset - consumer_offset        handed out and not yet confirmed
+    inflight  pull_offset - consumer_offset        pulled and not yet confirmed
     delay     how long the oldest unconfirmed message has been waiting
 
 Left out: groups of POP consumers.
@@ -46,7 +46,7 @@ class QueueProgress:
 
 @dataclass(frozen=True, slots=True)
 class ConsumeStats(Shown):
-    """How far a group has come; ``consume_tps``: messages handed out a second. Mirrors ConsumeStats."""
+    """The progress of a group; ``consume_tps`` is the number of messages pulled per second. Mirrors ConsumeStats."""
 
     group: str
     queues: tuple[QueueProgress, ...]
@@ -54,12 +54,12 @@ class ConsumeStats(Shown):
 
     @property
     def total_diff(self) -> int:
-        """All that is stored and not confirmed. Mirrors computeTotalDiff."""
+        """The number of messages that are stored and not confirmed. Mirrors computeTotalDiff."""
         return sum(queue.lag for queue in self.queues)
 
     @property
     def total_inflight(self) -> int:
-        """All that is handed out and not confirmed. Mirrors computeInflightTotalDiff."""
+        """The number of messages that are pulled and not confirmed. Mirrors computeInflightTotalDiff."""
         return sum(queue.inflight for queue in self.queues)
 
     def shown_rows(self) -> Sequence[QueueProgress]:
@@ -74,7 +74,7 @@ class ConsumeStats(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far a group is behind on one topic; ``delay_ms``: how long the oldest unconfirmed message has waited."""
+    """The lag of a group on one topic; ``delay_ms`` is the waiting time of the oldest unconfirmed message."""
 
     group: str
     topic: str
@@ -100,7 +100,7 @@ class TimeSpan:
 def create_and_update_subscription_group_config(
     admin: AdminNode, group: str, *, brokers: Sequence[str] | str | None = None, **settings: Any
 ) -> None:
-    """Make a group or change its settings (consume_enable, retry_max_times, …) on all brokers or on those named."""
+    """Create a group or change its settings (consume_enable, retry_max_times, …) on all brokers or on those named."""
     for _, address in admin.brokers(brokers):
         try:
             answer = admin.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, group=group)
@@ -116,14 +116,14 @@ def create_and_update_subscription_group_config(
 def examine_subscription_group_config(
     admin: AdminNode, group: str, broker: str | None = None
 ) -> SubscriptionGroupConfig:
-    """A group's settings at one broker; BrokerError with code 26 when it has none and may not be made."""
+    """A group's settings at one broker; BrokerError with code 26 if it does not exist and cannot be created."""
     _, address = admin.brokers(broker)[0]
     answer = admin.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, group=group)
     return SubscriptionGroupConfig.from_json(answer.body or b"")
 
 
 def delete_subscription_group(admin: AdminNode, group: str, *, clean_offset: bool = True) -> None:
-    """Delete a group with its offsets, and its retry and dead letter topics, everywhere."""
+    """Delete a group with its offsets, and its retry and dead letter topics, at every broker."""
     for _, address in admin.brokers():
         admin.ask(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, groupName=group, cleanOffset=clean_offset)
     for topic in (names.retry_topic(group), names.dlq_topic(group)):
@@ -131,21 +131,21 @@ def delete_subscription_group(admin: AdminNode, group: str, *, clean_offset: boo
 
 
 def query_all_groups(admin: AdminNode, *, system: bool = False) -> list[str]:
-    """All groups that some broker knows, by name; RocketMQ's own ones only if asked for."""
-    found: dict[str, None] = {}
+    """The names of all groups, sorted; RocketMQ's own groups only with ``system``."""
+    groups: dict[str, None] = {}
     for _, address in admin.brokers():
-        found.update(dict.fromkeys(groups_at(admin, address)))
-    return sorted(group for group in found if system or group not in names.PREDEFINED_GROUPS)
+        groups.update(dict.fromkeys(groups_at(admin, address)))
+    return sorted(group for group in groups if system or group not in names.PREDEFINED_GROUPS)
 
 
 def groups_at(admin: AdminNode, address: str) -> list[str]:
-    """The groups that one broker knows, without making any (asking for a group's settings may make it)."""
+    """The groups of one broker. Unlike a request for the settings of a group, this does not create the group."""
     table = admin.ask_value(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
     return list(table.get("subscriptionGroupTable") or {})
 
 
 def check_group_exists(admin: AdminNode, group: str) -> None:
-    """BrokerError with code 26 for a group that no broker knows."""
+    """Raise BrokerError with code 26 for a group that no broker has."""
     brokers = admin.brokers()
     if not any(group in groups_at(admin, address) for _, address in brokers):
         no_such = ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
@@ -155,12 +155,12 @@ def check_group_exists(admin: AdminNode, group: str) -> None:
 def examine_consume_stats(admin: AdminNode, group: str, topic: str | None = None) -> ConsumeStats:
     """Every queue of a group, of one topic or of all, its retries included.
 
-    BrokerError with code 26 for a group without offsets that no broker knows.
+    BrokerError with code 26 for a group without offsets that no broker has.
     """
-    found = stats_of_group(admin, group, topic)
-    if not found.queues:
+    stats = stats_of_group(admin, group, topic)
+    if not stats.queues:
         check_group_exists(admin, group)
-    return found
+    return stats
 
 
 def stats_of_group(admin: AdminNode, group: str, topic: str | None = None) -> ConsumeStats:
@@ -170,20 +170,20 @@ def stats_of_group(admin: AdminNode, group: str, topic: str | None = None) -> Co
         found = admin.ask_value(address, RequestCode.GET_CONSUME_STATS, consumerGroup=group, topic=topic)
         tps += float(found.get("consumeTps") or 0)
         for key, offsets in (found.get("offsetTable") or {}).items():
-            most, confirmed = int(offsets["brokerOffset"]), int(offsets["consumerOffset"])
+            end_offset, confirmed = int(offsets["brokerOffset"]), int(offsets["consumerOffset"])
             pulled = int(offsets.get("pullOffset", confirmed))
-            times = int(offsets["lastTimestamp"]), most - confirmed, max(pulled - confirmed, 0)
-            rows.append(QueueProgress(queue_from_key(key), most, confirmed, pulled, *times))
+            times = int(offsets["lastTimestamp"]), end_offset - confirmed, max(pulled - confirmed, 0)
+            rows.append(QueueProgress(queue_from_key(key), end_offset, confirmed, pulled, *times))
     return ConsumeStats(group, tuple(sorted(rows, key=lambda row: row.message_queue)), tps)
 
 
 def consumer_progress(admin: AdminNode) -> Rows[Lag]:
-    """Every group that has offsets, a row for each of its topics. Mirrors consumerProgress without -g."""
+    """Every group that has offsets, one row per group and topic. Mirrors consumerProgress without -g."""
     return Rows([row for group in query_all_groups(admin) for row in lag(admin, group)], "progress of all groups")
 
 
 def lag(admin: AdminNode, group: str) -> Rows[Lag]:
-    """How far a group is behind, a row per topic."""
+    """The lag of a group, one row per topic."""
     stats = examine_consume_stats(admin, group)
     topics = sorted({queue.message_queue.topic for queue in stats.queues})
     rows = []
@@ -196,7 +196,7 @@ def lag(admin: AdminNode, group: str) -> Rows[Lag]:
 
 
 def query_consume_time_span(admin: AdminNode, topic: str, group: str) -> Rows[TimeSpan]:
-    """Every queue of a topic in times: from when to when it reaches, and where the group is."""
+    """Every queue of a topic in times: the first and the last stored message, and the group's position."""
     rows = []
     for _, address in admin.brokers_of(topic):
         found = admin.ask_value(address, RequestCode.QUERY_CONSUME_TIME_SPAN, topic=topic, group=group)
@@ -215,7 +215,7 @@ def query_consume_time_span(admin: AdminNode, topic: str, group: str) -> Rows[Ti
 
 
 def clone_group_offset(admin: AdminNode, source: str, target: str, topic: str, *, offline: bool = True) -> None:
-    """Let a group stand where another one stands on a topic."""
+    """Copy the offsets of a group on a topic to another group."""
     fields: dict[str, Any] = {"srcGroup": source, "destGroup": target, "topic": topic, "offline": offline}
     for _, address in admin.brokers_of(topic):
         admin.ask(address, RequestCode.CLONE_GROUP_OFFSET, **fields)

@@ -1,11 +1,11 @@
-"""The message trace: what producers and consumers told about a message, read from the trace topic.
+"""The message trace: what producers and consumers recorded about a message, read from the trace topic.
 
-Mirrors: mqadmin queryMsgTraceById, TraceDataDecoder (TraceContext, TraceView). Lab 11.
+Mirrors: mqadmin queryMsgTraceById, TraceDataDecoder (TraceContext, TraceView).
 
-    Pub  sent          SubBefore  a listener is called          SubAfter  it came back
+    Pub  sent          SubBefore  a listener is called          SubAfter  it returned
     EndTransaction     decided
 
-A listener that never came back has a SubBefore without SubAfter.
+A listener that did not return has a SubBefore without SubAfter.
 Left out: Recall entries and the trace of the cloud channel.
 """
 
@@ -27,7 +27,7 @@ CONTEXT_CODES = {"0": "SUCCESS", "1": "TIME_OUT", "2": "EXCEPTION", "3": "RETURN
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """One thing that was told; ``time_ms`` by the client's clock, ``request_id`` joins the two Subs."""
+    """One entry; ``time_ms`` is of the client's clock, ``request_id`` joins SubBefore and SubAfter."""
 
     type: str
     time_ms: int | None
@@ -46,7 +46,7 @@ class TraceEntry:
 def view_trace(
     admin: AdminNode, msg_id: str, *, topic: str = names.TRACE_TOPIC, begin_ms: int = 0, end_ms: int = END_OF_TIME_MS
 ) -> Rows[TraceEntry]:
-    """Everything told about a message id, by time; nothing without trace, or before its half second is over."""
+    """All trace entries of a message id, by time; traces arrive up to half a second later."""
     found = indexed_messages(admin, topic, msg_id, begin_ms, end_ms)
     entries = [entry for message in found for entry in decode_trace(message) if entry.msg_id == msg_id]
     began = {each.request_id: each for each in entries if each.type == "SubBefore"}
@@ -55,7 +55,7 @@ def view_trace(
 
 
 def decode_trace(message: MessageExt) -> list[TraceEntry]:
-    """The entries in a message of the trace topic; an entry that is none is left out."""
+    """The entries in a message of the trace topic; invalid entries are left out."""
     client = message.born_host[0]
     entries = []
     for text in message.body.decode("utf-8", "replace").split(ENTRY_END):
@@ -65,42 +65,42 @@ def decode_trace(message: MessageExt) -> list[TraceEntry]:
             try:
                 entries.append(read(fields, client))
             except (IndexError, ValueError):
-                continue  # cut short or of a version this does not know
+                continue  # cut short, or of an unknown version
     return entries
 
 
 def _pub(f: Sequence[str], client: str) -> TraceEntry:
     success = f[13] == "true" if len(f) > 13 else None
-    keys = _said(f[7])
+    keys = _text(f[7])
     return TraceEntry(
-        "Pub", int(f[1]), _said(f[3]), _said(f[4]), f[5], client, success, int(f[10]), None, None, keys, None
+        "Pub", int(f[1]), _text(f[3]), _text(f[4]), f[5], client, success, int(f[10]), None, None, keys, None
     )
 
 
 def _sub_before(f: Sequence[str], client: str) -> TraceEntry:
-    keys = _said(f[7]) if len(f) > 7 else None
-    return TraceEntry("SubBefore", int(f[1]), _said(f[3]), None, f[5], client, None, None, None, int(f[6]), keys, f[4])
+    keys = _text(f[7]) if len(f) > 7 else None
+    return TraceEntry("SubBefore", int(f[1]), _text(f[3]), None, f[5], client, None, None, None, int(f[6]), keys, f[4])
 
 
 def _sub_after(f: Sequence[str], client: str) -> TraceEntry:
     status = CONTEXT_CODES.get(f[6]) if len(f) > 6 else None
     time_ms = int(f[7]) if len(f) > 8 else None
-    group = _said(f[8]) if len(f) > 8 else None
+    group = _text(f[8]) if len(f) > 8 else None
     return TraceEntry(
-        "SubAfter", time_ms, group, None, f[2], client, f[4] == "true", int(f[3]), status, None, _said(f[5]), f[1]
+        "SubAfter", time_ms, group, None, f[2], client, f[4] == "true", int(f[3]), status, None, _text(f[5]), f[1]
     )
 
 
 def _end_transaction(f: Sequence[str], client: str) -> TraceEntry:
     return TraceEntry(
-        "EndTransaction", int(f[1]), _said(f[3]), _said(f[4]), f[5], client, None, None, f[11], None, _said(f[7]), None
+        "EndTransaction", int(f[1]), _text(f[3]), _text(f[4]), f[5], client, None, None, f[11], None, _text(f[7]), None
     )
 
 
 READERS = {"Pub": _pub, "SubBefore": _sub_before, "SubAfter": _sub_after, "EndTransaction": _end_transaction}
 
 
-def _said(text: str) -> str | None:
+def _text(text: str) -> str | None:
     return text if text and text != "null" else None
 
 

@@ -1,16 +1,16 @@
-"""What became of one message in each group that could have had it.
+"""The state of one message in each group that subscribes to it.
 
-Mirrors: mqadmin queryMsgById's message track (MessageTrack, TrackType), told apart further. Lab 11.
+Mirrors: mqadmin queryMsgById's message track (MessageTrack, TrackType), with more states.
 
     CONSUMED                its queue is confirmed past it, and so is every retry of it
-    CONSUMED_BUT_FILTERED   confirmed past it, but the subscription leaves it out
+    CONSUMED_BUT_FILTERED   confirmed past it, but the subscription excludes it
     NOT_CONSUME_YET         not confirmed past it
     RETRIED                 failed at least once, and its newest copy is not confirmed
     DEAD                    in the group's dead letter queue
-    CONSUME_BROADCASTING    every member reads for itself; brokers know nothing
+    CONSUME_BROADCASTING    every member has offsets of its own; brokers have none
 
-RocketMQ says NOT_ONLINE for groups without members; here that is a column of its own, the offsets still tell.
-Left out: what a consumer did with a message (its trace says that).
+RocketMQ answers NOT_ONLINE for groups without members; here that is a column of its own, since offsets are known.
+Left out: what a consumer did with a message (see its trace).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CONSUME_BROADCASTING = "CONSUME_BROADCASTING"
 
 @dataclass(frozen=True, slots=True)
 class MessageTrack:
-    """One group's word on a message. ``retries``: how often it came back; ``online``: it has members now."""
+    """The state of a message in one group. ``retries`` counts its retries; ``online``: the group has members."""
 
     group: str
     track_type: str
@@ -108,7 +108,7 @@ def _track_type(
 
 
 def _left_out(message: MessageExt, subscriptions: Iterable[SubscriptionData]) -> bool:
-    """Whether the group's subscription as it is now leaves the message out."""
+    """Whether the group's present subscription excludes the message."""
     for wanted in subscriptions:
         if wanted.topic != message.topic:
             continue

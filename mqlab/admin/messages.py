@@ -4,10 +4,10 @@ Mirrors: mqadmin queryMsgById, queryMsgByUniqueKey, queryMsgByKey, printMsg, que
 
     offset id    one broker's log, one place
     unique key   the index, every broker; the copies of a retry have the same one
-    key          the index gives 64 at a time, newest first: asked again and again until nothing is left
-    time         every queue from the first message stored then
+    key          the index, 64 entries per request, newest first, until all are read
+    time         every queue, from the first message of that time
 
-Left out: nothing. A range that holds a million messages answers a million.
+There is no limit: a range with a million messages gives a million.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from mqlab.wire.ids import UniqueIdMaker
 from mqlab.wire.message import Message, MessageExt, MessageQueue, SendResult, decode_messages
 
 END_OF_TIME_MS = (1 << 63) - 1
-PAGE = 64  # an index never gives more at once (maxMsgsNumBatch)
+PAGE = 64  # the largest answer of an index (maxMsgsNumBatch)
 PULL_NUMS = 32
 SECOND_MS = 1_000
 
 
 def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
-    """The message an offset id names; BrokerError with code 1 when nothing is there, UsageError for another id.
+    """The message with an offset id; BrokerError with code 1 when no message is there, UsageError for another id.
 
-    A store that was copied here keeps the addresses of its first life: such a message is found, too.
+    Messages of a copied store have the address of the original broker; they are found, too.
     """
     (host, port), physical_offset = _place_of_id(offset_msg_id)
     there = admin.brokers()
@@ -51,7 +51,7 @@ def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
         if found.offset_msg_id == offset_msg_id.upper():
             return found
     raise UsageError(
-        f"the id names the broker at {host}:{port}, which is not here, and no store here has a message of it",
+        f"the id names a broker at {host}:{port}, which does not exist, and no broker has a message with this id",
         hint=f"brokers: {', '.join(f'{broker} {address}' for broker, address in there)}",
     )
 
@@ -64,7 +64,7 @@ def _message_at(admin: AdminNode, broker: str, address: str, physical_offset: in
 def query_message_by_unique_key(admin: AdminNode, topic: str, msg_id: str) -> Rows[MessageExt]:
     """The messages of a topic with this unique id, in the order they were stored; more than one after a resend.
 
-    BrokerError with code 17 when the name server does not know the topic; so for the next two.
+    BrokerError with code 17 when the name server has no route of the topic.
     """
     admin.route(topic)
     found = [each for each in indexed_messages(admin, topic, msg_id, 0, END_OF_TIME_MS) if each.msg_id == msg_id]
@@ -98,7 +98,7 @@ def query_message_by_offset(admin: AdminNode, topic: str, broker: str, queue_id:
     found = decode_messages(answer.body, broker)
     if not found or found[0].queue_offset != queue_offset:
         queue_range = f"{answer.min_offset} to {answer.max_offset - 1}"
-        raise UsageError(f"no message at {topic} {broker} {queue_id} {queue_offset}", hint=f"there is {queue_range}")
+        raise UsageError(f"no message at {topic} {broker} {queue_id} {queue_offset}", hint=f"it has {queue_range}")
     return found[0]
 
 
@@ -109,17 +109,18 @@ def send_message(admin: AdminNode, message: Message, *, queue: MessageQueue | No
     writable = [data for data in route.queue_datas if data.perm & 2 and data.write_queue_nums]
     if queue is None:
         if not writable:
-            raise UsageError(f"no broker takes messages of {message.topic}", hint="its perm needs 2 (write)")
+            raise UsageError(f"no broker accepts messages of {message.topic}", hint="its perm needs 2 (write)")
         queue = MessageQueue(message.topic, writable[0].broker_name, 0)
     if queue.broker_name not in address:
-        raise UsageError(f"no master of {queue.broker_name} has {message.topic}", hint=f"there are {list(address)}")
+        hint = f"brokers with the topic: {list(address)}"
+        raise UsageError(f"no master of {queue.broker_name} has {message.topic}", hint=hint)
     return put_message(admin, address[queue.broker_name], queue, message.body, dict(message.properties))
 
 
 def put_message(
     admin: AdminNode, address: str, queue: MessageQueue, body: bytes, properties: Mapping[str, str]
 ) -> SendResult:
-    """Store a message in a queue of a broker; it gets a unique id if its properties hold none."""
+    """Store a message in a queue of a broker; it gets a unique id unless its properties have one."""
     now_ms = admin.ports.clock.now_ms()
     kept = dict(properties)
     if property_names.UNIQ_KEY not in kept:
@@ -146,7 +147,7 @@ def put_message(
 
 
 def indexed_messages(admin: AdminNode, topic: str, key: str, begin_ms: int, end_ms: int) -> list[MessageExt]:
-    """What the indexes of all brokers have under a key, hash collisions included."""
+    """The messages under a key in the indexes of all brokers, hash collisions included."""
     found: dict[tuple[str, int], MessageExt] = {}
     for broker, address in admin.brokers():
         for each in _indexed_at(admin, broker, address, topic, key, begin_ms, end_ms):
@@ -157,7 +158,7 @@ def indexed_messages(admin: AdminNode, topic: str, key: str, begin_ms: int, end_
 def _indexed_at(
     admin: AdminNode, broker: str, address: str, topic: str, key: str, begin_ms: int, end_ms: int
 ) -> list[MessageExt]:
-    """Page by page into the past; the index knows times to the second, where more than a page may stand."""
+    """The same for one broker, page by page into the past. The index has times to the second only."""
     found: dict[int, MessageExt] = {}
     while True:
         page = _page(admin, broker, address, topic, key, begin_ms, end_ms)
@@ -169,7 +170,8 @@ def _indexed_at(
         if fresh and oldest_ms < end_ms:
             end_ms = oldest_ms
             continue
-        begin_of_second = oldest_ms - SECOND_MS  # more than a page within one second: read the queues instead
+        # A second with more messages than a page: the index cannot be asked for the rest, so read the queues.
+        begin_of_second = oldest_ms - SECOND_MS
         for queue, at in readable_queues(admin, topic):
             if at == address:
                 within = _of_queue(admin, queue, at, max(begin_of_second, begin_ms), end_ms)
@@ -231,7 +233,7 @@ def pull_messages(admin: AdminNode, queue: MessageQueue, address: str, queue_off
 
 
 def _place_of_id(offset_msg_id: str) -> tuple[tuple[str, int], int]:
-    """Host and physical offset of an offset id. UsageError for a unique id, which is as long, and any other text."""
+    """Host and physical offset of an offset id. UsageError for a unique id or any other string."""
     try:
         (host, port), physical_offset = ids.parse_offset_msg_id(offset_msg_id)
         if 0 < port < 1 << 16 and physical_offset >= 0:
@@ -239,13 +241,13 @@ def _place_of_id(offset_msg_id: str) -> tuple[tuple[str, int], int]:
         raise CorruptionError(f"port {port}")
     except CorruptionError as error:
         raise UsageError(
-            f"{offset_msg_id!r} is no offset id",
-            hint="a unique id goes to query_message_by_unique_key(topic, id), mqlab admin queryMsgByUniqueKey",
+            f"{offset_msg_id!r} is not an offset id",
+            hint="for a unique id use query_message_by_unique_key(topic, id), or mqlab admin queryMsgByUniqueKey",
         ) from error
 
 
 def _has_key(message: MessageExt, topic: str, key: str) -> bool:
-    """True for a right hit: the index compares hashes, and those of "AaTopic#k" and "BBTopic#k" are equal."""
+    """Whether a message has the key: the index compares hashes, equal for "AaTopic#k" and "BBTopic#k"."""
     if message.topic != topic:
         return False
     return key == message.msg_id or key in (message.keys or "").split(property_names.KEY_SEPARATOR)

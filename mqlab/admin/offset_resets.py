@@ -1,11 +1,11 @@
-"""Moving a group's offsets, with a look before: what would be read again, what would be skipped, what to beware of.
+"""Resets of a group's offsets, with a dry run: what would be read again, what would be skipped, and warnings.
 
-Mirrors: mqadmin resetOffsetByTime, skipAccumulatedMessage; request 222. RocketMQ has no dry run. Lab 04.
+Mirrors: mqadmin resetOffsetByTime, skipAccumulatedMessage; request 222. RocketMQ has no dry run.
 
     queue  consumer_offset  target_offset   again (target < consumer)   skipped (target > consumer)   is_cold
-    warnings: members are online · messages come from disk, 8 a pull · the whole log would be read again
+    warnings: members are online · messages come from disk, 8 per pull · the whole log would be read again
 
-Left out: the older way that members carry out (useServerSideResetOffset=false); the broker chooses it by its setting.
+Left out: the older reset by the members (useServerSideResetOffset=false); the broker's setting selects it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TO_THE_END = "end"
 
 @dataclass(frozen=True, slots=True)
 class QueueReset:
-    """One queue of a plan. Offsets are next-to-read; ``is_cold``: it begins on disk (None: nothing to read)."""
+    """One queue of a plan. Offsets are next-to-read; ``is_cold``: reading begins on disk (None: nothing to read)."""
 
     message_queue: MessageQueue
     min_offset: int
@@ -46,7 +46,7 @@ class QueueReset:
 
 @dataclass(frozen=True, slots=True)
 class ResetPlan(Shown):
-    """What a reset does to a group on a topic, and whether it was done."""
+    """The effect of a reset of a group on a topic, and whether it was applied."""
 
     group: str
     topic: str
@@ -80,7 +80,7 @@ def reset_offset_by_timestamp(
 ) -> ResetPlan:
     """Set a group on every queue to the first message stored at or after a time (ms; "now"; below 0: the end).
 
-    ``dry_run`` changes nothing. BrokerError with code 26 for a group that no broker knows, 17 for such a topic.
+    ``dry_run`` changes nothing. BrokerError with code 26 for a group that no broker has, 17 for an unknown topic.
     """
     at_ms = _moment(admin, timestamp_ms)
     plan = _plan(admin, topic, group, at_ms)
@@ -96,14 +96,14 @@ def reset_offset_by_timestamp(
 
 
 def skip_accumulated_message(admin: AdminNode, topic: str, group: str, *, dry_run: bool = False) -> ResetPlan:
-    """Let a group forget everything it has not read yet."""
+    """Set a group to the end of every queue, so that it skips everything it has not read yet."""
     return reset_offset_by_timestamp(admin, topic, group, LATEST, dry_run=dry_run)
 
 
 def reset_offset_of_queue(
     admin: AdminNode, topic: str, group: str, broker: str, queue_id: int, queue_offset: int
 ) -> int:
-    """Set a group on one queue to an offset within its range (0 too, which mqadmin silently does not do)."""
+    """Set a group on one queue to an offset within its range (also to 0, which mqadmin silently ignores)."""
     _, address = admin.brokers(broker)[0]
     found = admin.ask_value(
         address,
@@ -122,7 +122,7 @@ def _moment(admin: AdminNode, timestamp_ms: int | str) -> int:
     if timestamp_ms == "now":
         return admin.ports.clock.now_ms()
     if not isinstance(timestamp_ms, int):
-        raise UsageError(f"{timestamp_ms!r} is no time", hint='ms since the epoch, "now", or -1 for the end')
+        raise UsageError(f"{timestamp_ms!r} is not a time", hint='ms since the epoch, "now", or -1 for the end')
     return timestamp_ms
 
 
@@ -151,7 +151,7 @@ def _search(admin: AdminNode, address: str, queue: MessageQueue, at_ms: int) -> 
 
 
 def _is_cold(admin: AdminNode, row: QueueReset, address: str) -> bool:
-    """A broker does not say what counts as in memory: but it gives fewer messages at once from where nothing is."""
+    """Whether reading begins on disk: a broker does not report it, but answers such a pull with fewer messages."""
     first = max(row.target_offset, row.min_offset)
     answer = pull_messages(admin, row.message_queue, address, first, PULL_NUMS)
     got = decode_all(answer.body)
@@ -168,12 +168,12 @@ def _warnings(admin: AdminNode, group: str, rows: Sequence[QueueReset]) -> list[
     if members:
         listed = ", ".join(member.client_id for member in members)
         found.append(
-            f"the group is live ({listed}): cached messages are dropped, up to 20 s pass until every queue moved, "
-            "and results of running listeners are thrown away"
+            f"the group is live ({listed}): cached messages are dropped, it takes up to 20 s to reset every queue, "
+            "and results of running listeners are discarded"
         )
     cold = [row.message_queue for row in rows if row.is_cold]
     if cold:
-        found.append(f"cold reads: {len(cold)} of {len(rows)} queues begin on disk, with fewer messages a pull")
+        found.append(f"cold reads: {len(cold)} of {len(rows)} queues begin on disk, with fewer messages per pull")
     stored = sum(row.max_offset - row.min_offset for row in rows)
     if stored and all(row.target_offset <= row.min_offset for row in rows):
         found.append(f"the whole log of the topic would be read: {stored} messages")
@@ -181,7 +181,7 @@ def _warnings(admin: AdminNode, group: str, rows: Sequence[QueueReset]) -> list[
 
 
 def _moved(row: QueueReset, target: int, is_cold: bool | None = None) -> QueueReset:
-    """The row with a target; what is stored no more, or not yet, is neither read again nor skipped."""
+    """The row with a target; deleted messages and future ones are neither read again nor skipped."""
     reached, goal = (min(max(each, row.min_offset), row.max_offset) for each in (row.consumer_offset, target))
     again, skipped = max(reached - goal, 0), max(goal - reached, 0)
     places = row.message_queue, row.min_offset, row.max_offset, row.consumer_offset

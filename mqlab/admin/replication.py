@@ -1,11 +1,11 @@
-"""How far slaves are: what a master knows of each link, what a slave knows of its own.
+"""The progress of slaves: the state of each link of a master, and of a slave's own link.
 
-Mirrors: mqadmin haStatus; request 907, HARuntimeInfo. Lab 02 watches a slave fall behind.
+Mirrors: mqadmin haStatus; request 907, HARuntimeInfo.
 
-    a master     addr  slave_ack_offset  diff  in_sync  transferred_byte_in_second  transfer_from_where     a row a link
+    a master     addr  slave_ack_offset  diff  in_sync  transferred_byte_in_second  transfer_from_where  per link
     a slave      master_addr  max_offset  last_read_timestamp  last_write_timestamp  …                      one row
 
-A slave is well when diff is small and its dispatch_behind_bytes (broker status) and queues' ends keep up, too.
+A slave is healthy when diff is small and its dispatch_behind_bytes (broker status) and the ends of its queues follow.
 Left out: the state sets of controller mode (getSyncStateSet).
 """
 
@@ -48,7 +48,7 @@ class MasterLink:
 
 @dataclass(frozen=True, slots=True)
 class HaStatus(Shown):
-    """What one broker process says of its replication. Mirrors HARuntimeInfo."""
+    """The replication status of one broker process. Mirrors HARuntimeInfo."""
 
     broker: str
     broker_id: int
@@ -71,22 +71,22 @@ class HaStatus(Shown):
 
 
 def ha_status(admin: AdminNode, broker: str, broker_id: int = MASTER_ID) -> HaStatus:
-    """What the master of a broker name, or one of its slaves by id, says of replication. Mirrors haStatus."""
-    told = admin.ask_value(admin.address_of(broker, broker_id), RequestCode.GET_BROKER_HA_STATUS)
+    """The replication status of the master of a broker name, or of one of its slaves by id. Mirrors haStatus."""
+    status = admin.ask_value(admin.address_of(broker, broker_id), RequestCode.GET_BROKER_HA_STATUS)
     return HaStatus(
         broker,
         broker_id,
-        bool(told.get("master")),
-        int(told.get("masterCommitLogMaxOffset") or 0),
-        int(told.get("inSyncSlaveNums") or 0),
-        tuple(SlaveLink(**_fields(SlaveLink, link)) for link in told.get("haConnectionInfo") or ()),
-        MasterLink(**_fields(MasterLink, told.get("haClientRuntimeInfo") or {})),
+        bool(status.get("master")),
+        int(status.get("masterCommitLogMaxOffset") or 0),
+        int(status.get("inSyncSlaveNums") or 0),
+        tuple(SlaveLink(**_fields(SlaveLink, link)) for link in status.get("haConnectionInfo") or ()),
+        MasterLink(**_fields(MasterLink, status.get("haClientRuntimeInfo") or {})),
     )
 
 
-def _fields(kind: type, told: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(kind: type, status: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a dataclass's fields by their Java names; what is missing is 0, a missing address None."""
     return {
-        field.name: told.get(camel_case(field.name), None if field.name == "master_addr" else 0)
+        field.name: status.get(camel_case(field.name), None if field.name == "master_addr" else 0)
         for field in fields(kind)
     }

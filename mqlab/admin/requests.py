@@ -1,12 +1,12 @@
-"""Asking name servers and brokers from the tool's own node.
+"""Requests to name servers and brokers from the tool's own node.
 
-Mirrors: MQClientAPIImpl as DefaultMQAdminExtImpl uses it. No lab.
+Mirrors: MQClientAPIImpl as DefaultMQAdminExtImpl uses it.
 
-    ask(address, code, …)          the answer, BrokerError when it says no
-    ask_name_server(code, …)       the one in use, the next when it cannot be reached
+    ask(address, code, …)          the answer, or a BrokerError for one that is not SUCCESS
+    ask_name_server(code, …)       asks the name server in use, or the next one when it cannot be reached
     brokers(names)                 (name, address of the master) of all or of those named
 
-Left out: asking a slave when its master is gone (ha_status and broker status name one).
+Left out: asking a slave when its master is down (ha_status and broker status take a broker id).
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from mqlab.wire.names import MASTER_ID
 T = TypeVar("T")
 
 
-
 class AdminNode:
     """The tool's connections. ``timeout_ms`` holds for every single request."""
 
@@ -41,7 +40,7 @@ class AdminNode:
         self.calls = BrokerCalls(self._invoke, self.remoting.invoke_oneway)
 
     def start(self) -> None:
-        """Nothing to do: connections are made when something is asked."""
+        """Do nothing: connections are opened by the first request."""
 
     def shutdown(self) -> None:
         """Close all connections."""
@@ -60,7 +59,7 @@ class AdminNode:
         return self.ports.workers.call(start)
 
     def ask(self, address: str, code: int, body: bytes | None = None, **fields: Any) -> RemotingCommand:
-        """One request; BrokerError when the answer says no, RemotingError without one."""
+        """Send one request; BrokerError for an answer that is not SUCCESS, RemotingError without an answer."""
         answer = self.wait(lambda: self.remoting.invoke(address, request(code, body, **fields), self.timeout_ms))
         if answer.code != ResponseCode.SUCCESS:
             raise BrokerError(answer.code, answer.remark, address=address)
@@ -72,7 +71,7 @@ class AdminNode:
 
     def ask_name_server(self, code: int, **fields: Any) -> RemotingCommand:
         """Ask the name server in use; when it cannot be reached, each of the list once."""
-        left = len(self.name_servers.addresses) + 1  # the connection to the first may have been closed unnoticed
+        left = len(self.name_servers.addresses) + 1  # the first connection may be closed without our knowledge
         while True:
             address, left = self.name_servers.current(), left - 1
             try:
@@ -83,41 +82,41 @@ class AdminNode:
                     raise
 
     def ask_every_name_server(self, code: int, **fields: Any) -> list[RemotingCommand]:
-        """Ask all name servers one after another, as what changes them must; the first failure ends it."""
+        """Ask all name servers one after another, for changes; the first failure ends it."""
         return [self.ask(address, code, **fields) for address in sorted(self.name_servers.addresses)]
 
     # where -----------------------------------------------------------------------------------------------------------
 
     def cluster_info(self) -> ClusterInfo:
-        """All brokers as the name server knows them."""
+        """All brokers that are registered at the name server."""
         return ClusterInfo.from_json(self.ask_name_server(RequestCode.GET_BROKER_CLUSTER_INFO).body or b"{}")
 
     def brokers(self, names: Iterable[str] | str | None = None) -> list[tuple[str, str]]:
-        """Name and master address of every broker, or of those named; UsageError names the ones there are."""
-        known = self.cluster_info().broker_addr_table
-        wanted = sorted(known) if names is None else [names] if isinstance(names, str) else list(names)
-        found = []
-        for name in wanted:
-            address = known[name].broker_addrs.get(MASTER_ID) if name in known else None
+        """Name and master address of every broker, or of those named; UsageError lists the existing ones."""
+        brokers = self.cluster_info().broker_addr_table
+        chosen = sorted(brokers) if names is None else [names] if isinstance(names, str) else list(names)
+        masters = []
+        for name in chosen:
+            address = brokers[name].broker_addrs.get(MASTER_ID) if name in brokers else None
             if address is not None:
-                found.append((name, address))
+                masters.append((name, address))
             elif names is not None:
-                raise UsageError(f"there is no broker {name!r}", hint=f"the name server knows: {', '.join(known)}")
-        return found
+                raise UsageError(f"there is no broker {name!r}", hint=f"the name server has: {', '.join(brokers)}")
+        return masters
 
     def address_of(self, broker: str, broker_id: int = MASTER_ID) -> str:
-        """The address of one broker process; UsageError names the ones there are."""
+        """The address of one broker process; UsageError lists the existing ones."""
         known = self.cluster_info().broker_addr_table
         addresses = known[broker].broker_addrs if broker in known else {}
         if broker_id not in addresses:
             there = [f"{name} {one}" for name in sorted(known) for one in sorted(known[name].broker_addrs)]
             raise UsageError(
-                f"there is no broker {broker!r} with id {broker_id}", hint=f"the name server knows: {', '.join(there)}"
+                f"there is no broker {broker!r} with id {broker_id}", hint=f"the name server has: {', '.join(there)}"
             )
         return addresses[broker_id]
 
     def route(self, topic: str) -> TopicRouteData:
-        """Where a topic lives; BrokerError with code 17 when the name server does not know it."""
+        """The route of a topic; BrokerError with code 17 when the name server has none."""
         answer = self.ask_name_server(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic=topic)
         return TopicRouteData.from_json(answer.body or b"{}")
 
@@ -127,7 +126,7 @@ class AdminNode:
         return sorted((name, address) for name, address in found if address is not None)
 
     def brokers_of_group(self, group: str) -> list[tuple[str, str]]:
-        """The brokers that know a group, by its retry topic; all of them when it has none yet."""
+        """The brokers with the retry topic of a group; all brokers when it has none yet."""
         try:
             return self.brokers_of(f"%RETRY%{group}")
         except BrokerError as error:

@@ -1,4 +1,4 @@
-"""Topics: which there are, where they live, how full their queues are; making, changing and deleting them.
+"""Topics: their names, routes, settings and offsets; creating, changing and deleting them.
 
 Mirrors: mqadmin topicList, topicRoute, topicStatus, updateTopic, deleteTopic; requests 206, 105, 202, 17, 215.
 
@@ -29,7 +29,7 @@ Config = TypeVar("Config", TopicConfig, SubscriptionGroupConfig)
 
 @dataclass(frozen=True, slots=True)
 class TopicName:
-    """A topic and what it is for: NORMAL, RETRY, DLQ or SYSTEM."""
+    """A topic and its kind: NORMAL, RETRY, DLQ or SYSTEM."""
 
     topic: str
     kind: str
@@ -37,7 +37,7 @@ class TopicName:
 
 @dataclass(frozen=True, slots=True)
 class TopicRoute(Shown):
-    """Where a topic lives: queues per broker name, and addresses by broker id. Mirrors TopicRouteData."""
+    """The route of a topic: queues by broker name, and addresses by broker id. Mirrors TopicRouteData."""
 
     topic: str
     queue_datas: tuple[QueueData, ...]
@@ -62,7 +62,7 @@ class TopicRoute(Shown):
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
-    """One queue of a topic; offsets are queue offsets, ``max_offset`` is the next to be given. Mirrors TopicOffset."""
+    """One queue of a topic; offsets are queue offsets, ``max_offset`` is the next message's. Mirrors TopicOffset."""
 
     message_queue: MessageQueue
     min_offset: int
@@ -71,7 +71,7 @@ class QueueStats:
 
 
 def fetch_all_topic_list(admin: AdminNode) -> Rows[TopicName]:
-    """Every topic a name server knows, by name."""
+    """Every topic of a name server, sorted by name."""
     found = value_of(admin.ask_name_server(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)).get("topicList") or []
     known = admin.cluster_info()
     own = {*known.cluster_addr_table, *known.broker_addr_table}
@@ -79,7 +79,7 @@ def fetch_all_topic_list(admin: AdminNode) -> Rows[TopicName]:
 
 
 def examine_topic_route_info(admin: AdminNode, topic: str) -> TopicRoute:
-    """Where a topic lives; BrokerError with code 17 when the name server does not know it."""
+    """The route of a topic; BrokerError with code 17 when the name server has none."""
     found = admin.route(topic)
     queues = sorted(found.queue_datas, key=lambda data: data.broker_name)
     return TopicRoute(topic, tuple(queues), tuple(sorted(found.broker_datas, key=lambda data: data.broker_name)))
@@ -106,9 +106,9 @@ def create_topic(
     admin: AdminNode, topic: str, *, read_queue_nums: int = 8, write_queue_nums: int = 8, perm: int = 6,
     order: bool = False, attributes: str = "", brokers: Sequence[str] | str | None = None,
 ) -> None:  # fmt: skip
-    """Make a topic on all brokers, or on those named; one that is there gets these settings.
+    """Create a topic on all brokers, or on those named; an existing topic gets these settings.
 
-    The routes of a changed topic come with the brokers' registration, milliseconds later.
+    The routes change with the next registration of the brokers, some milliseconds later.
     """
     _put_topic(admin, TopicConfig(topic, read_queue_nums, write_queue_nums, perm, order=order), attributes, brokers)
 
@@ -121,7 +121,7 @@ def update_topic(
     attributes: str = "",
     **settings: int | bool,
 ) -> None:
-    """Change settings of a topic (read_queue_nums, write_queue_nums, perm, order) where it is; others stay."""
+    """Change settings of a topic (read_queue_nums, write_queue_nums, perm, order) at every broker that has it."""
     named = [brokers] if isinstance(brokers, str) else brokers
     for broker in named or [name for name, _ in admin.brokers_of(topic)]:
         config = with_settings(examine_topic_config(admin, topic, broker), settings)
@@ -162,7 +162,7 @@ def query_topic_consume_by_who(admin: AdminNode, topic: str) -> list[str]:
 
 
 def readable_queues(admin: AdminNode, topic: str) -> list[tuple[MessageQueue, str]]:
-    """A topic's readable queues with their broker's address; none when the topic is unknown."""
+    """A topic's readable queues, each with the address of its broker; empty for an unknown topic."""
     try:
         route = examine_topic_route_info(admin, topic)
     except BrokerError as error:
@@ -179,11 +179,11 @@ def readable_queues(admin: AdminNode, topic: str) -> list[tuple[MessageQueue, st
 
 
 def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
-    """The config (a dataclass) with some fields replaced; UsageError names the nearest one there is."""
-    known = [field.name for field in dataclasses.fields(config)]
+    """The config (a dataclass) with some fields replaced; UsageError names the nearest field."""
+    fields = [field.name for field in dataclasses.fields(config)]
     for name in settings:
-        if name not in known:
-            raise UsageError(f"{type(config).__name__} has no setting {name!r}", hint=did_you_mean(name, known))
+        if name not in fields:
+            raise UsageError(f"{type(config).__name__} has no setting {name!r}", hint=did_you_mean(name, fields))
     return dataclasses.replace(config, **settings)
 
 

@@ -109,7 +109,7 @@ def test_a_message_is_found_by_each_of_its_names(told: tuple[Lab, list[Any]]) ->
     assert [m.keys for m in admin.query_message_by_time("orders", times[5], times[9])] == [
         f"order-{i}" for i in range(5, 10)
     ]  # fmt: skip
-    with pytest.raises(UsageError, match="no offset id"):
+    with pytest.raises(UsageError, match="not an offset id"):
         admin.view_message("order-7")
     with pytest.raises(UsageError, match="no message at"):
         admin.query_message_by_offset("orders", "broker-a", 0, 4711)

@@ -100,7 +100,7 @@ def test_ids_of_a_store_that_stood_elsewhere(tmp_path: Path) -> None:
     assert found["body"] == "订单 1" and found["offset_msg_id"] == stored[1].offset_msg_id
     nowhere = f"0A0000090000{stored[1].offset_msg_id[12:]}"
     refused = run("queryMsgById", tmp_path / "store", "-i", nowhere)
-    assert refused.exit_code == 2 and "10.0.0.9:10911, which is not here" in refused.stderr
+    assert refused.exit_code == 2 and "10.0.0.9:10911, which does not exist" in refused.stderr
 
 
 def test_times_are_written_as_mqadmin_and_the_tables_write_them(kept: tuple[Path, list[Any]]) -> None:
@@ -145,7 +145,7 @@ def test_wrong_questions(kept: tuple[Path, list[Any]], tmp_path: Path) -> None:
         refused = run(verb, directory, *options)
         assert refused.exit_code == 1 and "typo" in refused.stderr and refused.stdout == "", verb
     unique = run("queryMsgById", directory, "-i", kept[1][0].msg_id)
-    assert unique.exit_code == 2 and "is no offset id" in unique.stderr and "queryMsgByUniqueKey" in unique.stderr
+    assert unique.exit_code == 2 and "is not an offset id" in unique.stderr and "queryMsgByUniqueKey" in unique.stderr
     refused = run("topicRoute", directory, "-t", "nothing")
     assert refused.exit_code == 1 and "No topic route info" in refused.stderr and refused.stdout == ""
 

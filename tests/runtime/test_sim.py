@@ -176,7 +176,7 @@ def test_the_world_is_quiet_when_only_periodic_timers_are_left() -> None:
 def test_a_handler_may_not_play_the_world() -> None:
     world, server, _ = two_nodes()
     server.clock.call_later(1, lambda: world.step(), "timer")
-    with pytest.raises(UsageError, match="cannot be played from inside"):
+    with pytest.raises(UsageError, match="step of the world cannot play the world"):
         world.run_until_ms(2_000)
 
 

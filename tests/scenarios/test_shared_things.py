@@ -175,5 +175,5 @@ def test_an_action_by_the_clock_may_call_and_break() -> None:
     assert sent == ["SEND_OK"]
     lab.run_for("10s")
     assert not lab.broker("broker-a").is_up
-    with pytest.raises(UsageError, match="passed already"):
+    with pytest.raises(UsageError, match="is in the past"):
         lab.at("1s", lambda: None)
