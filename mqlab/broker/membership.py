@@ -16,7 +16,7 @@ from __future__ import annotations
 from mqlab.broker.long_polling import HeldPulls
 from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
-from mqlab.broker.tables.consumer_filters import is_tag_type
+from mqlab.broker.tables.consumer_filters import TAG_TYPES
 from mqlab.broker.tables.consumers import CONSUME_ACTIVELY, ConsumerGroup, Member
 from mqlab.errors import FilterError
 from mqlab.filter import sql
@@ -122,7 +122,7 @@ class Membership:
     def check_client_config(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """CHECK_CLIENT_CONFIG: may this client filter by its SQL expression?"""
         subscription = CheckClientRequestBody.from_json(body(request)).subscription_data
-        if subscription is None or is_tag_type(subscription.expression_type):
+        if subscription is None or subscription.expression_type in TAG_TYPES:
             return request.reply()
         if not self._state.config.enable_property_filter:
             raise Refused(

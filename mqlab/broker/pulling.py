@@ -25,7 +25,7 @@ from mqlab.broker.broadcast_offsets import BroadcastOffsets
 from mqlab.broker.long_polling import ANSWER, HELD_PULL, HeldPull, HeldPulls
 from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
-from mqlab.broker.tables.consumer_filters import ConsumerFilter, PullFilter, is_tag_type
+from mqlab.broker.tables.consumer_filters import TAG_TYPES, ConsumerFilter, PullFilter
 from mqlab.broker.tables.consumers import CONSUME_ACTIVELY
 from mqlab.broker.tables.stats import GROUP_GET_LATENCY
 from mqlab.errors import FilterError
@@ -217,7 +217,7 @@ class Pulling:
         # 3. The client has a newer expression than the broker: it waits until its heartbeat has arrived.
         if subscription.sub_version < header.sub_version:
             raise Refused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
-        if is_tag_type(subscription.expression_type):
+        if subscription.expression_type in TAG_TYPES:
             return subscription, None
         consumer_filter = self._state.filters.get(header.topic, header.group)
         if consumer_filter is None:
@@ -229,7 +229,7 @@ class Pulling:
     def _brought_along(self, header: PullHeader) -> tuple[SubscriptionData, ConsumerFilter | None]:
         """The request carries its own expression, which is used instead of the registered one."""
         try:
-            if is_tag_type(header.expression_type):
+            if header.expression_type in TAG_TYPES:
                 return tag_subscription(header.topic, header.subscription, header.sub_version), None
             expression, kind = header.subscription or "", header.expression_type or ""
             consumer_filter = self._state.filters.build(
@@ -247,7 +247,7 @@ class Pulling:
         )
 
     def _check_filter_allowed(self, header: PullHeader, subscription: SubscriptionData, channel: Channel) -> None:
-        if not is_tag_type(subscription.expression_type) and not self._state.config.enable_property_filter:
+        if subscription.expression_type not in TAG_TYPES and not self._state.config.enable_property_filter:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR,
                 f"The broker does not support consumer to filter message by {subscription.expression_type}",

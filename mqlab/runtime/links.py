@@ -117,8 +117,10 @@ class Links:
 
     def transmit(self, sender: Link, data: bytes) -> None:
         """Send bytes, which arrive as one frame event unless ``passes`` returns False."""
-        if self.passes(sender, data):
-            self._arm(sender, sender.peer_node, "frame", partial(self._deliver, sender, data))
+        target, peer = sender.peer_node, sender.peer
+        is_same_life = peer is None or peer.life == target.incarnation
+        if (is_same_life and target.alive and not self._drops and not self._partitions) or self.passes(sender, data):
+            self._arm(sender, target, "frame", partial(self._deliver, sender, data))
 
     def passes(self, sender: Link, data: bytes) -> bool:
         """Whether bytes are sent now; if not, they are held, dropped, lost at a silent machine or reset."""

@@ -194,9 +194,10 @@ class SimWorld(World[SimWorkers]):
 
     def run_until_ms(self, end_ms: int) -> None:
         """Play everything due up to and including a moment, then set the clock to it."""
+        advance = self.step if self.storyteller is None else self.advance
         with self.interruptible(), collecting_rarely():
             while (due := self.next_due_ms) is not None and due <= end_ms:
-                self.advance()
+                advance()
                 if self._interrupted:
                     self.check_interrupt()
         self.now_ms = max(self.now_ms, end_ms)
@@ -204,6 +205,7 @@ class SimWorld(World[SimWorkers]):
     def run_until(self, condition: Callable[[], bool], limit_ms: int, what: str) -> None:
         """Play until a condition holds; LimitReached after ``limit_ms`` of virtual time or when nothing is left."""
         end_ms = self.now_ms + limit_ms
+        advance = self.step if self.storyteller is None else self.advance
         with self.interruptible(), collecting_rarely():
             while not condition():
                 due = self.next_due_ms
@@ -217,7 +219,7 @@ class SimWorld(World[SimWorkers]):
                         f"{what} was not reached: {why} (now {self.now_ms}, step {self.journal.next_step})",
                         hint="lab.upcoming(5) shows what is armed; limit= allows more time",
                     )
-                self.advance()
+                advance()
                 if self._interrupted:
                     self.check_interrupt()
 

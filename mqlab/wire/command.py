@@ -195,7 +195,7 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
     fields = values.get("extFields")
     if fields is None:
         fields = {}
-    if not isinstance(fields, dict):
+    if type(fields) is not dict:
         raise CorruptionError("extFields is no object", offset=8, expected="an object", found=type(fields).__name__)
     for value in fields.values():
         if type(value) is not str:  # some clients leave numbers and booleans unquoted
@@ -217,7 +217,9 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
 
 
 def _json_object(header: bytes) -> dict[str, Any]:
-    text = header.decode("utf-8", "replace").strip(_JSON_BLANKS)
+    text = str(header, "utf-8", "replace")
+    if text[:1] != "{" or text[-1:] != "}":
+        text = text.strip(_JSON_BLANKS)
     try:
         values, end = _json_at_start(text)
         if end != len(text):
@@ -226,7 +228,7 @@ def _json_object(header: bytes) -> dict[str, Any]:
         raise CorruptionError(
             "a JSON header does not parse", offset=8, expected="an object", found=str(error)
         ) from error
-    if not isinstance(values, dict):
+    if type(values) is not dict:
         raise CorruptionError("a JSON header is no object", offset=8, expected="an object", found=type(values).__name__)
     return values
 

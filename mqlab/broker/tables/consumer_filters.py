@@ -31,9 +31,8 @@ ALL = "*"
 TAG, SQL92 = "TAG", "SQL92"
 
 
-def is_tag_type(expression_type: str | None) -> bool:
-    """True for TAG, and for no type, which means TAG. Mirrors ExpressionType.isTagType."""
-    return not expression_type or expression_type == TAG
+TAG_TYPES = (TAG, "", None)
+"""The expression types that mean a tag expression: TAG, or no type at all. Mirrors ExpressionType.isTagType."""
 
 
 @dataclass(slots=True)
@@ -107,7 +106,7 @@ class ConsumerFilterTable:
         """Register the SQL subscriptions of a heartbeat; filters on other topics become dead. Mirrors register."""
         by_topic = {each.topic: each for each in subscriptions}
         for topic, subscription in by_topic.items():
-            if not is_tag_type(subscription.expression_type) and subscription.sub_string:
+            if subscription.expression_type not in TAG_TYPES and subscription.sub_string:
                 self._register(topic, group, subscription)
         for consumer_filter in self._of_group(group):
             if consumer_filter.topic not in by_topic and not consumer_filter.is_dead:
@@ -232,7 +231,7 @@ class PullFilter:
         consumer_filter: ConsumerFilter | None,
         of_retried: Callable[[str], ConsumerFilter | None] | None = None,
     ) -> None:
-        self._is_tag = is_tag_type(subscription.expression_type)
+        self._is_tag = subscription.expression_type in TAG_TYPES
         self.passes_all = subscription.class_filter_mode or (self._is_tag and subscription.sub_string == ALL)
         self._codes = frozenset(subscription.code_set)
         self._compiled = None if consumer_filter is None else consumer_filter.compiled

@@ -84,7 +84,7 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
 
     def is_forbidden(self, group: str, topic: str, bit: int) -> bool:
         """True if this permission of the group on the topic was taken away. Mirrors getForbidden."""
-        return bool(self.forbidden.get(group, {}).get(topic, 0) >> bit & 1)
+        return bool(self.forbidden) and bool(self.forbidden.get(group, {}).get(topic, 0) >> bit & 1)
 
     def to_value(self) -> dict[str, Any]:
         """The content of the file and of the answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""

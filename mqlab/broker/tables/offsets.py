@@ -126,10 +126,12 @@ class ConsumerOffsetTable(Mapping[str, Mapping[int, int]]):
 
     def has_reset(self, group: str, topic: str, queue_id: int) -> bool:
         """True while a reset of the queue waits for a pull; commits are ignored until then."""
-        return queue_id in self.reset_offset_table.get(_key(topic, group), {})
+        return bool(self.reset_offset_table) and queue_id in self.reset_offset_table.get(_key(topic, group), {})
 
     def take_reset(self, group: str, topic: str, queue_id: int) -> int | None:
         """Return and remove a waiting reset. Mirrors queryThenEraseResetOffset."""
+        if not self.reset_offset_table:  # asked by every pull
+            return None
         return self.reset_offset_table.get(_key(topic, group), {}).pop(queue_id, None)
 
     # -- pull positions

@@ -97,6 +97,7 @@ class BrokerStats:
         self._origin_ms = now_ms()
         self._items: dict[tuple[str, str], StatsItem] = {}
         self._of_puts: dict[tuple[str, int], tuple[list[StatsItem], list[StatsItem]]] = {}
+        self._of_gets: dict[tuple[str, str], tuple[list[StatsItem], StatsItem]] = {}
         self.puts_of_day = DayCount(self._origin_ms)
         self.gets_of_day = DayCount(self._origin_ms)
 
@@ -140,13 +141,24 @@ class BrokerStats:
 
     def got(self, group: str, topic: str, messages: int, size: int) -> None:
         """Count a pull that was answered with messages."""
-        key = f"{topic}@{group}"
-        self.add(GROUP_GET_NUMS, key, messages)
-        self.add(GROUP_GET_SIZE, key, size)
-        self.add(BROKER_GET_NUMS, self._cluster, messages)
+        counted = self._of_gets.get((topic, group))
+        if counted is None:
+            counted = self._of_gets[topic, group] = self._get_items(topic, group)
+        now_ms = self._now_ms()
+        of_messages, of_bytes = counted
+        for item in of_messages:
+            item.add(messages, 1, now_ms)
+        of_bytes.add(size, 1, now_ms)
         if not self._is_system(topic):
-            self.add(BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC, self._cluster, messages)
-            self.gets_of_day.add(messages, self._now_ms())
+            self.gets_of_day.add(messages, now_ms)
+
+    def _get_items(self, topic: str, group: str) -> tuple[list[StatsItem], StatsItem]:
+        """The counters of messages and the one of bytes that a pull of this group from this topic moves."""
+        key = f"{topic}@{group}"
+        of_messages = [self._item(GROUP_GET_NUMS, key), self._item(BROKER_GET_NUMS, self._cluster)]
+        if not self._is_system(topic):
+            of_messages.append(self._item(BROKER_GET_NUMS_WITHOUT_SYSTEM_TOPIC, self._cluster))
+        return of_messages, self._item(GROUP_GET_SIZE, key)
 
     def delivered_late(self, queue_key: str, messages: int, size: int) -> None:
         """Count a message that the schedule has delivered; ``queue_key`` is ``topic@queue@group``."""
@@ -197,6 +209,7 @@ class BrokerStats:
             if (part, value) in zip(PARTS_OF_KEYS.get(name, ()), key.split("@"), strict=False):
                 del self._items[name, key]
         self._of_puts.clear()
+        self._of_gets.clear()
 
     def __repr__(self) -> str:
         return f"<BrokerStats: {len(self._items)} counters>"
