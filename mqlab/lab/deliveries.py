@@ -11,10 +11,11 @@ Left out: deliveries of other worlds (a store opened with ``stores=`` starts wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mqlab.runtime.journal import Change, StepRecord
+from mqlab.runtime.journal import StepRecord
 from mqlab.wire.message import MessageQueue
 
 if TYPE_CHECKING:
@@ -57,25 +58,25 @@ class DeliveryBook:
         """group -> topic -> all subscriptions that brokers received, in order"""
         self.broadcasting: set[str] = set()
 
-    def watch(self, record: StepRecord, change: Change) -> None:
-        """Called for every change of every step."""
-        if change.kind == "listener.started":
-            self._started(record, change.values)
-        elif change.kind == "listener.returned":
-            self._returned(record, change.values)
-        elif change.kind == "message.filtered":
-            self._at_once(record, change.values, FILTERED_BY_CLIENT)
-        elif change.kind == "message.polled":
-            self._at_once(record, change.values, POLLED)
-        elif change.kind == "subscription.changed":
-            self._subscribed(record, change.values)
-        elif change.kind == "result.discarded":
-            for row in self._last_returned.get(record.node, ()):  # noted in the same step as the result of the listener
-                row.status = RESULT_DISCARDED
+    def listeners(self) -> dict[str, Callable[[StepRecord, dict[str, Any]], None]]:
+        """Kind of change -> what notes it here; a world calls these for each change of that kind."""
+        return {
+            "listener.started": self._started,
+            "listener.returned": self._returned,
+            "message.filtered": lambda record, values: self._at_once(record, values, FILTERED_BY_CLIENT),
+            "message.polled": lambda record, values: self._at_once(record, values, POLLED),
+            "subscription.changed": self._subscribed,
+            "result.discarded": self._discarded,
+        }
 
     def of(self, group: str) -> list[Delivery]:
         """The rows of one group."""
         return [row for row in self._rows if row.group == group]
+
+    def _discarded(self, record: StepRecord, values: dict[str, Any]) -> None:
+        """The result counts for nothing; this is reported in the same step as what the listener returned."""
+        for row in self._last_returned.get(record.node, ()):
+            row.status = RESULT_DISCARDED
 
     def _subscribed(self, record: StepRecord, values: dict[str, Any]) -> None:
         from mqlab.views.group_subscriptions import is_broadcasting, wishes_of

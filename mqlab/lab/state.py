@@ -58,7 +58,7 @@ class LabState:
         self.resources: dict[str, Resource] = {}
         self.delivery_book = DeliveryBook()
         self.crash_point: CrashPoint | None = None  # set in each run of every_crash
-        world.watchers.append(self.delivery_book.watch)
+        world.on_change.update(self.delivery_book.listeners())
 
     @property
     def now_ms(self) -> int:

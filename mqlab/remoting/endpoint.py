@@ -154,9 +154,9 @@ class Remoting:
         self._channels[connection] = Channel(self, connection)
 
     def _on_data(self, connection: Connection, data: bytes) -> None:
-        channel = self._channels.get(connection)
-        if channel is None:
+        if connection not in self._channels:
             return
+        channel = self._channels[connection]
         reader = channel._reader
         # A piece of the stream holds part of a frame, one frame, or several.
         piece: bytes | None = data

@@ -112,6 +112,8 @@ class SimWorld(World[SimWorkers]):
         record = self._record or self.open_call(node)
         change = new_change((kind, values))
         record.changes.append(change)
+        if kind in self.on_change:
+            self.on_change[kind](record, values)
         for watcher in self.watchers:
             watcher(record, change)
 

@@ -124,6 +124,8 @@ class ThreadWorld(World["ThreadWorkers"]):
             if record is None:
                 record = self._open(node, "call", NOTEBOOK)
             record.changes.append(change)
+            if kind in self.on_change:
+                self.on_change[kind](record, values)
             for watcher in self.watchers:
                 watcher(record, change)
 

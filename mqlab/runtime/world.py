@@ -121,7 +121,8 @@ class World(ABC, Generic[W]):
         self.journal = Journal(journal_limit)
         self.nodes: dict[str, Machine] = {}
         self.workers: dict[str, W] = {}
-        self.watchers: list[Callable[[StepRecord, Change], None]] = []
+        self.watchers: list[Callable[[StepRecord, Change], None]] = []  # called for every change
+        self.on_change: dict[str, Callable[[StepRecord, dict[str, Any]], None]] = {}  # called for one kind of change
         self.busy = 0  # armed events that are not periodic
         self.outside = Machine(self, "lab", "10.255.255.254")  # no fault touches its events
 

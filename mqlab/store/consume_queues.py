@@ -47,8 +47,10 @@ class ConsumeQueues:
 
     def find(self, topic: str, queue_id: int) -> ConsumeQueue | None:
         """The queue; None when no message was dispatched to it."""
-        of_topic = self.queues.get(topic)
-        return of_topic.get(queue_id) if of_topic is not None else None
+        try:
+            return self.queues[topic][queue_id]
+        except KeyError:
+            return None
 
     def find_or_create(self, topic: str, queue_id: int) -> ConsumeQueue:
         """The queue; a new one has no files yet. Mirrors findOrCreateConsumeQueue."""

@@ -123,7 +123,7 @@ def encode(command: RemotingCommand) -> bytes:
     header = _json_header(command) if command.serialize_type == JSON else _binary_header(command)
     body = command.body or b""
     header_size = len(header)
-    length = 4 + header_size + len(body)
+    length = 4 + header_size + (len(body) if body else 0)
     if length > MAX_FRAME - 4 or header_size > MAX_HEADER:
         raise UsageError(
             f"a frame of {length + 4} bytes (header {header_size}) is over the limit of {MAX_FRAME}",

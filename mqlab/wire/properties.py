@@ -38,7 +38,7 @@ def decode(data: bytes | bytearray | memoryview | str) -> dict[str, str]:
     >>> decode(b"TAGS\\x01TagA\\x02KEYS\\x01k1 k2")
     {'TAGS': 'TagA', 'KEYS': 'k1 k2'}
     """
-    return _decoded(data if type(data) is bytes or type(data) is str else bytes(data)).copy()
+    return _decoded(data if isinstance(data, str | bytes) else bytes(data)).copy()
 
 
 @lru_cache(maxsize=4096)

@@ -106,10 +106,11 @@ class BrokerStats:
         self._item(name, key).add(value, times, self._now_ms())
 
     def _item(self, name: str, key: str) -> StatsItem:
-        item = self._items.get((name, key))
-        if item is None:
+        try:
+            return self._items[name, key]
+        except KeyError:
             item = self._items[name, key] = StatsItem(self._origin_ms, self._now_ms())
-        return item
+            return item
 
     def put(self, topic: str, queue_id: int, messages: int, size: int) -> None:
         """``messages`` messages of ``size`` bytes in all were stored in this queue.
