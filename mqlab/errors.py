@@ -1,17 +1,17 @@
-"""Every error mqlab raises on purpose, in two families: you did something wrong, or something outside went wrong.
+"""Every error that mqlab raises on purpose: wrong use, or a failure outside of the caller's code.
 
-Mirrors: the exception packages of RocketMQ's client and remoting modules. Lab 00 meets the first of them.
+Mirrors: the exception packages of RocketMQ's client and remoting modules.
 
     MqlabError
-    ├── UsageError          the call cannot mean anything: a wrong name, range or combination
+    ├── UsageError          the call has no meaning: a wrong name, range or combination
     ├── CorruptionError     bytes that are not what the format says (file, physical offset, expected, found)
-    ├── StoreError          the store refuses or cannot go on
+    ├── StoreError          the store refuses a request or cannot continue
     ├── RemotingError       a request got no usable answer (not sent, connection lost, timed out)
-    ├── BrokerError         an answer that says no, with its response code
+    ├── BrokerError         an answer that is not SUCCESS, with its response code
     ├── ClientError         the client itself refuses (MQClientException)
     ├── FilterError         a filter expression that does not parse or evaluate
-    ├── NodeLost            the node that a call waited on ended meanwhile
-    └── LimitReached        the world was played to its limit and what was waited for did not happen
+    ├── NodeLost            the node ended while a call waited for it
+    └── LimitReached        the world was played to its limit and the condition did not hold
 
 Left out: the many Java subclasses that differ only in name.
 """
@@ -22,7 +22,7 @@ from collections.abc import Iterable
 
 
 class MqlabError(Exception):
-    """The base of all errors: a text, a stable code, and what to do about it.
+    """The base of all errors: a message, a stable code, and a hint about what to do.
 
     ``not_done`` is True when the effect definitely did not happen, ``retry_helps`` when trying again may work.
     """
@@ -38,7 +38,7 @@ class MqlabError(Exception):
 
 
 class UsageError(MqlabError, ValueError):
-    """A call that cannot mean anything: says what was given, what is allowed, and what to write instead."""
+    """A call without a meaning: the message has the value and what is allowed, the hint what to write instead."""
 
     code = "usage"
 
@@ -47,7 +47,7 @@ class CorruptionError(MqlabError):
     """Bytes that are not what the format says.
 
     ``what`` is wrong, ``where`` names the file, ``offset`` the position in it or in the log, ``expected`` and ``found``
-    the difference; the text says all of it.
+    the difference; the message has all of it.
     """
 
     code = "corruption"
@@ -74,7 +74,7 @@ class CorruptionError(MqlabError):
 
 
 class StoreError(MqlabError):
-    """The store refuses or cannot go on (locked, disk full, shut down)."""
+    """The store refuses a request or cannot continue (locked, disk full, shut down)."""
 
     code = "store"
 
@@ -83,8 +83,7 @@ class RemotingError(MqlabError):
     """A request without a usable answer. Mirrors RemotingException and its subclasses, named by ``code``.
 
     Codes: ``connect`` (nobody listens or answers there), ``closed`` (the connection was lost), ``timeout``,
-    ``too_much_request``.
-    Only ``connect`` is sure that nothing happened on the other side.
+    ``too_much_request``. Only with ``connect`` it is certain that the request had no effect.
     """
 
     def __init__(self, text: str, *, code: str, hint: str = "") -> None:
@@ -95,7 +94,7 @@ class RemotingError(MqlabError):
 
 
 class BrokerError(MqlabError):
-    """A broker or name server said no. Mirrors MQBrokerException; ``response_code`` is its ResponseCode."""
+    """A broker or name server refused a request. Mirrors MQBrokerException; ``response_code`` is its ResponseCode."""
 
     code = "broker"
 
@@ -125,20 +124,20 @@ class FilterError(MqlabError, ValueError):
 
 
 class LimitReached(MqlabError):
-    """The world was played forward to its limit and what was waited for did not happen."""
+    """The world was played to its limit and the condition did not hold."""
 
     code = "limit"
 
 
 class NodeLost(MqlabError):
-    """The node that a call from the notebook waited on was killed or powered off meanwhile."""
+    """The node was killed or powered off while a call of the notebook waited for it."""
 
     code = "node_lost"
     not_done = False
 
 
 class NodeDown(BaseException):
-    """Raised inside a listener whose node was killed. Not an Exception, so that ``except Exception`` lets it pass."""
+    """Raised in a listener whose node was killed. ``except Exception`` does not catch it."""
 
 
 def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:
@@ -155,7 +154,7 @@ def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Whether PySpark raised it; pyspark is not imported to find out."""
+    """Whether PySpark raised an error; the check does not import pyspark."""
     return hasattr(error, "getSqlState")
 
 

@@ -1,11 +1,11 @@
 """The notebook whose kernel this process is, where it is one.
 
-Mirrors: nothing in RocketMQ. Labs tell of a cell that failed, and end their JVM, through it.
+It is used to follow cells that fail and to end a JVM together with its kernel.
 
     in a kernel          IPython's shell: its names, its events, its kernel
     in anything else     None; IPython is not imported for it
 
-Left out: IPython in a terminal counts as a notebook, too; ask the shell for its ``kernel``.
+IPython in a terminal counts as a notebook, too; its shell has no ``kernel``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The four doors through which anything unpredictable enters a node: Clock, Network, Files, Workers (and a seeded rng).
+"""The ports through which everything unpredictable enters a node: Clock, Network, Files, Workers, a seeded rng.
 
 Mirrors: what Java code takes from the JDK (System.currentTimeMillis, Netty, MappedByteBuffer, ExecutorService).
 The simulated drivers are in mqlab.runtime.sim, the real ones in mqlab.runtime.threads and mqlab.runtime.files.
@@ -11,7 +11,7 @@ The simulated drivers are in mqlab.runtime.sim, the real ones in mqlab.runtime.t
               ── ports.note("message.stored", topic="orders", …)      what changed, for the journal
 
 Rules: a handler runs to completion, takes no lock, never sleeps, never polls. Every wait is a deadline or a Promise.
-Left out: anything one node only needs (a port has a simulated and a real driver, or it is not a port).
+Every port has a simulated driver and a real one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OS_PAGE_SIZE = 4096  # bytes; what a power cut leaves written or not is decided 
 
 
 class Deadline(Protocol):
-    """An armed wait; ``cancel()`` makes it never happen (harmless when it already has)."""
+    """An armed wait. ``cancel()`` prevents it, and does nothing if it has already happened."""
 
     due_ms: int
     kind: str
@@ -37,7 +37,7 @@ class Deadline(Protocol):
 
 
 class Clock(Protocol):
-    """One node's clock: reads (with its skew) and deadlines. Times are ms since the epoch."""
+    """The clock of one node, with its skew, and its deadlines. Times are ms since the epoch."""
 
     def now_ms(self) -> int: ...
 
@@ -47,7 +47,7 @@ class Clock(Protocol):
 
 
 class Connection(Protocol):
-    """One end of an open link: bytes go out in order and come in through the callbacks given when it was made.
+    """One end of an open link: bytes are sent in order and arrive through callbacks.
 
     ``remote_address`` and ``local_address`` are ``"ip:port"``. ``send`` on a closed connection does nothing.
     """
@@ -78,7 +78,7 @@ class Network(Protocol):
 class Mapping(Protocol):
     """A file of fixed size in memory. Read ``view`` directly; write through ``write``, so that a driver sees it.
 
-    ``zero`` makes bytes zero and writes only where they are not (the tail of a log may be a gigabyte of holes).
+    ``zero`` makes bytes zero and writes only bytes that are not (the tail of a log may be a gigabyte of holes).
 
     What is written is *synced* only after ``flush`` of its range (or of everything).
     """
@@ -97,7 +97,7 @@ class Mapping(Protocol):
 
 
 class Files(Protocol):
-    """A directory tree. Paths are text, joined with "/"; missing files raise FileNotFoundError."""
+    """A directory tree. Paths are strings, joined with "/"; missing files raise FileNotFoundError."""
 
     def map(self, path: str, size: int, *, create: bool = True) -> Mapping: ...
 
@@ -182,7 +182,7 @@ Note = Callable[..., None]  # note(kind, **values)
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """All doors of one node. ``note(kind, **values)`` records what changed in the step under way."""
+    """All ports of one node. ``note(kind, **values)`` records a change in the step under way."""
 
     node: str
     ip: str

@@ -1,6 +1,6 @@
 """A value that arrives later, and straight-line code that waits for it without a thread.
 
-Mirrors: ResponseFuture and CompletableFuture of the Java client. Every lab uses them without seeing them.
+Mirrors: ResponseFuture and CompletableFuture of the Java client.
 
     promise = remoting.invoke(address, command)          # Promise[RemotingCommand]
     promise.then(lambda answer: ..., lambda error: ...)
@@ -10,7 +10,7 @@ Mirrors: ResponseFuture and CompletableFuture of the Java client. Every lab uses
         route = yield self.route_of("orders")            # goes on in the step in which the answer arrives
         return route.queues
 
-Left out: cancellation (a killed node simply never goes on) and threads (a driver that has them wakes waiters itself).
+Left out: cancellation (a killed node does not continue) and threads (a driver with threads wakes its waiters).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 
 
 class Promise(Generic[T]):
-    """A value or an error that is there now or later. Settles once; callbacks run in the order they were added.
+    """A value or an error, now or later. It settles once; callbacks run in the order in which they were added.
 
     >>> p = Promise(); seen = []
     >>> p.then(seen.append); p.resolve(7); seen
@@ -56,7 +56,7 @@ class Promise(Generic[T]):
         return promise
 
     def resolve(self, value: T) -> None:
-        """Settle with a value; ignored when settled already (a late answer after a time-out)."""
+        """Settle with a value; ignored if it is settled already (a late answer after a time-out)."""
         if self.done:
             return
         self.done, self.value = True, value
@@ -66,7 +66,7 @@ class Promise(Generic[T]):
                 on_value(value)
 
     def reject(self, error: BaseException) -> None:
-        """Settle with an error; ignored when settled already."""
+        """Settle with an error; ignored if it is settled already."""
         if self.done:
             return
         self.done, self.error = True, error
@@ -78,7 +78,7 @@ class Promise(Generic[T]):
     def then(
         self, on_value: Callable[[T], Any] | None = None, on_error: Callable[[BaseException], Any] | None = None
     ) -> None:
-        """Call one of the two when settled, at once if it is settled already."""
+        """Call one of the two when the promise settles, or at once if it is settled already."""
         if not self.done:
             if self._callbacks is None:
                 self._callbacks = []

@@ -143,6 +143,7 @@ def _summed(admin: AdminNode, topic: str, stats_name: str, stats_key: str) -> tu
             if error.response_code != ResponseCode.SYSTEM_ERROR:
                 raise
             continue  # this broker has not counted it
+        # The longest window with a count: a young broker has no day or hour yet.
         tps += float(found["statsMinute"]["tps"])
         total += next((int(found[name]["sum"]) for name in WINDOWS if found[name]["sum"]), 0)
     return tps, total

@@ -139,7 +139,7 @@ def examine_consumer_connection_info(admin: AdminNode, group: str) -> ConsumerCo
     for _, address in admin.brokers_of_group(group):
         try:
             answers.append(admin.ask_value(address, RequestCode.GET_CONSUMER_CONNECTION_LIST, consumerGroup=group))
-        except BrokerError as error:
+        except BrokerError as error:  # members connect to the brokers of their topics, so that some may have none
             if error.response_code != ResponseCode.CONSUMER_NOT_ONLINE:
                 raise
             refused = error

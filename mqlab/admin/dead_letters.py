@@ -60,6 +60,7 @@ def resend_dlq(
     A letter is a message of query_dlq, its offset id (that copy) or its unique id (the newest copy of each message
     of that id). UsageError, with nothing sent, when one is not a dead letter of the group.
     """
+    # 1. A message that failed again has several letters: the newest one counts.
     dead = query_dlq(admin, group)
     newest = list({_origin(letter): letter for letter in dead}.values())
     if letters is None:
@@ -67,6 +68,7 @@ def resend_dlq(
     else:
         wanted = [letters] if isinstance(letters, str | MessageExt) else letters
         chosen = [letter for each in wanted for letter in _meant(each, group, dead, newest)]
+    # 2. Send each chosen letter once, in the order in which the letters were stored.
     ids = {letter.offset_msg_id for letter in chosen}
     return Rows(
         [_resend(admin, group, letter) for letter in dead if letter.offset_msg_id in ids], f"sent back to {group}"

@@ -166,6 +166,7 @@ def _indexed_at(
         found.update({each.physical_offset: each for each in fresh})
         if len(page) < PAGE:
             return list(found.values())
+        # A full page: go on with what is older than its oldest message.
         oldest_ms = min(each.store_timestamp for each in page)
         if fresh and oldest_ms < end_ms:
             end_ms = oldest_ms

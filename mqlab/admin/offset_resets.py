@@ -127,10 +127,12 @@ def _moment(admin: AdminNode, timestamp_ms: int | str) -> int:
 
 
 def _plan(admin: AdminNode, topic: str, group: str, at_ms: int) -> ResetPlan:
+    # 1. Every broker of the topic must have the group, as for the reset itself.
     for _, address in admin.brokers_of(topic):
         if group not in groups_at(admin, address):
             no_such = ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
             raise BrokerError(no_such, f"Group {group} does not exist", address=address)
+    # 2. The present offset and the target of every queue; the effect follows from the two.
     address_of = dict(admin.brokers_of(topic))
     confirmed = {row.message_queue: row.consumer_offset for row in stats_of_group(admin, group, topic).queues}
     rows = []

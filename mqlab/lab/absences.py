@@ -49,6 +49,7 @@ def _of_broker(
                 if (queue, queue_offset) in delivered or _is_cached(members, queue, queue_offset):
                     continue
                 message = _message(broker, queue, queue_offset)
+                # A message of an earlier life of the store may have been delivered then: it is not reported.
                 if message is not None and not _of_an_earlier_life(state, message, committed):
                     filtered = queue_offset < passed and any(wish.wants(message.properties) is False for wish in wishes)
                     yield _row(group, message, queue, FILTERED_BY_BROKER if filtered else NOT_PULLED)

@@ -95,6 +95,7 @@ class ClientVerbs(LabState):
         *,
         start: bool = False,
     ) -> NodeHandle:
+        # 1. Check the arguments before a machine is added.
         if cores < 1:
             raise UsageError(f"cores must be 1 or more, got {cores}")
         name = _free_name(self.handles, kind, group, name)
@@ -104,6 +105,7 @@ class ClientVerbs(LabState):
         if kind == "consumer":
             # a broadcasting consumer keeps its offsets in a file of its own
             all_settings.setdefault("local_offset_store_dir", str(self.directory / "offsets"))
+        # 2. A machine of its own. If the client cannot be created on it, the machine is removed again.
         ports = self.world.add_node(name, files, cores=cores)
         try:
             handle = NodeHandle(name, kind, files, ports, lambda ports: make(ports, group, servers, **all_settings))

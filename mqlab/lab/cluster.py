@@ -235,6 +235,7 @@ def create_topic(
     config = TopicConfig(topic, read_queue_nums=read_queue_nums, write_queue_nums=write_queue_nums, perm=perm)
     if isinstance(brokers, str):
         brokers = [brokers]
+    # 1. The masters create the topic; slaves copy it from them.
     handles: list[Any] = [
         state.handle_of(name, *BROKERS)
         for name in (brokers or [handle.name for handle in state.handles.values() if handle.role == "broker"])
@@ -243,6 +244,7 @@ def create_topic(
         if handle.role == "slave":
             raise UsageError(f"{handle.name} is a slave: it copies its topics from its master")
         handle.on_its_node(lambda handle=handle: handle.node.create_topic(config))
+    # 2. Each broker registers the topic with every name server; wait for the last of them.
     servers = [handle for handle in state.handles.values() if handle.role == "name server" and handle.is_up]
 
     def is_registered() -> bool:

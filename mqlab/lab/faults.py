@@ -49,7 +49,7 @@ class Faults(LabState):
             raise UsageError(f"{handle.name} is running", hint="kill(...) or power_off(...) ends it")
         sim_node = self.world.nodes[handle.name]
         self._fault(sim_node, "start")
-        sim_node.incarnation += 1
+        sim_node.incarnation += 1  # what an earlier life armed or connected does not count any more
         sim_node.alive, sim_node.silent = True, False
         handle.came_back(self.world.ports(sim_node, handle.files))
 
@@ -141,9 +141,11 @@ class Faults(LabState):
             raise UsageError(f"{handle.status} is down already", hint=f'lab.start("{handle.name}") brings it back')
         sim_node = self.world.nodes[handle.name]
         self._fault(sim_node, word.replace(" ", "_"))
+        # 1. The machine stops: its links end and none of its events will happen.
         sim_node.alive, sim_node.silent = False, silent
         self.world.network.drop_node(sim_node, silent=silent)
         self.world.disarm(sim_node)
+        # 2. The process stops: its listeners end, after that its files are closed and its locks released.
         self.world.workers[handle.name].end()
         handle.files.process_ended()
         handle.went_down(word)

@@ -168,6 +168,7 @@ class Lab(ClientVerbs, Faults, ScheduleVerbs, WhatHappened):
         A condition with a parameter is called with this Lab.
         """
         if isinstance(condition, str):
+            # A kind of change is seen by a watcher, a kind of step in the journal's last record.
             kind, seen = condition, [False]
             check_kind(kind)
 

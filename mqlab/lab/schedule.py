@@ -55,7 +55,7 @@ class Traffic:
 
     def _arm(self) -> None:
         rate, until = self._rate_at(self._next_ms)
-        if rate <= 0:
+        if rate <= 0:  # nothing to send until the rate changes, or never again
             if until is None:
                 return
             self._next_ms = until

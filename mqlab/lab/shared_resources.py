@@ -134,6 +134,7 @@ class WaitingConnection(sqlite3.Connection):
         caller, waited_ms = sim_workers.current_listener(), 0
         if caller is not None:
             caller.must_be_up()
+            # A connection from elsewhere stays open when this listener ends, but its transaction must not.
             if not {self.close, self.forget} & set(caller.dies_with):
                 caller.dies_with.append(self.forget)
         while True:
@@ -142,6 +143,7 @@ class WaitingConnection(sqlite3.Connection):
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or waited_ms >= LOCK_TIMEOUT_MS:
                     raise
+            # The lock is held by another connection: wait in virtual time and try again.
             pause: Promise[None] = Promise()
             due_ms = self.world.now_ms + LOCK_RETRY_MS
             self.world.arm(self.world.outside, due_ms, "database.retry", functools.partial(pause.resolve, None))

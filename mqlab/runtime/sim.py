@@ -145,7 +145,7 @@ class SimWorld(World[SimWorkers]):
             self.before_step(journal.next_step)
         while heap:
             due_ms, _, event = heappop(heap)
-            if not event.pending:
+            if not event.pending:  # cancelled events stay in the heap until they are due
                 continue
             action = event.action
             event.pending, event.action = False, nothing  # from here on it has happened

@@ -60,6 +60,7 @@ class SimWorkers:
             raise UsageError(f"{self.node.name} is down", hint=f'lab.start("{self.node.name}") brings it back')
         if caller is not None:
             return wait(caller, start())
+        # The notebook called: play the world until the answer is there or this life of the node has ended.
         self.world.open_call(self.node)
         promise, life = start(), self.node.incarnation
         if not promise.done:
