@@ -35,7 +35,7 @@ CHUNK = 1 << 16
 
 
 class Gone(Exception):
-    """The worker cannot be used any more; the text says why."""
+    """The worker cannot be used any more; the text gives the reason."""
 
 
 class Died(Gone):
@@ -47,11 +47,11 @@ class TooSlow(Gone):
 
 
 class Garbled(Gone):
-    """It wrote what no worker writes."""
+    """It wrote something that a worker never writes."""
 
 
 class NotStarted(MqlabError):
-    """A worker that did not come up: nothing an answer has done."""
+    """A worker did not start. This is never an answer's fault."""
 
     code = "worker"
 
@@ -102,7 +102,7 @@ class AnswerProcess:
             self._handed.show(values)
 
     def exchange(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Send one message and wait for one. NotPlain when ours is too large; Gone as above."""
+        """Send one message and wait for the reply. NotPlain if our message is too large; Gone as above."""
         line = dump_line(message)
         deadline = time.monotonic() + seconds
         try:
@@ -129,7 +129,7 @@ class AnswerProcess:
     def _read_line(self, deadline: float) -> bytes:
         while b"\n" not in self._buffer:
             if len(self._buffer) > MAX_BYTES:
-                raise Garbled("it wrote a line without end")
+                raise Garbled("it wrote a line that does not end")
             if not _ready(self._from_worker, selectors.EVENT_READ, deadline):
                 raise TooSlow("it did not answer")
             chunk = os.read(self._from_worker, CHUNK)
@@ -152,7 +152,7 @@ class AnswerProcess:
         return Died(f"its process ended {_how(code)}")
 
     def end(self) -> None:
-        """Kill the process and all it started; harmless when it is gone."""
+        """Kill the process and everything it started; does nothing if it has ended."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -173,7 +173,7 @@ class AnswerProcess:
 
 
 def _ready(descriptor: int, event: int, deadline: float) -> bool:
-    """Whether a pipe takes or gives bytes in time. Not select(): a notebook with many Labs has many files open."""
+    """Whether a pipe is ready in time. select() is not used: a notebook with many Labs has many open files."""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, event)
         return bool(selector.select(_left(deadline)))

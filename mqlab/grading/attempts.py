@@ -1,4 +1,4 @@
-"""A learner's own record of checks, kept only by those who ask for it: a JSON line a check, in a file of theirs.
+"""A learner's own log of checks, kept only if the learner switches it on: one JSON line per check.
 
 A notebook's cell switches it on; an instructor may read what is handed in with the work.
 
@@ -7,8 +7,8 @@ A notebook's cell switches it on; an instructor may read what is handed in with 
 
     {"at": "2026-03-05T14:02:11+00:00", "exercise": "lab01.unit", "state": "failed", "said": "lab01.unit: The unit .."}
 
-It says what its owner lets it say: good for talking about a lab, no ground for a grade.
-Left out: source text, names, anything sent anywhere.
+Its owner can edit it: it is useful for talking about a lab, but not for grades. It contains no source text and no
+names, and nothing is sent anywhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_TEXT = 300
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One check: when (ISO 8601, UTC), of what, how it ended, and the first line of what was said."""
+    """One check: its time (ISO 8601, UTC), its exercise, its result, and the first line of the reply."""
 
     at: str
     exercise: str
@@ -53,7 +53,7 @@ class Effort:
 
 
 def log_attempts(path: str | Path = FILE_NAME) -> None:
-    """From now on add a line to a file for every check in this kernel. A second call changes the file."""
+    """Append a line to a file for every check in this kernel. A second call changes the file."""
     stop_logging()
     target = Path(path).absolute()
 
@@ -68,12 +68,12 @@ def log_attempts(path: str | Path = FILE_NAME) -> None:
 
 
 def stop_logging() -> None:
-    """Write nothing more."""
+    """Stop writing."""
     checking.watchers[:] = [one for one in checking.watchers if one.__qualname__ != log_attempts.__qualname__]
 
 
 def read_attempts(path: Path) -> list[Attempt]:
-    """The attempts in a file that anybody may have written; lines that are none are left out."""
+    """The attempts in a file. Anybody may have written it, so lines of another form are ignored."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:

@@ -37,7 +37,7 @@ class Budget:
 
     @contextlib.contextmanager
     def charged(self) -> Iterator[None]:
-        """Charge what happens inside. AnswerStopped when there is nothing left."""
+        """Charge everything that happens inside. AnswerStopped when the budget is used up."""
         self._must_be_left()
         began = time.process_time()
         before, SimWorld.on_step = SimWorld.on_step, self._step

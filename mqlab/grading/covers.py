@@ -1,8 +1,8 @@
-"""What a worker must not see though it lies in what it sees: judges and right answers, wherever there is a copy.
+"""What must be hidden from a worker inside the folders it can read: every copy of judges and right answers.
 
 Called by mqlab.grading.sandbox and by ``mqlab grade``.
 
-    mqlab/teach/cases            what an exercise calls right; byte code and all, in every copy of the package
+    mqlab/teach/cases            the right answers of exercises; with byte code, in every copy of the package
     solutions  tests  .git       of the clone that mqlab came with, and of the course
     cases                        of the course
     *.whl *.zip *.egg *.pyz      that hold a package's cases
@@ -48,7 +48,7 @@ def judges_of(course: Path, folders: Iterable[str]) -> tuple[str, ...]:
 
 @functools.cache
 def _copies_below(root: str) -> tuple[str, ...]:
-    """Copies of the judges in a folder. Links are not followed: what they lead to is somewhere else."""
+    """Copies of the judges in a folder. Links are not followed: their targets are in other folders."""
     copies: list[str] = []
     for place, folders, files in os.walk(root):
         if place.endswith(str(CASES)):

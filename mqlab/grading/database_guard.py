@@ -30,7 +30,7 @@ MAX_PAGES = 4_096
 
 
 def guarded(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """The same connection, held to what an answer may do."""
+    """The same connection, restricted to what an answer may do."""
     connection.execute(f"PRAGMA max_page_count = {MAX_PAGES}")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
     connection.set_authorizer(_may)

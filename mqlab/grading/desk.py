@@ -1,13 +1,12 @@
-"""The judge's side of the wall: loads answers into a worker, calls them, and answers what they ask meanwhile.
+"""The judge's side of the wall: loads answers into a worker, calls them, and serves their questions meanwhile.
 
-The rebuilt notebook opens one; checks use what it hands out as if it were the answer.
+The rebuilt notebook opens one desk; checks use its stand-ins as if they were the answers.
 
     desk.load("lab01.unit", source, ["decode_unit"])    ─▶ {"decode_unit": <answer decode_unit>}
     decode_unit(b"...")                                  ─▶ call ─▶ return | raise | ask .. resume .. return
 
-A worker that dies, hangs or babbles is killed. The exercise that was being asked is over, the others go on in a fresh
-one.
-Left out: deciding whether a value is right.
+A worker that dies, hangs or writes garbage is killed. The exercise under way is over; the others continue in a new
+worker. Whether a value is right is decided elsewhere (mqlab.grading.judging).
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ from mqlab.runtime.sim_workers import current_listener
 
 
 class AnswerStopped(BaseException):
-    """An answer gave none: it took too long, ended its process, or wrote rubbish.
+    """An answer gave no result: it took too long, ended its process, or wrote garbage.
 
-    No ``Exception``, so that neither a check nor a simulated node mistakes it for something an answer may do.
+    It is not an ``Exception``, so that no check and no simulated node takes it for an error that an answer may raise.
     """
 
     def __init__(self, kind: str, text: str) -> None:
@@ -59,7 +58,7 @@ class Loaded:
 
 
 class Desk:
-    """One worker at a time, started when it is first needed, and all that was loaded into it."""
+    """One worker at a time, started when first needed, and everything that was loaded into it."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -76,12 +75,12 @@ class Desk:
     def load(
         self, exercise: str, source: str, names: Sequence[str] = (), limits: Limits | None = None
     ) -> dict[str, Any]:
-        """Run source in the worker; the wanted names that it defined, as proxies or plain values.
+        """Run source in the worker; returns those of ``names`` that it defined, as stand-ins or plain values.
 
         Raises what the source raises, and AnswerStopped.
         """
         piece = Loaded(exercise, source, tuple(names), limits or self._sandbox.limits)
-        if self._has_copies:
+        if self._has_copies:  # a copy's original does not know what is loaded from now on
             self.close()
         self._loaded.pop(exercise, None)
         self._ensure_process(piece)
@@ -89,7 +88,7 @@ class Desk:
         return self._load(piece)
 
     def call(self, exercise: str, target: tuple[int, int], method: str | None, args: Any, kwargs: Any) -> Any:
-        """Call an object of the worker. ``target`` is its life and number, as the proxies keep them."""
+        """Call an object of the worker. ``target``: the worker's life and the object's number, from a stand-in."""
         piece = self._loaded[exercise]
         self._must_go_on(piece)
         if self._process is None or target[0] != self._life:
@@ -111,11 +110,11 @@ class Desk:
 
     @property
     def asked(self) -> int:
-        """How often answers were asked: loadings, calls, and names that were gone when they were looked up."""
+        """How often answers were used: loads, calls, and look-ups of names that no longer exist."""
         return self._calls
 
     def locate(self, exercise: str, name: str) -> tuple[int, int]:
-        """Where an answer's name is now; starts a new worker if the last one is gone."""
+        """The present place of an answer's name; starts a new worker if the last one has ended."""
         piece = self._loaded[exercise]
         self._must_go_on(piece)
         self._ensure_process(piece)
@@ -125,15 +124,15 @@ class Desk:
         return self._life, piece.numbers[name]
 
     def begin(self, exercise: str) -> None:
-        """An exercise is judged now: in a worker in which no other exercise's answer has been called.
+        """Prepare to judge an exercise: use a worker in which no other exercise's answer has been called.
 
-        What another left behind (processes, patches, threads that write) can then not be laid at its door.
+        Otherwise this exercise could fail because of what another left behind (processes, patches, threads).
         """
         if self._called - {exercise}:
             self.close()
 
     def renew(self, exercise: str) -> None:
-        """The process of an answer has died. The next one begins where all cells were run and nothing was called."""
+        """Replace the process of an answer that died. The next one has run all cells, and nothing in it was called."""
         piece = self._loaded[exercise]
         self._must_go_on(piece)
         if self._called and not self._has_copies:
@@ -159,7 +158,7 @@ class Desk:
     # the worker --------------------------------------------------------------------------------------------------
 
     def _ensure_process(self, piece: Loaded) -> None:
-        """A worker with everything loaded that still can be; a piece that fails now is over."""
+        """Start a worker if there is none, and load all pieces that still work; a piece that is stopped now is over."""
         if self._process is not None:
             return
         self._process = AnswerProcess(self._sandbox)
@@ -173,7 +172,7 @@ class Desk:
                 self._load(other)
             except AnswerStopped:
                 return self._ensure_process(piece)
-            except Exception:  # said when it was first loaded
+            except Exception:  # this was reported when the piece was first loaded
                 continue
 
     def _load(self, piece: Loaded) -> dict[str, Any]:
@@ -192,7 +191,7 @@ class Desk:
         return {name: self._found_by_name(piece, name, values[name]) for name in piece.names if name in values}
 
     def _found_by_name(self, piece: Loaded, name: str, value: Any) -> Any:
-        """What an answer binds to a name outlives the worker: it is looked up by that name in the next one."""
+        """A stand-in that outlives its worker: in the next worker it is looked up by the name its cell binds it to."""
         if name not in piece.numbers:
             return value
         if isinstance(value, AnswerObject):
@@ -222,20 +221,24 @@ class Desk:
     # one conversation --------------------------------------------------------------------------------------------
 
     def _converse(self, piece: Loaded, message: dict[str, Any]) -> Any:
-        """From a call to its result, answering what is asked in between. The result is still encoded."""
+        """Send a message and serve questions until the result comes. The result is still encoded."""
+        # 1. Number the call, so that a forged or late reply to another call is noticed.
         self._calls += 1
         number, left = self._calls, piece.limits.seconds
         ended: BaseException | None = None
         while True:
+            # 2. Only the worker's own time counts against the limit, not what the judge does for it.
             reply, took = self._exchange(piece, {**message, "call": number}, left)
             left -= took
             try:
                 op = _checked(reply, number)
             except (Malformed, KeyError, TypeError) as error:
                 raise self._stop(piece, Garbled(f"it wrote something else than an answer: {error}")) from error
+            # 3. A question of the answer: the reply goes back, and the call continues.
             if op in ("ask", "line"):
                 message, ended = self._reply(piece, op, reply, ended)
                 continue
+            # 4. The call is over. A death that happened meanwhile outweighs whatever the answer returned after it.
             if ended is not None:
                 raise ended
             if op == "return":
@@ -263,7 +266,7 @@ class Desk:
     def _reply(
         self, piece: Loaded, op: str, question: dict[str, Any], ended: BaseException | None
     ) -> tuple[dict[str, Any], BaseException | None]:
-        """What goes back, and what ends the call whatever the answer does from now on."""
+        """The message to send back, and the exception that ends the call whatever the answer does afterwards."""
         if ended is not None and not (op == "ask" and question["verb"] == "__exit__"):
             return _down(ended), ended
         if op == "ask":
@@ -278,7 +281,7 @@ class Desk:
         return {"op": "resume", "value": None}, None
 
     def _answer(self, piece: Loaded, question: dict[str, Any]) -> tuple[dict[str, Any], BaseException | None]:
-        """Do what an answer asks for; the message that goes back, and what ends the call whatever the answer does."""
+        """Perform an answer's request; the message to send back, and the exception that ends the call, if any."""
         codec = self._codec(piece.exercise)
         try:
             args = [codec.decode(value) for value in question["args"]]
@@ -302,7 +305,7 @@ class Desk:
         except Malformed as malformed:
             return self._stop(piece, Garbled(f"it wrote something else than an answer: {malformed}"))
         if not isinstance(error, Exception):
-            return self._stop(piece, Garbled("it raised something that is no exception"))
+            return self._stop(piece, Garbled("it raised something that is not an exception"))
         error.answer_trace = reply["trace"].rstrip()  # type: ignore[attr-defined]
         error.add_note(reply["trace"].rstrip())
         return error
@@ -352,12 +355,12 @@ def _checked(reply: dict[str, Any], number: int) -> str:
         "kwargs": dict,
     }.items():
         if key in wanted[op] and type(reply[key]) is not kind:
-            raise Malformed(f"{key} is no {kind.__name__}")
+            raise Malformed(f"{key} is not of type {kind.__name__}")
     return str(op)
 
 
 def _let_read(values: Any) -> None:
-    """Where the judge is root and the worker is not: files that an answer is told of become readable to it."""
+    """Make files readable whose paths an answer gets, if the judge is root and the worker is not."""
     root = Path(tempfile.gettempdir()).resolve()
     for path in paths_in(values, root):
         above = [folder for folder in path.parents if folder.is_relative_to(root) and folder != root]
@@ -367,7 +370,7 @@ def _let_read(values: Any) -> None:
 
 
 def _line_watch() -> LineWatch | None:
-    """Who counts the lines of the listener under way: set by every_crash, for one node of its world."""
+    """The counter of the running listener's lines; every_crash sets one for one node of its world."""
     current = current_listener()
     if current is None:
         return None
@@ -376,7 +379,7 @@ def _line_watch() -> LineWatch | None:
 
 
 def _are_names(names: Any) -> bool:
-    """A short list of identifiers; "=" follows optional parameters, "*" stands for any number of further ones."""
+    """True for a short list of identifiers; "=" follows an optional parameter, "*" means any number more."""
     return (
         isinstance(names, list)
         and len(names) <= 200

@@ -80,7 +80,7 @@ class Order:
 
 
 def grade(order: Order) -> Record:
-    """The record of one submission, whatever it holds."""
+    """The record of one submission, whatever its content."""
     began = time.monotonic()
     lab = open_lab(Path(order.course), order.lab, order.hidden)
     try:
@@ -157,7 +157,7 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
 
 @contextlib.contextmanager
 def handed_over(path: Path, data: bytes) -> Iterator[None]:
-    """A pipe with a name, which gives some data to the one who reads it and keeps none."""
+    """A named pipe that passes data to its reader and leaves nothing on disk."""
     os.mkfifo(path, 0o600)
 
     def give() -> None:
@@ -174,7 +174,7 @@ def handed_over(path: Path, data: bytes) -> Iterator[None]:
 
 
 def remove_left_behind() -> None:
-    """Remove the folders of runs that were killed: ours, by name and owner, whose process is gone."""
+    """Remove the folders of killed runs: those of our name and owner whose process has ended."""
     for entry in os.scandir(tempfile.gettempdir()):
         name = LEFT_BEHIND.fullmatch(entry.name)
         if name is None or not entry.is_dir(follow_symlinks=False):
@@ -195,7 +195,7 @@ def _is_running(process: int) -> bool:
 
 
 def private_environment(private: Path, shared: Path) -> dict[str, str]:
-    """Variables that keep all that a kernel writes inside two folders, and foreign pytest plugins out."""
+    """Environment variables that make a kernel write into two folders only, and keep foreign pytest plugins out."""
     return {
         "HOME": str(private),
         "IPYTHONDIR": str(private / "ipython"),
@@ -260,7 +260,7 @@ def _status(
 
 
 def watchdog(order: Order, record_file: Path) -> threading.Timer:
-    """Ends this process, with a record, when the whole takes too long."""
+    """Ends this process, with a record, when everything together takes too long."""
 
     def bark() -> None:
         lab = open_lab(Path(order.course), order.lab, order.hidden)
@@ -286,14 +286,14 @@ def end_with_the_orderer() -> None:
 
 
 def write_record(record: Record, path: Path) -> None:
-    """Write a record whole or not at all."""
+    """Write a record atomically."""
     text = json.dumps(record.to_json(), indent=1, ensure_ascii=False) + "\n"
     with whole_file(path) as draft:
         draft.write_bytes(text.encode("utf-8", "backslashreplace"))  # half a character stays one, as a JSON escape
 
 
 def read_order(line: bytes) -> tuple[Order, Path]:
-    """The order of a line, and where its record goes."""
+    """The order on a line of JSON, and the path of its record."""
     data: dict[str, Any] = json.loads(line)
     record = Path(data.pop("record"))
     return Order(**{**data, "sandbox": Sandbox.from_json(data["sandbox"])}), record

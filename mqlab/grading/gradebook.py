@@ -59,7 +59,7 @@ class Plan:
 
 
 def open_gradebook(out: Path) -> None:
-    """Make or take up the folder of the results. UsageError for a folder that holds something else."""
+    """Create the folder of the results, or continue with it. UsageError for a folder with other content."""
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file", hint="give a folder for the results")
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
@@ -84,7 +84,7 @@ def class_seed(out: Path, wanted: str | None = None) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whoever could read it before."""
+    """Write a file that only its owner can read, whatever its rights were before."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         os.fchmod(descriptor, 0o600)
@@ -92,7 +92,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 class Grader:
-    """Grades submissions by a plan; ``stop`` ends what is running."""
+    """Grades submissions by a plan; ``stop`` ends the running ones."""
 
     def __init__(self, plan: Plan, labs: Sequence[Lab]) -> None:
         self.plan = plan
@@ -101,7 +101,7 @@ class Grader:
         self._stopped = False
 
     def grade(self, submissions: Sequence[Submission]) -> Iterator[Record]:
-        """A record for each submission, as they come; those that are kept first."""
+        """One record per submission, in the order in which they are ready; kept records come first."""
         remove_left_behind()
         left: list[tuple[Submission, str]] = []
         for submission in submissions:
@@ -121,7 +121,7 @@ class Grader:
                 raise
 
     def stop(self) -> None:
-        """End what is running and begin nothing more. What has a record keeps it."""
+        """End the running submissions and start no more. Finished records are kept."""
         self._stopped = True
         for process in list(self._running):
             with contextlib.suppress(ProcessLookupError):
@@ -151,7 +151,7 @@ class Grader:
         return record
 
     def _in_a_process(self, order: Order, record: Path) -> tuple[str, str]:
-        """Run mqlab.grading.execute on an order; what went wrong when it leaves no record."""
+        """Run mqlab.grading.execute on an order. Returns what went wrong if it leaves no record."""
         if self._stopped:
             raise Stopped
         line = json.dumps({**asdict(order), "record": str(record)}).encode() + b"\n"
@@ -184,12 +184,12 @@ class Stopped(Exception):
 
 
 def record_path(out: Path, submission: Submission) -> Path:
-    """Where a submission's record is: a name that any file system takes and that no two students share."""
+    """The path of a submission's record: a name that any file system accepts and that no two students share."""
     return out / "records" / f"{file_name(submission.student)}.lab{submission.lab}.json"
 
 
 def file_name(student: str) -> str:
-    """A student's name as a file name; different names stay different, also where A and a are the same letter.
+    """A student's name as a file name; different names stay different, even if the file system ignores case.
 
     >>> file_name("anna"), file_name("../anna"), file_name("Анна")[:5], file_name("a b") == file_name("a_b")
     ('anna', '.._anna~ec02c724', 'Анна~', False)
@@ -202,7 +202,7 @@ def file_name(student: str) -> str:
 
 
 def read_record(path: Path) -> Record | None:
-    """The record in a file; None when there is none or it is damaged."""
+    """The record in a file; None if the file is missing or damaged."""
     try:
         return Record.from_json(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError, KeyError):
@@ -234,7 +234,7 @@ def _cases_files(lab: Lab) -> list[Path]:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    """What a file holds, a piece at a time. What is too large to be a notebook counts by its size."""
+    """A file's content in pieces. A file that is too large to be a notebook is represented by its size."""
     try:
         if path.is_symlink():
             yield b"link " + os.fsencode(os.readlink(path))
@@ -264,5 +264,5 @@ def _unfit(submission: Submission) -> tuple[str, str] | None:
     if path.is_symlink():
         return TAMPERED, f"it is a link to {os.readlink(path)}, which was not followed"
     if not path.is_file():
-        return MALFORMED, "it is no regular file"
+        return MALFORMED, "it is not a regular file"
     return None

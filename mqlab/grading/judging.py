@@ -1,4 +1,4 @@
-"""Runs an exercise's cases on what the desk hands out, one result a case, whatever an answer does.
+"""Runs an exercise's cases on the desk's stand-ins: one result per case, whatever an answer does.
 
 Called in the trusted kernel by mqlab.grading.kernel.
 
@@ -32,13 +32,13 @@ COMMAND_RULE = (
     "the cell holds the notebook command {!r} (line {}), and an answer is judged as plain Python: take that line out"
 )
 ADDRESS = re.compile(r"(?<= at )0x[0-9a-f]{9,16}\b")
-"""Where an object was in memory: another place in every run."""
+"""An object's address in memory, which differs in every run."""
 
 
 def judge(
     cases: Iterable[Case], answers: Mapping[str, Any], kind: str, asked: Callable[[], int] | None = None
 ) -> list[CaseResult]:
-    """One result a case, in order. ``asked`` counts the calls of answers so far; without it every failure is theirs."""
+    """One result per case. ``asked`` counts the calls of answers; without it, every failure is the answer's."""
     results: list[CaseResult] = []
     stopped = False
     for case in cases:
@@ -99,7 +99,7 @@ def hidden_seeds(exercise: Exercise, class_seed: str, count: int) -> list[int]:
 
 
 def shown(value: object) -> str:
-    """A value as text, also where an answer has made it so that it cannot be shown."""
+    """A value as text, even if the answer made a value that cannot be shown."""
     try:
         return short(repr(value))
     except Exception:
@@ -107,7 +107,7 @@ def shown(value: object) -> str:
 
 
 def short(text: str, limit: int = MAX_TEXT) -> str:
-    """A text that any file can hold, the same in every run, cut in its middle to a length that a page can bear."""
+    """A text for reports: valid in any file, the same in every run, shortened in the middle if it is long."""
     text = ADDRESS.sub("0x…", text.encode("utf-8", "backslashreplace").decode("utf-8"))
     if len(text) <= limit:
         return text

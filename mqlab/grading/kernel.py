@@ -39,7 +39,7 @@ SET_UP_SECONDS = 30.0  # libraries are imported here: on a busy machine that tak
 
 
 class Judge:
-    """One submission's judge: its desk, and what each answer gave."""
+    """One submission's judge: its desk, and the names that each answer defined."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -53,7 +53,7 @@ class Judge:
             self._set_up(f"set-up {number}", source, is_own=number == 0)
 
     def _set_up(self, name: str, source: str, *, is_own: bool) -> None:
-        """Run what answers rest on. Where a submission's own cells fail, its answers have to do without them."""
+        """Run the set-up that answers need. If a submission's own cells fail, its answers run without them."""
         limits = self.job.sandbox.limits
         patient = dataclasses.replace(
             limits,
@@ -88,7 +88,7 @@ class Judge:
         names.update(found)
 
     def judge(self, asked: Exercise, kind: str) -> None:
-        """Run the public or the hidden cases and say what they found."""
+        """Run the public or the hidden cases and publish their results."""
         if asked.id not in self.answers:
             return
         if asked.id in self.unable:
@@ -106,7 +106,7 @@ class Judge:
         self._publish(asked, kind, self._results(asked.id, cases, given, kind))
 
     def _results(self, exercise_id: str, cases: list[Case], given: Mapping[str, Any], kind: str) -> list[CaseResult]:
-        """What the cases find, within what the exercise may cost."""
+        """The results of the cases, within the exercise's budget."""
         if exercise_id not in self._budgets:
             self._budgets[exercise_id] = Budget(exercise_id, self.job.answers[exercise_id].limits)
         try:
@@ -133,7 +133,7 @@ class Judge:
 
 
 def unnamed_seed(case: Case, seed: int, number: int) -> Case:
-    """A seeded case whose name does not tell its seed: names may be shown to students, who could play it at home."""
+    """The same case with its seed removed from its name: students may see names, and could replay the seed at home."""
     name = case.name.replace(str(seed), f"no. {number}")
     return dataclasses.replace(case, name=name if name != case.name else f"{name} (no. {number})")
 
@@ -157,7 +157,7 @@ def give_answer(exercise_id: str, names: MutableMapping[str, Any]) -> None:
 
 
 def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> None:
-    """Stands for mqlab.teach.check: all public cases, none left out after the first failure."""
+    """Replaces mqlab.teach.check: runs all public cases, also those after the first failure."""
     _judges[-1].judge(exercise(exercise_id), PUBLIC)
 
 
@@ -167,7 +167,7 @@ def judge_hidden(exercise_id: str) -> None:
 
 
 def publish(exercise_id: str, kind: str, results: list[CaseResult]) -> None:
-    """Hand results to whoever runs this notebook."""
+    """Pass results to the process that runs this notebook."""
     from IPython.display import publish_display_data
 
     data = {"exercise": exercise_id, "kind": kind, "cases": [dataclasses.asdict(result) for result in results]}
@@ -182,7 +182,7 @@ def _hidden_module(job: Job) -> ModuleType | None:
     path = Path(job.hidden_file)
     spec = importlib.util.spec_from_file_location(f"hidden_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is no Python file")
+        raise UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -66,7 +66,7 @@ class Lab:
 
 
 def course_folder(given: str | Path | None = None) -> Path:
-    """Where the labs are: the folder given, or the one that mqlab itself came with. UsageError when it has no labs."""
+    """The course's folder: the one given, or mqlab's own. UsageError if it has no labs."""
     folder = Path(given).absolute() if given is not None else CLONE
     if not (folder / "labs").is_dir():
         raise UsageError(f"there is no labs folder in {folder}", hint="name the course's folder with --course DIR")
@@ -79,9 +79,9 @@ def lab_numbers(course: Path) -> list[str]:
 
 
 def pristine(course: Path, number: str) -> tuple[Path, Notebook]:
-    """The notebook as handed out, and where it stands. UsageError names the labs there are.
+    """The path and content of the notebook as handed out. UsageError lists the existing labs.
 
-    Where a lab was worked in (it has outputs) and no ``originals/`` keeps it, the version that git keeps is taken.
+    If the lab was worked in (it has outputs) and ``originals/`` has no copy, the version in git is used.
     """
     for folder in ("originals", "labs"):
         found = [path for path in sorted((course / folder).glob(f"{number}-*.ipynb")) if not COPY.search(path.name)]
@@ -117,7 +117,7 @@ def _kept_by_git(path: Path) -> bytes:
 
 @functools.lru_cache(maxsize=32)
 def open_lab(course: Path, number: str, with_hidden: bool = True) -> Lab:
-    """A lab with its exercises. UsageError when its notebook and its exercises do not fit."""
+    """A lab with its exercises. UsageError if its notebook and its exercises do not match."""
     path, notebook = pristine(course, number)
     cases = course / "cases"
     own = (cases / f"lab{number}.py", cases / f"lab{number}" / "__init__.py")

@@ -56,7 +56,7 @@ class Limits:
         return cls(**settings)
 
     def widest(self, other: Limits) -> Limits:
-        """The larger of each: one worker serves all exercises of a lab."""
+        """The larger of each limit: one worker serves all exercises of a lab."""
         pairs = {field.name: max(getattr(self, field.name), getattr(other, field.name)) for field in FIELDS}
         return Limits(**pairs)
 
@@ -78,7 +78,7 @@ FIELDS = dataclasses.fields(Limits)
 
 
 def apply(limits: Limits, processes_outside: int) -> None:
-    """Bind this process and its children for good. Where a system knows a limit not at all, it is left out."""
+    """Apply the limits to this process and its children, for good. Limits that the system does not have are skipped."""
     import resource
 
     mb = 1 << 20
@@ -99,7 +99,7 @@ def apply(limits: Limits, processes_outside: int) -> None:
 
 
 def bind_judge(limits: Limits) -> None:
-    """Bind the memory of the process that judges. The hard limit stays: a worker may need more, and has its own."""
+    """Limit the memory of the judging process. The hard limit stays: a worker's own limit may be higher."""
     import resource
 
     with contextlib.suppress(AttributeError, ValueError, OSError):

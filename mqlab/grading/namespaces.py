@@ -46,7 +46,7 @@ class Namespaces:
         return {name: seen[name] for name in names if name in seen}
 
     def end(self, exercise: str) -> None:
-        """A cell was run: from now on the other answers find its names where they lack them."""
+        """Record that a cell was run: other answers that lack its names find them from now on."""
         module = self._answers.get(exercise)
         if module is not None:
             given = self._given.__dict__

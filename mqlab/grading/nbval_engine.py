@@ -33,12 +33,12 @@ STOPPED = ("KeyboardInterrupt", "CheckInterrupted")  # errors of a cell that was
 
 
 class KernelDied(Exception):
-    """The trusted kernel is gone."""
+    """The trusted kernel has ended."""
 
 
 @dataclass(slots=True)
 class CellRun:
-    """What came of one cell: its verdicts, or the error it ended with."""
+    """The outcome of one cell: its verdicts, or the error it ended with."""
 
     role: str
     exercise: str

@@ -26,14 +26,14 @@ MAX_CELLS = 10_000
 
 
 class NotANotebook(MqlabError):
-    """A file that cannot be read as a notebook; the text says what is wrong with it."""
+    """A file cannot be read as a notebook; the text gives the reason."""
 
     code = "notebook"
 
 
 @dataclass(frozen=True, slots=True)
 class CellText:
-    """One cell as far as grading cares."""
+    """The parts of a cell that grading uses."""
 
     kind: str
     source: str
@@ -55,7 +55,7 @@ class Notebook:
 
 
 def read_notebook(path: Path) -> Notebook:
-    """The notebook in a file. NotANotebook for everything else, without following the file anywhere."""
+    """The notebook in a file. NotANotebook for everything else; links are not followed."""
     return parse_notebook(_read(path))
 
 
@@ -67,7 +67,7 @@ def _read(path: Path) -> bytes:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise NotANotebook("it is no regular file")
+        raise NotANotebook("it is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(MAX_FILE_BYTES + 1) if status.st_size <= MAX_FILE_BYTES else b""
     if status.st_size > MAX_FILE_BYTES or len(data) > MAX_FILE_BYTES:
@@ -76,21 +76,21 @@ def _read(path: Path) -> bytes:
 
 
 def parse_notebook(data: bytes) -> Notebook:
-    """The notebook in some bytes. NotANotebook says what is wrong."""
+    """The notebook in some bytes. NotANotebook gives the reason if it is not one."""
     if not data.strip():
         raise NotANotebook("it is empty")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NotANotebook(f"it is no UTF-8 text (byte {error.start})") from error
+        raise NotANotebook(f"it is not UTF-8 text (byte {error.start})") from error
     try:
         content = json.loads(text)
     except RecursionError as error:
         raise NotANotebook("it is nested too deep") from error
     except ValueError as error:
-        raise NotANotebook(f"it is no JSON: {str(error)[:120]}") from error
+        raise NotANotebook(f"it is not JSON: {str(error)[:120]}") from error
     if not isinstance(content, dict):
-        raise NotANotebook("it is JSON, but no notebook: the top is no object")
+        raise NotANotebook("it is JSON, but not a notebook: the top level is not an object")
     cells = [made for item in _raw_cells(content) if (made := _cell(item)) is not None]
     if sum(len(cell.source) for cell in cells) > MAX_SOURCE_CHARACTERS:
         raise NotANotebook(f"its cells hold more than {MAX_SOURCE_CHARACTERS:,} characters")

@@ -23,7 +23,7 @@ SECONDS = 600.0
 
 
 def check_notebook(path: Path, course: str | Path | None = None) -> Record:
-    """The record of a notebook's public cases. UsageError when it is no notebook of a lab."""
+    """The record of a notebook's public cases. UsageError if it is not a notebook of a lab."""
     folder = course_folder(course)
     lab = lab_of(path, folder)
     order = Order(
@@ -38,7 +38,7 @@ def lab_of(path: Path, course: Path) -> Lab:
     try:
         cells = read_notebook(path).cells
     except NotANotebook as error:
-        raise UsageError(f"{path} is no notebook: {error.text}") from error
+        raise UsageError(f"cannot read {path} as a notebook: {error.text}") from error
     marks = [mark for cell in cells if (mark := marked_exercise(cell.source))]
     number = LAB_NUMBER.search(path.name)
     wanted = marks[0].partition(".")[0].removeprefix("lab") if marks else number[1] if number else ""

@@ -1,4 +1,4 @@
-"""Puts the answers of a submission into the lab as it was handed out: the notebook that is run is ours.
+"""Puts the answers of a submission into the lab as it was handed out, so that the notebook that runs is ours.
 
 ``mqlab grade`` and ``mqlab check`` run what this makes.
 
@@ -58,7 +58,7 @@ def transplant(lab: Lab, submission: Notebook) -> Transplant:
         if len(cells) > 1:
             notes.append(Note("duplicate", f"{name}: {len(cells)} answer cells; the original one was judged"))
         if chosen.kind != "code":
-            notes.append(Note("not code", f"{name}: the answer stands in a text cell"))
+            notes.append(Note("not code", f"{name}: the answer is in a text cell"))
         if _same_code(chosen.source, answer.cell.source):
             untouched.append(name)
         else:
@@ -84,7 +84,7 @@ def _owners(lab: Lab, submission: Notebook) -> dict[int, str]:
 
 
 def _same_code(found: str, pristine: str) -> bool:
-    """Whether two texts are the same program: comments and blank lines aside."""
+    """Whether two texts are the same program, ignoring comments and blank lines."""
     if found.split() == pristine.split():
         return True
     try:

@@ -29,7 +29,7 @@ MOMENT = (2026, 1, 1, 0, 0, 0)
 
 
 def write_release(course: Path, target: Path) -> list[str]:
-    """Write the zip, whole or not at all; the names in it. UsageError when a lab must not be handed out as it is."""
+    """Write the zip atomically; returns the names in it. UsageError if a lab must not be handed out as it is."""
     files = {name: (course / name).read_bytes() for name in _tracked(course) if not _kept_back(name)}
     for number in lab_numbers(course):
         path, notebook = pristine(course, number)
@@ -52,7 +52,7 @@ def _tracked(course: Path) -> list[str]:
             ["git", "-C", str(course), "ls-files", "-z", "--cached"], capture_output=True, check=True
         ).stdout.decode("utf-8")
     except (OSError, subprocess.CalledProcessError):
-        raise UsageError(f"{course} is no git clone", hint="run mqlab release in the instructor's clone") from None
+        raise UsageError(f"{course} is not a git clone", hint="run mqlab release in the instructor's clone") from None
     return [name for name in listed.split("\0") if name and (course / name).is_file()]
 
 

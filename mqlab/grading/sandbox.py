@@ -46,13 +46,13 @@ FIRST_USER = 1_000_000_000
 
 
 class SandboxUnavailable(MqlabError):
-    """No safe place to run answers here; the hint says how to get one."""
+    """This machine has no safe place to run answers; the hint explains how to get one."""
 
     code = "sandbox"
 
 
 def own_user_id() -> int:
-    """Who the workers of this process run as: its own user, or nobody in particular when that is root."""
+    """The user id of this process's workers: its own, or an unused one if this process runs as root."""
     return os.geteuid() or FIRST_USER + os.getpid()
 
 
@@ -77,7 +77,7 @@ class Sandbox:
         return worker if self.level == "process" else [*self._walls(Path(folder)), "--", *worker]
 
     def environment(self) -> dict[str, str]:
-        """Everything the worker knows of the outside: no variable of the grader's own."""
+        """The worker's environment variables; none of the grader's own are in it."""
         return {
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
             "HOME": "/tmp",
@@ -92,7 +92,7 @@ class Sandbox:
 
     @property
     def drops_root(self) -> bool:
-        """The grader is root: the walls are built with its rights, and the worker gives them up before it begins."""
+        """True if the grader is root: its rights build the walls, and the worker gives them up before it begins."""
         return os.geteuid() == 0
 
     def _walls(self, own: Path) -> list[str]:
@@ -130,7 +130,7 @@ class Sandbox:
         return [*words, "--remount-ro", "/", "--chdir", "/tmp"]
 
     def _covered(self) -> list[str]:
-        """The judges, and what else is hidden and would be seen through something readable."""
+        """The judges, and everything else that is hidden but inside a readable folder."""
         seen = [Path(path) for path in ("/usr", *python_folders(), *self.readable)]
         hidden = [Path(path) for path in self.hidden if os.path.exists(path)]
         through = [str(path) for path in hidden if any(path.is_relative_to(root) for root in seen)]
@@ -167,7 +167,7 @@ def python_folders() -> list[str]:
 
 
 def mirror_in(folder: Path) -> Path:
-    """Where a worker's own folder holds what was handed over to it."""
+    """The folder, inside a worker's own folder, that mirrors the files handed over to it."""
     mirror = folder / "handed"
     mirror.mkdir(exist_ok=True)
     return mirror
@@ -189,7 +189,7 @@ def _if_known(option: str, *values: str) -> list[str]:
 
 
 def probe(sandbox: Sandbox, forbidden: tuple[str, ...] = ()) -> None:
-    """Start a worker behind the walls and let it try them. SandboxUnavailable says what failed and what to do."""
+    """Start a worker behind the walls and let it try them. SandboxUnavailable gives the failure and the remedy."""
     if sandbox.level != "bwrap":
         return
     if platform.system() != "Linux":

@@ -49,9 +49,9 @@ class Submission:
 
 
 def find_submissions(folder: Path, labs: Sequence[Lab], roster: Iterable[str] = ()) -> list[Submission]:
-    """One submission for each student and lab, sorted. UsageError when the folder is none or holds nobody."""
+    """One submission for each student and lab, sorted. UsageError if the folder does not exist or has no submission."""
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder", hint="give the folder that holds the submitted notebooks")
+        raise UsageError(f"{folder} is not a folder", hint="give the folder that holds the submitted notebooks")
     handed_in: dict[str, list[Path]] = {student: [] for student in roster}
     marked: set[str] = set()
     for path, student in _students(folder, marked):
@@ -87,7 +87,7 @@ def _is_students_folder(path: Path) -> bool:
 
 
 def _owner(name: str) -> tuple[str, ...]:
-    """Who handed it in, as the name says: the system that named the file, and whom it means."""
+    """Who handed a file in, according to its name: the system that named it, and the student."""
     name = name.removesuffix(".ipynb")
     moodle, canvas = MOODLE.fullmatch(name), CANVAS.fullmatch(name)
     if moodle:
@@ -131,7 +131,7 @@ def student_of(name: str) -> str:
 
 
 def read_roster(path: Path) -> list[str]:
-    """The students of a class list: a name a line, or the first column of a CSV with a heading line."""
+    """The students of a class list: one name per line, or the first column of a CSV with a heading line."""
     try:
         rows = [row for row in csv.reader(path.read_text("utf-8-sig").splitlines()) if row and row[0].strip()]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -152,7 +152,7 @@ def _notebooks(folder: Path) -> list[Path]:
 
 
 def _chosen(student: str, lab: Lab, paths: list[Path], labs: Sequence[Lab], folder: Path) -> Submission:
-    """The student's notebook for a lab; of several the one with most answers, then the newest name."""
+    """The student's notebook for a lab; of several, the one with most answers, then the one with the latest name."""
     scored = [(score, path.name, path) for path in paths if (score := _belongs(path, lab, labs, len(paths)))]
     if not scored:
         others = f"{len(paths)} other notebooks were handed in" if paths else ""
@@ -163,7 +163,7 @@ def _chosen(student: str, lab: Lab, paths: list[Path], labs: Sequence[Lab], fold
 
 
 def _belongs(path: Path, lab: Lab, labs: Sequence[Lab], count: int) -> int:
-    """How surely a notebook belongs to a lab: 0 not, 1 by its name or for want of another, more by its answers."""
+    """How surely a notebook belongs to a lab: 0 it does not, 1 by its name or as the only lab, more by its answers."""
     try:
         cells = read_notebook(path).cells
     except NotANotebook:

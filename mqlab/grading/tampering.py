@@ -1,4 +1,4 @@
-"""What in a submission looks like an attempt on the grading, or touches what is not the learner's to change.
+"""Parts of a submission that look like an attempt to manipulate the grading, or change what a learner must not change.
 
 Nothing found here changes a score: scores rest on what answers do behind the wall.
 

@@ -1,6 +1,6 @@
 """Values as they cross between an answer's process and the judge's: by value, with their exact types, never as code.
 
-the place of pickle, which would let an answer run code in the judge. No lab opens it.
+It takes the place of pickle, which would let an answer run code in the judge.
 
     None True 7 "x" [..]          as JSON has them
     {"bytes": base64}  {"tuple": [..]}  {"dict": [[key, value], ..]}  {"set": [..]}  {"int": hex}  {"float": "nan"}
@@ -46,7 +46,7 @@ Resolve = Callable[[str, Any], Any]
 
 
 class NotPlain(TypeError):
-    """A value that cannot cross; the text says what it is and what to give instead."""
+    """A value cannot cross; the text names it and says what to return instead."""
 
 
 class Malformed(ValueError):

@@ -77,7 +77,7 @@ class ExerciseResult:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something about a submission worth knowing. ``grave``: it makes sense as an attempt on the grading only."""
+    """A remark on a submission. ``grave``: it makes sense only as an attempt to manipulate the grading."""
 
     kind: str
     text: str

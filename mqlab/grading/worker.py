@@ -64,7 +64,7 @@ class Worker:
         self._is_copy = False
 
     def serve(self) -> None:
-        """Answer lines until there are no more."""
+        """Answer lines until the input ends."""
         while line := self._receive.readline():
             message = load_line(line)
             if message["op"] == "life":
@@ -287,7 +287,7 @@ def main(arguments: list[str]) -> None:
 
 
 def give_up_root(user_id: int) -> None:
-    """Root becomes a user who owns nothing, for good."""
+    """Change from root to a user who owns nothing, for good."""
     if os.geteuid() != 0:
         return
     os.setgroups([])

@@ -22,7 +22,7 @@ from mqlab.grading.rebuild import transplant
 
 
 def working_folder(here: Path) -> Path:
-    """Where copies go: beside the labs, so that their links lead somewhere; else where we stand."""
+    """The folder for copies: ``labs`` if it exists, so that links in notebooks work; else the current folder."""
     return here / "labs" if (here / "labs").is_dir() else here
 
 
@@ -33,7 +33,7 @@ def copies(lab: Lab, folder: Path) -> list[Path]:
 
 
 def fresh_copy(lab: Lab, folder: Path, today: datetime.date, answers_of: Path | None = None) -> tuple[Path, list[str]]:
-    """Write a copy under a name that was not there; the exercises whose answers were carried over from a notebook."""
+    """Write a copy under a new name. Returns its path and the exercises whose answers were carried over."""
     content: dict[str, Any] = json.loads(lab.notebook.data)
     carried = _carry(content, lab, answers_of) if answers_of is not None else []
     data = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True).encode() + b"\n"

@@ -28,7 +28,7 @@ class World:
         self._messages: list[MessageExt] = []
 
     def refer(self, value: Any) -> dict[str, Any] | None:
-        """How an object is told to an answer; None for what has no role."""
+        """The reference by which an answer gets an object; None for an object without a role."""
         if isinstance(value, MessageExt):
             self._messages.append(value)
             return {"given": [len(self._messages) - 1, Codec().encode(value)]}
@@ -43,19 +43,19 @@ class World:
         return {"world": [number, role.name, sorted(role.verbs), sorted(role.readable | role.writable)]}
 
     def find(self, number: Any) -> Any:
-        """The object of a number; Malformed for a number never given out."""
+        """The object of a number; Malformed for a number that was never given out."""
         if type(number) is not int or not 0 <= number < len(self._objects):
             raise Malformed("a reference that was never given out")
         return self._objects[number][0]
 
     def given(self, number: Any) -> MessageExt:
-        """The message that an answer was given under this number, and gives back: the very same one."""
+        """The message that an answer got under this number: the same object, when the answer passes it back."""
         if type(number) is not int or not 0 <= number < len(self._messages):
             raise Malformed("a message that was never given out")
         return self._messages[number]
 
     def perform(self, number: int, verb: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Do one thing with one object. UsageError for a verb its role has not."""
+        """Call one verb of one object. UsageError for a verb that its role does not have."""
         target, role = self.find(number), self._objects[number][1]
         if verb == "__getattr__" and len(args) == 1 and args[0] in role.readable | role.writable:
             return role.shown(getattr(target, args[0]))

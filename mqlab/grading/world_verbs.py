@@ -100,7 +100,7 @@ def _makes(**settings_of: frozenset[str]) -> dict[str, Verb]:
                     )
             for name in (first, *(settings.get(each) for each in NAMES)):
                 if name is not None and not (isinstance(name, str) and NAME.fullmatch(name)):
-                    raise UsageError(f"{name!r} is no name", hint="letters, digits, %, _ and - only")
+                    raise UsageError(f"{name!r} cannot be a name", hint="use letters, digits, %, _ and - only")
             return getattr(target, wanted)(first, *args, **settings)
 
         return make

@@ -128,9 +128,9 @@ def test_what_the_lab_itself_does_is_no_suspicion(course: Path, lab: Lab) -> Non
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "empty"), (b"x = 1", "no JSON"), (b"[]", "no notebook"), (b"{}", "no list of cells"),
-        (b"\xff\xfe", "UTF-8"), (b'{"cells": {}}', "no list of cells"), (b"[" * 100_000, "nested too deep|no JSON"),
-        (b"\0\0", "no JSON"),
+        (b"", "empty"), (b"x = 1", "not JSON"), (b"[]", "not a notebook"), (b"{}", "no list of cells"),
+        (b"\xff\xfe", "UTF-8"), (b'{"cells": {}}', "no list of cells"), (b"[" * 100_000, "nested too deep|not JSON"),
+        (b"\0\0", "not JSON"),
     ],
 )  # fmt: skip
 def test_what_is_no_notebook_is_told(data: bytes, words: str) -> None:

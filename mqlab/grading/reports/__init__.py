@@ -32,7 +32,7 @@ def write_reports(
 ) -> None:
     """Write all reports of a class. ``show_hidden``: what feedback tells of hidden cases, one of REDACTIONS."""
     if show_hidden not in REDACTIONS:
-        raise UsageError(f"{show_hidden!r} is no way to show hidden cases", hint=f"one of {', '.join(REDACTIONS)}")
+        raise UsageError(f"cannot show hidden cases as {show_hidden!r}", hint=f"choose one of {', '.join(REDACTIONS)}")
     ordered = sorted(records, key=lambda record: (record.student, record.lab))
     for folder, suffix in (("feedback", ".html"), ("gradescope", ".json")):
         (out / folder).mkdir(exist_ok=True)

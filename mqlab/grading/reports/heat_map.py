@@ -53,7 +53,7 @@ def _checks(efforts: Sequence[Effort]) -> Markup:
         rows.append(
             (exercise, len(own), len(before), before[len(before) // 2] if before else "", sum(e.checks for e in own))
         )
-    head = ["exercise", "students who told", "of them passed", "failed checks before, in the middle", "checks"]
+    head = ["exercise", "students with a log", "of them passed", "failed checks before passing (median)", "checks"]
     return Markup("<h2>Attempts</h2>{}").format(table(head, rows, numbers=range(1, 5)))
 
 

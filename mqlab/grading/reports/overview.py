@@ -40,9 +40,9 @@ def page(records: Sequence[Record], seed: str) -> str:
     unjudged = [record for record in records if record.not_judged]
     if unjudged:
         top += Markup(
-            '<p class="bad"><b>{} submissions hold exercises that could not be judged</b>: a case failed on this '
-            "machine before it asked the answer. No student did that. See “why” below, mend it, and give the same "
-            "command with --resume: these are graded again.</p>"
+            '<p class="bad"><b>{} submissions have exercises that could not be judged</b>: a case failed on this '
+            "machine before it called the answer. No student caused this. See “why” below, remove the cause, and "
+            "repeat the command with --resume: these are graded again.</p>"
         ).format(len(unjudged))
     return frame("Grades", top, _students(records), Markup("<h2>Exercises</h2>"), _exercises(records))
 
