@@ -82,18 +82,22 @@ class Order:
 def grade(order: Order) -> Record:
     """The record of one submission, whatever its content."""
     began = time.monotonic()
+    # 1. Read the submission. A file that is not a notebook gets its record at once.
     lab = open_lab(Path(order.course), order.lab, order.hidden)
     try:
         submission = read_notebook(Path(order.submission))
     except NotANotebook as error:
         return without_answers(order, lab, MALFORMED, error.text)
+    # 2. Take the answers out of it; everything else in it is only looked at for signs of tampering.
     taken = transplant(lab, submission)
     notes = [*taken.notes, *suspicions(lab, submission)]
+    # 3. Run the rebuilt notebook. The folder's name has our process id, so that a later run can remove it after a kill.
     scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-"))
     try:
         runs, trouble = _run(order, lab, taken, scratch) if taken.answers else ([], "")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    # 4. Turn what the cells reported into results and one status.
     results = tuple(_result(lab, taken, runs, exercise_id) for exercise_id in (e.id for e in lab.exercises))
     status, reason, more = _status(results, runs, trouble, notes)
     return Record(
@@ -109,12 +113,14 @@ def without_answers(order: Order, lab: Lab, status: str, reason: str) -> Record:
 
 
 def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list[CellRun], str]:
+    # 1. Three folders: files that cases hand to answers, the notebook's own, and the kernel's private ones.
     shared = scratch / "shared"
     for folder in (shared, scratch / "run", scratch / "private"):
         folder.mkdir(mode=0o700)
-    if order.sandbox.drops_root:  # a worker of another user goes through these two
+    if order.sandbox.drops_root:  # the worker runs as another user and must be able to enter these two
         scratch.chmod(0o711)
         shared.chmod(0o755)
+    # 2. One worker serves all exercises, so its hard limits are the widest of theirs.
     limits = {answer.exercise.id: answer.limits for answer in lab.answers}
     widest = order.sandbox.limits
     for one in limits.values():
@@ -125,6 +131,7 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
         handing=str(shared.resolve()),
         user_id=own_user_id(),
     )
+    # 3. The job tells the kernel what to judge; the notebook contains calls instead of answers.
     names = {answer.exercise.id: answer.names for answer in lab.answers}
     job = Job(
         lab=lab.id,
@@ -138,6 +145,7 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
     )
     job_file, notebook = scratch / "private" / "job.json", scratch / "run" / f"{lab.id}.ipynb"
     notebook.write_text(json.dumps(rebuilt(lab, set(taken.answers), str(job_file), hidden=order.hidden)), "utf-8")
+    # 4. Time limits by the role of a cell, then the run itself. The job has the class's seed: it passes through a pipe.
     exercise = max((one.total_seconds for one in limits.values()), default=60.0) + GRACE_SECONDS
     demo = max(DEMO_SECONDS, widest.seconds)  # a Spark lab's own cells start a JVM too
     engine = Engine(

@@ -102,6 +102,7 @@ class Grader:
 
     def grade(self, submissions: Sequence[Submission]) -> Iterator[Record]:
         """One record per submission, in the order in which they are ready; kept records come first."""
+        # 1. With --resume, a record with the same fingerprint is still valid, unless something was not judged.
         remove_left_behind()
         left: list[tuple[Submission, str]] = []
         for submission in submissions:
@@ -111,6 +112,7 @@ class Grader:
                 yield kept
             else:
                 left.append((submission, mark))
+        # 2. Grade the others. A thread only waits for its process, so threads are enough.
         with ThreadPoolExecutor(max_workers=self.plan.jobs) as pool:
             waiting = [pool.submit(self._grade_one, submission, mark) for submission, mark in left]
             try:
@@ -129,6 +131,7 @@ class Grader:
 
     def _grade_one(self, submission: Submission, mark: str) -> Record:
         plan, lab = self.plan, self._labs[submission.lab]
+        # 1. Remove the old record first: after an interruption there is no record rather than a wrong one.
         path = record_path(plan.out, submission)
         path.unlink(missing_ok=True)
         order = Order(
@@ -136,12 +139,14 @@ class Grader:
             lab=lab.number, seed=plan.seed, sandbox=plan.sandbox, hidden=plan.hidden, seconds=plan.seconds,
             fingerprint=mark,
         )  # fmt: skip
+        # 2. A process of its own grades it, and writes the record even if it runs out of time.
         unfit = _unfit(submission)
         if unfit is not None:
             record = without_answers(order, lab, *unfit)
         else:
             trouble = self._in_a_process(order, path)
             record = read_record(path) or without_answers(order, lab, *trouble)
+        # 3. A stopped process may have written a record about its own death: it is not the submission's.
         if self._stopped:
             path.unlink(missing_ok=True)
             raise Stopped
@@ -155,7 +160,8 @@ class Grader:
         if self._stopped:
             raise Stopped
         line = json.dumps({**asdict(order), "record": str(record)}).encode() + b"\n"
-        reading, writing = os.pipe()  # carries the order (the seed is on no disk); its end says that we are gone
+        # The pipe carries the order, so that the seed is not on disk. When it closes, the process knows that we ended.
+        reading, writing = os.pipe()
         with os.fdopen(reading, "rb") as theirs, os.fdopen(writing, "wb") as ours:
             process = subprocess.Popen(
                 [sys.executable, "-m", "mqlab.grading.execute"],
@@ -164,7 +170,7 @@ class Grader:
             )  # fmt: skip
             self._running.add(process)
             try:
-                with contextlib.suppress(BrokenPipeError):  # it ended already, and says why below
+                with contextlib.suppress(BrokenPipeError):  # it has ended already; its stderr gives the reason below
                     ours.write(line)
                     ours.flush()
                 _, words = process.communicate(timeout=order.seconds + 2 * GRACE_SECONDS)
@@ -175,7 +181,7 @@ class Grader:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
-        last = (words.strip().splitlines() or ["no word"])[-1]
+        last = (words.strip().splitlines() or ["no message"])[-1]
         return KERNEL_DIED, f"the grading process ended with exit code {process.returncode}: {last}"
 
 

@@ -50,6 +50,7 @@ def transplant(lab: Lab, submission: Notebook) -> Transplant:
     untouched, missing, notes = [], [], []
     for answer in lab.answers:
         name = answer.exercise.id
+        # 1. Which cells claim to answer this exercise? Of several, the cell with the original id is the answer.
         cells = [cell for cell in submission.cells if owners.get(id(cell)) == name]
         if not cells:
             missing.append(name)
@@ -59,10 +60,12 @@ def transplant(lab: Lab, submission: Notebook) -> Transplant:
             notes.append(Note("duplicate", f"{name}: {len(cells)} answer cells; the original one was judged"))
         if chosen.kind != "code":
             notes.append(Note("not code", f"{name}: the answer is in a text cell"))
+        # 2. An unchanged starter is not an answer: it is not judged and not counted as wrong.
         if _same_code(chosen.source, answer.cell.source):
             untouched.append(name)
         else:
             answers[name] = chosen.source
+    # 3. Answers may rely on the lab's set-up, and on imports and helpers that the learner added in other cells.
     taken = {id(cell) for cell in submission.cells if id(cell) in owners}
     brought = (_imports(submission), _helpers(lab, submission, taken))
     set_up = (_own_setup(lab), *(text for text in brought if text))
@@ -162,11 +165,12 @@ def _helpers(lab: Lab, submission: Notebook, answers: set[int]) -> str:
 
 
 def rebuilt(lab: Lab, begun: Collection[str], job_file: str, *, hidden: bool) -> dict[str, Any]:
-    """The notebook to run, in nbformat 4. Each cell's metadata says its role, and its exercise where it has one.
+    """The notebook to run, in nbformat 4. Each cell's metadata names its role, and its exercise if it has one.
 
-    The answers of ``begun`` exercises are called for; other answer cells stay as handed out. What stands behind the
-    last check that matters is left out: a lab may go on for minutes.
+    Answer cells of ``begun`` exercises become calls of the kernel; other answer cells stay as handed out. Cells after
+    the last check of a begun exercise are left out, because a lab may go on for minutes.
     """
+    # 1. The first cell opens the desk; then come the lab's own cells.
     cells = [_code("mqlab-desk", f"{KERNEL}.open_desk({job_file!r})", role="desk")]
     answers = {id(answer.cell): answer.exercise.id for answer in lab.answers}
     for number, cell in enumerate(lab.notebook.cells):
@@ -181,8 +185,10 @@ def rebuilt(lab: Lab, begun: Collection[str], job_file: str, *, hidden: bool) ->
             named = next((e.id for e in lab.exercises if grade_id(e.id) == checked), "")
             role = "check" if named else "demo"
             cells.append(_code(cell.id or f"cell-{number}", cell.source, role=role, exercise=named))
+    # 2. Leave out what comes after the last cell of a begun exercise.
     last = max((n for n, cell in enumerate(cells) if cell["metadata"][ROLE]["exercise"] in begun), default=0)
     del cells[last + 1 :]
+    # 3. Hidden cases run last, so that no cell of the lab sees their effects.
     if hidden:
         for one in lab.exercises:
             if one.id not in begun:

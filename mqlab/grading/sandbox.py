@@ -96,6 +96,7 @@ class Sandbox:
         return os.geteuid() == 0
 
     def _walls(self, own: Path) -> list[str]:
+        # 1. Namespaces of its own: no network, no other processes. Root keeps only the rights to become another user.
         words = ["bwrap", "--die-with-parent", "--new-session", "--clearenv"]
         if self.drops_root:
             words += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
@@ -104,6 +105,7 @@ class Sandbox:
             words += ["--unshare-all", "--unshare-user", *_if_known("--disable-userns")]
         for name, value in self.environment().items():
             words += ["--setenv", name, value]
+        # 2. The system, read-only.
         words += ["--perms", "0755", "--dir", "/etc", "--ro-bind", "/usr", "/usr"]
         for folder in SYSTEM_FOLDERS:
             if os.path.islink(folder):
@@ -112,12 +114,14 @@ class Sandbox:
                 words += ["--ro-bind", folder, folder]
         for path in (*SYSTEM_FILES, *sorted(glob.glob(JAVA_SETTINGS))):
             words += ["--ro-bind-try", path, path]
-        for name, text in OWN_FILES.items():  # a user and a host with names: Java asks for both
+        for name, text in OWN_FILES.items():  # Java looks up the names of the user and the host
             (own / name).write_text(text.format(user=self.user_id), "ascii")
             words += ["--ro-bind", str(own / name), f"/etc/{name}"]
         words += ["--hostname", "localhost"]
         words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
+        # 3. The only place to write is a small /tmp in memory.
         words += ["--perms", "1777", *_if_known("--size", str(self.limits.scratch_mb << 20)), "--tmpfs", "/tmp"]
+        # 4. Python, mqlab and readable folders, read-only; then empty folders over what is hidden inside them.
         shown = (*python_folders(), str(_package()), *self.readable)
         for folder in _parents((*shown, *filter(None, [self.handing]))):
             words += ["--perms", "0755", "--dir", folder]
@@ -125,6 +129,7 @@ class Sandbox:
             words += ["--ro-bind", path, path]
         for path in self._covered():
             words += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", os.devnull, path]
+        # 5. Files that cases hand over appear under their own names, from a mirror.
         if self.handing:
             words += ["--ro-bind", str(mirror_in(own)), self.handing]
         return [*words, "--remount-ro", "/", "--chdir", "/tmp"]

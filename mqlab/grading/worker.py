@@ -81,12 +81,15 @@ class Worker:
 
     def _next_life(self) -> None:
         """Returns in a copy of this process. The original waits: when a copy ends for the next life, it makes one."""
+        # 1. A copy ends; its exit code asks the original for another copy.
         if self._is_copy:
             os._exit(NEXT_LIFE)
+        # 2. The original has run all cells and called nothing. It makes a copy, and waits for the copy's end.
         while (copy := os.fork()) != 0:
             code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+            # 3. A copy that died by a signal: die in the same way, so that the judge sees the true cause.
             if code < 0:
-                with contextlib.suppress(OSError):  # nobody can say what SIGKILL does
+                with contextlib.suppress(OSError):  # the action of SIGKILL cannot be set
                     signal.signal(-code, signal.SIG_DFL)
                 os.kill(os.getpid(), -code)
             if code != NEXT_LIFE:

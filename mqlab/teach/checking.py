@@ -67,9 +67,10 @@ def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:
     Returns the result to show for an answer that passes or is not started; raises CheckFailed for a wrong answer.
     """
     asked = exercise(exercise_id)
-    if cell_is_run_anew():
+    if cell_is_run_anew():  # this check is part of a cell that another check is running again
         return not_started(asked, list(asked.defines))
-    names = sys._getframe(1).f_globals if answers is None else answers
+    names = sys._getframe(1).f_globals if answers is None else answers  # the notebook's own names
+    # If the answer's cell failed, the notebook still has the older definition: it must not be judged.
     failed_cell = failure_of(asked.defines) if answers is None else None
     try:
         if failed_cell is not None:
@@ -88,6 +89,7 @@ def _tell(asked: Exercise, said: Said) -> None:
 
 
 def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
+    # 1. Is there an answer that a case can call?
     missing = [name for name in asked.defines if is_untouched(names.get(name))]
     if missing:
         return not_started(asked, missing)
@@ -95,6 +97,7 @@ def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
     unusable = why_unusable(given)
     if unusable:
         raise CheckFailed(Said("bad", f"{asked.id}: {unusable}", note=f'hint("{asked.id}") helps.'))
+    # 2. Run the cases up to the first finding.
     cases = asked.public_cases()
     for number, case in enumerate(cases, 1):
         try:
@@ -160,7 +163,7 @@ def _not_defined(asked: Exercise, name: str, error: BaseException) -> Said:
     """The result when the answer's cell failed before it defined the answer; an older definition must not be judged."""
     raised, place = f"{type(error).__name__}: {words_of(error)}", _place(error)
     if isinstance(error, SyntaxError):
-        kind = type(error).__name__.replace("_IncompleteInputError", "SyntaxError")  # Python 3.13's
+        kind = type(error).__name__.replace("_IncompleteInputError", "SyntaxError")  # a class of Python 3.13
         words = error.msg.replace("incomplete input", "incomplete input: a bracket or quote is open, or a body missing")
         raised, place = f"{kind}: {words}", [("at", f"line {error.lineno}: {(error.text or '').strip()}".rstrip(": "))]
     facts = [("raised", raised), *place]

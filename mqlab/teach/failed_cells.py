@@ -45,6 +45,7 @@ class FailedCells:
     def after(self, result: Any) -> None:
         """IPython's post_run_cell."""
         error = result.error_before_exec or result.error_in_exec
+        # A name that still has its old value was not defined by a cell that failed.
         for name, value in self._before.items():
             if error is not None and self._names.get(name) is value:
                 self.errors[name] = error

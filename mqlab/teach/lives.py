@@ -34,6 +34,7 @@ def anew(answer: Callable[..., Any], name: str) -> Callable[..., Any]:
     if behind_the_wall is not None:
         return behind_the_wall()  # type: ignore[no-any-return]
     function = _function_of(answer)
+    # The text of the cell is all that a restarted process would have.
     source = "" if function is None else _cell_of(function.__code__.co_filename)
     if function is None or not source:
         return answer
@@ -61,6 +62,7 @@ def fresh(names: Mapping[str, Any]) -> dict[str, Any]:
     """A notebook's names without anything that can remember; its own functions are bound to these names."""
     kept: dict[str, Any] = {}
     for name, value in names.items():
+        # A function of the notebook must see the fresh names, not the old ones.
         if isinstance(value, types.FunctionType) and value.__globals__ is names:
             again = types.FunctionType(value.__code__, kept, value.__name__, value.__defaults__, value.__closure__)
             again.__kwdefaults__ = value.__kwdefaults__

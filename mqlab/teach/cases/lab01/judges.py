@@ -46,6 +46,7 @@ def judge_units(answers: Answers, units: list[bytes]) -> Finding | None:
     """Each unit is read out of one buffer that holds them all."""
     log, start = b"".join(units), 0
     for unit in units:
+        # What is right comes from the encoder's own map of the unit.
         fields = {field.name: field for field in record.field_map(unit)}
         right = {name: fields[name].value for name in ("queue_offset", "physical_offset", "store_timestamp")}
         right |= {"size": len(unit), "body": fields["body"].raw, "topic": fields["topic"].value}
@@ -61,6 +62,7 @@ def judge_units(answers: Answers, units: list[bytes]) -> Finding | None:
                 field = fields["total_size" if name == "size" else name]
                 shown = field.raw[:12].hex(" ")
                 where = f"the unit at byte {start}: {name}, from byte {start + field.offset}: {shown}"
+                # The right bytes read from the wrong end deserve a message of their own.
                 if isinstance(right[name], int) and _turned(found[name], len(field.raw)) == right[name]:
                     rule = BIG_ENDIAN_RULE
                 return Finding(rule, where, right[name], found[name])
@@ -93,6 +95,7 @@ def judge_lookup(answers: Answers, disk: made.QueueOnDisk) -> Finding | None:
             return Finding("read_next returns a tuple (unit, next offset)", where, _said(right), found)
         if reading.unit is None:
             return Finding(END_RULE, where, _said(right), _said(found))
+        # The next unit, or the right unit with a wrong offset, means a wrong idea of "committed".
         if found[0] == units.get(reading.committed + 1) or found[0] == reading.unit or found[0] is None:
             rule = NEXT_RULE if found[0] is not None else ENTRY_RULE
             return Finding(rule, where, _said(right), _said(found))
@@ -189,6 +192,7 @@ def judge_index(answers: Answers, data: bytes, questions: list[made.Question]) -
 def _index_rule(table: IndexTable, key_hash: int, asked: made.Question, found: list[object]) -> str:
     chain = [table.entry(number) for number in table.chain(key_hash)]
     same_hash = [entry[1] for entry in chain if entry[0] == key_hash]
+    # From the most special mistake to the most general one: order, times, foreign hashes, places.
     if sorted(map(repr, found)) == sorted(map(repr, asked.right)):
         return ORDER_RULE
     if found and all(place in same_hash for place in found):
@@ -257,6 +261,7 @@ def judge_rebuild(answers: Answers, lost: made.LostQueues) -> Finding | None:
         where = f"{topic}, queue {queue_id}"
         if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], bytes):
             return Finding("rebuild returns a tuple (first queue offset, bytes)", where, (first, entries), found)
+        # First the number of entries, then each entry's three parts, last the number of the first entry.
         if len(found[1]) != len(entries):
             return Finding(COUNT_RULE, f"{where}: bytes of all entries", len(entries), len(found[1]))
         for at in range(0, len(entries), 20):

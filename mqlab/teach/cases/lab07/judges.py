@@ -129,11 +129,13 @@ KEPT_RULE = "A message keeps its body, its tags, its keys and the sender's own p
 
 def judge_redrive(day: days.RedriveDay) -> Finding | None:
     """First whatever must not happen, then each dead letter."""
+    # 1. Other groups must not get the message again.
     lab, keys = day.lab, {message.msg_id: message.keys for message in day.dead}
     for row in lab.deliveries("audit", absences=False):
         if row.started_ms >= day.began_ms:
             where = f"{keys.get(row.msg_id, 'an order')}, delivered to audit at {calendar(row.started_ms)}"
             return Finding(OTHER_GROUPS_RULE, where, "no delivery to audit", row.status)
+    # 2. Nothing may end among the dead letters again: either the counts were kept, or it was sent there directly.
     for message in lab.store().messages(days.DEAD):
         if message.store_timestamp >= day.began_ms:
             where = f"{message.keys}, back in {days.DEAD} at {calendar(message.store_timestamp)}"
@@ -141,6 +143,7 @@ def judge_redrive(day: days.RedriveDay) -> Finding | None:
             return Finding(
                 DEAD_AGAIN_RULE if kept else NOBODY_RULE, where, "a delivery to billing", kept or message.topic
             )
+    # 3. Each dead letter must be in the retry topic once. A count above 0 is a later retry, not what the answer sent.
     back = [
         message
         for message in lab.store().messages(days.RETRY)
@@ -257,17 +260,20 @@ def _lost(day: bank.BadDay, rows: list[Any], human: dict[str, bytes] | None = No
 
 def judge_three(day: bank.BadDay) -> Finding | None:
     """Nothing lost, nothing tried a fourth time, nothing given up early, all hopeless orders stored."""
+    # 1. Lost orders and surplus deliveries come first: they are what a shop would notice first.
     rows, human = day.deliveries(), day.for_a_human()
     finding = _first_slip(day, most_retries=2) or _lost(day, rows, human)
     if finding is not None:
         return finding
     for msg_id, order in day.orders.items():
+        # 2. A call of the bank takes at least 40 ms; a shorter delivery did not ask it. A delivery may come twice.
         asked = [row.reconsume_times for row in rows if row.msg_id == msg_id and _took_ms(row) >= 40]
         wanted = {"no": 3}.get(order.bank, len(order.bank.split()))
         if len(set(asked)) < wanted:
             return Finding(
                 TOO_EARLY_RULE, f"{order.key}: deliveries in which the bank was asked", wanted, len(set(asked))
             )
+        # 3. Only hopeless orders are for a human.
         if order.bank == "no" and human.get(msg_id) != order.body:
             where = f"{order.key}: table for_a_human"
             return Finding(STORED_RULE, where, _readable(order.body), _readable(human.get(msg_id)))
@@ -292,6 +298,7 @@ def judge_stuck(day: bank.BadDay) -> Finding | None:
     if finding is not None:
         return finding
     for row in rows:
+        # An order that the bank pays must succeed; on one that hangs, the answer must wait as long as for a slow one.
         first_try_pays = day.orders[row.msg_id].pays(row.reconsume_times)
         if first_try_pays and row.status != CONSUME_SUCCESS and row.ended_ms is not None:
             answer_ms = day.orders[row.msg_id].answer_ms(row.reconsume_times)
@@ -304,18 +311,22 @@ def judge_stuck(day: bank.BadDay) -> Finding | None:
 
 
 def _replayed(day: bank.BadDay, rows: list[Any]) -> Finding | None:
+    # 1. What was running at the death, what the first life had paid, and what the second life got of it.
     (died_ms,) = day.deaths_ms
     running = [row for row in rows if row.started_ms < died_ms and (row.ended_ms is None or row.ended_ms > died_ms)]
     first_life = {row.msg_id: row for row in rows if row.started_ms < died_ms and _was_paid(day, row)}
     again = [row for row in rows if row.started_ms > died_ms and row.msg_id in first_life]
     held = [row for row in running if died_ms - row.started_ms > 15_000]
+    # 2. A call that ran for long held the offset back; the queue's later orders came again because of it.
     if again and held:
         where = (
             f"{_place(day, held[0])}: still running when billing died, {(died_ms - held[0].started_ms) // 1000} s later"
         )
         return Finding(REPLAY_RULE, where, "0 orders paid twice", f"{len(again)} orders paid twice")
+    # 3. The client reports offsets every 5 s, so what ended 15 s before the death must not come again.
     if again and first_life[again[0].msg_id].ended_ms < died_ms - 15_000:
         return Finding(REPLAY_RULE, _place(day, again[0]), "not delivered again", again[0].status)
+    # 4. Nothing was replayed on this day, but a long call would have caused it on another.
     long = next((row for row in rows if _took_ms(row) > 10_000 and row.started_ms < died_ms - 10_000), None)
     if long is not None:
         return Finding(LONG_RULE, _place(day, long), "at most 10,000 ms", f"{_took_ms(long):,} ms")
@@ -349,6 +360,7 @@ def judge_killer(day: bank.BadDay) -> Finding | None:
     finding = _first_slip(day) or _lost(day, rows, human)
     if finding is not None:
         return finding
+    # 1. How often was the killer's bank call begun? The process dies 100 ms or more after the call began.
     ids = {order.bank: msg_id for msg_id, order in day.orders.items()}
     tries = [row for row in rows if row.msg_id == ids[bank.KILLER] and _took_ms(row) >= 100]
     if len(tries) > 3:
@@ -360,6 +372,7 @@ def judge_killer(day: bank.BadDay) -> Finding | None:
         return Finding(ENDLESS_RULE, where, 3, len(tries))
     if len(tries) < 3:
         return Finding(TOO_EARLY_RULE, f"{day.orders[ids[bank.KILLER]].key}: times the bank was asked", 3, len(tries))
+    # 2. No other order may suffer: refused ones are paid in the end, and none is with a human.
     for msg_id, order in day.orders.items():
         if msg_id != ids[bank.KILLER] and msg_id in human:
             where = f"{order.key} ({order.bank}): table for_a_human"
@@ -367,6 +380,7 @@ def judge_killer(day: bank.BadDay) -> Finding | None:
         if msg_id != ids[bank.KILLER] and not any(row.msg_id == msg_id and _was_paid(day, row) for row in rows):
             counts = [row.reconsume_times for row in rows if row.msg_id == msg_id]
             return Finding(BACK_RULE, f"{order.key}: its deliveries' reconsume_times", "one that is paid", counts)
+    # 3. The killer itself is with a human.
     body, stored = day.orders[ids[bank.KILLER]].body, human.get(ids[bank.KILLER])
     if stored != body:
         where = f"{_place(day, tries[2])}: table for_a_human"
