@@ -27,7 +27,7 @@ def parsed(notebook: dict[str, object]) -> Notebook:
 
 def test_a_lab_knows_its_exercises_names_and_limits(lab: Lab) -> None:
     assert [(a.exercise.id, a.names, a.limits.seconds) for a in lab.answers] == [
-        ("lab99.total", ("total",), 2), ("lab99.box", ("Box",), 2)
+        ("lab99.total", ("total",), 10), ("lab99.box", ("Box",), 60)
     ]  # fmt: skip
     assert lab.hidden_file is not None and lab.hidden_file.name == "lab99.py"
 

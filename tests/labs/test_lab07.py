@@ -142,7 +142,7 @@ def test_reading_what_the_bank_will_do_gains_nothing(reference: dict[str, Any]) 
         return "CONSUME_SUCCESS"
 
     found = exercise("stuck").case(100).run({"pay": pay})
-    assert isinstance(found, Finding) and found.rule.startswith("CONSUME_SUCCESS says that the order is done")
+    assert isinstance(found, Finding) and found.rule.startswith("CONSUME_SUCCESS means that the order is done")
 
 
 def test_every_belief_of_the_meeting_is_met_by_what_happened() -> None:
@@ -167,20 +167,21 @@ def test_every_belief_of_the_meeting_is_met_by_what_happened() -> None:
 
 
 def test_a_wrong_answer_file_exists_for_each_exercise_and_none_is_empty() -> None:
-    folder = Path(ROOT, "solutions", "grading", "wrong", "lab07")
-    kinds = {path.name.partition(".")[0] for path in folder.glob("*.py")}
-    assert kinds == {one.id.partition(".")[2] for one in EXERCISES}
+    folder = Path(ROOT, "solutions", "grading", "wrong")
+    files = {path.stem: path.read_text("utf-8") for path in folder.glob("lab07.*.diff")}
+    assert set(files) == {one.id for one in EXERCISES}
+    assert all("\n=== " in text for text in files.values())
 
 
 @pytest.mark.parametrize(
     ("name", "answer", "source", "words"),
     [
-        ("stuck", "pay", "def pay(messages, context):\n    ask_bank(messages[0], context, 3000)", "returns nothing"),
+        ("stuck", "pay", "def pay(messages, context):\n    ask_bank(messages[0], context, 3000)", "Returning nothing gives the order back"),
         (
             "stuck",
             "pay",
             "def pay(messages, context):\n    return 'SUCCESS'",
-            "everything else counts as RECONSUME_LATER",
+            "anything else counts as RECONSUME_LATER",
         ),
         (
             "three",
@@ -188,7 +189,7 @@ def test_a_wrong_answer_file_exists_for_each_exercise_and_none_is_empty() -> Non
             "def three_times(lab):\n    lab.database('billing')",
             "three_times returns a listener",
         ),
-        ("redrive", "redrive", "def redrive(dead, producer, group):\n    producer.send(dead[0])", "nobody reads this"),
+        ("redrive", "redrive", "def redrive(dead, producer, group):\n    producer.send(dead[0])", "nobody reads %DLQ%group"),
     ],
 )
 def test_a_slip_of_the_pen_is_told_for_what_it_is(
@@ -219,7 +220,7 @@ def three_times(lab):
     exec(source, known)
     with pytest.raises(CheckFailed) as failed:
         check("lab07.three", {"three_times": known["three_times"]})
-    assert "What is written has to be committed" in str(failed.value)
+    assert "Commit what you write" in str(failed.value)
 
 
 def test_where_nothing_is_stored_for_a_human_the_table_is_shown(reference: dict[str, Any]) -> None:

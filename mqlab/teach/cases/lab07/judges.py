@@ -191,11 +191,11 @@ STORED_RULE = "An order that failed three times is stored for a human, with its 
 NOT_STORED_RULE = "Only what failed three times is for a human"
 
 
-ERROR_RULES = {
+ERROR_RULES = {  # words of an error -> the rule that it breaks
     "IntegrityError": "Billing may die after it has stored an order and before the broker knows: then the order is "
     "delivered again, and storing it twice has to be harmless",
     "database is locked": "Commit what you write, or nobody else can write: with connection: ... commits",
-    "none of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; anything else counts as "
+    "one of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; anything else counts as "
     "RECONSUME_LATER",
 }
 
