@@ -107,12 +107,15 @@ def sizes_of_index(view: memoryview) -> tuple[int, int] | None:
     """
     if len(view) == file_size(DEFAULT_HASH_SLOT_NUM, DEFAULT_INDEX_NUM):
         return DEFAULT_HASH_SLOT_NUM, DEFAULT_INDEX_NUM
+    # 1. Nothing can be derived from a file without entries.
     quads, rest = divmod(len(view) - INDEX_HEADER_SIZE, INDEX_SLOT_SIZE)
     if rest or len(view) < INDEX_HEADER_SIZE:
         return None
     header = IndexTable(view, 1, 1)
     if header.index_count < 2:
         return None
+
+    # 2. Every number of slots that puts the last entry at its place; only one of them may have chains that agree.
     fitting = [
         (slots, entries)
         for slots in _possible_slots(view, header.end_physical_offset, header.index_count - 1)

@@ -208,7 +208,11 @@ class LogReader:
         segments = self.segments() if segments is None else segments
         if not segments:
             return 0, None
+
+        # 1. Begin at the last unit that a queue knows; without one, at the newest file that begins with a unit.
         start, over_gaps = self._start_near_the_end(known_units, segments)
+
+        # 2. Follow the units to the end.
         end = start
         last: Piece | None = None
         for segment in segments:

@@ -86,6 +86,7 @@ class CommitLog:
 
         Raises as ``append`` does.
         """
+        # A batch is never split over two files: what does not fit whole is encoded again for the next one.
         mapped = self.queue.file_to_write()
         here = mapped.start_offset + mapped.wrote_position
         units, offsets = _encode_from(records, here, queue_offset, store_timestamp)

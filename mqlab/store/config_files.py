@@ -36,6 +36,7 @@ class ConfigFile:
         folder = self.path.rpartition("/")[0]
         if folder:
             self._make(folder)
+        # The new text is on the disk before a name changes: each moment in between has a whole file to load.
         fresh = self.path + ".tmp"
         self._files.write(fresh, text.encode("utf-8", "surrogatepass"), sync=True)
         if self._files.exists(self.path) and self._files.size(self.path):  # an empty one must not replace a backup

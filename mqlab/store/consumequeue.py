@@ -73,6 +73,8 @@ class ConsumeQueue:
         if last is not None and last[0] < min_physical_offset:
             self.min_queue_offset = end
             return
+
+        # Physical offsets increase along a queue: the first message that is left is found by bisection.
         start = max(self.min_queue_offset, first)
 
         def is_there(queue_offset: int) -> bool:
@@ -100,6 +102,7 @@ class ConsumeQueue:
         last = self._last
         if last is None or last.wrote_position >= last.size:
             return self._put_slowly(physical_offset, size, tags_code, queue_offset)
+        # The usual case: the unit is the next one, and the file has room. One write and no call of another file.
         position = last.wrote_position
         if last.start_offset + position != queue_offset * CQ_UNIT_SIZE:
             return self._put_slowly(physical_offset, size, tags_code, queue_offset)

@@ -82,11 +82,7 @@ class Flusher:
 
     def wait(self, result: PutResult) -> Promise[str]:
         """PUT_OK once the message is as durable as the policy promises; FLUSH_DISK_TIMEOUT if that takes too long."""
-        if (
-            not self._is_sync_flush
-            or not result.wait_store_msg_ok
-            or self._log.flushed_where >= result.end_offset
-        ):
+        if not self._is_sync_flush or not result.wait_store_msg_ok or self._log.flushed_where >= result.end_offset:
             return Promise.of(PUT_OK)
         answer: Promise[str] = Promise()
         self._waiting.append((result.end_offset, self._clock.now_ms(), answer))
@@ -98,6 +94,7 @@ class Flusher:
         self._commit = None
         self.is_armed = False
         self.sync_log()
+        # A disk that hangs or fails serves nobody: puts wait until their time is over.
         flushed = self._log.flushed_where
         served = [waiting for waiting in self._waiting if waiting[0] <= flushed]
         self._waiting = [waiting for waiting in self._waiting if waiting[0] > flushed]
@@ -190,6 +187,7 @@ class Flusher:
 
     def after_dispatch(self, units: int) -> None:
         """Units were added to queues: arm the timer that will sync them."""
+        # RocketMQ sets the time of the queues before they are flushed; mqlab only if that fault is kept.
         if "checkpoint_ahead_of_queues" in self.config.sharp_edges:
             self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
             self._arm_checkpoint()

@@ -60,11 +60,15 @@ class IndexFile(IndexTable):
         number = self.index_count
         if number >= self.index_num:
             return False
+
+        # 1. The newest entry of the slot so far; a number that no entry has is damage and counts as none.
         slots, write = self.hash_slot_num, self._mapping.write
         slot_position = INDEX_HEADER_SIZE + INDEX_SLOT_SIZE * (key_hash % slots)
         (previous,) = INDEX_SLOT.unpack_from(self.view, slot_position)
         if not 0 < previous <= number:
             previous = 0
+
+        # 2. The entry first, then its slot: a reader that comes between finds the chain as it was.
         begin = self.begin_timestamp
         seconds = (store_timestamp - begin) // 1000 if 0 < begin < store_timestamp else 0
         write(
@@ -72,6 +76,8 @@ class IndexFile(IndexTable):
             INDEX_ENTRY.pack(key_hash, physical_offset, seconds if seconds < MAX_SECONDS else MAX_SECONDS, previous),
         )
         write(slot_position, INDEX_SLOT.pack(number))
+
+        # 3. The header in memory; write_header brings it into the file.
         if number == 1:
             self.begin_physical_offset = physical_offset
             self.begin_timestamp = store_timestamp

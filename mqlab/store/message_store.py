@@ -198,7 +198,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         first, next_offsets = records[0], self.queues.next_offsets
         key = (first.topic, first.queue_id)
         queue_offset = next_offsets.get(key, 0)
-        timestamp = self.clock.now_ms()
+        timestamp = self.clock.now_ms()  # one time for all: consumers see them stored together
         try:
             offsets = self.commit_log.append_batch(records, queue_offset, timestamp)
         except (UnitTooLarge, UsageError, OSError) as error:
@@ -395,4 +395,3 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         log = f"log {self.min_physical_offset}..{self.max_physical_offset} flushed {self.flushed_offset}"
         dispatched = f"dispatched {self.dispatcher.reput_from}"
         return f"<{type(self).__name__} {self.directory} {self.state.phase}: {log}, {dispatched}>"
-

@@ -79,6 +79,7 @@ class Retention:
             return self._on_grid(now_ms) if full else None
         if self._manual_rounds or self._is_over(self.config.disk_max_used_space_ratio, 10, 95):
             return self._on_grid(now_ms)
+        # Otherwise age decides: the first hour of delete_when after the oldest file has expired.
         oldest = self._log.queue.mapped_files[0]
         expires_ms = self._files.modified_ms(oldest.path) + self.config.file_reserved_time * HOUR_MS
         hour_ms = self._next_delete_hour_ms(max(now_ms + 1, expires_ms))

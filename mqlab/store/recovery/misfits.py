@@ -56,9 +56,12 @@ class Misfits:
         """Decide about a unit; True when it (or the one before it) went into the queue."""
         end = queue.max_queue_offset
         earlier = self._doubtful.pop(queue, None)
+        # 1. A unit was in doubt, and its queue has grown without it.
         if earlier is not None and earlier.queue_end != end:
             self._drop(queue, earlier)  # the next unit was the right one
             earlier = None
+
+        # 2. Beyond the end: either the unit in doubt is the one between, or entries are missing.
         if queue_offset > end:
             if earlier is not None and queue_offset == end + 1:
                 self._report(queue, earlier, f"it is where {end} should be")
@@ -66,6 +69,8 @@ class Misfits:
                 queue.append(unit, queue_offset)
                 return True
             return self._beyond(queue, unit, queue_offset, end)
+
+        # 3. Before the end: two units in a row, or a deletion, show that the numbering began again.
         if earlier is not None and queue_offset == earlier.queue_offset + 1:
             self._begin_again(queue, earlier)
             queue.append(unit, queue_offset)
@@ -73,6 +78,8 @@ class Misfits:
         if queue_offset == 0 and self._is_first_since_deletion(queue, unit):
             self._begin_again(queue, Doubtful(unit, queue_offset, end))
             return True
+
+        # 4. Nothing explains it yet: the next unit of its queue decides.
         if earlier is not None:
             self._drop(queue, earlier)
         self._doubtful[queue] = Doubtful(unit, queue_offset, end)
