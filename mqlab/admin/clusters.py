@@ -79,7 +79,7 @@ def _permission(admin: AdminNode, code: int, counted: str, broker: str) -> Rows[
             failed = error
             continue
         rows.append(WritePerm(address, broker, int(answer.ext_fields.get(counted) or 0)))
-    if failed is not None and not rows:
+    if failed is not None and not rows:  # none of the name servers answered
         raise failed
     return Rows(rows, f"write permission of {broker}")
 

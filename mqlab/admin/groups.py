@@ -105,7 +105,7 @@ def create_and_update_subscription_group_config(
         try:
             answer = admin.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, group=group)
             before = SubscriptionGroupConfig.from_json(answer.body or b"")
-        except BrokerError as error:
+        except BrokerError as error:  # the group is new at this broker: begin with the defaults
             if error.response_code != ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST:
                 raise
             before = SubscriptionGroupConfig(group)
@@ -126,6 +126,7 @@ def delete_subscription_group(admin: AdminNode, group: str, *, clean_offset: boo
     """Delete a group with its offsets, and its retry and dead letter topics, at every broker."""
     for _, address in admin.brokers():
         admin.ask(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, groupName=group, cleanOffset=clean_offset)
+    # The broker keeps the topics of a deleted group; as mqadmin does, delete them too.
     for topic in (names.retry_topic(group), names.dlq_topic(group)):
         delete_topic(admin, topic)
 
@@ -158,7 +159,7 @@ def examine_consume_stats(admin: AdminNode, group: str, topic: str | None = None
     BrokerError with code 26 for a group without offsets that no broker has.
     """
     stats = stats_of_group(admin, group, topic)
-    if not stats.queues:
+    if not stats.queues:  # a group without offsets and an unknown one look the same here
         check_group_exists(admin, group)
     return stats
 

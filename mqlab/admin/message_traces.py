@@ -49,6 +49,7 @@ def view_trace(
     """All trace entries of a message id, by time; traces arrive up to half a second later."""
     found = indexed_messages(admin, topic, msg_id, begin_ms, end_ms)
     entries = [entry for message in found for entry in decode_trace(message) if entry.msg_id == msg_id]
+    # A SubAfter may have no time of its own: it gets that of its SubBefore plus its cost.
     began = {each.request_id: each for each in entries if each.type == "SubBefore"}
     entries.sort(key=lambda each: (_time(each, began), each.type == "SubAfter"))
     return Rows(entries, f"trace of {msg_id}")

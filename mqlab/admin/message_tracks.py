@@ -94,6 +94,7 @@ def _copies(admin: AdminNode, message: MessageExt, group: str) -> list[MessageEx
 def _track_type(
     message: MessageExt, newest: MessageExt, consumer_offset: int, connection: ConsumerConnection | None
 ) -> str:
+    # The order matters: the first state that applies is the answer.
     if connection is not None and connection.message_model == "BROADCASTING":
         return CONSUME_BROADCASTING
     if newest.topic.startswith(names.DLQ_PREFIX):

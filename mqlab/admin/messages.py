@@ -40,9 +40,11 @@ def view_message(admin: AdminNode, offset_msg_id: str) -> MessageExt:
     """
     (host, port), physical_offset = _place_of_id(offset_msg_id)
     there = admin.brokers()
+    # 1. The broker whose address is in the id.
     for broker, address in there:
         if address == f"{host}:{port}":
             return _message_at(admin, broker, address, physical_offset)
+    # 2. A copied store has another address now: any broker with a message of exactly this id at this offset.
     for broker, address in there:
         try:
             found = _message_at(admin, broker, address, physical_offset)
@@ -122,6 +124,7 @@ def put_message(
 ) -> SendResult:
     """Store a message in a queue of a broker; it gets a unique id unless its properties have one."""
     now_ms = admin.ports.clock.now_ms()
+    # A unique id from the properties is kept, so that a resent message can be followed.
     kept = dict(properties)
     if property_names.UNIQ_KEY not in kept:
         maker = UniqueIdMaker(admin.ports.ip, admin.ports.rng.randrange(1 << 16), admin.ports.rng.randrange(1 << 31))

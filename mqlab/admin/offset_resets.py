@@ -86,6 +86,7 @@ def reset_offset_by_timestamp(
     plan = _plan(admin, topic, group, at_ms)
     if dry_run:
         return plan
+    # Each broker resets its own queues and answers with the offsets that it has set.
     applied: dict[MessageQueue, int] = {}
     for _, address in admin.brokers_of(topic):
         code = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET

@@ -123,6 +123,7 @@ def update_topic(
 ) -> None:
     """Change settings of a topic (read_queue_nums, write_queue_nums, perm, order) at every broker that has it."""
     named = [brokers] if isinstance(brokers, str) else brokers
+    # Each broker may have other settings: change them one by one.
     for broker in named or [name for name, _ in admin.brokers_of(topic)]:
         config = with_settings(examine_topic_config(admin, topic, broker), settings)
         _put_topic(admin, config, attributes, broker)
@@ -147,6 +148,7 @@ def _put_topic(admin: AdminNode, config: TopicConfig, attributes: str, brokers: 
 
 def delete_topic(admin: AdminNode, topic: str) -> None:
     """Delete a topic, its queues and its offsets at every broker, and at every name server."""
+    # Brokers first: a broker that still has the topic would register it again.
     for _, address in admin.brokers():
         admin.ask(address, RequestCode.DELETE_TOPIC_IN_BROKER, topic=topic)
     admin.ask_every_name_server(RequestCode.DELETE_TOPIC_IN_NAMESRV, topic=topic)

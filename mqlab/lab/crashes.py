@@ -85,7 +85,7 @@ class Crash:
 
     def __call__(self, lab: Lab) -> None:
         HOW[self.how](lab, self.node)
-        if self.restart_after_ms is not None:
+        if self.restart_after_ms is not None:  # the restart is an event, so that the world goes on meanwhile
             lab.world.at(lab.now_ms + self.restart_after_ms, lambda: lab.start(self.node))
 
     def after_this_step(self, lab: Lab) -> Callable[[], None]:

@@ -186,6 +186,7 @@ def _title(handle: NodeHandle) -> str:
 
 def _tables_of(name: str, broker: Any) -> Snapshot:
     tables: Snapshot = {f"{name} commit log end": broker.store.max_physical_offset}
+    # One flat entry per offset or setting, so that two snapshots are compared entry by entry.
     for topic, queue_ids in broker.store.topics().items():
         for queue_id in queue_ids:
             tables[f"{name} queue {topic} {queue_id}"] = broker.store.max_offset(topic, queue_id)
