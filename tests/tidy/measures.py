@@ -105,9 +105,8 @@ def comment_share(every: Iterable[Module]) -> float:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = node.body[0]
                 is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-                body = node.body[1:] if is_docstring else node.body
-                if body:
-                    inside.update(range(body[0].lineno, (node.end_lineno or node.lineno) + 1))
+                start = (first.end_lineno or first.lineno) + 1 if is_docstring else node.lineno + 1
+                inside.update(range(start, (node.end_lineno or node.lineno) + 1))
         lines += len(inside)
         for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
             if token.type == tokenize.COMMENT and token.start[0] in inside:
