@@ -1,5 +1,5 @@
 """Which messages a subscription wants: tags, and SQL92 expressions over properties.
 
-Mirrors: the filter module of RocketMQ and FilterAPI. Lab 06.
+Mirrors: the filter module of RocketMQ and FilterAPI.
 Left out: class filters.
 """

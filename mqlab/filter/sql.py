@@ -1,6 +1,6 @@
 """SQL92 filter expressions: parsed as RocketMQ's parser does, quirks included, and evaluated with three truth values.
 
-Mirrors: SqlFilter, SelectorParser, the expression classes of org.apache.rocketmq.filter. Lab 06.
+Mirrors: SqlFilter, SelectorParser, the expression classes of org.apache.rocketmq.filter.
 
     or      and (OR and)*                        and   equality (AND equality)*
     equal   compare (= | <> compare | IS [NOT] NULL)*
@@ -11,7 +11,7 @@ Mirrors: SqlFilter, SelectorParser, the expression classes of org.apache.rocketm
 
 Quirks that are RocketMQ's: whatever follows a whole expression is ignored; NOT binds tighter than any comparison; a
 bare property is FALSE when present; ``0.0`` is an error; ``missing = missing`` is TRUE.
-Left out: the Bloom filter that spares evaluations; more than 100 levels of nesting.
+Left out: the Bloom filter that saves evaluations; more than 100 levels of nesting.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _TEXT_TESTS: dict[str, Callable[[str, str], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One part of an expression: what it is to the parser's checks, how to evaluate it, a literal's value, levels."""
+    """One part of an expression: its kind for the parser's checks, how to evaluate it, a literal's value, its depth."""
 
     kind: str
     evaluate: Evaluate
@@ -132,7 +132,7 @@ class _Parser:
     # grammar -------------------------------------------------------------------------------------------------------
 
     def whole(self) -> Node:
-        """The expression the text begins with; only the first token behind it is looked at."""
+        """The expression the text begins with; only the first token after it is looked at."""
         return self._as_boolean(self._any_of(), 0)
 
     def _any_of(self) -> Node:
@@ -142,7 +142,7 @@ class _Parser:
         return self._joined("AND", self._equality, _and)
 
     def _joined(self, word: str, part: Callable[[], Node], join: Callable[[list[Node]], Node]) -> Node:
-        """One part, or all parts that a word joins: a list, so that a thousand of them nest no deeper than two."""
+        """One part, or all parts that a word joins: a flat list, so that a thousand of them do not count as nesting."""
         position = self._token.position
         parts = [part()]
         while self._token.kind == word:
@@ -171,6 +171,7 @@ class _Parser:
     def _comparison(self) -> Node:
         left = self._unary()
         while True:
+            # Comparisons of equal rank are read from left to right: each becomes the left side of the next.
             if operator := self._accept("<", "<=", ">", ">="):
                 left = self._ordered(left, operator.kind, self._unary())
                 continue
@@ -191,6 +192,7 @@ class _Parser:
         if self._depth > MAX_DEPTH:
             raise self._too_deep()
         try:
+            # Signs and NOT bind tighter than any comparison, as in RocketMQ's grammar.
             if self._accept("+"):
                 return self._unary()
             if self._accept("-"):
@@ -231,6 +233,7 @@ class _Parser:
         return Node(LITERAL, lambda properties: value, value)
 
     def _integer(self, token: Token) -> Number:
+        # A very long literal is not converted: it is too large in any case.
         digits = token.text.rstrip("lL")
         value = int(digits) if len(digits) < 40 else MAX_LONG + 1
         if value > MAX_LONG:
@@ -248,7 +251,7 @@ class _Parser:
     # what the parser refuses ---------------------------------------------------------------------------------------
 
     def _as_boolean(self, node: Node, position: int) -> Node:
-        """The node, if it may stand where a truth value is wanted."""
+        """The node, if it may be used as a truth value. Raises FilterError."""
         if node.kind in (BOOLEAN, PROPERTY) or (node.kind == LITERAL and _is_truth_literal(node)):
             return node
         raise self._error("a number or text stands where a condition is wanted", position=position)
@@ -274,6 +277,7 @@ class _Parser:
         if negated:
             return _or([self._ordered(left, "<", low), self._ordered(left, ">", high)])
         between = _and([self._ordered(left, ">=", low), self._ordered(left, "<=", high)])
+        # Only literals can be compared here; properties are known at evaluation.
         least, most = low.literal, high.literal
         if isinstance(least, Number) and isinstance(most, Number) and order(least, most) > 0:
             raise self._error("the lower bound of BETWEEN is above the upper one")

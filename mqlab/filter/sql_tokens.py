@@ -1,6 +1,6 @@
 """The words of a SQL92 filter expression.
 
-Mirrors: the token section of SelectorParser.jj. Lab 06.
+Mirrors: the token section of SelectorParser.jj.
 
     keyword  any case     AND OR NOT IS NULL IN BETWEEN TRUE FALSE CONTAINS STARTSWITH ENDSWITH
     name     [A-Za-z_$][A-Za-z0-9_$]*, case matters
@@ -8,8 +8,6 @@ Mirrors: the token section of SelectorParser.jj. Lab 06.
     float    5.  5.0  .5  5e3
     text     'it''s'
     comment  /* … */   -- … line end                 at the very end of the text "--" is two minus signs
-
-Left out: nothing.
 """
 
 from __future__ import annotations
@@ -44,12 +42,14 @@ class Token(NamedTuple):
 
 
 def token_at(expression: str, position: int) -> tuple[Token, int]:
-    """The token at or after a position and where the next may start. Raises FilterError for what is none."""
+    """The token at or after a position and where the next may start. Raises FilterError for anything else."""
+    # 1. Blanks and comments have no token of their own.
     skipped = _SKIP.match(expression, position)
     if skipped:
         position = skipped.end()
     if position == len(expression):
         return Token(END, "", position), position
+    # 2. The longest token that begins here.
     match = _TOKEN.match(expression, position)
     if match is None:
         raise FilterError(
@@ -57,6 +57,7 @@ def token_at(expression: str, position: int) -> tuple[Token, int]:
             position=position,
             hint="operators are = <> < <= > >= AND OR NOT IN BETWEEN IS NULL CONTAINS STARTSWITH ENDSWITH",
         )
+    # 3. Keywords look like names, and every sign is a kind of its own.
     kind = match.lastgroup
     assert kind is not None
     text = match[kind]

@@ -1,12 +1,10 @@
-"""How two values of a SQL92 filter compare: properties are texts, literals are typed, Java converts.
+"""How two values of a SQL92 filter compare: properties are strings, literals have types, conversions are Java's.
 
-Mirrors: ComparisonExpression and ConstantExpression (org.apache.rocketmq.filter). Lab 06.
+Mirrors: ComparisonExpression and ConstantExpression (org.apache.rocketmq.filter).
 
-    text with a number     the text is read as the number's type: Integer, Long or Double; else an evaluation error
-    two texts              equal as texts; ordered as Doubles
+    string with a number   the string is read as the number's type: Integer, Long or Double; else an evaluation error
+    two strings            compared as strings by =, as Doubles by < and >
     nothing (None)         = of two is TRUE, on the right alone FALSE, on the left alone unknown
-
-Left out: nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ Value = Number | str | bool | None
 
 
 def as_type_of(text: str, number: Number) -> Number:
-    """The text read as the type of a number. Raises FilterError."""
+    """The string read as the type of a number. Raises FilterError."""
     if number.limit is None:
         return Number(java_double(text))
     if _WHOLE.fullmatch(text):
@@ -52,7 +50,7 @@ def as_type_of(text: str, number: Number) -> Number:
 
 
 def java_double(text: str) -> float:
-    """What Double.valueOf makes of a text. Raises FilterError.
+    """What Double.valueOf makes of a string. Raises FilterError.
 
     >>> java_double(" 7.5f "), java_double("0x1p4"), java_double("Infinity")
     (7.5, 16.0, inf)
@@ -70,7 +68,7 @@ def java_double(text: str) -> float:
 
 
 def equal(left: Value, right: Value) -> bool | None:
-    """The ``=`` of two values. Raises FilterError when a text cannot be read as the other's type."""
+    """The ``=`` of two values. Raises FilterError when a string cannot be read as the other's type."""
     if left is None or right is None:
         return True if left is right else (None if left is None else False)
     if isinstance(left, str) and isinstance(right, str):

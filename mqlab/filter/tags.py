@@ -1,14 +1,13 @@
-"""Tag expressions: what a subscription's text means, and what it lets pass.
+"""Tag expressions: what a subscription's expression means, and which messages it accepts.
 
-Mirrors: FilterAPI.buildSubscriptionData and DefaultMessageFilter. Lab 06 walks through every row.
+Mirrors: FilterAPI.buildSubscriptionData and DefaultMessageFilter.
 
     None  ""  "*"          everything
     "TagA || TagB"         texts {TagA, TagB}, Java hashes {2598919, 2598920}
     "|| ||"  " "           nothing at all: no parts, and not the star
     "* || TagA"            the tags "*" and "TagA": the star is only a star alone
 
-The broker compares 32-bit hashes (``Aa`` and ``BB`` are equal to it), the client compares texts.
-Left out: nothing.
+The broker compares 32-bit hashes (``Aa`` and ``BB`` are equal to it), the client compares strings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bytes to values and back, without I/O: what stands in the files of a store and in the frames between the nodes.
+"""Bytes to values and back, without I/O: the contents of a store's files and of the frames between nodes.
 
 Mirrors: the classes of RocketMQ's common, remoting and store modules that encode and decode. Lab 01.
 

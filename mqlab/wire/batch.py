@@ -1,11 +1,9 @@
 """Several messages in one send request: the body of SEND_BATCH_MESSAGE.
 
-Mirrors: MessageDecoder.encodeMessages and decodeMessages; the broker makes one stored unit of each item. Lab 02.
+Mirrors: MessageDecoder.encodeMessages and decodeMessages; the broker makes one stored unit of each item.
 
     i32 item size | i32 0 magic | i32 0 crc | i32 flag | i32 body length, body | i16 properties length, properties
-    the size counts itself; topic, queue, sysFlag and born time stand once, in the request's header
-
-Left out: nothing.
+    the size counts itself; topic, queue, sysFlag and born time are given once, in the request's header
 """
 
 from __future__ import annotations
@@ -55,11 +53,13 @@ def decode(data: bytes) -> list[BatchItem]:
     while at < len(data):
         if at + _SMALLEST > len(data):
             raise _wrong(at, f"at least {_SMALLEST} bytes", len(data) - at)
+        # 1. The fixed fields, and whether the lengths they give lie inside the item.
         size, _, _, flag, body_length = _HEAD.unpack_from(data, at)
         body_at = at + _HEAD.size
         properties_at = body_at + body_length + _I16.size
         if body_length < 0 or size < _SMALLEST or at + size > len(data) or properties_at > at + size:
             raise _wrong(at, f"an item within {len(data) - at} bytes", f"size {size}, body length {body_length}")
+        # 2. The properties must end exactly where the item's own size says.
         (properties_length,) = _I16.unpack_from(data, body_at + body_length)
         if properties_length < 0 or properties_at + properties_length != at + size:
             raise _wrong(at, f"properties that end the item of {size} bytes", f"{properties_length} bytes of them")

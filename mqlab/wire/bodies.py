@@ -1,13 +1,13 @@
 """The JSON bodies of requests and answers, as dataclasses.
 
-Mirrors: classes of org.apache.rocketmq.remoting.protocol (body, heartbeat, route, subscription, topic). Lab 02 and 03.
+Mirrors: classes of org.apache.rocketmq.remoting.protocol (body, heartbeat, route, subscription, topic).
 
     34  HeartbeatData ── ProducerData, ConsumerData ── SubscriptionData
     105 TopicRouteData ── QueueData, BrokerData
     103 RegisterBrokerBody ── TopicConfig, DataVersion
     41  LockBatchRequestBody, LockBatchResponseBody        38 consumer ids        206 topic list
 
-Left out: bodies that only one handler writes and nobody in mqlab reads; they stand in that handler.
+Left out: bodies that only one handler writes and nobody in mqlab reads; they are in that handler.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class DataVersion(Body):
 
     @classmethod
     def at(cls, now_ms: int) -> DataVersion:
-        """The version of a table just made."""
+        """The version of a new table."""
         return cls(timestamp=now_ms)
 
     def next(self, now_ms: int) -> DataVersion:
@@ -81,7 +81,7 @@ class SubscriptionGroupConfig(Body):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionData(Body):
-    """A group's wish of a topic; ``sub_version`` is the client's clock when it was made. Mirrors SubscriptionData."""
+    """What a group subscribes to in a topic; ``sub_version`` is the client's time then. Mirrors SubscriptionData."""
 
     topic: str
     sub_string: str = "*"
@@ -170,7 +170,7 @@ class RegisterBrokerBody(Body):
     filter_server_list: list[str] = field(default_factory=list)
 
     def to_value(self) -> dict[str, Any]:
-        """The topics stand one level deeper, beside tables of static topics that are always empty here."""
+        """The topics are one level deeper, beside tables of static topics that are always empty here."""
         wrapper = {
             "dataVersion": self.data_version.to_value(),
             "mappingDataVersion": self.data_version.to_value(),
@@ -225,7 +225,7 @@ def consumer_ids_to_json(client_ids: Iterable[str]) -> bytes:
 
 
 def consumer_ids_from_json(data: bytes) -> list[str]:
-    """The client ids in an answer to 38; none when there is no list. Raises CorruptionError when it is no such body."""
+    """The client ids in an answer to 38; none when there is no list. Raises CorruptionError for any other body."""
     value = decoded_json(data, "list of client ids")
     found = value.get("consumerIdList") if isinstance(value, dict) else value
     if found is not None and not (isinstance(value, dict) and isinstance(found, list)):
@@ -240,5 +240,5 @@ def topic_list_to_json(topics: Iterable[str], broker_addr: str | None = None) ->
 
 
 def kv_table_to_json(table: Mapping[str, str]) -> bytes:
-    """A table of texts. Mirrors KVTable."""
+    """A table of strings. Mirrors KVTable."""
     return java_json.to_json({"table": dict(table)})

@@ -2,7 +2,7 @@
 
 Mirrors: RemotingSerializable with fastjson's bean rules. Used by every class in mqlab.wire.bodies.
 
-    queue_id: int               "queueId"            snake_case here, camelCase there; metadata {"json": …} else
+    queue_id: int               "queueId"            snake_case becomes camelCase, or metadata {"json": …}
     tags_set: list[str]         "tagsSet"
     broker_datas: list[BrokerData]                   bodies inside bodies, lists and dicts of them
 
@@ -44,12 +44,13 @@ class Body:
 
     @classmethod
     def from_value(cls, value: Any) -> Self:
-        """Read a decoded object. Raises CorruptionError when it is none, or a field is of another kind."""
+        """Read a decoded object. Raises CorruptionError for anything else, and for a field of another kind."""
         if not isinstance(value, dict):
             raise CorruptionError(f"{cls.__name__} is no object", expected="an object", found=type(value).__name__)
         fields = {}
         for json_name, name, _, read in _plan_of(cls):
             found = value.get(json_name)
+            # A missing field and a null keep the default, as fastjson's beans do.
             if found is not None:
                 try:
                     fields[name] = read(found)
@@ -64,7 +65,7 @@ class Body:
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
-        """Read a body; to be treated as immutable. Raises CorruptionError when it is no JSON or not this body."""
+        """Read a body; treat it as immutable. Raises CorruptionError when it is not JSON or not this body."""
         kind: Any = cls
         body: Self = _read(kind, bytes(data))
         return body
@@ -72,12 +73,12 @@ class Body:
 
 @lru_cache(maxsize=512)
 def _read(kind: Any, data: bytes) -> Any:
-    """Heartbeats, registrations and routes come again and again unchanged: the same bytes are read once."""
+    """Heartbeats, registrations and routes are repeated unchanged: equal bytes are decoded once."""
     return kind.from_value(decoded_json(data, kind.__name__))
 
 
 def decoded_json(data: bytes, what: str) -> Any:
-    """The value in a body. Raises CorruptionError that names ``what`` was expected.
+    """The decoded value of a body. Raises CorruptionError, which names ``what`` was expected.
 
     >>> decoded_json(b'{"consumerIdList":["a"]}', "list of client ids")
     {'consumerIdList': ['a']}
@@ -120,8 +121,10 @@ def _same(value: Any) -> Any:
 def _converters(hint: Any) -> tuple[Convert, Convert]:
     """How a value of a type is written and read."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
+    # 1. Optional: None is handled by the callers, so only the other type counts.
     if origin is not None and type(None) in args:
         return _converters(next(arg for arg in args if arg is not type(None)))
+    # 2. Containers convert their items; the keys of a dict are numbers or strings.
     if origin in (list, tuple) or origin is typing.get_origin(typing.Sequence[int]):
         write, read = _converters(args[0])
         return (lambda items: [write(item) for item in items]), (lambda items: [read(item) for item in _list(items)])
@@ -132,6 +135,7 @@ def _converters(hint: Any) -> tuple[Convert, Convert]:
             (lambda items: {k: write(v) for k, v in items.items()}),
             (lambda items: {key(k): read(v) for k, v in items.items()}),
         )
+    # 3. Single values.
     if hint is MessageQueue:
         return queue_to_value, queue_from_value
     if isinstance(hint, type) and issubclass(hint, Body):

@@ -5,7 +5,7 @@ Mirrors: RequestCode and ResponseCode (org.apache.rocketmq.remoting.protocol). E
     10 SEND_MESSAGE   11 PULL_MESSAGE   34 HEART_BEAT   105 GET_ROUTEINFO_BY_TOPIC   310 SEND_MESSAGE_V2
      0 SUCCESS         1 SYSTEM_ERROR   17 TOPIC_NOT_EXIST    19 PULL_NOT_FOUND
 
-Left out: POP, controller and auth codes (mqlab answers them with 3, as any code it does not know).
+Left out: POP, controller and auth codes (mqlab answers them with 3, like every unknown code).
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ _RESPONSE_NAMES = {int(code): code.name for code in ResponseCode}
 
 
 def request_name(code: int) -> str:
-    """The name of a request code; the number as text when it has none here.
+    """The name of a request code; an unknown number as a string.
 
     >>> request_name(11), request_name(9999)
     ('PULL_MESSAGE', '9999')
@@ -171,7 +171,7 @@ def request_name(code: int) -> str:
 
 
 def response_name(code: int) -> str:
-    """The name of a response code; the number as text when it has none here.
+    """The name of a response code; an unknown number as a string.
 
     >>> response_name(19)
     'PULL_NOT_FOUND'

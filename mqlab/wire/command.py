@@ -7,8 +7,8 @@ Mirrors: RemotingCommand, RemotingSerializable and RocketMQSerializable. Lab 00 
     u8[n] header          code language version opaque flag remark extFields
     u8[…] body            none and empty are the same
 
-Header fields travel as text whatever they mean; ``request`` and ``reply`` turn numbers and booleans into it.
-Left out: typed header classes per code; the handlers name the fields as they stand on the wire.
+Header fields are always strings on the wire; ``request`` and ``reply`` convert numbers and booleans.
+Left out: typed header classes per code; the handlers use the names of the wire.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class RemotingCommand:
 
 
 def request(code: int, body: bytes | None = None, **fields: str | int | bool | None) -> RemotingCommand:
-    """A request; header fields as keywords with the names of the wire, None left out, the rest turned into text."""
+    """A request; header fields as keywords with the names of the wire, None left out, the rest converted to strings."""
     return RemotingCommand(int(code), _texts(fields), body)
 
 
@@ -172,6 +172,7 @@ def decode(frame: Buffer) -> RemotingCommand:
     size = len(frame)
     if size < 8:
         raise CorruptionError("a frame is too short for its two length fields", offset=0, expected=">= 8", found=size)
+    # 1. Both length fields must fit the frame before anything is cut out of it.
     length, type_and_header = _PREFIX.unpack_from(frame)
     if length != size - 4:
         raise CorruptionError("a frame's length field is wrong", offset=0, expected=size - 4, found=length)
@@ -180,6 +181,7 @@ def decode(frame: Buffer) -> RemotingCommand:
         raise CorruptionError(
             "a header is longer than its frame", offset=4, expected=f"<= {length - 4}", found=header_size
         )
+    # 2. The parts. An empty body counts as no body, as in RocketMQ.
     end = 8 + header_size
     header = bytes(frame[8:end])
     body = bytes(frame[end:]) if end < size else None
@@ -210,6 +212,7 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
         code, flag, opaque, version = _NUMBERS(values)
     except KeyError:  # a client may leave out what is 0
         code = flag = opaque = version = None
+    # The usual header passes with one comparison; every other one is read field by field.
     if not type(code) is type(flag) is type(opaque) is type(version) is int:
         code, flag = _whole(values, "code", "nothing"), _whole(values, "flag", 0)
         opaque, version = _whole(values, "opaque", 0), _whole(values, "version", 0)
@@ -218,6 +221,7 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
 
 def _json_object(header: bytes) -> dict[str, Any]:
     text = str(header, "utf-8", "replace")
+    # Stripping copies the header, so it is done only when it is needed.
     if text[:1] != "{" or text[-1:] != "}":
         text = text.strip(_JSON_BLANKS)
     try:
@@ -251,6 +255,7 @@ def _language(value: Any) -> str:
 def _from_binary(header: bytes, body: bytes | None) -> RemotingCommand:
     try:
         code, language, version, opaque, flag = _BINARY_FIXED.unpack_from(header)
+        # Remark and fields have lengths of their own; each is checked before it is used.
         remark, position = _long_text(header, _BINARY_FIXED.size)
         (fields_size,) = _I32.unpack_from(header, position)
         position += 4

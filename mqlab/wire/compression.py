@@ -1,10 +1,10 @@
 """Compressed bodies, as clients send them and brokers keep them.
 
-Mirrors: Compressor of org.apache.rocketmq.common.compression. Lab 02 meets all three.
+Mirrors: Compressor of org.apache.rocketmq.common.compression.
 
     sys_flag bit 0 set, bits 8-10:  0x300 or none ZLIB (zlib stream)   0x100 LZ4 (frame format)   0x200 ZSTD
 
-Left out: levels other than what the caller gives; batches, which are never compressed.
+Left out: choosing a level; batches, which are never compressed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def decompressed_body(body: bytes, sys_flag: int) -> bytes:
         if kind == "ZLIB":
             return zlib.decompress(body)
         if kind == "LZ4":
+            # Imported here: most programs never meet this type, and the library is optional.
             import lz4.frame
 
             return bytes(lz4.frame.decompress(body))
@@ -30,6 +31,7 @@ def decompressed_body(body: bytes, sys_flag: int) -> bytes:
 
             reader = zstandard.ZstdDecompressor().decompressobj()
             whole = reader.decompress(body)
+            # The library returns what it has when the data ends early: ask whether the frame is complete.
             if not reader.eof:
                 raise ValueError("the data ends inside a frame")
             return whole

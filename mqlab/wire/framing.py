@@ -19,7 +19,7 @@ from mqlab.wire.layout import Buffer
 
 
 class FrameReader:
-    """An incremental reader of frames. After a CorruptionError it is of no more use.
+    """An incremental reader of frames. It cannot be used after a CorruptionError.
 
     >>> from mqlab.wire.command import encode, request
     >>> frame = encode(request(105, topic="orders")); reader = FrameReader()
@@ -57,10 +57,11 @@ class FrameReader:
         return self.next_command()
 
     def next_command(self) -> RemotingCommand | None:
-        """The next whole command, or None. Raises CorruptionError for what can never become one."""
+        """The next whole command, or None. Raises CorruptionError for bytes that can never become one."""
         if self._whole is not None:
             frame, self._whole = self._whole, None
             return decode(frame)
+        # 1. The length decides how many bytes to wait for; a wrong one can never be corrected by more bytes.
         buffer = self.rest
         if len(buffer) < 4:
             return None
@@ -72,11 +73,12 @@ class FrameReader:
             )  # fmt: skip
         if len(buffer) < 4 + length:
             return None
+        # 2. Copied out, because the buffer is cut under it.
         frame = bytes(buffer[: 4 + length])
         del buffer[: 4 + length]
         return decode(frame)
 
     @property
     def pending_bytes(self) -> int:
-        """How much of an unfinished frame is here."""
+        """Bytes of an unfinished frame that have arrived."""
         return len(self.rest) if self._whole is None else len(self._whole)

@@ -1,11 +1,11 @@
 """The bytes between a master and its slave: blocks of commit log one way, offsets the other.
 
-Mirrors: DefaultHAConnection and DefaultHAClient, the two ends of RocketMQ's own replication link. Lab 02 opens it.
+Mirrors: DefaultHAConnection and DefaultHAClient, the two ends of RocketMQ's own replication link.
 
     slave  -> master   8       physical offset, i64: where to begin; later, how far the slave has written
     master -> slave    12 + n  physical offset i64, size i32, n bytes of commit log (n = 0: a heartbeat)
 
-Big-endian, no handshake, no version, no length around it: a reader that once loses its place never finds it again.
+Big-endian, no handshake, no version, no outer length: a reader that has lost its place cannot find it again.
 A block may begin and end inside a message.
 Left out: the formats of controller mode (epochs, handshake states).
 """
@@ -26,7 +26,7 @@ _HEADER = struct.Struct(">qi")
 
 @dataclass(frozen=True, slots=True)
 class HaReport:
-    """A slave's word: the physical offset behind the last byte it has written (not flushed)."""
+    """A slave's report: the physical offset after the last byte it has written (not flushed)."""
 
     physical_offset: int
 
@@ -60,13 +60,13 @@ class HaBlock:
 
 
 class ReportReader:
-    """The master's reader. Of everything that has come it uses only the last complete group of eight bytes."""
+    """The master's reader. It uses only the last complete group of eight bytes that has arrived."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> HaReport | None:
-        """Take bytes; the newest report they complete, None when they complete none.
+        """Take bytes and return the newest report that they complete, or None.
 
         >>> reader = ReportReader(); reader.feed(HaReport(5).encode() + HaReport(7).encode() + bytes(3))
         HaReport(physical_offset=7)
@@ -84,12 +84,12 @@ class BlockReader:
         self._data = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they came."""
+        """Take bytes as they arrived."""
         self._data += data
 
     @property
     def header(self) -> tuple[int, int] | None:
-        """Physical offset and size of the block that is coming in; None until its twelve bytes are there.
+        """Physical offset and size of the block that is coming in; None until its twelve bytes have arrived.
 
         Raises CorruptionError for a size that no master sends: the place in the stream is lost.
         """

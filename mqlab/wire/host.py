@@ -1,4 +1,4 @@
-"""A host: an address and a port, as text in programs and as 8 or 20 bytes in stored units and message ids.
+"""A host: an address and a port, a string in programs and as 8 or 20 bytes in stored units and message ids.
 
 Mirrors: MessageExt.getBornHostBytes and getStoreHostBytes, MessageExtEncoder. Lab 01.
 
@@ -44,7 +44,7 @@ def encode_host(host: Host) -> bytes:
 
 @lru_cache(maxsize=4096)
 def decode_host(data: bytes) -> Host:
-    """The host in 8 or 20 bytes. Any port an i32 can hold is given as it stands. Raises CorruptionError.
+    """The host in 8 or 20 bytes. The port is any i32, as stored. Raises CorruptionError.
 
     >>> decode_host(bytes.fromhex("20010db800000000000000000000000700002a9f"))
     ('2001:db8:0:0:0:0:0:7', 10911)

@@ -3,7 +3,7 @@
 Mirrors: String.hashCode and compareTo, HashMap, UtilAll.crc32, IndexFile.indexKeyHashMethod. Lab 01.
 
     text  "TagA"        ->  UTF-16 units 84 97 103 65  ->  ((84*31 + 97)*31 + 103)*31 + 65, cut to 32 bits, signed
-    tags  "TagA"        ->  the same number; it stands in a consume queue unit and decides what a tag filter lets pass
+    tags  "TagA"        ->  the same number, stored in a consume queue unit for the tag filter
     key   "orders#k1"   ->  absolute value (the one number without one gives 0); modulo the slots of an index file
     body  bytes         ->  CRC-32 with its highest bit cleared
 
@@ -51,7 +51,7 @@ def string_hash(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def tags_code(tags: str | None) -> int:
-    """What a consume queue unit holds for a message's tags: their hash as one text, 0 without tags.
+    """What a consume queue unit holds for a message's tags: the hash of the tags as one string, 0 without tags.
 
     Mirrors MessageExtBrokerInner.tagsString2tagsCode.
 
@@ -97,7 +97,7 @@ def _hash_map_order(names: tuple[str, ...], capacity: int) -> tuple[str, ...]:
 
 
 def utf16_key(text: str) -> bytes:
-    """A sort key that orders texts as String.compareTo does: by UTF-16 unit, so an emoji stands before U+FF01.
+    """A sort key that orders texts as String.compareTo does: by UTF-16 unit, so an emoji comes before U+FF01.
 
     >>> sorted(["！", "😀", "a"], key=utf16_key)
     ['a', '😀', '！']
@@ -106,7 +106,7 @@ def utf16_key(text: str) -> bytes:
 
 
 def sorted_as_java(texts: Collection[str]) -> list[str]:
-    """The texts as Collections.sort leaves them; those in ASCII alone need no key.
+    """The strings in the order of Collections.sort; pure ASCII needs no sort key.
 
     >>> sorted_as_java(["b-2", "b-10"]), sorted_as_java(["！", "😀"])
     (['b-10', 'b-2'], ['😀', '！'])

@@ -2,10 +2,10 @@
 
 Mirrors: com.alibaba.fastjson as RocketMQ 5.3 uses it for config files and admin bodies. Lab 00 opens such a file.
 
-    {"offsetTable":{"orders@billing":{0:5,3:7}}}          no standard JSON: Python's json refuses it
+    {"offsetTable":{"orders@billing":{0:5,3:7}}}          not standard JSON: Python's json refuses it
     {{"brokerName":"broker-a","queueId":0,"topic":"t"}:5}  an object as key; here its text becomes the key
 
-Left out: comments, single quotes, NaN and the other liberties that RocketMQ's files never take.
+Left out: comments, single quotes, NaN and whatever else RocketMQ's files never contain.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def loads(text: str | bytes) -> Any:
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     try:
-        return _load_standard(text)  # many times faster, and nearly always enough
+        return _load_standard(text)  # many times faster than the parser below, and nearly always enough
     except (ValueError, RecursionError):
         pass
     try:
@@ -82,6 +82,7 @@ def _key(text: str, at: int, depth: int) -> tuple[Any, int]:
     if text[at] == "{":
         value, end = _object(text, _skip(text, at + 1), depth + 1)
         return _write(value), end
+    # Queue ids and delay levels: fastjson writes integer keys without quotes.
     integer = _INTEGER_KEY.match(text, at)
     if integer:
         return int(integer[0]), integer.end()
@@ -140,7 +141,7 @@ def _pretty(value: Any, depth: int) -> str:
         parts = []
         for number, (key, item) in enumerate(items):
             comma = "," if number else ""
-            if isinstance(key, int):  # fastjson breaks no line before a key that is no string
+            if isinstance(key, int):  # fastjson breaks the line only before string keys
                 parts.append(f"{comma}{key}:{_pretty(item, depth + 1)}")
             else:
                 parts.append(f"{comma}{inside}{_write(key)}:{_pretty(item, depth + 1)}")

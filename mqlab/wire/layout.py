@@ -9,7 +9,7 @@ Mirrors: what RocketMQ spreads over the put and get calls of its encoders and de
            host               8 bytes, or 20 if ``v6_bit`` is set in the unit's sys_flag
            body text pairs    as many bytes as the field before it says
 
-Left out: anything but reading and packing; what a field may hold is the business of the format's own module.
+Left out: which values a field may have; the module of each format decides that.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FieldSpec:
 
     @property
     def size(self) -> int | None:
-        """Bytes of a number; None for what varies."""
+        """Bytes of a number; None for fields of varying length."""
         return NUMBERS[self.kind][1] if self.kind in NUMBERS else None
 
 

@@ -2,8 +2,8 @@
 
 Mirrors: Message, MessageExt, MessageQueue, SendResult (org.apache.rocketmq.common.message, client.producer). All labs.
 
-    Message      topic body flag properties           tags, keys, delay level … are views on the properties
-    MessageExt   the same, found in a store: queue, offsets, times, hosts, reconsume_times
+    Message      topic body flag properties           tags, keys, delay level … are read from the properties
+    MessageExt   the same, as a store has it: queue, offsets, times, hosts, reconsume_times
     MessageQueue topic, broker, number                ordered as RocketMQ orders them
 
 Left out: sub-classes for request-reply and for the timer wheel's absolute times.
@@ -53,9 +53,9 @@ class MessageQueue:
 
 
 class Message:
-    """What a producer sends. Raises UsageError for a body that is no bytes and properties that cannot travel.
+    """What a producer sends. Raises UsageError for a body that is not bytes and for properties that cannot be sent.
 
-    Numbers and truth values of ``properties`` become text. Mirrors Message.
+    Numbers and Booleans in ``properties`` become strings. Mirrors Message.
 
     >>> m = Message("orders", "заказ".encode(), tags="paid", keys=["order-1", "ev-2"], delay_time_level=3)
     >>> m.tags, m.keys, m.delay_time_level, m.properties
@@ -82,6 +82,7 @@ class Message:
         self.body = bytes(body)
         self.flag = flag
         self.properties: dict[str, str] = _sendable(properties) if properties else {}
+        # The setters write into the properties, which must exist before them.
         if tags:
             self.tags = tags
         if keys:
@@ -135,7 +136,7 @@ class Message:
 
     @property
     def transaction_id(self) -> str | None:
-        """The id of the transaction it is sent in: its unique key."""
+        """The id of the transaction in which it is sent: its unique key."""
         return self.properties.get(p.UNIQ_KEY)
 
     def __repr__(self) -> str:
@@ -145,7 +146,7 @@ class Message:
 
 
 def _sendable(properties: Mapping[str, object]) -> dict[str, str]:
-    """A program's own properties as text; a blank one, or one with a separator in it, would be lost on the way."""
+    """The caller's properties as strings; an empty one, or one with a separator in it, would be lost."""
     texts = {}
     for name, value in properties.items():
         text = java_text(value) if isinstance(value, bool | int | float) else value
@@ -197,6 +198,7 @@ class MessageExt(Message):
     @classmethod
     def from_record(cls, record: Record, broker_name: str = "") -> MessageExt:
         """The message in a stored unit. Raises CorruptionError when a compressed body does not decompress."""
+        # The constructor would check and join what the store has already; every pulled message passes here.
         message = cls.__new__(cls)
         message.topic = record.topic
         message.body = decompressed_body(record.body, record.sys_flag) if record.sys_flag & 1 else bytes(record.body)
@@ -219,12 +221,12 @@ class MessageExt(Message):
 
     @property
     def msg_id(self) -> str:
-        """The client's unique id, the same over all retries; without one the offset id."""
+        """The client's unique id, the same for all retries; without one the offset id."""
         return self.properties.get(p.UNIQ_KEY) or self.offset_msg_id
 
     @property
     def offset_msg_id(self) -> str:
-        """Store host and physical offset: another one for every stored copy."""
+        """Store host and physical offset: different for every stored copy."""
         return offset_msg_id(self.store_host, self.physical_offset)
 
     @property
@@ -236,7 +238,7 @@ class MessageExt(Message):
 def decode_messages(data: Buffer, broker_name: str = "") -> list[MessageExt]:
     """The messages of a pull answer. The first that cannot be decoded or decompressed silently ends the list.
 
-    Mirrors MessageDecoder.decodes: a consumer goes on behind the whole answer, so the rest is lost for its group.
+    Mirrors MessageDecoder.decodes: a consumer goes on after the whole answer, so the rest is lost for its group.
     """
     messages: list[MessageExt] = []
     for record in decode_all(data):

@@ -2,10 +2,10 @@
 
 Mirrors: TopicValidator, MixAll and NamespaceUtil's prefixes. Lab 00 meets ``%RETRY%``, lab 07 ``%DLQ%``.
 
-    %RETRY%billing            the retry topic of group billing, made by its first heartbeat
-    %DLQ%billing              its dead letters, made by the first one
+    %RETRY%billing            the retry topic of group billing, created by its first heartbeat
+    %DLQ%billing              its dead letters, created by the first one
     TBW102                    the template that auto-created topics are made from
-    SCHEDULE_TOPIC_XXXX       delayed messages, one queue a level
+    SCHEDULE_TOPIC_XXXX       delayed messages, one queue per level
     RMQ_SYS_TRANS_HALF_TOPIC  messages whose transaction is open;  …_OP_HALF_TOPIC: which of them are done
 
 Left out: POP's retry topics and names with a namespace (they are plain names here).
@@ -84,7 +84,7 @@ def retry_topic(group: str) -> str:
 
 
 def dlq_topic(group: str) -> str:
-    """Where a group's messages go that failed too often."""
+    """Where messages go that failed too often in a group."""
     return DLQ_PREFIX + group
 
 

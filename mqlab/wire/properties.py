@@ -1,4 +1,4 @@
-"""A message's properties as one text: how they travel in a frame and how they stand at the end of a stored unit.
+"""A message's properties as one string: in a frame, and at the end of a stored unit.
 
 Mirrors: MessageDecoder.messageProperties2String and string2messageProperties. Lab 01.
 
@@ -7,7 +7,7 @@ Mirrors: MessageDecoder.messageProperties2String and string2messageProperties. L
     ab 0x02            no 0x01: not a property           0x01 v 0x02   no name: vanishes
     a 0x01 0x02        no value: written, but vanishes   a 0x01 b 0x01 c   the value is "b 0x01 c"
 
-Left out: nothing. Order is kept as given (java_hash.hash_map_order knows Java's).
+The order is kept; java_hash.hash_map_order computes Java's.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def decode(data: bytes | bytearray | memoryview | str) -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _decoded(data: bytes | str) -> dict[str, str]:
-    """A unit's properties are read by several: dispatch, filter, client. The same bytes are taken apart once."""
+    """Dispatch, filter and client all read a unit's properties; equal bytes are decoded once."""
     text = data if isinstance(data, str) else str(data, "utf-8", "replace")
     properties = {}
     for segment in text.split(PROPERTY_SEPARATOR):

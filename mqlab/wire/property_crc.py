@@ -6,7 +6,7 @@ Mirrors: MessageConst.PROPERTY_CRC32, MessageDecoder.createCrc32; written by bro
                                             └ 762226394, lowest digit first, filled up with zeros to ten digits
 
 Unlike the body's check sum it covers the header and the properties too: queue offset, times, hosts, topic.
-Left out: verifying on every read (forceVerifyPropCRC); ``is_right`` answers when somebody asks.
+Left out: verifying on every read (forceVerifyPropCRC); ``is_right`` is called where it is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIZE = len(_NAME) + _DIGITS + len(_END)
 
 
 def with_room(properties: bytes) -> bytes:
-    """Encoded properties with the check sum's property behind them, its digits still zero.
+    """Encoded properties followed by the check sum's property, its digits still zero.
 
     >>> with_room(b"TAGS\\x01TagA")
     b'TAGS\\x01TagA\\x02__CRC32#\\x010000000000\\x02'

@@ -1,13 +1,13 @@
 """The names of a message's properties that mean something to a broker or a client.
 
-Mirrors: org.apache.rocketmq.common.message.MessageConst (constants here without its ``PROPERTY_`` prefix). Lab 01, 07.
+Mirrors: org.apache.rocketmq.common.message.MessageConst (constants here without its ``PROPERTY_`` prefix). Labs 01, 07.
 
     set by the sender     KEYS TAGS WAIT DELAY UNIQ_KEY __SHARDINGKEY
     added by the broker   MSG_REGION TRACE_ON CLUSTER; REAL_TOPIC REAL_QID while a message is parked in a system topic
     retry and dead        RETRY_TOPIC ORIGIN_MESSAGE_ID RECONSUME_TIME MAX_RECONSUME_TIMES
     transactions          TRAN_MSG PGROUP __transactionId__ TRANSACTION_CHECK_TIMES
 
-Left out: nothing that MessageConst of 5.3 has; names of LMQ, POP and the timer wheel are here to be recognised.
+All names of MessageConst 5.3 are here; those of LMQ, POP and the timer wheel are only recognised.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One message as it stands in the commit log: the unit of RocketMQ's store, its layout given once, in ``LAYOUT``.
+"""One message in the commit log: the unit of RocketMQ's store. ``LAYOUT`` is the only description of its layout.
 
 Mirrors: MessageExtEncoder, MessageDecoder, CommitLog.checkMessageAndReturnSize. Lab 01.
 
@@ -157,7 +157,8 @@ def encode_at(
     record: Record, queue_offset: int, physical_offset: int, store_timestamp: int, body_crc: int | None = None,
     magic: int | None = None,
 ) -> bytes:  # fmt: skip
-    """The bytes of a unit to be appended: place, time, check sum and magic as given, not as in ``record``."""
+    """A unit's bytes for an append: place, time, check sum and magic are the arguments, not those of ``record``."""
+    # 1. The parts of varying length. Hosts and topics repeat, so their bytes are kept.
     body, properties = record.body, record.properties
     born_host = _known_hosts.get(record.born_host) or _known_host(record.born_host)
     store_host = _known_hosts.get(record.store_host) or _known_host(record.store_host)
@@ -166,10 +167,12 @@ def encode_at(
         usual_magic, topic = _known_topics.get(record.topic) or _known_topic(record.topic)
         if magic is not None and magic != usual_magic:
             usual_magic, topic = magic, _topic_part(record.topic, magic)
+        # 2. The kinds of the hosts decide the size of the fixed part and two bits of the flag.
         host_kinds, fixed_size, pack = 0, _V4_FIXED_SIZE, _V4_PACK
         if len(born_host) != V4_SIZE or len(store_host) != V4_SIZE:
             host_kinds = (len(born_host) > V4_SIZE) << 4 | (len(store_host) > V4_SIZE) << 5
             fixed_size, pack = FIXED_PARTS[host_kinds >> 4].size, FIXED_PARTS[host_kinds >> 4].pack
+        # 3. The fixed part in one call, and everything joined once: each put passes here.
         start = pack(
             fixed_size + body_length + len(topic) + 2 + properties_length,
             usual_magic,
@@ -189,6 +192,7 @@ def encode_at(
         )
         return b"".join((start, body, topic, _PACK_I16(properties_length), properties))
     except struct.error as error:
+        # Which field did not fit is looked up only now: checks beforehand would cost every put.
         placed = replace(
             record, queue_offset=queue_offset, physical_offset=physical_offset, store_timestamp=store_timestamp,
             body_crc=body_crc, magic=magic,
@@ -197,6 +201,7 @@ def encode_at(
 
 
 def _known_host(host: Host) -> bytes:
+    # Clearing all is rare and keeps the usual look-up free of bookkeeping.
     if len(_known_hosts) >= _CACHE_LIMIT:
         _known_hosts.clear()
     encoded = _known_hosts[host] = encode_host(host)
@@ -213,7 +218,7 @@ def _known_topic(topic: str) -> tuple[int, bytes]:
 
 
 def _topic_part(topic: str, magic: int) -> bytes:
-    """A topic behind its length, as stored; struct.error when it is too long for that layout."""
+    """A topic after its length, as stored; struct.error when it is too long for that layout."""
     encoded = topic.encode("utf-8", "replace")
     return (_I8.pack(len(encoded)) if magic == MAGIC_V1 else _I16.pack(len(encoded))) + encoded
 
@@ -245,7 +250,7 @@ def _not_encodable(record: Record) -> UsageError:
 
 
 def decode(buffer: Buffer, offset: int = 0, *, limit: int | None = None, check_crc: bool = False) -> Record:
-    """The unit at ``offset``; nothing at or behind ``limit`` is read. Raises CorruptionError, with positions in buffer.
+    """The unit at ``offset``; nothing at or after ``limit`` is read. Raises CorruptionError, with positions in buffer.
 
     >>> decode(encode(Record("orders", "你好".encode(), queue_id=3))).queue_id
     3
@@ -254,6 +259,7 @@ def decode(buffer: Buffer, offset: int = 0, *, limit: int | None = None, check_c
     if check_crc:
         check_body(buffer, shape, offset)
     (
+        # The order of LAYOUT; the last field, the length of the body, is in the shape already.
         total_size, magic, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_timestamp, born_host,
         store_timestamp, store_host, reconsume_times, prepared_transaction_offset, _,
     ) = shape.fixed  # fmt: skip
@@ -299,7 +305,7 @@ def decode_all(data: Buffer) -> list[Record]:
 
 
 class Check(NamedTuple):
-    """What stands at a place of the log: ``kind`` UNIT (of ``size`` bytes), BLANK or INVALID (with a ``reason``)."""
+    """What is at a place of the log: ``kind`` UNIT (of ``size`` bytes), BLANK or INVALID (with a ``reason``)."""
 
     kind: str
     size: int = 0
@@ -307,10 +313,10 @@ class Check(NamedTuple):
 
 
 def check(buffer: Buffer, offset: int = 0, limit: int | None = None, *, check_crc: bool = True) -> Check:
-    """Whether a unit stands at ``offset``, as recovery asks; never raises. ``limit`` is the end of the file's bytes.
+    """Whether a unit begins at ``offset``, as recovery asks; never raises. ``limit`` is the end of the file's bytes.
 
-    Mirrors CommitLog.checkMessageAndReturnSize: lengths must add up and, on demand, the body fit its check sum. All
-    else is believed. The size of a BLANK is what it says; readers go on at the next file whatever it is.
+    Mirrors CommitLog.checkMessageAndReturnSize: lengths must add up and, on demand, the body must match its check sum.
+    Nothing else is checked. The size of a BLANK is the stored one; readers go on at the next file in any case.
 
     >>> check(encode(Record("a", b"1"))).kind, check(blank(129) + bytes(121)), check(bytes(100)).kind
     ('UNIT', Check(kind='BLANK', size=129, reason=''), 'INVALID')
@@ -321,7 +327,7 @@ def check(buffer: Buffer, offset: int = 0, limit: int | None = None, *, check_cr
         if check_crc:
             check_body(buffer, shape, offset)
         return Check(UNIT, shape.total_size)
-    except CorruptionError as error:  # also how a BLANK shows
+    except CorruptionError as error:  # a BLANK is also reported this way
         if error.found == MAGIC_NAMES[MAGIC_BLANK]:
             return Check(BLANK, _I32.unpack_from(buffer, offset)[0])
         return Check(INVALID, 0, error.text)
@@ -337,14 +343,14 @@ def blank(remaining: int) -> bytes:
 
 
 def set_offsets(unit: bytearray | memoryview, queue_offset: int, physical_offset: int, store_timestamp: int) -> None:
-    """Write into an encoded unit what only the append decides, in place."""
+    """Write into an encoded unit, in place, the fields that only the append decides."""
     _TWO_I64.pack_into(unit, QUEUE_OFFSET_AT, queue_offset, physical_offset)
     (sys_flag,) = _I32.unpack_from(unit, SYS_FLAG_AT)
     _I64.pack_into(unit, STORE_TIMESTAMP_AT[sys_flag >> 4 & 3], store_timestamp)
 
 
 def field_map(buffer: Buffer, offset: int = 0, *, limit: int | None = None) -> list[Field]:
-    """Every field of the unit at ``offset`` by the table, in order; of a damaged one as many as can be told.
+    """Every field of the unit at ``offset`` in the order of the table; of a damaged unit as many as can be read.
 
     Hosts are (address, port), the topic is text, body and properties are bytes; a BLANK has two fields.
 
@@ -356,8 +362,10 @@ def field_map(buffer: Buffer, offset: int = 0, *, limit: int | None = None) -> l
     values: dict[str, Any] = {}
     position = offset
     for spec in LAYOUT:
+        # The topic's length field is one byte or two; the magic, which was read before, decides.
         kind = TOPIC_LENGTH.get(values["magic"], spec.kind) if spec.name == "topic_length" else spec.kind
         size = _size_of(spec, kind, values)
+        # A damaged unit ends here: what was read so far is the answer.
         raw = bytes(buffer[position : min(position + size, end)])
         if len(raw) < size:
             break

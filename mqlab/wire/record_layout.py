@@ -81,7 +81,7 @@ _I16, _I32 = struct.Struct(">h"), struct.Struct(">i")
 
 
 class Shape(NamedTuple):
-    """Where the parts of a unit stand, checked to lie inside the buffer and to add up to the total size."""
+    """Where the parts of a unit begin and end, checked to lie inside the buffer and to add up to the total size."""
 
     total_size: int
     fixed: tuple[Any, ...]
@@ -102,7 +102,8 @@ def _hex(number: int) -> str:
 
 
 def measure(buffer: Buffer, offset: int, end: int) -> Shape:
-    """Measure the unit at ``offset``, reading nothing behind ``end``; the checks and their order are RocketMQ's."""
+    """Measure the unit at ``offset``, reading nothing from ``end`` on; the checks and their order are RocketMQ's."""
+    # 1. Size and magic: whether this can be a unit at all.
     left = end - offset
     if left <= _I32.size or offset < 0:
         _corrupt("no room for a unit", offset, "more than 4 bytes", max(left, 0))
@@ -115,12 +116,14 @@ def measure(buffer: Buffer, offset: int, end: int) -> Shape:
     if magic != MAGIC_V1 and magic != MAGIC_V2:
         wanted = " or ".join(f"{_hex(known)} ({MAGIC_NAMES[known]})" for known in TOPIC_LENGTH)
         _corrupt("not a unit", offset + 4, wanted, MAGIC_NAMES.get(magic, _hex(magic)))
+    # 2. The fixed part; the sys_flag decides its length.
     if left < SYS_FLAG_AT + 4:
         _corrupt("a unit is cut off", offset, f"at least {FIXED_PARTS[0].size} bytes", left)
     fixed_part = FIXED_PARTS[_I32.unpack_from(buffer, offset + SYS_FLAG_AT)[0] >> 4 & 3]
     body_at = offset + fixed_part.size
     if body_at > end:
         _corrupt("a unit is cut off", offset, f"at least {fixed_part.size} bytes", left)
+    # 3. The body and the topic.
     fixed = fixed_part.unpack_from(buffer, offset)
     body_length = fixed[-1]
     body_end = body_at + body_length if body_length > 0 else body_at  # a negative length is an empty body to RocketMQ
@@ -130,6 +133,7 @@ def measure(buffer: Buffer, offset: int, end: int) -> Shape:
     if magic == MAGIC_V1:
         topic_length = buffer[body_end]
         if topic_length > MAX_TOPIC_V1:
+            # Java reads the byte as a signed number.
             topic_length -= 256
     else:
         (topic_length,) = _I16.unpack_from(buffer, body_end)
@@ -137,6 +141,7 @@ def measure(buffer: Buffer, offset: int, end: int) -> Shape:
     properties_at = topic_end + 2
     if topic_length < 0 or properties_at > end:
         _corrupt("the topic leads out of the unit", body_end, f"0 to {end - topic_at}", topic_length)
+    # 4. The properties; then all parts must add up to the total size.
     (properties_length,) = _I16.unpack_from(buffer, topic_end)
     properties_end = properties_at + properties_length if properties_length > 0 else properties_at
     if properties_end > end:

@@ -1,12 +1,10 @@
 """The bits of the two sysFlag numbers: one in every stored unit, one in every pull request.
 
-Mirrors: MessageSysFlag and PullSysFlag. Lab 01 (messages), 06 (pulls), 08 (transactions).
+Mirrors: MessageSysFlag and PullSysFlag. Lab 01 decodes the first.
 
     message  bit 0 compressed | 1 multi tags | 2-3 transaction: 0 none 4 prepared 8 commit 12 rollback
              4 born host IPv6 | 5 store host IPv6 | 6-7 inner batch | 8-10 compression: 1 LZ4, 2 ZSTD, 3 or 0 ZLIB
     pull     1 commit offset valid | 2 may be held | 4 subscription text valid | 8 class filter | 16 lite pull
-
-Left out: nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ def compression_name(sys_flag: int) -> str:
 
 
 def describe(sys_flag: int) -> str:
-    """A message's flag in words.
+    """A description of a message's flag.
 
     >>> describe(0x301), describe(0x34), describe(0)
     ('compressed ZLIB', 'prepared, born host IPv6, store host IPv6', '')

@@ -53,7 +53,7 @@ PREBLANK = CQ_UNIT.pack(0, PREBLANK_SIZE, 0)
 
 
 class CqUnit(NamedTuple):
-    """Where one message of a queue stands."""
+    """Where one message of a queue is in the log."""
 
     physical_offset: int
     size: int
