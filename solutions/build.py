@@ -1,11 +1,11 @@
-"""Builds the notebooks from their one text each: labs/ for students, solutions/ with answers and outputs.
+"""Builds the notebooks from their one source each: labs/ for students, solutions/ with answers and outputs.
 
     solutions/source/00_a_messages_day.py ─┬─▶ labs/00-a-messages-day.ipynb        no answers, no outputs
                                            └─▶ solutions/00-a-messages-day.ipynb   answers, outputs of a fresh run
     solutions/source/index.py ───────────────▶ labs/index.ipynb
 
 A source is py:percent text (jupytext reads it too): ``# %%`` begins a code cell, ``# %% [markdown]`` a text cell,
-options such as ``tags=["explorer"]`` may follow. An answer stands between markers, the student's text for it may too:
+options such as ``tags=["explorer"]`` may follow. Markers enclose an answer, and may enclose the student's text:
 
     # exercise: lab00.find                 first line of an answer cell; a cell with check("lab00.find") is its check
     def find(...):
@@ -15,7 +15,7 @@ options such as ``tags=["explorer"]`` may follow. An answer stands between marke
         # ...  # your code
         ### END SOLUTION
 
-Run ``make labs``, or ``python -m solutions.build [--check] [00 10 index]``. The same text gives the same bytes.
+Run ``make labs``, or ``python -m solutions.build [--check] [00 10 index]``. The same source gives the same bytes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ METADATA = {
 
 @dataclass(slots=True)
 class Cell:
-    """One cell of a source: ``line`` is where its header stands."""
+    """One cell of a source: ``line`` is the number of its header's line."""
 
     kind: str
     source: str
@@ -60,6 +60,7 @@ def read(text: str, where: str) -> list[Cell]:
     cells: list[Cell] = []
     lines: list[str] = []
 
+    # A cell ends where the next header begins, so its text is known only then.
     def finish() -> None:
         if cells:
             body = "\n".join(lines).strip("\n")
@@ -68,6 +69,7 @@ def read(text: str, where: str) -> list[Cell]:
             raise UsageError(f"{where}: text before the first cell", hint="begin with '# %%' or '# %% [markdown]'")
         lines.clear()
 
+    # Headers divide the text; every other line belongs to the cell above it.
     for number, line in enumerate(text.splitlines(), 1):
         if not line.startswith("# %%"):
             lines.append(line)
@@ -98,9 +100,11 @@ def split(source: str, where: str) -> tuple[str, str]:
     student: list[str] = []
     solved: list[str] = []
     starter: list[str] = []
+    # ``state`` is the marker that was met last; END means outside of an answer.
     state = END
     for number, line in enumerate(source.splitlines(), 1):
         marker = line.strip()
+        # 1. A marker must be allowed after the one before it.
         if marker.startswith("###"):
             allowed = {END: (BEGIN,), BEGIN: (MIDDLE, END), MIDDLE: (END,)}[state]
             if marker not in allowed:
@@ -108,10 +112,12 @@ def split(source: str, where: str) -> tuple[str, str]:
                     f"{where}, line {number} of the cell: {marker!r} where {' or '.join(map(repr, allowed))} may stand"
                 )
             indent = line[: len(line) - len(line.lstrip())]
+            # 2. At the end of an answer, the student gets the starter in its place.
             if marker == END:
                 student.extend(starter if state == MIDDLE else [indent + STARTER])
                 starter = []
             state = marker
+        # 3. Between the markers, lines go to one side only; outside, to both.
         elif state == BEGIN:
             solved.append(line)
         elif state == MIDDLE:
@@ -136,6 +142,7 @@ def notebook(text: str, where: str, *, solved: bool) -> dict[str, Any]:
             student, answered = split(source, f"{where}, cell of line {cell.line}")
             source = answered if solved else student
         identity, metadata = _identity(cell, lab, number)
+        # nbformat demands unique ids, and a submission's answers are found by them.
         if identity in seen:
             raise UsageError(
                 f"{where} line {cell.line}: a second cell {identity!r}", hint="one answer cell an exercise"
@@ -143,6 +150,7 @@ def notebook(text: str, where: str, *, solved: bool) -> dict[str, Any]:
         seen.add(identity)
         if cell.tags:
             metadata["tags"] = cell.tags
+        # The order of the keys does not matter: they are sorted when the file is written.
         made: dict[str, Any] = {"cell_type": cell.kind, "id": identity, "metadata": metadata}
         if cell.kind == "code":
             made |= {"execution_count": None, "outputs": []}
@@ -223,7 +231,7 @@ def without_outputs(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def stale(source: Path) -> list[str]:
-    """What is not as the source says: a line a file."""
+    """The files that differ from what the source gives: one line per file."""
     text, wrong = source.read_text("utf-8"), []
     lab, solution = targets(source)
     for path, solved in ((lab, False), (solution, True)):
@@ -231,6 +239,7 @@ def stale(source: Path) -> list[str]:
             continue
         kept = json.loads(path.read_text("utf-8")) if path.exists() else {"cells": []}
         built = notebook(text, source.name, solved=solved)
+        # Outputs may differ from run to run (times, for example), so they are not compared.
         if (without_outputs(kept) if solved else kept) != built:
             wrong.append(f"{path.relative_to(ROOT)} is not what {source.name} says: run make labs")
     return wrong
@@ -246,7 +255,7 @@ def build(source: Path) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Build, or with --check compare; 1 when something is stale, 2 when the question is wrong."""
+    """Build, or with --check compare; 1 when something is stale, 2 when the arguments are wrong."""
     only_check = "--check" in arguments
     try:
         chosen = sources([name for name in arguments if name != "--check"])

@@ -1,4 +1,4 @@
-"""Known-wrong answers: each is a small change to an exercise's reference answer, and the words that it must be told.
+"""Known-wrong answers: each is a small change to an exercise's reference answer, and the words its message must have.
 
     solutions/grading/wrong/lab01.tags.diff
 
@@ -8,7 +8,7 @@
     -    return struct.pack(">q", value - (1 << 32) if value >> 31 else value)
     +    return struct.pack(">q", value)
 
-A change has lines of the reference to take out (-), to keep (a blank first) and to put in (+); ``@@`` stands between
+A change has lines of the reference to take out (-), to keep (a blank first) and to put in (+); ``@@`` is between
 two changes. Lines that are taken out or kept must be in the reference, next to each other, exactly once. A wrong answer
 with + lines only replaces the reference as a whole.
 """
@@ -48,6 +48,7 @@ class Wrong:
         """The wrong answer's whole cell. UsageError when a change does not fit the reference answer any more."""
         reference = references(self.exercise[3:5])[self.exercise]
         hunks = self.changes.split("@@\n")
+        # Without lines to find in the reference, the change is a whole answer.
         if all(line.startswith("+") for line in self.changes.splitlines()):
             return f"{reference.splitlines()[0]}\n" + "".join(_lines(self.changes, "+"))
         for hunk in hunks:
@@ -56,6 +57,7 @@ class Wrong:
 
     def _changed(self, reference: str, hunk: str) -> str:
         old, new = "".join(_lines(hunk, " -")), "".join(_lines(hunk, " +"))
+        # The added line break makes sure that only whole lines match.
         places = f"\n{reference}".count(f"\n{old}")
         if not old or places != 1:
             raise UsageError(
@@ -84,6 +86,7 @@ def wrong_answers(exercise: str = "") -> list[Wrong]:
 
 def _read(path: Path) -> Iterator[Wrong]:
     for part in re.split(r"^(?==== )", path.read_text("utf-8"), flags=re.MULTILINE):
+        # A file may begin with comments.
         if part.startswith("#") or not part.strip():
             continue
         head = HEAD.match(part)

@@ -235,6 +235,7 @@ def open_stores(directory: Path, scratch: str) -> Lab:
 
     lab = BorrowingLab(stores=stores_of(directory), directory=scratch)
     for handle in [handle for handle in lab.handles.values() if handle.role == "broker"]:
+        # A broker serves only topics that it has a configuration of, so add those that only the store knows.
         for topic, queue_ids in sorted(handle.node.store.topics().items()):
             if topic not in handle.node.topics and not names.is_system_topic(topic):
                 count = max(queue_ids) + 1
@@ -261,6 +262,7 @@ def _command(name: str, verb: Verb) -> click.Command:
                 shown = found if isinstance(found, Shown) else _settings_rows(name, found)
                 put_out(f"{shown}\n".encode("utf-8", "replace"))
 
+    # Decorators are applied from the bottom up, so the last option comes first.
     for option in reversed(verb.options):
         run = OPTIONS[option](run)
     run = click.option("--json", "as_one_json", is_flag=True, help="One JSON value.")(run)

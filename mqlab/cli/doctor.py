@@ -3,8 +3,8 @@
 It is the first thing to run when something does not work.
 
     part      required  what it is for
-    python    yes       everything                 java      Spark: labs 10 to 13
-    kernel    yes       notebooks                  dot       Graphviz pictures (there is text without it)
+    python    yes       everything                 java      Spark: lab 10
+    kernel    yes       notebooks                  dot       Graphviz pictures (without it: text)
     disk      yes       stores, environments       sandbox   grading answers of other people
     memory              Spark's default heap       browser   the tests that click through a lab
 
@@ -114,12 +114,14 @@ def check_dot() -> Part:
 def check_sandbox() -> Part:
     """bubblewrap, started once: it may be installed and still not be allowed to run."""
     off = "grading other people's answers in a sandbox"
+    # 1. Is there a bubblewrap at all?
     if sys.platform != "linux":
         return Part("sandbox", False, False, f"bubblewrap does not run on {platform.system()}", off, "grade on Linux")
     bwrap = shutil.which("bwrap")
     get = package_command("bubblewrap", "bubblewrap", "")
     if bwrap is None:
         return Part("sandbox", False, False, "no bubblewrap program 'bwrap'", off, get)
+    # 2. Start it once in new namespaces: many systems install it but do not allow ordinary users to use it.
     try:
         tried = subprocess.run(
             [bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"],

@@ -196,10 +196,12 @@ def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> No
             passed, count = exercise.count("public")
             said = f"{passed} of {count} public checks pass" if exercise.state == "passed" else exercise.reason
             click.echo(f"{'✓' if exercise.state == 'passed' else '✗' if count else '○'} {exercise.id}: {said}")
+            # The first case that failed is enough: the later ones often fail for the same reason.
             wrong_case = next((case for case in exercise.cases if not case.passed), None)
             for name in ("first_wrong", "expected", "found", "trace"):
                 if wrong_case is not None and getattr(wrong_case, name):
                     click.echo(f"    {name.replace('_', ' ')}: {getattr(wrong_case, name)}")
+    # Only now: one wrong notebook must not keep the others from being checked.
     if wrong:
         sys.exit(1)
 

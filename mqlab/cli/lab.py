@@ -131,13 +131,16 @@ def lab(port: int | None, ip: str, no_browser: bool, extra: tuple[str, ...]) -> 
 
     Example:  mqlab lab --port 9000
     """
+    # 1. Where to start, at which port, and with which token.
     root = find_root(Path.cwd())
     chosen = choose_port(ip, port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(16)
     local = "127.0.0.1" if ip in ("0.0.0.0", "", "*") else ip
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it like Ctrl-C
+    # 2. A session of its own: Ctrl-C reaches only this process, which then ends the server and its kernels in order.
     environment = {**os.environ, "JUPYTER_TOKEN": token}
     server = subprocess.Popen(server_command(root, ip, chosen, extra), env=environment, start_new_session=True)
+    # 3. The address is printed only when the server answers there.
     try:
         wait_until_it_answers(server, local, chosen)
         address = f"http://{local}:{chosen}{first_page(root)}?token={token}"
@@ -149,5 +152,6 @@ def lab(port: int | None, ip: str, no_browser: bool, extra: tuple[str, ...]) -> 
         click.echo("Ending.", err=True)
     finally:
         stop(server)
+    # 4. SIGTERM is our own way to end it; any other code is a failure of JupyterLab.
     if server.returncode not in (0, -signal.SIGTERM):
         raise mqlab.errors.MqlabError(f"JupyterLab ended with code {server.returncode}")

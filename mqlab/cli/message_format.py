@@ -67,6 +67,7 @@ def compile_format(text: str) -> Printer:
     mqlab.errors.UsageError: format '%q': unknown token %q
       hint: tokens: %t %p %o %P %s %S %R %k %K %h %T %B %g %u %m %r %%; escapes: \\n \\r \\t \\0 \\\\ \\x41
     """
+    # 1. Compile once: the format is checked before the first message is read.
     parts: list[Part] = []
     for match in _PART.finditer(text):
         kind, value = match.lastgroup, match[match.lastgroup or 0]
@@ -84,6 +85,7 @@ def compile_format(text: str) -> Printer:
         else:
             parts.append(TOKENS[value] if kind == "token" else _always(_ESCAPES[value]))
 
+    # 2. The printer only joins what its parts return for a message.
     def printed(piece: Piece) -> bytes:
         record, body = piece.record(), piece.message().body
         return b"".join(part(record, body) for part in parts)
@@ -116,12 +118,14 @@ def as_json(piece: Piece) -> bytes:
         "preparedTransactionOffset": record.prepared_transaction_offset,
         "bodyLength": len(record.body),
     }
+    # A long body would make the line unreadable; the digest is enough to compare two bodies.
     if len(record.body) <= BODY_SHOWN:
         values["bodyHex"] = record.body.hex()
     else:
         values["bodySha256"] = hashlib.sha256(record.body).hexdigest()
     values["properties"] = dict(sorted(record.property_map.items()))
     values["offsetMsgId"] = record.offset_msg_id
+    # The digest of the whole unit shows whether two stores hold the same bytes.
     values["unitSha256"] = hashlib.sha256(piece.raw()).hexdigest()
     return json_line(values)
 

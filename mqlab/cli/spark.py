@@ -64,6 +64,7 @@ def run(
     from mqlab.spark import session
     from mqlab.spark.pipeline import STEPS, Follow, run, snapshot, step_named
 
+    # 1. Check everything that can be checked without a JVM, which takes seconds to start.
     if stream and start:
         raise UsageError("--from and --stream cannot be used together", hint="leave one out")
     if available_now and not stream:
@@ -72,8 +73,10 @@ def run(
         step_named(start)
     if not allow_data_loss:
         snapshot(directory)  # before a JVM starts
+    # 2. Start Spark, or take the session that is running.
     settings: dict[str, Any] = {"spark.driver.memory": memory} if memory else {}
     started = session(master, app_name="mqlab spark run", **settings)
+    # 3. A stream follows the stores until it is stopped.
     if stream:
         follow = Follow(
             directory, out, spark=started, available_now=available_now, fail_on_data_loss=not allow_data_loss
@@ -82,6 +85,7 @@ def run(
         follow.wait(tell=lambda name, rows: click.echo(f"{name}: {rows:,} rows", err=True))
         click.echo(f"next:  mqlab spark run {directory} --out {out}", err=True)
         return
+    # 4. Otherwise run the steps, and report each when it begins and when its table is complete.
     number = {name: at for at, name in enumerate(STEPS, start=1)}
 
     def tell(step: str, numbers: dict[str, float]) -> None:

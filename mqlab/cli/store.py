@@ -67,14 +67,17 @@ def cat(
 
     Damage is skipped; it is reported on stderr and by exit code 1.
     """
+    # 1. Choose how a message is printed, before the store is opened.
     if as_lines_of_json and text is not None:
         raise UsageError("--json and --format cannot be used together", hint="choose one")
     printer: Printer = as_json if as_lines_of_json else as_line if text is None else compile_format(text)
+    # 2. Print each message as it is read: a store may be larger than memory.
     store = open_inspector(directory)
     found = 0
     for piece in store.pieces(topic, queue, key, from_ms=from_ms, to_ms=to_ms, count=count, offset=offset):
         put_out(printer(piece))
         found += 1
+    # 3. An empty result is often a misspelt topic, so list the topics that exist.
     if not found:
         say("no message" + (f"; topics: {', '.join(store.topics()) or 'none'}" if topic not in store.topics() else ""))
     _end(store.problems())
@@ -113,7 +116,9 @@ def recover(directory: Path, as_one_json: bool) -> None:
     """
     from mqlab.store import MessageStore
 
+    # 1. Opening a MessageStore creates files, so make sure first that this is a store.
     open_inspector(directory).close()
+    # 2. Recover and close it as a broker does, then look at the result with the inspector.
     with MessageStore.open(str(directory)) as opened:
         report = opened.recovery_report
     store = open_inspector(directory)
@@ -136,6 +141,7 @@ def summary_of(store: StoreInspector, problems: list[Problem], deep: bool | None
         "abort": store.is_open,
         "minPhysicalOffset": store.min_physical_offset,
         "maxPhysicalOffset": end,
+        # Not below 0: when the log has lost its end, the queues are ahead of it.
         "dispatchBehindBytes": max(0, end - store.dispatched_physical_offset),
         "blanks": [{"physicalOffset": at, "size": size} for at, size in store.blanks(deep=deep)],
         "queues": [

@@ -6,9 +6,9 @@ Used by mqlab.grading.desk only.
                                              ─▶ Died("its process ended (signal 9 ..)")
                                              ─▶ TooSlow, Garbled
 
-Reading and writing wait at most as long as they are told, and read at most a line's cap: a worker can be silent, loud,
-deaf or dead and the judge goes on.
-Left out: knowing what an answer is.
+Reading and writing have a time limit, and a line has a maximum size: a worker may write nothing or too much, stop
+reading or die, and the judge goes on.
+Not here: what an answer is.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ class AnswerProcess:
             self._start(sandbox, words)
 
     def _start(self, sandbox: Sandbox, words: IO[bytes]) -> None:
+        # 1. A session of its own, so that ``end`` can kill everything the worker starts.
         self._process = subprocess.Popen(
             sandbox.command(self._folder.name),
             stdin=subprocess.PIPE,
@@ -78,10 +79,12 @@ class AnswerProcess:
             cwd=self._folder.name,
             start_new_session=True,
         )
+        # 2. Pipes that never block: a worker that does not read must not stop the judge.
         assert self._process.stdin is not None and self._process.stdout is not None
         self._to_worker, self._from_worker = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._to_worker, False)
         os.set_blocking(self._from_worker, False)
+        # 3. The first message has the limits. The worker sets them itself, after it has given up root.
         walled = sandbox.level == "bwrap"
         outside = limits.processes_outside(sandbox.user_id, own_namespace=walled and not sandbox.drops_root)
         hello = {
@@ -93,6 +96,7 @@ class AnswerProcess:
             self.exchange(hello, START_SECONDS)
         except Gone as gone:
             words.seek(0)
+            # Only the last line: it has the cause, the lines before it are a traceback.
             said = words.read(4_000).decode("utf-8", "replace").strip().splitlines()[-1:]
             raise NotStarted(f"a worker could not be started: {' '.join(said) or gone}") from gone
 
@@ -117,6 +121,7 @@ class AnswerProcess:
             raise
 
     def _write(self, line: bytes, deadline: float) -> None:
+        # A view, so that sending a large message in pieces does not copy the rest each time.
         view = memoryview(line)
         while view:
             if not _ready(self._to_worker, selectors.EVENT_WRITE, deadline):
@@ -137,6 +142,7 @@ class AnswerProcess:
                 raise Died("")
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
+        # A worker answers once and then waits, so a second line is forged.
         if self._buffer:
             raise Garbled("it wrote more than one answer")
         return line
@@ -145,6 +151,7 @@ class AnswerProcess:
         if not isinstance(gone, Died):
             self.end()
             return gone
+        # The pipe closes a moment before the exit code is there.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
         code = self._process.poll()
@@ -184,7 +191,7 @@ def _left(deadline: float) -> float:
 
 
 def _how(code: int | None) -> str:
-    """An exit code in words; bubblewrap reports a signal of its child as 128 + signal."""
+    """What an exit code means, as a sentence part; bubblewrap reports a signal of its child as 128 + signal."""
     if code is None:
         return "without a word"
     number = -code if code < 0 else code - 128 if code > 128 else 0

@@ -75,12 +75,14 @@ def stop_logging() -> None:
 def read_attempts(path: Path) -> list[Attempt]:
     """The attempts in a file. Anybody may have written it, so lines of another form are ignored."""
     try:
+        # 1. Open nothing but an ordinary file: a pipe would block, and a link could lead to the grader's own files.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return []
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         return []
+    # 2. Read a bounded part, and keep the lines that have the form of an attempt.
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(MAX_BYTES)
     found = []

@@ -1,9 +1,9 @@
-"""Runs one rebuilt notebook with nbval, and reports what each cell said instead of nbval's verdict.
+"""Runs one rebuilt notebook with nbval, and reports what each cell displayed instead of nbval's verdict.
 
 A pytest plugin around nbval's own items; started by mqlab.grading.execute.
 
     nbval's way                                  here
-    one time limit for all cells                 a limit a cell, by its role
+    one time limit for all cells                 one limit per cell, by its role
     a dead kernel is noticed at that limit       noticed within a second
     verdict: did an error arrive?                verdict: data of type VERDICT that trusted cells displayed
 
@@ -50,7 +50,7 @@ class CellRun:
 
 @dataclass(slots=True)
 class Engine:
-    """The plugin: time limits by role in seconds; ``runs`` has one entry a cell that was begun."""
+    """The plugin: time limits by role in seconds; ``runs`` has one entry per cell that was begun."""
 
     limits: dict[str, float]
     deadline: float
@@ -60,19 +60,23 @@ class Engine:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
         """Around each of nbval's cells."""
         cell: Any = item
+        # 1. Give the cell the time limit of its role, or what is left for the whole notebook.
         marks = cell.cell.metadata.get(ROLE, {})
         run = CellRun(marks.get("role", "demo"), marks.get("exercise", ""))
         self.runs.append(run)
         limit = min(self.limits.get(run.role, self.limits["demo"]), max(self.deadline - time.monotonic(), 1.0))
         cell.config.option.nbval_cell_timeout = limit
         _watch(cell.parent.kernel)
+        # 2. nbval runs the cell here.
         outcome = yield
+        # 3. Collect the verdicts, which only trusted cells can display, and the cell's error.
         for output in getattr(cell, "test_outputs", ()):
             data = output.get("data", {})
             if VERDICT in data:
                 run.verdicts.append(data[VERDICT])
             if output.get("output_type") == "error":
                 run.error = f"{output['ename']}: {output['evalue']}"
+        # 4. nbval reports a timeout or a dead kernel only in the text of its failure.
         if outcome.excinfo is not None:
             failure = outcome.excinfo[1]
             run.kernel_died = isinstance(failure, KernelDied) or "Kernel dead" in str(failure)
@@ -88,6 +92,7 @@ def _watch(kernel: Any) -> None:
 
     def await_reply(msg_id: str, timeout: float | None = None) -> None:
         end = time.monotonic() + (timeout if timeout is not None else 1e9)
+        # Wait in short slices, and look after each whether the kernel is still alive.
         while True:
             try:
                 return wait(msg_id, timeout=min(SLICE_SECONDS, max(end - time.monotonic(), 0.01)))
@@ -111,6 +116,7 @@ def run_notebook(path: Path, engine: Engine) -> str:
     silence = io.StringIO()
     with contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence):
         code = pytest.main(arguments, plugins=[engine])
+    # nbval may stop before the last cell: then a missing verdict is not the answer's fault.
     cells = len(json.loads(path.read_text("utf-8"))["cells"])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or len(engine.runs) < cells:
         return f"nbval began {len(engine.runs)} of {cells} cells ({pytest.ExitCode(code).name})"

@@ -195,6 +195,7 @@ def _if_known(option: str, *values: str) -> list[str]:
 
 def probe(sandbox: Sandbox, forbidden: tuple[str, ...] = ()) -> None:
     """Start a worker behind the walls and let it try them. SandboxUnavailable gives the failure and the remedy."""
+    # 1. What must be there before bubblewrap can be started.
     if sandbox.level != "bwrap":
         return
     if platform.system() != "Linux":
@@ -206,6 +207,7 @@ def probe(sandbox: Sandbox, forbidden: tuple[str, ...] = ()) -> None:
             "bubblewrap (bwrap) is not installed; without it a submission could read and change your files",
             hint=_ways_out("install it: sudo apt-get install bubblewrap, or sudo dnf install bubblewrap;"),
         )
+    # 2. Start a worker as for an answer, but let it try the walls.
     try:
         with tempfile.TemporaryDirectory(prefix="mqlab-answers-") as folder:
             done = subprocess.run(
@@ -214,6 +216,7 @@ def probe(sandbox: Sandbox, forbidden: tuple[str, ...] = ()) -> None:
             )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise SandboxUnavailable(f"a worker did not start in {PROBE_SECONDS} s", hint=_ways_out("")) from error
+    # 3. Silence is not success: only the expected text is.
     if done.returncode != 0 or done.stdout.strip() != "walled in":
         said = (done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}").splitlines()[-1]
         raise SandboxUnavailable(f"bubblewrap does not hold here: {said}", hint=_ways_out(_cause(done.stderr)))

@@ -162,6 +162,7 @@ class Codec:
         >>> Codec().decode({"tuple": [1, {"bytes": "YWI="}]})
         (1, b'ab')
         """
+        # Forged data must not exhaust the stack. Twice the encoder's limit leaves room for the tags that it adds.
         if depth > 2 * MAX_DEPTH:
             raise Malformed("nested too deep")
         if data is None or isinstance(data, (bool, int, float, str)):
@@ -179,14 +180,17 @@ class Codec:
             raise Malformed(f"{tag}: {error}") from error
 
     def _decode_tagged(self, tag: str, payload: Any, depth: int) -> Any:
+        # 1. Values without others inside them.
         plain = _PLAIN_TAGS.get(tag)
         if plain is not None:
             return plain(_expect(str, payload))
+        # 2. Containers: their items are decoded first.
         if tag in ("tuple", "set", "frozenset"):
             items = [self.decode(item, depth) for item in _expect(list, payload)]
             return {"tuple": tuple, "set": set, "frozenset": frozenset}[tag](items)
         if tag == "dict":
             return {self.decode(key, depth): self.decode(item, depth) for key, item in _expect(list, payload)}
+        # 3. Objects are made by their constructors, and only those of classes that may cross.
         if tag == "data":
             module, name, fields = payload
             return data_class(module, name)(**{_expect(str, n): self.decode(v, depth) for n, v in fields})
@@ -203,6 +207,7 @@ class Codec:
             return _make_message(_expect(str, name), {_expect(str, n): self.decode(v, depth) for n, v in fields})
         if tag in ("row", "table"):
             return self._decode_table(tag, payload, depth)
+        # 4. Everything else refers to an object that stayed on its own side.
         return self._resolve(tag, payload)
 
     def _decode_table(self, tag: str, payload: Any, depth: int) -> Any:

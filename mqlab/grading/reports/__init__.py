@@ -2,10 +2,10 @@
 
 ``write_reports`` is the last thing ``mqlab grade`` does.
 
-    index.html        the class at a glance               grades.csv          a row a student
+    index.html        the class at a glance               grades.csv          one row per student
     heat_map.html     which cases fail for whom           grades.json         everything, for programs
     tampering.html    what looks like an attempt          junit.xml           for CI systems
-    feedback/*.html   a page a student                    gradescope/*.json   results.json, one a submission
+    feedback/*.html   one page per student                gradescope/*.json   results.json, one per submission
     attempts.csv      from logs that were handed in       heat_map.csv, tampering.csv
 
 The same records give the same bytes.
@@ -33,11 +33,14 @@ def write_reports(
     """Write all reports of a class. ``show_hidden``: what feedback tells of hidden cases, one of REDACTIONS."""
     if show_hidden not in REDACTIONS:
         raise UsageError(f"cannot show hidden cases as {show_hidden!r}", hint=f"choose one of {', '.join(REDACTIONS)}")
+    # 1. Sort, so that the same records give the same bytes.
     ordered = sorted(records, key=lambda record: (record.student, record.lab))
+    # 2. Remove pages of an earlier run: its students may have left the class.
     for folder, suffix in (("feedback", ".html"), ("gradescope", ".json")):
         (out / folder).mkdir(exist_ok=True)
         for old in (out / folder).glob(f"*{suffix}"):
             old.unlink()
+    # 3. Make all texts before the first is written: an error leaves no half of the reports.
     texts = {
         "grades.csv": tables.grades_csv(ordered),
         "grades.json": tables.grades_json(ordered, seed),
@@ -53,6 +56,7 @@ def write_reports(
         name = overview.base_name(record)
         texts[f"feedback/{name}.html"] = feedback.page(record, show_hidden)
         texts[f"gradescope/{name}.json"] = gradescope.results(record, show_hidden)
+    # 4. Write them. Those that contain the seed are for their owner's eyes only.
     for name, text in texts.items():
         if name in HOLD_THE_SEED:
             write_private(out / name, text)

@@ -1,10 +1,10 @@
 """A page for one student: points, what passed, what did not and why, and the answers that were judged.
 
-Reports of mqlab.grading; safe to hand out (hidden cases are told as far as was chosen).
+Reports of mqlab.grading; safe to hand out (it shows as much of hidden cases as the instructor chose).
 
     lab01: 7 of 10 points
       lab01.unit   3 of 3   ✓
-      lab01.queue  0 of 4   ✗ Entry n of a queue stands at byte 20 * n ..   first wrong, expected, found
+      lab01.queue  0 of 4   ✗ Entry n of a queue is at byte 20 * n ..   first wrong, expected, found
 
 Left out: other students.
 """
@@ -36,16 +36,19 @@ def page(record: Record, show_hidden: str) -> str:
 
 
 def _exercise(exercise: ExerciseResult, show_hidden: str) -> Markup:
+    # 1. Title, points, and the reason if there are none.
     head = Markup("<h2>{} {} <span class='grey'>{} of {}</span></h2>").format(
         exercise.id, exercise.title, exercise.scored, exercise.points
     )
     reason = told_reason(exercise, show_hidden)
     words = Markup("<p>{}: {}</p>").format(exercise.state, reason) if reason else Markup("")
+    # 2. The cases. Only the first public failure is open: it is the one to repair first.
     told = told_cases(exercise, show_hidden)
     first = next((case for case in told if not case.passed and case.kind == PUBLIC), None)
     cases = Markup("").join(_case(case, reason, case is first) for case in told)
     if exercise.state == FAILED and first is not None:
         words += Markup("<p class='grey'>In the notebook, <code>hint(\"{}\")</code> helps.</p>").format(exercise.id)
+    # 3. How many cases pass. Of hidden cases this may be all that a student sees.
     counts = [
         f"{passed} of {count} {kind} cases pass"
         for kind in (PUBLIC, HIDDEN)
@@ -53,6 +56,7 @@ def _exercise(exercise: ExerciseResult, show_hidden: str) -> Markup:
         if count
     ]
     summary = Markup("<p>{}</p>").format("; ".join(counts)) if counts else Markup("")
+    # 4. The answer, so that a student sees which version was graded.
     source = Markup("")
     if exercise.source:
         source = Markup("<details><summary>Your answer, as it was judged</summary><pre><code>{}</code></pre></details>")

@@ -18,6 +18,7 @@ from mqlab.grading.verdict import HIDDEN, PASSED, ExerciseResult, Record
 def results(record: Record, show_hidden: str) -> str:
     """The text of results.json."""
     words = f"{record.lab}: {record.scored} of {record.points} points ({record.status})"
+    # Without ``status``, Gradescope would derive it from the score.
     content = {
         "score": record.scored,
         "max_score": record.points,

@@ -68,16 +68,18 @@ def labs_of(records: Sequence[Record]) -> dict[str, list[ExerciseResult]]:
 
 
 def grades_csv(records: Sequence[Record]) -> str:
-    """A row a student; for each lab its status, score, maximum and exercises; the exercises' maxima last.
+    """One row per student: for each lab its status, score, maximum and exercises; the exercises' maxima last.
 
     An exercise that could not be judged is empty, not 0.
     """
+    # 1. The heading: every lab, also those that a student did not hand in.
     labs = labs_of(records)
     exercises = [exercise for asked in labs.values() for exercise in asked]
     head: list[object] = ["student", "status", "score", "max"]
     for lab, asked in labs.items():
         head += [f"{lab}.status", f"{lab}.score", f"{lab}.max", *(exercise.id for exercise in asked)]
     rows = [head + [f"{exercise.id}.max" for exercise in exercises]]
+    # 2. A student's row begins with the totals over all labs.
     for student, own in by_student(records).items():
         found = {record.lab: record for record in own}
         row: list[object] = [
@@ -94,7 +96,7 @@ def grades_csv(records: Sequence[Record]) -> str:
 
 
 def attempts_csv(efforts: Sequence[Effort]) -> str:
-    """Checks a student and exercise, from the logs that students chose to hand in."""
+    """How often each student checked each exercise, from the logs that students chose to hand in."""
     head: list[object] = ["student", "exercise", "checks", "before_pass", "first_at", "last_at"]
     rows = [[e.student, e.exercise, e.checks, "" if e.before_pass is None else e.before_pass, e.first_at, e.last_at]
             for e in efforts]  # fmt: skip

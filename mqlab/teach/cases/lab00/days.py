@@ -21,6 +21,7 @@ def half_read(seed: int) -> Lab:
     rng = random.Random(f"lab00.find {seed}")
 
     def story(lab: Lab) -> None:
+        # 1. A producer that mixes both topics, so that places in the log and in a queue differ.
         one_queue(lab, "orders", "letters")
         shop = lab.producer("shop")
 
@@ -33,6 +34,7 @@ def half_read(seed: int) -> Lab:
         send(rng.randint(2, 5))
         audit = reader(lab, "audit", "orders", lambda: 5)
         lab.run_for("12s")
+        # 2. audit leaves: it does not read what is sent from here on.
         audit.shutdown()
         send(rng.randint(2, 5))
         reader(lab, "billing", "orders", lambda: 5)

@@ -50,7 +50,7 @@ def shop_of(lab: Lab, *topics: str, queues: int = 1) -> Any:
 
 
 def quiet_lab(story: Callable[[Lab], None], seed: int, **broker: int) -> Lab:
-    """A story told with small files and without message trace, so that the log holds what the story sends."""
+    """A story played with small files and without message trace, so that the log holds only what the story sends."""
     return play(story, seed=seed, broker=broker, client={"enable_trace": False})
 
 
@@ -121,12 +121,15 @@ def queue_on_disk(seed: int) -> QueueOnDisk:
             topic = "letters" if rng.random() < 0.3 else "orders"
             shop.send(Message(topic, rng.choice(BODIES).encode(), tags=rng.choice(TAGS[:4])))
         lab.run_for("1s")
+        # Above 85 %, the broker deletes the oldest files although they have not expired.
         lab.broker().files.disk_used = 0.87
         lab.broker().store.retention.clean()
 
+    # 1. Play it with files so small that several of them are deleted.
     small = {"mapped_file_size_commit_log": 1024, "mapped_file_size_consume_queue": 120, "delete_file_batch_max": 4}
     lab = quiet_lab(story, seed, **small)
     store = lab.broker().store
+    # 2. Ask the broker at every offset, the first and the last included.
     first, last = store.min_offset("orders", 0), store.max_offset("orders", 0)
     readings = []
     for committed in range(first, last + 1):
@@ -165,7 +168,7 @@ SLOTS, ENTRIES = 7, 150
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to ask an index, and what it answers."""
+    """A question to an index, and the right answer."""
 
     topic: str
     key: str
@@ -186,9 +189,11 @@ def index_file(seed: int) -> tuple[bytes, list[Question]]:
             shop.send(Message(topic, b"a book", keys=rng.choice(keys)))
             lab.run_for(rng.randint(100, 9_000))
 
+    # 1. So few slots that several keys share one chain.
     lab = quiet_lab(story, seed, max_hash_slot_num=SLOTS, max_index_num=ENTRIES)
     (data,) = broker_files(lab, "index").values()
     table = IndexTable(memoryview(data), SLOTS, ENTRIES)
+    # 2. For each key two questions over all time, one per topic, and one over a time span.
     questions = []
     for key in [*keys, "nobody"]:
         begin_ms = table.begin_timestamp + 1000 * rng.randrange(1, 60)
@@ -218,11 +223,13 @@ def torn_log(seed: int, damage: str = "") -> Files:
     """A log of three or four files, damaged as a power cut would, or not at all."""
     rng = random.Random(f"lab01.torn {seed}")
     damage = damage or DAMAGES[seed % len(DAMAGES)]
+    # 1. Choose a unit with a body in the later half of the log: the damage begins there.
     files = _whole_log(rng, blank_at_end=damage == "only a blank")
     starts = [(name, at) for name, data in files.items() for at in _unit_starts(data) if any(data[at + 84 : at + 88])]
     name, at = rng.choice(starts[len(starts) // 2 :])
     data = bytearray(files[name])
     size = struct.unpack_from(">i", data, at)[0]
+    # 2. Damage it.
     if damage == "zeros":  # what was written last never reached the disk
         data[at + size // 2 :] = bytes(len(data) - at - size // 2)
         files = {other: content for other, content in files.items() if other <= name}
@@ -250,11 +257,14 @@ def _whole_log(rng: random.Random, *, blank_at_end: bool) -> Files:
                 Record("orders", body, physical_offset=place, store_timestamp=1_767_225_600_000 + place,
                        properties=properties.encode({"TAGS": rng.choice(TAGS)}))
             )  # fmt: skip
+            # 1. A file is full when the unit and a BLANK of 8 bytes do not both fit.
             if len(data) + len(unit) + 8 > TORN_FILE:
                 break
+            # 2. The last file is only partly written, as the last file of a log mostly is.
             if number == count - 1 and not blank_at_end and len(data) > TORN_FILE // 2:
                 break
             data += unit
+        # 3. A full file ends with a BLANK; zeros fill the rest of the last one.
         if number < count - 1 or blank_at_end:
             data += record.blank(TORN_FILE - len(data))
         files[f"{first + number * TORN_FILE:020d}"] = bytes(data).ljust(TORN_FILE, b"\0")
@@ -286,7 +296,7 @@ def end_of(files: Files) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class LostQueues:
-    """The units that a log still has, in order, and for each queue what its files had said."""
+    """The units that a log still has, in order, and for each queue what its files contained."""
 
     units: list[bytes]
     queues: dict[tuple[str, int], tuple[int, bytes]]
@@ -305,10 +315,12 @@ def lost_queues(seed: int) -> LostQueues:
             shop.send(message, selector=lambda queues, _, arg: queues[arg], arg=rng.randrange(2))
         lab.run_for("1s")
 
+    # 1. Play it, and leave out the first units of the log.
     lab = quiet_lab(story, seed)
     log = next(iter(broker_files(lab, "commitlog").values()))
     starts = _unit_starts(log)
     kept = starts[rng.randint(6, 10) :]
+    # 2. What is right: the entries that the broker wrote for the units that are left.
     queues = {}
     for topic in ("orders", "letters"):
         for queue_id in (0, 1):

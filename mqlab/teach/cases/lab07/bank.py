@@ -1,4 +1,4 @@
-"""Days with a bank, played with a learner's listener: it refuses, it hangs, and an order kills the process.
+"""Days with a bank, played with a learner's listener: the bank refuses or hangs, or an order kills the process.
 
     three     a bank that refuses; billing dies at a bad moment     ─▶ deliveries, and a table for a human
     stuck     a bank that hangs; billing is killed and restarted    ─▶ deliveries of both lives
@@ -177,7 +177,7 @@ def make_tables(database: Database) -> None:
 
 
 def three_tries(answers: Answers, seed: int) -> BadDay:
-    """Some orders are refused once or twice, some always. Billing dies when it has just had its last word on one."""
+    """Some orders are refused once or twice, some always. Billing dies when it has just tried one for the last time."""
     rng = random.Random(f"lab07.three {seed}")
     banks = ["no", "no", "no no 40", "no 40", "40", "40", "no no 40"] + ["40"] * rng.randint(0, 2)
     rng.shuffle(banks)
@@ -190,11 +190,13 @@ def three_tries(answers: Answers, seed: int) -> BadDay:
         days.append(day)
         start_billing(lab, made_listener(answers, "three_times", lab))
         day.send(lab.producer("shop"), banks, rng)
+        # 1. The death comes when the third delivery of a hopeless order has ended.
         hopeless = [msg_id for msg_id, order in day.orders.items() if order.bank == "no"]
 
         def last_word() -> bool:
             return any(row.msg_id in hopeless and row.reconsume_times == 2 and row.ended_ms for row in day.deliveries())
 
+        # 2. It may come before or after the client's report of its offsets, which is made every 5 s.
         if day.until(last_word, "60s"):
             lab.run_for(rng.choice(("1s", "2s")))
             day.die_and_restart()
@@ -220,6 +222,7 @@ def stuck(answers: Answers, seed: int) -> BadDay:
         days.append(day)
         start_billing(lab, answers["pay"])
         day.send(lab.producer("shop"), banks, rng)
+        # Long enough for every other order to end, so that only a held-back offset brings them again.
         lab.run_for(rng.randint(30_000, 50_000))
         day.die_and_restart()
         lab.run_for("3m")
@@ -236,6 +239,7 @@ KILLER, UNLUCKY = "400", "350"  # at both the process dies: at the first for eve
 def killer(answers: Answers, seed: int) -> BadDay:
     """One order kills its process, one is hit twice by chance, one is refused often. One message at a time."""
     rng = random.Random(f"lab07.killer {seed}")
+    # 1. Where the two dangerous orders are among the others.
     others = ["no no no 40", *["40"] * rng.randint(2, 4)]
     first, second = sorted(rng.choices(range(len(others)), k=2))
     banks = [*others[:first], KILLER, *others[first:second], UNLUCKY, *others[second:]]
@@ -246,6 +250,7 @@ def killer(answers: Answers, seed: int) -> BadDay:
         make_tables(lab.database(GROUP))
         day = BadDay(lab)
         days.append(day)
+        # 2. One thread and a listener made anew in each life, so that only the table remembers.
         listener = listener_of_each_life(answers, "never_again", lab)
         start_billing(lab, listener, consume_thread_min=1, consume_thread_max=1)
         day.send(lab.producer("shop"), banks, rng)

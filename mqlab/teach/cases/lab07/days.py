@@ -31,7 +31,7 @@ BODIES = ("книга", "三本书", "🎁🎁", "a lamp", "чай с лимон
 
 
 def told(story: Callable[[Lab], None], seed: int, **broker: Any) -> Lab:
-    """A story without message trace."""
+    """Play a story without message trace."""
     return play(story, seed=seed, broker=broker, client={"enable_trace": False})
 
 
@@ -80,7 +80,9 @@ def sent_back(seed: int) -> list[SentBack]:
             shop.send(Message("orders", body, tags="paid", keys=f"order-{number}", properties=own))
         lab.run_for("10s")
 
+    # 1. Quick levels, so that all retries are over after ten seconds.
     lab = told(story, seed, message_delay_level=QUICK_LEVELS)
+    # 2. The journal connects each request of the client with the unit that the broker stored for it.
     found = []
     for record in lab.journal:
         stored = record.of("message.stored")
@@ -175,6 +177,7 @@ def redriven(answers: Answers, seed: int) -> RedriveDay:
             body = f"{rng.choice(BODIES)} {number}".encode()
             shop.send(Message("orders", body, tags="paid", keys=f"order-{number}", properties=own))
 
+        # 1. Orders fail at a concurrent billing; one or two of them are given back by hand and die again.
         reader(lab, "audit", "orders", lambda: 5)
         first = start_billing(lab, broken, max_reconsume_times=1)
         for number in range(count):
@@ -183,12 +186,14 @@ def redriven(answers: Answers, seed: int) -> RedriveDay:
         again = [message.msg_id for message in lab.admin.query_dlq(GROUP)]
         lab.admin.resend_dlq(GROUP, again[: rng.randint(1, 2)])
         lab.run_for("5s")
+        # 2. Two more fail at an orderly billing, whose dead letters have other properties.
         first.shutdown()
         second = start_billing(lab, broken_orderly, name="billing-2", orderly=True, max_reconsume_times=1)
         send(count)
         send(count + 1)
         lab.run_for("10s")
         second.shutdown()
+        # 3. Billing is repaired, and the learner's function gets all dead letters.
         start_billing(lab, repaired, name="billing-3")
         letters = list(lab.admin.query_dlq(GROUP))
         operator = lab.producer("operator")
