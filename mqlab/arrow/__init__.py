@@ -2,7 +2,7 @@
 
 Lab 10 and everything that reads a store as a table use it.
 
-    stores      which stores a path means              property_columns  properties of many units taken apart at once
+    stores      the stores under a path                property_columns  properties of many units taken apart at once
     ranges      pieces of a log that are read apart    columns           the table of columns, units -> RecordBatch
     units       places of units: the plain hop         reading           a range, or whole stores
     boundaries  the same by many cursors               queues            units of consume queues

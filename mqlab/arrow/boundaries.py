@@ -28,7 +28,7 @@ FEWEST = 8
 def boundaries(view: mmap.mmap | bytes, where: LogRange) -> Positions:
     """The same as ``unit_positions``, several times faster; raises its errors.
 
-    Damage that leads from unit to unit all the same (a magic, a stored offset) is positions by ``columns.Units``.
+    Damage that does not break the chain of sizes (in a magic or a stored offset) is found later, by ``columns.Units``.
     """
     at, end = where.start - where.file_start, where.end - where.file_start
     cursors = min(CURSORS, (end - at) // BYTES_PER_CURSOR)

@@ -69,7 +69,7 @@ def find_losses(inspector: StoreInspector, end: LogEnd, first: int, last: int | 
 
 
 def report(losses: Iterable[Loss], fail_on_data_loss: bool) -> None:
-    """Raise the first one as CorruptionError, or warn of each (DataLossWarning)."""
+    """Raise the first loss as CorruptionError, or warn of each (DataLossWarning)."""
     for loss in losses:
         if fail_on_data_loss:
             raise loss.error()

@@ -1,4 +1,4 @@
-"""The properties of many units taken apart at once: one pass finds every name and value, columns are picked from it.
+"""Splits the properties of many units at once: one pass finds all names and values, from which columns are taken.
 
 Mirrors: MessageDecoder.string2messageProperties, which parses one string; mqlab.wire.properties defines what is right.
 

@@ -108,7 +108,7 @@ def _cuts(view: mmap.mmap, file_start: int, begin: int, finish: int, target_byte
 
 
 def _at_or_after(view: mmap.mmap, file_start: int, offset: int, stop: int) -> int:
-    """Where the first unit at or after an offset begins, within one file; ``stop`` if none does before it."""
+    """Where the first unit at or after an offset begins, within one file; ``stop`` if none begins before it."""
     if offset <= file_start:
         return file_start
     if offset >= stop:

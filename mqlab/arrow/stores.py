@@ -30,7 +30,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?://([^/]*))?(/.*|$)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One broker's store: its absolute directory, and the value of its rows in the column broker_name."""
+    """One broker's store: its absolute directory, and the broker_name of its rows."""
 
     directory: str
     broker_name: str

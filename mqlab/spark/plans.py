@@ -1,6 +1,6 @@
 """Spark's plan of a DataFrame in lines that fit a notebook, as a string.
 
-The words are Spark's.
+The text is Spark's own; only its layout changes.
 
     frame.explain()    BatchScan rocketmq[topic#203, queue_id#204, …, body_length#225] (Python) RuntimeFilters: []
     plan_of(frame)     BatchScan rocketmq[topic, queue_id, …,

@@ -1,9 +1,9 @@
 """The base of mqlab's data sources: they can only be read, and writing raises an error that explains it.
 
-    frame.write.format("rocketmq").mode("append").save(...)      an error that says how messages get into a store
+    frame.write.format("rocketmq").mode("append").save(...)      an error that explains how messages get into a store
     frame.writeStream.format("rocketmq").start(...)              the same
 
-Left out: a sink: a store belongs to one broker, which numbers what it appends.
+Left out: a sink. A store belongs to one broker, which numbers the messages that it appends.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mqlab.errors import UsageError
 
 
 class ReadingOnly(DataSource):
-    """A data source that cannot be written to. Options are kept as they came: a reader checks them, a writer does not.
+    """A data source that cannot be written to. Options are kept unchecked: a reader checks them, a writer is refused.
 
-    ``parallelism``: how many tasks the session runs at once; None when whoever registered the class did not say.
+    ``parallelism``: how many tasks the session runs at once; None when the class was registered without it.
     """
 
     parallelism: int | None = None
@@ -47,6 +47,6 @@ class ReadingOnly(DataSource):
 def for_session(source: type[ReadingOnly], parallelism: int) -> type[ReadingOnly]:
     """The same data source, to be registered with a session that runs so many tasks at once.
 
-    Reads are planned in a process that does not know the session: so the number travels with the class.
+    Reads are planned in a process that does not know the session, so the class carries the number.
     """
     return type(source.__name__, (source,), {"__module__": source.__module__, "parallelism": parallelism})

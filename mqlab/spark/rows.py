@@ -1,6 +1,6 @@
 """The answer of a function of DataFrames about a store, as plain rows.
 
-The checks of lab 10 compare such rows, never a printed table.
+The checks of lab 10 compare such rows and never a printed table.
 
     store directory ── rocketmq ──▶ DataFrame ── function ──▶ DataFrame ── collect ──▶ [{"topic": "orders", ...}, ...]
 

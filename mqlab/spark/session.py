@@ -117,7 +117,7 @@ def _remote_session(url: str, settings: dict[str, str]) -> SparkSession:
 
 
 def end_remote_session(url: str) -> None:
-    """Stop the client of a server that is about to end: it would try to release its session for minutes, at exit."""
+    """Stop the client of a server before the server: at exit it would try for minutes to release its session."""
     if (client := _remote_sessions.pop(url, None)) is not None and not client.is_stopped:
         client.stop()
 
@@ -195,7 +195,7 @@ def settings_for(master: str | None, app_name: str, ui: bool, more: dict[str, An
 
 
 def _print_no_errors_that_are_raised() -> None:
-    """Switch off PySpark's log of errors that it also raises: with the JVM's stack it fills a notebook's screen."""
+    """Switch off PySpark's log of errors that it also raises: their JVM stacks would fill a notebook's screen."""
     from pyspark.logger import PySparkLogger
 
     for name in QUERY_LOGGERS:
@@ -212,7 +212,7 @@ def warehouse() -> str:
 
 @contextlib.contextmanager
 def launch_environment(java: Java) -> Iterator[None]:
-    """The environment in which the JVM starts: this Java, this Python for the workers, this pyspark and no other.
+    """The environment in which the JVM starts: this Java, this Python for the workers, and only this pyspark.
 
     PYSPARK_PYTHON stays set afterwards, because workers are started later; the others are restored.
     """

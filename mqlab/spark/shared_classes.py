@@ -1,4 +1,4 @@
-"""Spark's classes as the JVM has them in memory, kept in a file: the next session starts in half the time.
+"""A file of Spark's classes as the JVM has them in memory, with which the next session starts in half the time.
 
 This is the JDK's class-data sharing.
 

@@ -1,6 +1,6 @@
 """mqlab's own modules as one zip file, sent to executors that may not have the package.
 
-The first job of a cluster needs it.
+It is needed before the first job of a cluster.
 
     mqlab/**.py ── zip, named by its content ──> SparkContext.addPyFile, or addArtifacts for Spark Connect
 
@@ -42,7 +42,7 @@ def is_remote(spark: SparkSession) -> bool:
 
 
 def packed(folder: Path) -> Path:
-    """The package as a zip file in ``folder``, written unless it is there. Older ones stay: jobs may need them."""
+    """The package as a zip file in ``folder``, written unless it exists. Older files stay, as jobs may need them."""
     root = Path(mqlab.__file__).parent
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -5,7 +5,7 @@ or has in part. Lab 10 runs one job on it.
 
     with StandaloneCluster(workers=2) as cluster:            master JVM, worker JVMs; executors come with the first job
         spark = session(cluster.master)                      spark://127.0.0.1:40123
-    with ConnectServer("local[2]") as server:                one JVM; its client needs none
+    with ConnectServer("local[2]") as server:                one JVM; its client does not need Java
         spark = session(server.url)                          sc://127.0.0.1:40124
 
 Everything listens on 127.0.0.1 alone, on ports that are free, and ends with the block.
@@ -92,7 +92,7 @@ class _Daemon:
             self._news.notify_all()
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """The first line that the pattern fits. Raises SparkFailed with the last lines when none comes in time."""
+        """The first line that fits the pattern. Raises SparkFailed with the last lines when none comes in time."""
         found: list[re.Match[str]] = []
 
         def is_there() -> bool:
@@ -153,10 +153,10 @@ class _Daemons:
 
 
 class StandaloneCluster(_Daemons):
-    """A standalone master and its workers. Raises SparkFailed, JavaMissing or UsageError; then nothing runs on.
+    """A standalone master and its workers. After SparkFailed, JavaMissing or UsageError nothing is running.
 
-    ``cores`` and ``memory`` are each worker's; a session takes all cores, and 1 GiB an executor unless its setting
-    spark.executor.memory says otherwise.
+    ``cores`` and ``memory`` are each worker's; a session takes all cores, and 1 GiB per executor unless it sets
+    spark.executor.memory.
     """
 
     def __init__(self, workers: int = 1, *, cores: int = 2, memory: str = "1g") -> None:
@@ -185,7 +185,7 @@ class StandaloneCluster(_Daemons):
 
 
 class ConnectServer(_Daemons):
-    """A Spark Connect server with its jobs on ``master``. Raises SparkFailed or JavaMissing; then nothing runs on."""
+    """A Spark Connect server with its jobs on ``master``. After SparkFailed or JavaMissing nothing is running."""
 
     def __init__(self, master: str = "local[*]", **settings: str) -> None:
         super().__init__()

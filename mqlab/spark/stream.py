@@ -115,7 +115,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end.offset
 
     def _check_places(self, begins: Offsets, inspectors: Mapping[str, StoreInspector]) -> None:
-        """Check once per query that its offsets are places between two units of these logs. Raises StoreError."""
+        """Check once per query that its offsets are boundaries between units of these logs. Raises StoreError."""
         if self._seen is not None:
             return
         for name, place in begins.items():

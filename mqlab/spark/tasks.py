@@ -4,7 +4,7 @@ Lab 10 counts the tasks of a read.
 
     ranges of one log, or of several brokers' ── together ──> a task: about splitMB of log, by default a share of it all
 
-Left out: where a task runs: every executor must reach the store under the same path.
+Left out: the choice of where a task runs, because every executor must reach the store under the same path.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _frozen = False
 def freeze_once() -> None:
     """Take what a worker has imported out of the garbage collector: Spark's worker collects after every task.
 
-    In any other process nothing happens: what is frozen is not freed at the end, and libraries (DuckDB's nanobind)
-    print pages about it.
+    In any other process it does nothing: frozen objects are not freed at the end, and libraries (DuckDB's nanobind)
+    print long warnings about them.
     """
     global _frozen
     if not _frozen and TaskContext.get() is not None:

@@ -4,7 +4,7 @@ Mirrors: UtilAll.crc32 as MessageExtEncoder applies it. Lab 01 checks one by han
 
     unit   head (CRC at 8) | body                 crc32(body) & 7FFFFFFF
 
-Left out: bodies of no bytes; the platform has none.
+Left out: empty bodies; the platform does not send any.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mqlab.traffic.message_shapes import BODY_CRC_AT, HEAD_SIZE
 
 
 def write_body_sums(buffer: Array, places: Array, body_sizes: Array) -> Array:
-    """Compute and write the check sum of each unit that begins at a place of the buffer; the sums (>i4)."""
+    """Compute and write the check sum of each unit, given its place in the buffer; returns the sums (>i4)."""
     view = memoryview(buffer.data)
     crc32 = zlib.crc32
     starts = places + HEAD_SIZE

@@ -1,10 +1,10 @@
 """Writes one broker's store slice by slice: the units of each slice are sorted into the log, laid out and written.
 
-Mirrors: the contents of a broker's disk after the day, not the way in which they came there.
+Mirrors: the contents of a broker's disk after the day, not the way in which a broker writes them.
 
     slice of 4,096 orders ─▶ order events ─▶ deliveries ─▶ copies of failed ones, trace entries   (some: later slices)
                           ─▶ trace messages of ten entries each
-                          ─▶ stock messages, as many as are missing from the share asked for
+                          ─▶ stock messages, to fill the share that was asked for
        all units by time ─▶ places ─▶ bytes ─▶ commit log, queues, index
 
 Nothing here depends on another broker, so each store can be written alone, on its own core or machine.
@@ -83,7 +83,7 @@ class BrokerStore:
         self._layout.write(messages, copies, entries, target - state.written, is_last=is_last)
 
     def _single_out(self, stored: Stored) -> None:
-        """Choose the messages that incidents are about, in the first slice that has any that fit."""
+        """Choose the messages that incidents are about, in the first slice that has suitable ones."""
         state = self._state
         for incident in state.incidents:
             fits = (stored.stored_ms >= incident.start_ms) & ((stored.kind == CREATED) | (stored.kind == PAID))

@@ -1,7 +1,7 @@
 """Stretches of bytes that many messages share except for a few places: laid out once, then filled column by column.
 
     Shape   KEYS 01 O............ 20 C........ 02      two slots of text, twelve and eight wide
-            ─▶ a row for each message                  template copied, each slot written as a column
+            ─▶ one row per message                     template copied, each slot written as a column
             ─▶ the log's buffer, each row at its place  one numpy assignment
 
     Stretch several shapes for one stretch of a message (by tag, by the length of a name): each message has a class

@@ -5,7 +5,7 @@ Mirrors: what MessageClientIDSetter takes from a JVM. A client is recognised by 
     number    0 1 order-service   2 3 payment-service   4 5 logistics      two processes each
               6 ... 11  billing, shipping, notification                    two each
               12 the warehouse system
-    an id     ip, pid, class loader (20 letters, one table row a process) | ms of the month (8) | counter (4)
+    an id     ip, pid, class loader (20 letters, one table row per process) | ms of the month (8) | counter (4)
 
 Each broker has processes of its own, as in a cell of a larger platform, so that brokers can be written apart.
 Left out: restarts of processes.

@@ -25,7 +25,7 @@ DAY_MS = MINUTES * MINUTE_MS
 
 @dataclass(frozen=True, slots=True)
 class Burst:
-    """From a minute of the day on, for so many minutes, ``factor`` times as many orders."""
+    """``factor`` times as many orders from one minute of the day on, for some minutes."""
 
     minute: int
     minutes: int

@@ -1,4 +1,4 @@
-"""What happens to each message in each traced group: when it is delivered to a listener, how often, how that ends.
+"""The fate of each message in each traced group: when and how often it is delivered to a listener, and the results.
 
 Mirrors: the outcome of ConsumeMessageConcurrentlyService and ScheduleMessageService, not their mechanism.
 
@@ -9,7 +9,7 @@ Mirrors: the outcome of ConsumeMessageConcurrentlyService and ScheduleMessageSer
 
     Rounds: all first tries of a slice at once, then those that failed, until none fails.
 
-Left out: rebalances; a message's queue decides which of a group's processes gets it.
+Left out: rebalances; a message's queue determines which of a group's processes gets it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Random numbers that are a function of what they are for: draw(purpose, number) gives the same on every machine.
+"""Random numbers computed from their purpose: draw(purpose, number) gives the same value on every machine.
 
     key of a broker   seed, broker number ──mix──▶ 64 bits
     a draw            key, purpose, number of the order ──mix──▶ 64 bits; no state, so any slice of a day can be made
-                      alone, and the order of asking does not matter
+                      alone, and the order of the draws does not matter
     Zipf              a table of 65,536 rows cut by the weights 1/1, 1/2, 1/3 ...; a row names one customer or a few
 
 Whole numbers only: floating point differs between processors in the last bit, and a seed must give the same bytes.
-Left out: quality beyond splitmix64's.
+Left out: randomness of a better quality than splitmix64's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What goes wrong on the day: the kinds of incidents, and where and when the seed places them.
 
-Mirrors: what operators of RocketMQ clusters report.
+Mirrors: incidents that operators of RocketMQ clusters report.
 
     kind                where            what can be seen in the store
     burst               every broker     many times the orders for some minutes
@@ -82,7 +82,7 @@ def incidents_of(asked: Asked) -> tuple[Incident, ...]:
 
 
 def bursts(incidents: tuple[Incident, ...], start_ms: int) -> tuple[Burst, ...]:
-    """The bursts among them, as a Day takes them."""
+    """The bursts among the incidents, in the form that Day takes."""
     return tuple(
         Burst((i.start_ms - start_ms) // MINUTE_MS, (i.end_ms - i.start_ms) // MINUTE_MS, i.factor or 1)
         for i in incidents

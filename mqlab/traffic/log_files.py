@@ -85,7 +85,7 @@ class Log:
         return self._files.end
 
     def places(self, sizes: Array) -> tuple[Array, list[int]]:
-        """Physical offset of each unit to be appended, and where BLANKs go. Raises StoreError for one too large."""
+        """Physical offset of each unit to be appended, and where BLANKs go. Raises StoreError for too large a unit."""
         if int(sizes.max(initial=0)) + BLANK_SIZE > self._file_size:
             raise StoreError(f"a message of {int(sizes.max())} bytes does not fit into files of {self._file_size}")
         # 1. Places as if the log were one file.
@@ -152,7 +152,7 @@ class Queues:
         self._fingerprint.update(raw.data)
 
     def also(self, column: Array) -> None:
-        """Let a column of the units count in the fingerprint."""
+        """Include a column of the units in the fingerprint."""
         self._fingerprint.update(np.ascontiguousarray(column).data)
 
     def fingerprint(self) -> str:

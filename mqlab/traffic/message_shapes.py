@@ -62,7 +62,7 @@ def ending(topic: str, properties: dict[str, str]) -> bytes:
 
 
 def _length(length: int) -> bytes:
-    """Two bytes of a length; none of them may be the mark of a slot."""
+    """A length as two bytes, neither of which may be the mark of a slot."""
     packed = struct.pack(">h", length)
     return packed.replace(b"\x03", slot_byte(3))
 
@@ -160,7 +160,7 @@ def _content(digit_class: int, more_articles: int) -> bytes:
 
 
 def stock_stretch(broker: int, cluster: str) -> Stretch:
-    """Stock messages, one class a warehouse; nobody traces them."""
+    """The stretch of stock messages, one class per warehouse; they are not traced."""
     named = {p.KEYS: f"S{slot('article0', 4)}", **common(cluster)}
     start = head_bytes(broker)
     return Stretch([Shape(_stock_body(place) + ending(STOCK, named), start, HEAD) for place in WAREHOUSES])

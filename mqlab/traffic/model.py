@@ -1,6 +1,6 @@
 """The order platform that all generated traffic comes from, described in one table.
 
-Mirrors: a shop on RocketMQ as its users run it.
+Mirrors: a shop that uses RocketMQ.
 
     orders, 8 queues per broker, an order's customer chooses the queue; keys: O<order> C<customer>
       tag         sent by           share of orders, how long after `created` (of the day's orders)
@@ -137,7 +137,7 @@ def _within(name: str, value: int, least: int, greatest: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a run was asked for: everything its bytes depend on. Raises UsageError for impossible values."""
+    """The request for a run: everything that its bytes depend on. Raises UsageError for impossible values."""
 
     messages: int
     brokers: int

@@ -1,4 +1,4 @@
-"""What becomes known while a store is written: how far the groups have read, and what the incidents did.
+"""Facts collected while a store is written: how far the groups have read, and what the incidents did.
 
 Mirrors: ConsumerOffsetManager's table, and an operator's notes after a bad day.
 
@@ -74,7 +74,7 @@ class Outcomes:
             self._slow[group] += int((deliveries.end_ms - deliveries.start_ms >= 1_000).sum())
 
     def placed(self, messages: Slice, physical_offsets: Array) -> None:
-        """Count the order messages of a slice, whose places are known now."""
+        """Count the order messages of a slice, once their places are known."""
         state = self._state
         for incident in state.incidents:
             created = (messages.born_ms >= incident.start_ms) & (messages.born_ms < incident.end_ms)

@@ -97,7 +97,7 @@ class Orders:
 
     @staticmethod
     def _fated(lag: Lag, bits: Array) -> Array:
-        """Which orders with these bits have the event in this way."""
+        """Whether an order with these bits has an event that follows in this way."""
         has_event: Array = below(bits, 0, 16, 100) < _CANCELLED_OF_100
         if lag.kind == CANCELLED:
             return has_event

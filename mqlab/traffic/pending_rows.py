@@ -1,4 +1,4 @@
-"""What a slice leaves to later slices: trace entries that are not sent yet, copies of failed messages not due yet.
+"""Rows that a slice leaves to later slices: trace entries not sent yet, and copies of failed messages not due yet.
 
 Mirrors: the queues inside AsyncTraceDispatcher, and SCHEDULE_TOPIC_XXXX.
 
@@ -34,7 +34,7 @@ COPY = np.dtype(
 
 
 class Pool:
-    """Rows with a time, taken out when it has come."""
+    """Rows with a time, which are taken out when their time has come."""
 
     def __init__(self, dtype: np.dtype[np.void]) -> None:
         self._waiting = np.empty(0, dtype)
@@ -66,7 +66,7 @@ def unresolved(rows: Array) -> Array:
 
 
 def resolve(entries: Array, column: str, physical_offsets: Array) -> None:
-    """In place: what ``unresolved`` wrote becomes the physical offset of that row's message."""
+    """Replace in place each number that ``unresolved`` wrote by the physical offset of that row's message."""
     values = entries[column]
     rows = np.flatnonzero(values < 0)
     if len(rows):

@@ -1,6 +1,6 @@
 """A short day played through the real runtime: the same model, with producers, brokers and listeners that really run.
 
-Mirrors: the clients of the platform as their teams wrote them. Lab 10 compares it with a written day.
+Mirrors: the clients of such a platform. Lab 10 compares it with a written day.
 
     the order and stock messages of a written day ──▶ sent again by producers, at their times, the day shortened
     listeners     some ms each, a failure here and there, and what the incidents do to them
@@ -8,7 +8,7 @@ Mirrors: the clients of the platform as their teams wrote them. Lab 10 compares 
 
     play(messages=300, seed=7).lab        a Lab at the end of the day: journal, deliveries, timelines, stores
 
-Incidents happen here, they are not computed: the lag of a slow consumer is what its threads make it.
+Incidents really happen here and are not computed: the lag of a slow consumer is caused by its threads.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _Story:
     _consumers: dict[str, list[Any]] = field(default_factory=dict)
 
     def play(self, lab: Lab) -> None:
-        """Start all clients, send every message at its time, let the incidents happen, wait for what is on its way."""
+        """Start all clients, send each message at its time, let the incidents happen, wait for messages in flight."""
         model = self.asked.model
         self._begin_ms = lab.now_ms + _WARM_UP_MS
         self.incidents = [self._moved(incident) for incident in incidents_of(self.asked)]

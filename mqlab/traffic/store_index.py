@@ -2,10 +2,10 @@
 
 Mirrors: IndexService.buildIndex, many units at a time as mqlab.store.recovery.index_bulk does. Lab 01 follows a chain.
 
-    slice ─▶ where each unit's properties stand ─▶ UNIQ_KEY and KEYS ─▶ entries and slots
+    slice ─▶ where each unit's properties are ─▶ UNIQ_KEY and KEYS ─▶ entries and slots
 
-A trace message alone has thirty keys: the index of a day is larger than half its log and takes longer to make than all
-else, and no reader of whole stores asks it. It is off unless asked for (``TrafficModel.index``).
+A trace message alone has thirty keys: the index of a day is larger than half its log and takes longer to make than
+everything else, and no reader of whole stores uses it. It is off unless asked for (``TrafficModel.index``).
 
 Left out: file names by the wall clock; here they are the store time of the first entry.
 """
@@ -25,7 +25,7 @@ from mqlab.traffic.model import TrafficModel
 
 
 class _StoreClock:
-    """A clock that shows the store time of what is being indexed, and never rings."""
+    """A clock that shows the store time of the units being indexed, and has no timers."""
 
     def __init__(self) -> None:
         self.shown_ms = 0

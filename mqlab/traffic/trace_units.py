@@ -42,7 +42,7 @@ _ROW_BITS, _TIME_BITS = 22, 32
 
 @dataclass(slots=True)
 class TraceMessages(UnitKind):
-    """Trace messages. ``starts``: the row in ``entries`` of each message's first entry, and one more for the end."""
+    """Trace messages. ``starts``: the row in ``entries`` of each message's first entry, and the end."""
 
     units: TraceUnits
     entries: Array

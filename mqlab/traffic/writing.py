@@ -1,6 +1,6 @@
 """A run: several brokers' stores in one directory, finished or resumed, and the truth beside it.
 
-    DIR/traffic.json        the request and the result: command, counts, fingerprints; nothing of the incidents
+    DIR/traffic.json        the request and the result: command, counts, fingerprints; not the incidents
     DIR/broker-a/ ...       store directories, as a broker that was stopped leaves them
     DIR.truth.json          the incidents, for an instructor; beside DIR, so that DIR can be given to students
 

@@ -1,6 +1,6 @@
 """What a notebook shows: tables, hexdumps, messages, queues, progress, timelines, diagrams, all with a text twin.
 
-Mirrors: the pages of RocketMQ Dashboard and what mqadmin prints. Every lab shows its runs through these.
+Mirrors: the pages of RocketMQ Dashboard and the output of mqadmin. Every lab shows its runs through these.
 
     object          text/plain          text/html                       .table()
     Table           aligned columns     <table>                         itself

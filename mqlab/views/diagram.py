@@ -5,7 +5,7 @@ Mirrors: the architecture pictures of RocketMQ's documentation, drawn from the w
     Diagram(["shop", "broker-a"], [("shop", "broker-a", "sends")])
       dot (the program)  ->  else the pygraphviz wheel  ->  else    shop ── sends ──▶ broker-a
 
-Left out: an own layout.
+Left out: a layout of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The messages that a group's members subscribed to, as their heartbeats say: by tag expression or SQL.
+"""The messages that a group's members subscribed to, according to their heartbeats: by tag expression or SQL.
 
 Mirrors: SubscriptionData as a heartbeat carries it. Used by deliveries, absences and verify.
 

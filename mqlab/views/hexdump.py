@@ -2,12 +2,12 @@
 
 Lab 00 introduces it, lab 01 is about it.
 
-    0000  00 00 00 b6 da a3 20 a7 …  |...... .…|      colours repeat what the table says, they are never the only sign
+    0000  00 00 00 b6 da a3 20 a7 …  |...... .…|      colours repeat the table, they are never the only sign
      #  offset  size  field        bytes        value
      1       0     4  total_size   00 00 00 b6  182
 
 Input is a list of fields (mqlab.wire: of a commit-log unit, a consume-queue unit, an index entry).
-Left out: the middle of long fields in the dump (the table says how long they are).
+Left out: the middle of long fields in the dump (the table has their lengths).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FIELD_COLOURS = ("#cfe3ff", "#d3f0d8", "#ffe2c2", "#eadcff", "#ffd6de", "#d2eef0
 
 
 class FieldLike(Protocol):
-    """What a field of mqlab.wire.layout looks like."""
+    """The attributes that a field of mqlab.wire.layout has."""
 
     @property
     def name(self) -> str: ...
@@ -122,7 +122,7 @@ class Hexdump(View):
         )
 
     def _lines(self) -> list[tuple[int, list[tuple[int, int]]] | None]:
-        """Lines of (address, [(field index, byte), …]); None stands for lines left out."""
+        """Lines of (address, [(field index, byte), …]); None marks lines that are left out."""
         owned = [
             (index, byte, at) for index, field in enumerate(self.fields) for at, byte in enumerate(bytes(field.raw))
         ]

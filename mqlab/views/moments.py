@@ -102,7 +102,7 @@ def space_time(journal: Journal, first_step: int = 0, last_step: int | None = No
 
 
 class _Overview:
-    """Chooses an overview: no trace messages, no pull that was held before, no offset that did not move."""
+    """Chooses an overview: without trace messages, pulls that were held before, and offsets that did not move."""
 
     def __init__(self) -> None:
         self.held: set[tuple[Any, ...]] = set()

@@ -1,4 +1,4 @@
-"""A long sequence whose items are made when they are read: a day may have a million, a picture shows eighty.
+"""A long sequence whose items are made when they are read: a day may have a million, but a picture shows eighty.
 
 Timelines and their tables are such sequences.
 

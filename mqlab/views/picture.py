@@ -6,7 +6,7 @@ Every picture of every lab is drawn on it.
     class Timeline(Picture): svg() text() table() alt
 
 A picture is a light card with dark ink, so that it reads the same in a light and in a dark theme and on paper.
-Shapes repeat what colours say. Numbers are whole: the same facts give the same bytes on every machine.
+Shapes repeat what colours mean. Numbers are whole: the same facts give the same bytes on every machine.
 Left out: layout (each picture knows its own), animation and links.
 """
 
@@ -34,7 +34,7 @@ CHARACTER = 7  # an average character of 12 px text, a little generous
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one sort of thing is drawn: a colour and a shape that say the same, and what they mean."""
+    """How one sort of thing is drawn: a colour and a shape with the same meaning, and that meaning in words."""
 
     colour: str
     shape: str
@@ -126,7 +126,7 @@ def text_pixels(text: str) -> int:
 
 
 class Picture(View):
-    """A drawing, a table of the same facts, a text that says the same: subclasses give ``svg``, ``text``, ``table``
+    """A drawing, a table and a text with the same facts: subclasses give ``svg``, ``text``, ``table``
     and ``alt``, one sentence for those who cannot see the picture.
     """
 

@@ -1,6 +1,6 @@
 """One queue as a row of entries, and under it what each group will read next.
 
-Mirrors: a consume queue and the offsets of ConsumerOffsetManager. Lab 00 sees here that reading takes nothing away.
+Mirrors: a consume queue and the offsets of ConsumerOffsetManager. Lab 00 shows with it that reading removes nothing.
 
     orders, queue 0 of broker-a
     ┌ 0 ──────┐┌ 1 ──────┐┌ 2 ──────┐┌ 3: next ┐
@@ -58,7 +58,7 @@ class QueueView(Picture):
         return int(self.entries[-1]["queue_offset"]) + 1 if self.entries else 0
 
     def table(self) -> Table:
-        """One row per entry, with the groups that have passed it (``read_by``) and those that read it next."""
+        """One row per entry, with the groups past it (``passed_by``) and those that read it next (``next_of``)."""
         rows = []
         for entry in self.entries:
             at = entry["queue_offset"]

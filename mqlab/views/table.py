@@ -167,7 +167,7 @@ class Table(View):
         return list(self._rows)
 
     def column(self, name: str) -> list[Any]:
-        """All values of one column, in row order; UsageError names the columns when there is none such."""
+        """All values of one column, in row order; for an unknown one UsageError names the columns."""
         if name not in self.columns:
             raise UsageError(f"no column {name!r} in this table", hint=f"its columns: {', '.join(self.columns)}")
         return [row._values[name] for row in self._rows]
@@ -179,7 +179,7 @@ class Table(View):
         return pandas.DataFrame([tuple(row) for row in self._rows], columns=list(self.columns))
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The rows as plain dictionaries, for code that needs nothing of mqlab."""
+        """The rows as plain dictionaries, for code that does not use mqlab."""
         return [row.as_dict() for row in self._rows]
 
     def table(self) -> Table:
@@ -262,8 +262,8 @@ class Table(View):
 
 
 def shown_value(name: str, value: Any) -> str:
-    """A value as a table shows it: times as UTC dates, bytes as text where they are text, None as "-", of an error the
-    last line of its traceback.
+    """A value as a table shows it: times as UTC dates, bytes as text where they are text, None as "-", an error as
+    the last line of its traceback.
 
     >>> shown_value("store_timestamp", 1767225600012), shown_value("waited_ms", 12), shown_value("body", b"\\xff\\x00")
     ('2026-01-01 00:00:00.012', '12', 'ff00')

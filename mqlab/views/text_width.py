@@ -4,7 +4,7 @@ Widths are those of Unicode's East Asian Width, through the wcwidth library.
 
     "order"  5      "订单"  4      "🙂"  2      "é" (e + accent)  1
 
-Left out: terminals that draw emoji narrower than Unicode says.
+Left out: terminals that draw emoji narrower than Unicode defines.
 """
 
 from __future__ import annotations

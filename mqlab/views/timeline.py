@@ -1,4 +1,4 @@
-"""What happened, from top to bottom: a column for each node, a row for each moment, an arrow where one calls another.
+"""What happened, from top to bottom: one column per node, one row per moment, one arrow per call.
 
 It shows what you would draw from the logs of all processes. Lab 00 begins with it.
 
@@ -7,7 +7,7 @@ It shows what you would draw from the logs of all processes. Lab 00 begins with 
       +1 ms                 ────────────▶ 1 message      Moment(…, to="billing-1")
 
 Input is plain moments, so that it is drawn and tested without a world; mqlab.views.moments makes them of a journal.
-Left out: time to scale (days and milliseconds stand side by side; jumps are marked), more than 80 rows in one picture.
+Left out: time to scale (days are beside milliseconds; jumps are marked), more than 80 rows in one picture.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Timeline(Picture):
         return TIME_PIXELS + CHARACTER * max(0, longest - TIME_CHARACTERS)
 
     def _lane_spots(self) -> dict[str, int]:
-        """Where each lane's line stands: room to its right for its own labels, within limits."""
+        """The place of each lane's line: room to its right for its own labels, within limits."""
         spots, x = {}, self._time_pixels()
         for index, lane in enumerate(self.lanes):
             x += max(text_pixels(lane) // 2 + 8, 24) if index == 0 else 0

@@ -12,8 +12,8 @@ Mirrors: the checkers of Jepsen and Maelstrom, in the words that RocketMQ users 
 
 A message that no subscription (tags or SQL) of the group asks for is not an anomaly. Dead letters are counted, not
 judged. In a broadcasting group each member is judged by itself. If a journal dropped steps, the rest is judged and the
-headline says so. A message that a program takes by polling or pulling counts as finished then, because only the program
-knows better. Without a subscription (assigned queues, single pulls) only the queues that were pulled are judged.
+headline reports it. A message that a program takes by polling or pulling counts as finished then, because only the
+program knows better. Without a subscription (assigned queues, single pulls) only the queues that were pulled are judged.
 Left out: what was stored before the journal begins.
 """
 
@@ -156,7 +156,7 @@ def verify(
 ) -> Verdict:
     """Find the anomalies of a group in a journal, in time linear in its length.
 
-    ``broadcasting``: every member should get everything (default: as the heartbeats say). ``wishes``: topic -> what the
+    ``broadcasting``: every member should get everything (default: from the heartbeats). ``wishes``: topic -> what the
     group subscribed to before the journal begins; only a journal that dropped steps needs it.
     """
     history = GroupHistory(journal, group, wishes=wishes, broadcasting=broadcasting)
@@ -171,7 +171,7 @@ def verify(
 
 
 class _Judge:
-    """Applies the definitions above."""
+    """Applies the definitions at the top of this file to each message."""
 
     def __init__(self, history: GroupHistory, stuck_after_ms: int) -> None:
         self.history = history
@@ -319,7 +319,7 @@ def _anomaly(
 
 
 def _descriptions(record: StepRecord, anomaly: Anomaly) -> list[str]:
-    """What a step changed that has to do with a message, in a few words each."""
+    """The changes of a step that concern a message, in a few words each."""
     said = [_words(change) for change in record.changes if _is_about(change.values, anomaly)]
     return said or [record.kind]
 

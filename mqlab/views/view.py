@@ -1,6 +1,6 @@
 """The base of everything that a notebook shows: plain text, and HTML with the same facts.
 
-Every lab uses it without seeing it.
+Every lab shows its results through it.
 
     View ── text()   plain, stable, aligned; what print() shows and what tests compare
          └─ html()   the same facts, escaped, readable in a light and in a dark theme

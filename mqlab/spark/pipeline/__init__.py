@@ -1,6 +1,6 @@
 """From brokers' stores to the answers that an operator needs: functions from DataFrame to DataFrame, Parquet between.
 
-RocketMQ's own console asks one broker one question at a time.
+RocketMQ's own console asks one broker one question at a time; these functions read whole stores.
 
     store(s) ─ raw ─┬─ messages(raw)       one row per unit of the log: what it is and whose
                     ├─ trace(raw)          one row per entry of the trace topic; damaged ones with the reason

@@ -6,7 +6,7 @@ Mirrors: a consumer group of the log itself; Spark's checkpoint keeps its offset
            ──stream──> trace ─────> out/trace         exactly once: killed and called again, it resumes there
     run("stores", "out")  makes the other tables from these; they are made again each time
 
-Left out: deliveries and lives as streams; a call that never returns would have to be waited for without end.
+Left out: deliveries and lives as streams; a stream would wait for ever for a call that never returns.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Follow:
             raise
 
     def _note(self, stores: StorePath | Sequence[StorePath], spark: SparkSession) -> None:
-        """Record that this output belongs to a stream, and of which stores."""
+        """Record that a stream of these stores owns this output."""
         now, before = snapshot(stores, fail_on_data_loss=self._fail_on_data_loss), saved(self._out)
         if before is not None:
             check_stores(self._out, before, now)
@@ -96,7 +96,7 @@ class Follow:
         return writer.trigger(**trigger).start(str(self._out / name))
 
     def wait(self, tell: Callable[[str, int], None] = lambda name, rows: None) -> None:
-        """Wait until they end or Ctrl-C; ``tell`` is called for each batch. Raises StoreError when one fails."""
+        """Wait until both end, or for Ctrl-C; ``tell`` gets each batch's name and rows. StoreError when one fails."""
         reported: dict[str, int] = {}
         try:
             while any(query.isActive for query in self.queries.values()):
@@ -126,7 +126,7 @@ class Follow:
                 tell(name, int(progress["numInputRows"]))
 
     def stop(self) -> None:
-        """Stop both; unfinished batches are repeated next time."""
+        """Stop both streams; the next run repeats unfinished batches."""
         for query in self.queries.values():
             query.stop()
         self._exit.close()

@@ -3,7 +3,7 @@
 Mirrors: mqadmin consumerProgress, consumerStatus and the numbers of the dashboard's consumer page.
 
     groups       one row per group and topic: outcomes, retry amplification, percentiles of waiting and of latency
-    group_tags   ... and tag: what of it was delivered, so how selective the group is
+    group_tags   ... and tag: how much of it was delivered, which shows how selective the group is
     lag          ... and queue: how far behind at the end
     backlog      ... and stretch of time: stored, done, behind      latency   ... percentiles of what was stored then
     duplicates   one row per group, topic and cause
@@ -160,9 +160,9 @@ def lag(queues: DataFrame, offsets: DataFrame) -> DataFrame:
 
 
 def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
-    """LIFE -> BACKLOG: what a group with a trace had still to do, in every stretch from its first message to its last.
+    """LIFE -> BACKLOG: the messages that a traced group had still to consume, per stretch from its first to its last.
 
-    Messages that it passed by are not counted: the time of that is unknown.
+    Messages that the group passed by are not counted, because the time at which it did so is unknown.
     """
     read = life.where("traced AND outcome IN ('consumed', 'dead', 'pending')")
     place = ["topic", "consumer_group"]
@@ -228,7 +228,7 @@ def calls(deliveries: DataFrame, stretch_ms: int) -> DataFrame:
 
 
 def slowest(deliveries: DataFrame) -> DataFrame:
-    """DELIVERIES -> SLOWEST_CALLS: SLOWEST of them."""
+    """DELIVERIES -> SLOWEST_CALLS: the SLOWEST calls that took longest."""
     order = [F.col("ended").isNotNull(), F.desc("cost_ms"), F.col("started"), F.col("msg_id")]
     return checked(deliveries.orderBy(*order).limit(SLOWEST), SLOWEST_CALLS, "slowest")
 

@@ -152,9 +152,9 @@ def run(
     """Run every step that is not done yet, in order; ``start`` names the first of those to be made again.
 
     ``tell`` is called when each begins (no numbers) and ends (seconds, rows). Returns seconds and rows of all steps.
-    An interrupt leaves complete steps only; another call resumes there. Raises UsageError for an output of something
-    else or of other stores, StoreError while another run works in it, CorruptionError for a log that ends before its
-    queues do; with ``fail_on_data_loss=False`` that is a warning and a row of the suspicions.
+    After an interrupt only complete steps are left, and another call resumes there. Raises UsageError for an output
+    of something else or of other stores, StoreError while another run works in it, CorruptionError for a log that ends
+    before its queues do; with ``fail_on_data_loss=False`` that is a warning and a row of the suspicions.
     """
     folder = Path(out)
     # 1. Which steps are missing; all that follow the first of them are removed.
@@ -181,7 +181,7 @@ def run(
 
 @contextlib.contextmanager
 def _settings_for(work: Work) -> Iterator[None]:
-    """The session's settings while the steps run: partitions by the log's size, and joins as ``life`` wants them."""
+    """Changes the session's settings while the steps run: partitions by the log's size, and joins as ``life`` needs."""
     conf = work.spark.conf
     size = sum(extent.end - extent.start for extent in work.extents)
     least = int(conf.get(PARTITIONS) or 1)
@@ -307,7 +307,7 @@ def save(work: Work) -> None:
 
 
 def _forget(work: Work, names: Sequence[str]) -> None:
-    """Remove the outputs of these steps, last first: an interrupt must not leave a table without its sources."""
+    """Remove the outputs of these steps, the last one first: no table may remain whose sources are gone."""
     for name in reversed(names):
         folder = work.out / STEPS[name].folder
         if folder.is_dir():

@@ -1,4 +1,4 @@
-"""Entries of the trace as deliveries: a listener was called with a message, and came back or did not.
+"""Entries of the trace as deliveries: a listener was called with a message, and returned or did not.
 
 Mirrors: TraceView; ConsumeReturnType.
 

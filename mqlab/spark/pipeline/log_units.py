@@ -1,10 +1,10 @@
-"""What the steps begin with: units of the log as they are stored, and the offsets of the groups.
+"""The input of the steps: units of the log as they are stored, and the offsets of the groups.
 
 The offsets are those of consumerOffset.json, which ConsumerOffsetManager writes.
 
     stores     snapshot(path) ── one Extent(store, from, to) per store: one moment, also while brokers go on writing
     raw        two reads joined: all units without their property maps, and the few that need theirs (retry, dead,
-               parked, half), whose map says what they are
+               parked, half), whose properties show what they are
     trace_raw  units of the trace topic with their bodies
     offsets    topic, group, queue -> next offset
 

@@ -1,4 +1,4 @@
-"""Units of the log as messages: what each is, the topic its sender named, and the group it was given back by.
+"""Units of the log as messages: what each is, the topic that its sender named, and the group that sent it back.
 
 Mirrors: the names of TopicValidator and MixAll; MessageConst's RETRY_TOPIC, REAL_TOPIC, ORIGIN_MESSAGE_ID.
 

@@ -9,7 +9,7 @@ Mirrors: mqadmin queryMsgTraceById and messageTrackDetail, for all messages at o
 
     outcome   consumed   one call succeeded             dead      a unit of it is in %DLQ%group
               pending    to be read, tried again or on its way
-              passed     the group's offset is behind it, no trace of a delivery: filtered, skipped, or a trace lost
+              passed     the group's offset is past it and no delivery is traced: filtered, skipped, or trace lost
               untraced   likewise, of a group that writes no trace: most likely consumed
               waiting    delayed, its time has not come
 
@@ -31,8 +31,8 @@ HIGHEST_LEVEL = 62  # bits of a bigint
 def readers(messages: DataFrame, deliveries: DataFrame, offsets: DataFrame) -> DataFrame:
     """MESSAGES, DELIVERIES, OFFSETS -> READERS: which groups read which topics.
 
-    Brokers keep no offsets of broadcasting groups; those, and all when there is no consumerOffset.json, are found by
-    the messages that were delivered to them. Runs one small job to see whether there are such groups.
+    Brokers do not keep offsets of broadcasting groups; those, and all without a consumerOffset.json, are found by the
+    messages that were delivered to them. Runs one small job to see whether there are such groups.
     """
     needs(offsets, OFFSETS.fieldNames(), "readers")
     ordinary = offsets.where("topic NOT LIKE '\\%RETRY\\%%' AND topic NOT LIKE '\\%DLQ\\%%'")
@@ -91,12 +91,12 @@ def first_copies(normal: DataFrame) -> DataFrame:
 
 
 def for_each_group(stored: DataFrame, readers: DataFrame) -> DataFrame:
-    """One row per message and group that reads its topic; one with a null group where nobody does."""
+    """One row per message and group that reads its topic; a null group for a message that no group reads."""
     return stored.join(F.broadcast(readers.select("topic", "consumer_group", "traced")), "topic", "left")
 
 
 def what_became(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """One row per id, keys and group: what its deliveries, retries and dead letters add up to."""
+    """One row per id, keys and group: the sum of its deliveries, retries and dead letters."""
     good, back = F.col("success"), F.col("ended").isNotNull()
     level = F.expr(f"shiftleft(1L, least(coalesce(retry_times, 0), {HIGHEST_LEVEL}))")
     # 1. Deliveries and returned messages get the same columns, with zeros for what they do not count.

@@ -2,9 +2,9 @@
 
 Mirrors: the names of MessageExt, TraceContext and ConsumeStats.
 
-    MESSAGES  TRACE  DELIVERIES  OFFSETS  READERS  LIFE    the big tables; those of the facts stand by their functions
+    MESSAGES  TRACE  DELIVERIES  OFFSETS  READERS  LIFE    the big tables; those of the facts are beside their functions
 
-Times are timestamps in UTC with the milliseconds of whoever wrote them; columns ending in _ms are durations in ms.
+Times are UTC timestamps, in the writer's milliseconds; columns ending in _ms are durations in ms.
 Left out: nullability: a Parquet file does not keep it.
 """
 
@@ -153,7 +153,7 @@ LIFE = table(
 def checked(frame: DataFrame, schema: StructType, step: str) -> DataFrame:
     """The columns of the schema in its order, with its comments. Raises UsageError for one missing or of another type.
 
-    What a step returns goes through this: a schema that is stated is a schema that holds.
+    Every step returns its result through this function, so its stated schema is true.
     """
     have = {field.name: field.dataType for field in frame.schema.fields}
     needs(frame, schema.fieldNames(), step)

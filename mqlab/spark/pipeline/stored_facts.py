@@ -76,7 +76,7 @@ def queues(messages: DataFrame) -> DataFrame:
 
 
 def keys(messages: DataFrame, window_ms: int) -> DataFrame:
-    """MESSAGES -> KEYS: in each window of ``window_ms`` the HOT_KEYS most frequent.
+    """MESSAGES -> KEYS: the HOT_KEYS most frequent keys of each window of ``window_ms``.
 
     A sketch finds the candidates, a second pass counts them exactly. A message with three keys counts for each of them.
     """

@@ -1,16 +1,16 @@
-"""What looks wrong, found by rule: one row for each, with where, when, how many messages and in words.
+"""What looks wrong, found by rules: one row per finding, with its place, time, number of messages and description.
 
 Mirrors: what people look for in the dashboard, mqadmin and client logs when they are called.
 
     stuck message              a call that never came back holds its group's offset, others behind it were consumed
-    inconsistent subscription  in one queue a group passes tags by that it reads at other times, and reads others
+    inconsistent subscription  in one queue a group reads some tags and skips others that it reads at other times
     offset skipped ahead       ... passes everything by               offset set back   consumed again, minutes later
     failing listener           half of a stretch's calls failed       slow listener     five times slower than its day
     dead letters  sent twice  hot key  hot queue  burst  damaged trace
-    missing messages           the log of a store ends before its queues do, and the run was told to go on all the same
+    missing messages           the log of a store ends before its queues do, and the run was allowed to continue
 
-Rules see the small tables of the facts, and of LIFE the rows that were passed by or came again.
-Left out: why. A rule says where to look; what it finds may have an innocent reason.
+Rules read the small tables of the facts, and the rows of LIFE that were passed by or delivered again.
+Left out: causes. A rule shows where to look; its finding may have a harmless reason.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _rows(frame: DataFrame, kind: str, told: Column, **columns: str | Column) ->
 
 
 def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
-    """LIFE -> ISLANDS: messages passed by although their group reads their tag otherwise, and what it read there."""
+    """LIFE -> ISLANDS: messages that a group skipped although it reads their tag elsewhere, and what it read there."""
     place = ["topic", "consumer_group", "broker_name", "queue_id"]
     given = life.where("attempts > 0").withColumn("tag", F.coalesce("tags", F.lit("")))
     read = given.groupBy("topic", "consumer_group", "tag").agg(F.count("*").alias("read"))
@@ -159,7 +159,7 @@ def _clock(time: str) -> Column:
 
 
 def stuck(life: DataFrame, lag: DataFrame) -> DataFrame:
-    """The message at a group's offset was delivered and has no result, and the queue goes on behind it."""
+    """The message at a group's offset was delivered and has no result, and later messages of the queue are stored."""
     place = ["topic", "consumer_group", "broker_name", "queue_id"]
     at = F.broadcast(lag.where("lag > 1").select(*place, "consumer_offset", "lag"))
     held = life.where("no_results > 0 AND successes = 0 AND outcome = 'pending'").join(at, place)
@@ -172,7 +172,7 @@ def stuck(life: DataFrame, lag: DataFrame) -> DataFrame:
 
 
 def dead_letters(life: DataFrame) -> DataFrame:
-    """Groups that gave messages up."""
+    """Groups that gave up on messages: these are in the dead letter topic."""
     found = life.where("outcome = 'dead'").groupBy("topic", "consumer_group").agg(
         F.min("stored").alias("since"), F.max("last_started").alias("until"), F.sum("members").alias("messages"),
         F.min_by("keys", "stored").alias("subject"), F.max("attempts").alias("attempts"),
@@ -206,7 +206,7 @@ def failing(calls: DataFrame, stretch_ms: int) -> DataFrame:
 
 
 def slow(calls: DataFrame, stretch_ms: int) -> DataFrame:
-    """Stretches in which a group's calls took SLOW_TIMES as long as on the average of its better half of the day."""
+    """Stretches whose calls took SLOW_TIMES as long as the average of the better half of the group's day."""
     mean = F.col("busy_ms") / F.greatest(F.col("calls"), F.lit(1))
     each = _by_group(calls).withColumn("mean_ms", mean)
     usual = each.groupBy("consumer_group").agg(F.percentile_approx("mean_ms", 0.5).alias("usual_ms"))
@@ -227,7 +227,7 @@ def _by_group(calls: DataFrame) -> DataFrame:
 
 
 def _joined(stretches: DataFrame, stretch_ms: int, *same: str) -> DataFrame:
-    """Stretches of a group, no more than two apart, as one with since, until and the sums."""
+    """Joins a group's stretches that are at most two apart into one row with since, until and the sums."""
     order = Window.partitionBy("consumer_group").orderBy("stretch")
     apart = F.unix_millis("stretch") - F.unix_millis(F.lag("stretch").over(order)) > 2 * stretch_ms
     numbered = stretches.withColumn("number", F.sum(F.coalesce(apart, F.lit(False)).cast("int")).over(order))
@@ -239,7 +239,7 @@ def _joined(stretches: DataFrame, stretch_ms: int, *same: str) -> DataFrame:
 
 
 def hot_keys(keys: DataFrame) -> DataFrame:
-    """Keys with far more of a window than of the day."""
+    """Keys whose share of a window is far above their share of the day."""
     hot = keys.where(
         f"messages >= {ENOUGH_OF_A_KEY} AND share >= {KEY_SHARE} AND share >= {KEY_TIMES_ITS_DAY} * share_of_day"
     )
@@ -254,7 +254,7 @@ def hot_keys(keys: DataFrame) -> DataFrame:
 
 
 def hot_queues(queues: DataFrame) -> DataFrame:
-    """Queues of a user's topic with twice their share."""
+    """Queues of a user topic that hold twice their share of its messages."""
     hot = queues.where(f"kind = 'normal' AND messages >= {ENOUGH} AND skew >= {SKEW}")
     told = F.format_string("%.1f times its share of the topic's messages", "skew")
     return _rows(hot, "hot queue", told, topic="topic", broker_name="broker_name", queue_id="queue_id",
@@ -262,7 +262,7 @@ def hot_queues(queues: DataFrame) -> DataFrame:
 
 
 def bursts(traffic: DataFrame, stretch_ms: int) -> DataFrame:
-    """Stretches with BURST_TIMES the median of their neighbours."""
+    """Stretches with BURST_TIMES as many messages as the median of their neighbours."""
     each = traffic.groupBy("topic", "stretch").agg(F.sum("messages").alias("calls"))
     around = Window.partitionBy("topic").orderBy("stretch").rowsBetween(-NEIGHBOURS, NEIGHBOURS)
     high = each.withColumn("usual", F.percentile("calls", 0.5).over(around)).where(
@@ -277,14 +277,14 @@ def bursts(traffic: DataFrame, stretch_ms: int) -> DataFrame:
 
 
 def damaged(trace: DataFrame) -> DataFrame:
-    """Entries of the trace that do not read."""
+    """Entries of the trace that cannot be parsed."""
     found = trace.where("reason IS NOT NULL").groupBy("reason").agg(F.count("*").alias("entries"))
     told = F.format_string("entries of the trace do not read: %s", "reason")
     return _rows(found, "damaged trace", told, subject="reason", messages="entries")
 
 
 def missing(spark: SparkSession, extents: Sequence[Extent]) -> DataFrame:
-    """Messages that the queues of a store know and its log does not hold; every other table is without them."""
+    """Messages that the queues of a store know and its log does not hold; no other table has them."""
     rows = [
         (extent.store.broker_name, loss.start, loss.end, loss.messages, loss.witness)
         for extent in extents for loss in extent.losses

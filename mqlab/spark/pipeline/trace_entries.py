@@ -6,7 +6,7 @@ Mirrors: TraceDataEncoder.decoderFromTraceDataString.
           fields end with 0x01, entries with 0x02
 
     reason   null                         the entry was parsed
-             unknown type                 its first field is none of the four
+             unknown type                 its first field is not one of the four types
              n fields, at least m         cut short, or of a version older than 4.4
              number expected in field n   damaged
              no end mark                  the body ends inside it

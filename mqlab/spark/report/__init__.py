@@ -1,6 +1,6 @@
-"""A day of traffic as one HTML page: what a run of the pipeline left, for people.
+"""A day of traffic as one HTML page: the results of a run of the pipeline.
 
-Mirrors: RocketMQ's dashboard, as something to keep.
+Mirrors: RocketMQ's dashboard, as a file to keep.
 
     write_report("out", "report.html")      of mqlab.spark.pipeline's output; no Spark is started
 

@@ -3,8 +3,8 @@
     over_time   lines, or areas on each other, over the day        spans   bars from a time to a time
     bars        level bars, each in parts                          heat    one cell per queue, darker for more
 
-A line's name stands at its end, dashes and order say what colours say; every part has its value as a title.
-Left out: text as table: every picture stands above one.
+A line's name is at its end; dashes and order repeat what colours mean; every part has its value as a title.
+Left out: the same as text; every picture is above a table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DASHES = ("", "6 3", "2 3")
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line: what it is called, and (ms, value) by time; a value is None where there was nothing."""
+    """One line: its name, and (ms, value) by time; a value is None where nothing was counted."""
 
     name: str
     points: Sequence[tuple[int, float | None]]
@@ -95,7 +95,7 @@ def _names(frame: Frame, named: Sequence[tuple[str, int, float]]) -> list[str]:
 
 
 def lines(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
-    """One line a series, broken where it has no value."""
+    """One line per series, broken where the series does not have a value."""
     parts, named = _axes(frame), []
     for one in series:
         runs: list[list[tuple[float, float]]] = [[]]
@@ -120,7 +120,7 @@ def lines(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
 
 
 def areas(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
-    """Series on each other, the first at the bottom; all have the same times, a missing value counts as 0."""
+    """Series stacked on each other, the first at the bottom; all have the same times, a missing value counts as 0."""
     parts, named = _axes(frame), []
     floor = [0.0] * (len(series[0].points) if series else 0)
     for one in series:
@@ -142,7 +142,7 @@ def areas(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that lasted from a time to a time; None: it is not known or still lasts."""
+    """Something that lasted from one time to another; None: the time is unknown, or it still lasts."""
 
     name: str
     start_ms: int | None
@@ -152,7 +152,7 @@ class Span:
 
 
 def spans(start_ms: int, end_ms: int, rows: Sequence[Span], alt: str, width: int = 1040) -> Markup:
-    """A row each; one without times has its name and a line through the day."""
+    """One row per span; a span without times is its name and a line through the day."""
     label, row_height = 250, 26
     height = TOP + row_height * len(rows) + BOTTOM
     room = Frame(start_ms, end_ms, linear(1), width=width, height=height)
@@ -186,7 +186,7 @@ def spans(start_ms: int, end_ms: int, rows: Sequence[Span], alt: str, width: int
 def bars(
     rows: Sequence[tuple[str, Sequence[tuple[float, int, str]], str]], alt: str, width: int = 1040, label: int = 200
 ) -> Markup:
-    """Level bars: (name, parts of (value, colour, what), text at its end); the longest takes the whole width."""
+    """Horizontal bars: (name, parts of (value, colour, meaning), text at its end); the longest has the full width."""
     row_height, end = 26, 150
     longest = max((sum(value for value, _, _ in parts) for _, parts, _ in rows), default=0) or 1
     drawn = []
@@ -209,7 +209,7 @@ def bars(
 
 
 def heat(rows: Sequence[tuple[str, Sequence[tuple[str, float, str]]]], alt: str, width: int = 1040) -> Markup:
-    """Cells: (row name, cells of (text, share of the fullest from 0 to 1, told)); the number stands in the cell."""
+    """Cells: (row name, cells of (text, share of the fullest from 0 to 1, title)); the text is in the cell."""
     label, cell_height = 120, 30
     columns = max((len(cells) for _, cells in rows), default=1) or 1
     cell = min((width - label) / columns, 90)

@@ -4,7 +4,7 @@ Mirrors: the pages of RocketMQ's dashboard for a whole day at once.
 
     failures  again  listeners  queues  keys  producers  lag  source
 
-Left out: anything that needs a second look at the messages; the page says where to look.
+Left out: anything that needs a second look at the messages; the page only shows where to look.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ENOUGH = 10  # messages with a key in a window, for its share to say something
 
 
 def failures(facts: Facts) -> Section:
-    """Failed calls over time, a small picture a group that has any; dead letters in the table."""
+    """Failed calls over time, one small picture per group that has any; dead letters are in the table."""
     frame = facts["calls"]
     dead = facts["groups"].groupby("consumer_group")["dead"].sum()
     pictures, rows = [], []
@@ -68,7 +68,7 @@ def failures(facts: Facts) -> Section:
 
 
 def again(facts: Facts) -> Section:
-    """Deliveries more than one a message, by cause."""
+    """Deliveries after the first of a message, by cause."""
     frame = facts["duplicates"]
     bars, rows = [], []
     for group in sorted(set(frame["consumer_group"])):
@@ -170,7 +170,7 @@ def keys(facts: Facts) -> Section:
 
 
 def producers(facts: Facts) -> Section:
-    """What the trace has of the sends of producers."""
+    """The sends of producers, as far as the trace records them."""
     rows = [
         (row.producer_group, text(row.topic), number(row.sends), number(row.failures), duration(row.p50_cost_ms),
          duration(row.p90_cost_ms), duration(row.p99_cost_ms))
@@ -183,7 +183,7 @@ def producers(facts: Facts) -> Section:
 
 
 def lag(facts: Facts) -> Section:
-    """How far behind the offsets were at the end."""
+    """How far the groups' offsets were behind the queues at the end."""
     frame = facts["lag"].sort_values("lag", ascending=False)
     rows = [
         (row.consumer_group, row.topic, row.broker_name, str(row.queue_id), number(row.broker_offset),

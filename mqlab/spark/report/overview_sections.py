@@ -1,10 +1,10 @@
-"""The sections of the report: what each says, its picture, and the same as a table.
+"""The first sections of the report: each has a sentence, a picture, and the same facts as a table.
 
 Mirrors: the pages of RocketMQ's dashboard (cluster, topic, consumer, message trace) for a whole day at once.
 
     wrong  traffic  groups  behind  latency  failures  again  listeners  queues  keys  producers  lag
 
-Left out: anything that needs a second look at the messages; the page says where to look.
+Left out: anything that needs a second look at the messages; the page only shows where to look.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OUTCOMES = {
 
 
 def wrong(facts: Facts) -> Section:
-    """What rules found."""
+    """What the rules found."""
     found = facts["suspicions"].sort_values(["since", "kind"], na_position="first")
     rows, bars = [], []
     for row in found.itertuples():
@@ -69,7 +69,7 @@ def wrong(facts: Facts) -> Section:
 
 
 def traffic(facts: Facts) -> Section:
-    """Messages over the day, one picture per topic, its tags on each other."""
+    """Messages over the day: one picture per topic, its tags stacked on each other."""
     frame = facts["traffic"].fillna({"tags": "(no tag)"})
     minutes = facts.stretch_ms / 60_000
     topics = frame.groupby("topic")[["messages", "bytes"]].sum().sort_values("messages", ascending=False)
@@ -131,7 +131,7 @@ def by_group(frame: Any) -> list[tuple[str, str]]:
 
 
 def behind(facts: Facts) -> Section:
-    """Backlog over time, a small picture a group."""
+    """Backlog over time, one small picture per group."""
     frame = facts["backlog"]
     pictures, rows = [], []
     for topic, group in by_group(frame):
@@ -154,7 +154,7 @@ def behind(facts: Facts) -> Section:
 
 
 def latency(facts: Facts) -> Section:
-    """Latency percentiles over time, a small picture a group."""
+    """Latency percentiles over time, one small picture per group."""
     frame = facts["latency"]
     pictures, rows = [], []
     times = stretches(facts)

@@ -1,6 +1,6 @@
 """The report: one HTML file of a day of traffic, without scripts, that opens anywhere and follows light and dark.
 
-Mirrors: RocketMQ's dashboard, as something to keep, send and print.
+Mirrors: RocketMQ's dashboard, as a file to keep, send and print.
 
     mqlab spark run STORES --out DIR      then      mqlab spark report DIR --out report.html
 

@@ -23,7 +23,7 @@ MOST_TIME_TICKS = 9
 
 
 def count_text(value: float) -> str:
-    """A number as people say it.
+    """A number in short form, as a reader says it.
 
     >>> count_text(7), count_text(12_345), count_text(1_234_567), count_text(0.25)
     ('7', '12,345', '1.23 M', '0.25')
@@ -66,7 +66,7 @@ class Scale:
     logarithmic: bool = False
 
     def part(self, value: float) -> float:
-        """Where a value stands, 0 at the low end and 1 at the high one."""
+        """The position of a value: 0 at the low end and 1 at the high end."""
         if self.logarithmic:
             return math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
@@ -88,7 +88,7 @@ def linear(most: float) -> Scale:
 
 
 def durations(least_ms: float, most_ms: float) -> Scale:
-    """A logarithmic axis of durations, ticks where people have words.
+    """A logarithmic axis of durations, with ticks at usual units such as 1 s and 5 min.
 
     >>> durations(20, 900).ticks
     (10, 100, 1000)
@@ -101,7 +101,7 @@ def durations(least_ms: float, most_ms: float) -> Scale:
 
 
 def time_ticks(start_ms: int, end_ms: int) -> tuple[list[int], int]:
-    """Round times in between, no more than MOST_TIME_TICKS, and the step they are apart."""
+    """Round times in between, at most MOST_TIME_TICKS, and the step between them."""
     long = max(end_ms - start_ms, 1)
     step = next((step for step in TIME_STEPS_MS if long / step <= MOST_TIME_TICKS), TIME_STEPS_MS[-1])
     return list(range(-(-start_ms // step) * step, end_ms + 1, step)), step

@@ -28,13 +28,13 @@ FACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the page is made of: the manifest, the facts by name, and when the day began and ended."""
+    """The input of the page: the manifest, the facts by name, and when the day began and ended."""
 
     manifest: dict[str, Any]
     tables: dict[str, pandas.DataFrame]
 
     def __getitem__(self, name: str) -> Any:
-        """The DataFrame of a fact; untyped, because what its cells hold is the schema's word, not the stubs'."""
+        """The DataFrame of a fact; untyped, because the schema states what its cells hold and the stubs cannot."""
         return self.tables[name]
 
     @property
@@ -44,12 +44,12 @@ class Facts:
 
     @property
     def end_ms(self) -> int:
-        """... and of the last."""
+        """Store time of the last message that a producer sent."""
         return int(self.manifest["span_ms"][1])
 
     @property
     def stretch_ms(self) -> int:
-        """How long the stretches of time are, by which the facts over time are counted."""
+        """Length of the stretches of time by which facts are counted."""
         return int(self.manifest["stretch_ms"])
 
 
