@@ -9,7 +9,7 @@ RocketMQ's own connectors ask a broker; this reads the files that a broker wrote
 
 Reads are planned for as many tasks as the session runs at once (its default parallelism), but a task reads at least
 SMALLEST_SPLIT. A read is a snapshot: it ends where the logs ended when it was planned. A damaged unit is an error with
-file and offset, never a silent end; so are a body that does not fit its check sum, and a log that ends before its queues.
+file and offset, not a silent end; so is a body that does not fit its check sum, or a log that ends before its queues.
 Left out: writing.
 """
 

@@ -13,7 +13,7 @@ Mirrors: the checkers of Jepsen and Maelstrom, in the words that RocketMQ users 
 A message that no subscription (tags or SQL) of the group asks for is not an anomaly. Dead letters are counted, not
 judged. In a broadcasting group each member is judged by itself. If a journal dropped steps, the rest is judged and the
 headline reports it. A message that a program takes by polling or pulling counts as finished then, because only the
-program knows better. Without a subscription (assigned queues, single pulls) only the queues that were pulled are judged.
+program knows better. Without a subscription (assigned queues, single pulls) only queues that were pulled are judged.
 Left out: what was stored before the journal begins.
 """
 
