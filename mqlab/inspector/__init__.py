@@ -4,8 +4,8 @@ RocketMQ has no such tool. Lab 01 reads stores with it.
 
     StoreInspector   messages, queues, index, checkpoint, tree, problems
 
-Here are the layouts of files that only a store has (index_table, checkpoint_format, torn_units), the readers of single
-parts (log_reader, queue_reader, index_reader), and what is asked across parts (message_search, store_problems).
+This package has the layouts of files that only a store has (index_table, checkpoint_format, torn_units), the readers of
+single parts (log_reader, queue_reader, index_reader), and questions across parts (message_search, store_problems).
 The store, Arrow and Spark use this package; it uses ``wire`` and the ports.
 """
 

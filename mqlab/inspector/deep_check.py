@@ -5,7 +5,7 @@ RocketMQ has no such tool; its recovery checks lengths and body check sums only.
     unit  ─▶ layout, body CRC, the place it names       ─▶ its queue unit: place, size, tags
     queue ─▶ each unit names a message of that queue     index entry ─▶ a unit that has a key of that hash
 
-Left out: what nothing else repeats (times, hosts, flags, own properties): damage there cannot be noticed.
+Left out: fields that are stored only once (times, hosts, flags, own properties): damage there cannot be noticed.
 """
 
 from __future__ import annotations
@@ -81,10 +81,12 @@ class DeepCheck:
             yield from self._index_problems(name)
 
     def _unit_problems(self, piece: Piece, record: Record) -> Iterator[tuple[str, str]]:
+        # 1. The unit itself: its body and the place that it names.
         if record.body and crc32(record.body) != record.body_crc:
             yield "check sum", f"the body's CRC-32 is {crc32(record.body):08x}, the unit says {record.body_crc:08x}"
         if record.physical_offset != piece.physical_offset:
             yield "place", f"the unit says it stands at {record.physical_offset}"
+        # 2. Its queue unit. Half messages and those of deleted topics have none.
         queue = self._queues.get((record.topic, record.queue_id))
         if transaction_type(record.sys_flag) in _NOT_IN_QUEUES or self._is_of_a_deleted_topic(piece, record, queue):
             return
@@ -98,6 +100,7 @@ class DeepCheck:
         if expected != found:
             yield "queue unit", f"its queue unit names offset and size {found}, the message has {expected}"
             return
+        # 3. The tags code. In the schedule topic it is the time of delivery.
         queue.agreeing += 1
         tags = tags_code(record.property_map.get(TAGS))
         if record.topic != SCHEDULE_TOPIC and unit.tags_code != tags:
@@ -125,6 +128,7 @@ class DeepCheck:
         for number in range(1, table.entries + 1) if table else []:
             assert table is not None
             key_hash, physical_offset, seconds, previous = table.entry(number)
+            # The keys of one message are next to each other: its unit is decoded once.
             if known[0] != physical_offset:
                 known = (physical_offset, self._key_hashes(physical_offset))
             there = self._store.min_physical_offset <= physical_offset < self._end

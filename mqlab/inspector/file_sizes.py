@@ -1,4 +1,4 @@
-"""Segment sizes found in a store's files: they are not recorded, so they are derived from names, lengths and entries.
+"""Segment sizes found in a store's files: nothing records them, so they are derived from names, lengths and entries.
 
 RocketMQ needs the sizes in its configuration. Lab 01 opens stores with small ones.
 
@@ -103,7 +103,7 @@ def index_sizes(files: Files, folder: str) -> tuple[int, int] | None:
 def sizes_of_index(view: memoryview) -> tuple[int, int] | None:
     """(slots, entries) of one index file's bytes; None when they do not show it (no entry yet, or damaged).
 
-    The last entry must be where the header's count puts it, hold the header's last offset, and be what its slot names.
+    The last entry must be where the header's count puts it, hold the header's last offset, and be named by its slot.
     """
     if len(view) == file_size(DEFAULT_HASH_SLOT_NUM, DEFAULT_INDEX_NUM):
         return DEFAULT_HASH_SLOT_NUM, DEFAULT_INDEX_NUM
@@ -126,7 +126,7 @@ def sizes_of_index(view: memoryview) -> tuple[int, int] | None:
 
 
 def _possible_slots(view: memoryview, end_physical_offset: int, last_entry: int) -> Iterator[int]:
-    """Slot numbers that put some copy of the last offset where the last entry has it."""
+    """Numbers of slots for which some copy of the last offset is at the last entry's place."""
     pattern = struct.pack(">q", end_physical_offset)
     before = INDEX_HEADER_SIZE + INDEX_ENTRY_SIZE * last_entry + 4  # bytes in front of the offset, slots aside
     for start in range(before, len(view), _CHUNK):

@@ -1,6 +1,6 @@
 """Reads the key index: the headers of its files, and candidates for a key.
 
-Mirrors: the reading half of org.apache.rocketmq.store.index.IndexService. Lab 01 asks it where order-1 is.
+Mirrors: the reading half of org.apache.rocketmq.store.index.IndexService. Lab 01 looks up a key with it.
 
     index/20231114221320456   S=200 N=400   399 entries   offsets 0..65_102    times 1700000000456..1700000004122
 
@@ -82,6 +82,7 @@ class IndexReader:
         for name in self.names():
             view = self._open_files.view(f"{self.folder}/{name}")
             sizes = self.sizes(view)
+            # The header does not depend on the sizes, so any sizes do for reading it.
             header = IndexTable(view if len(view) >= INDEX_HEADER_SIZE else memoryview(bytes(INDEX_HEADER_SIZE)), 1, 1)
             found.append(
                 IndexSummary(

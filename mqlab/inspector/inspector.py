@@ -1,6 +1,6 @@
 """A store directory read from outside: never changed, never locked, decoded as far as it is intact.
 
-RocketMQ has no such tool: its own start a store to read it. Lab 01 uses it, and ``lab.store`` everywhere.
+RocketMQ has no such tool: its own tools start a store to read it. Lab 01 uses it; ``lab.store`` is one.
 
     StoreInspector("store")
       .messages(topic=, queue=, key=, ...)   messages in the order of the log        .message_at(physical_offset)

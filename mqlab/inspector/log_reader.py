@@ -7,7 +7,7 @@ Mirrors: what CommitLog.recoverAbnormally reads, but it stops at the first damag
     where is the end?   after the unit that the queues know last; they are asked first, so that the end of a log of any
                         size is found by reading a few pages; without queues: in the newest file that begins with a unit
 
-Left out: check sums. This lists what is there; a recovery decides what counts.
+Left out: check sums. This lists what the files contain; a recovery decides what is valid.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Piece(NamedTuple):
         return decode(self.view, start, limit=start + self.size)
 
     def message(self) -> MessageExt:
-        """The unit as a message; a body that should decompress and does not stays as it is stored."""
+        """The unit as a message; a body that cannot be decompressed stays as it is stored."""
         record = self.record()
         try:
             return MessageExt.from_record(record)
@@ -143,6 +143,7 @@ class LogReader:
         for number, segment in enumerate(segments):
             if segment.end <= position:
                 continue
+            # A file is missing before this one; before the first file nothing is expected.
             if position < segment.start:
                 if position < min(end, segment.start) and number:
                     yield Piece(
@@ -155,6 +156,7 @@ class LogReader:
             for piece in self._scan_segment(view, segment, position, end):
                 yield piece
                 position = piece.physical_offset + piece.size
+            # A file that was cut short ends early; the next one begins where its name says.
             position = max(position, segment.end)
 
     def _scan_segment(
@@ -184,7 +186,7 @@ class LogReader:
         return Piece(UNIT, physical_offset, shape.total_size, view, shape)
 
     def _next_unit(self, view: memoryview, file_start: int, at: int) -> int | None:
-        """Where in the file the next unit starts that agrees with its own place, None when there is none."""
+        """Where in the file the next unit starts that names its own place; None when there is none."""
         for start in range(at, len(view), _SEARCH):
             chunk = bytes(view[start : start + _SEARCH + 7])
             if chunk == _ZEROS[: len(chunk)]:  # the unwritten part of a file

@@ -28,7 +28,7 @@ from mqlab.wire.property_names import KEY_SEPARATOR, KEYS, UNIQ_KEY
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is searched for; None: anything. See StoreInspector.pieces."""
+    """What is searched for; None means any value. See StoreInspector.pieces."""
 
     topic: str | None = None
     queue: int | None = None
@@ -79,10 +79,13 @@ class MessageSearch:
 
     def _candidates(self, last: int | None = None) -> Iterator[Piece]:
         question, store = self._question, self._store
+        # 1. A small log is read whole: nothing can be missed.
         if self._small:
             return store.log.scan(store.min_physical_offset, store.max_physical_offset, self._segments)
+        # 2. A key: the index.
         if question.key is not None:
             return self._by_key(question.key)
+        # 3. Everything else: queues, each from the first offset that may have an answer.
         queues = store.queues(question.topic)
         if question.queue is not None:
             queues = [queue for queue in queues if queue.queue_id == question.queue]
@@ -107,6 +110,7 @@ class MessageSearch:
         for physical_offset in sorted(places):
             if indexed_to is not None and physical_offset <= indexed_to:
                 yield from self._unit_at(physical_offset)
+        # The index is behind the log by the units that were not dispatched yet.
         first_not_indexed = store.min_physical_offset if indexed_to is None else indexed_to
         for piece in store.log.scan(first_not_indexed, store.max_physical_offset, self._segments):
             if piece.physical_offset not in places:

@@ -1,4 +1,4 @@
-"""A few files of a store held open at a time, so that a directory with thousands of files can be read.
+"""Holds a few files of a store open at a time, so that a directory with thousands of files can be read.
 
 RocketMQ's MappedFileQueue keeps every file mapped; a reader of any store must not.
 
@@ -30,7 +30,7 @@ class OpenFiles:
         self._open: OrderedDict[str, tuple[tuple[int, int], Mapping]] = OrderedDict()
 
     def view(self, path: str) -> memoryview:
-        """The bytes of a file as it is now."""
+        """The present bytes of a file."""
         try:
             state = (self._files.size(path), self._files.modified_ms(path))
             known = self._open.get(path)

@@ -1,6 +1,6 @@
 """What is wrong with a store: damage, files that do not belong there, parts that disagree. Nothing is changed.
 
-Mirrors: the checks of MappedFileQueue.load and CommitLog's recovery, and comparisons of parts. Lab 01.
+Mirrors: the checks of MappedFileQueue.load and CommitLog's recovery, and comparisons of parts.
 
     quick   names and lengths of files, the last unit of each queue, headers of the index, configuration files
     deep    every unit of the log and every index entry: see deep_check
@@ -44,6 +44,7 @@ def _file_problems(store: StoreReader) -> Iterator[Problem]:
     root, files = store.directory, store.files
     queues = list(queue_folders(files, f"{root}/consumequeue"))
     for folders, multiple in (([f"{root}/commitlog"], 1), (queues, CQ_UNIT_SIZE)):
+        # The size that most files have counts as the right one.
         usual = segment_size(files, folders, multiple)
         for folder in folders:
             known = offset_names(files, folder)
@@ -56,6 +57,7 @@ def _file_problems(store: StoreReader) -> Iterator[Problem]:
                     yield Problem(
                         "foreign file", below, None, "does not belong here; RocketMQ refuses to load the store"
                     )
+                # An empty last file is normal: a broker was killed while it made the file.
                 elif files.size(path) != usual and not (name == known[-1] and files.size(path) == 0):
                     yield Problem(
                         "file size",

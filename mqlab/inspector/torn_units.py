@@ -1,4 +1,4 @@
-"""Units whose last bytes were never written: what a power cut leaves where no check sum shows it.
+"""Units whose last bytes were never written: what a power cut leaves where there is no check sum.
 
 RocketMQ accepts such units: its CRC covers the body alone. Lab 01 cuts the power within one.
 

@@ -5,7 +5,7 @@ Mirrors: DefaultMessageStore.checkStoreStatus and RunningFlags. Lab 01 fills a d
     not running                    SERVICE_NOT_AVAILABLE
     the store of a slave           SERVICE_NOT_AVAILABLE   it takes its master's log only
     disk full, or a flush failed   SERVICE_NOT_AVAILABLE
-    page cache busy                OS_PAGE_CACHE_BUSY      a lab's fault: the disk does not keep up
+    page cache busy                OS_PAGE_CACHE_BUSY      a fault set by a lab: the disk does not keep up
 
 Left out: how RocketMQ measures a busy page cache (the time its put lock is held).
 """
@@ -59,12 +59,12 @@ class Admission:
         return self._is_page_cache_busy
 
     def set_writeable(self, writeable: bool) -> None:
-        """False closes the store for puts until somebody sets True again."""
+        """False closes the store for puts until it is set to True again."""
         self._is_disk_sound = writeable
         self.decide()
 
     def set_page_cache_busy(self, busy: bool) -> None:
-        """A lab's fault."""
+        """A fault that a lab sets: puts answer OS_PAGE_CACHE_BUSY."""
         self._is_page_cache_busy = busy
         self.decide()
 

@@ -4,7 +4,7 @@ Mirrors: org.apache.rocketmq.common.ConfigManager (persist and load). Lab 00 rea
 
     save(text)   topics.json.tmp <- text, synced      topics.json -> topics.json.bak      topics.json.tmp -> topics.json
     load()       topics.json, or if it is missing, empty or does not decode: topics.json.bak, or nothing at all
-    damaged      a main file that does not decode is set aside as topics.json.damaged, so that the next save cannot
+    damaged      a main file that does not decode is renamed to topics.json.damaged, so that the next save cannot
                  push it over the good .bak
 
 Left out: version 5.3.4's order (rename to .bak first, then write in place), where a crash leaves a half-written text.
@@ -46,7 +46,7 @@ class ConfigFile:
             self._files.sync_directory(folder)
 
     def _make(self, folder: str) -> None:
-        """Make the folder, and make sure that a power cut does not take it away with the file."""
+        """Make the folder, and sync its name, so that a power cut does not remove it with the file."""
         if not self._files.exists(folder):
             self._files.make_directory(folder)
             parent = folder.rpartition("/")[0]

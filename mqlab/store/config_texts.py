@@ -10,8 +10,8 @@ ScheduleMessageService (DelayOffsetSerializeWrapper). Lab 00 reads consumerOffse
     delayOffset.json        offsetTable (level)                              64
     consumerFilter.json     filterDataByTopic (topic)                       512      its groups              16
 
-Object members are in alphabetical order, maps in bucket order. The order has no meaning, but a file of a broker
-that is read and written again is equal to the byte.
+Object members are in alphabetical order, maps in bucket order. The order has no meaning, but with it
+a broker's file that is read and written again has the same bytes.
 Left out: the message-request-mode and topic-queue-mapping files, which no part of mqlab writes.
 """
 
@@ -41,7 +41,7 @@ _TOPIC_SET_BUCKETS = 8
 
 
 def encode(file_name: str, value: Mapping[str, Any]) -> str:
-    """The text a broker writes for ``value`` (plain dicts, lists, texts and numbers; integer keys as ints).
+    """The text a broker writes for ``value`` (plain dicts, lists, strings and numbers; integer keys as ints).
 
     Maps may come in any order. For consumerOffset.json the redundant ``groupTopicMap`` is made from ``offsetTable``.
 
@@ -57,7 +57,7 @@ def encode(file_name: str, value: Mapping[str, Any]) -> str:
 
 
 def decode(file_name: str, text: str) -> dict[str, Any]:
-    """The plain values of a text; queue ids and delay levels are ints, quoted or not. Raises CorruptionError.
+    """The plain values in a file's text; queue ids and delay levels are ints, quoted or not. Raises CorruptionError.
 
     >>> decode("consumerOffset.json", '{"offsetTable":{"orders@billing":{0:5,"1":7}}}')
     {'offsetTable': {'orders@billing': {0: 5, 1: 7}}}

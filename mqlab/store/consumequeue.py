@@ -212,6 +212,7 @@ class ConsumeQueue:
         self._last = None
         if not mapped_files:
             return
+        # Older files are full and were flushed long ago, so only the newest ones are looked at.
         end = mapped_files[-RECOVERED_FILES:][0].start_offset
         for mapped in mapped_files[-RECOVERED_FILES:]:
             plausible, real = plausible_units(mapped.view)
@@ -219,6 +220,7 @@ class ConsumeQueue:
             if last:
                 physical_offset, size, _ = CQ_UNIT.unpack_from(mapped.view, (last - 1) * CQ_UNIT_SIZE)
                 self.max_physical_offset = physical_offset + size
+            # A file that is not full is the last one with units, whatever follows it.
             end = mapped.start_offset + plausible * CQ_UNIT_SIZE
             if plausible * CQ_UNIT_SIZE < mapped.size:
                 break
@@ -234,6 +236,7 @@ class ConsumeQueue:
         self.max_physical_offset = -1
         while self.files.mapped_files:
             mapped = self.files.mapped_files[-1]
+            # From the newest file back: the first one that keeps a unit has the new end.
             plausible, real = plausible_units(mapped.view, max_physical_offset)
             kept = plausible if pre_blank_counts else real
             if keep_first_unit and not plausible:
@@ -243,6 +246,7 @@ class ConsumeQueue:
             elif kept:
                 physical_offset, size, _ = CQ_UNIT.unpack_from(mapped.view, (kept - 1) * CQ_UNIT_SIZE)
                 self.max_physical_offset = physical_offset + size
+            # The only file left stays even without units: its name carries the numbering.
             if kept or (mapped.start_offset and len(self.files.mapped_files) == 1):
                 self._cut(mapped.start_offset + kept * CQ_UNIT_SIZE)
                 return

@@ -78,7 +78,7 @@ class StoredProperties(Mapping[str, str]):
 
 
 class UndecodableUnit(Exception):
-    """Bytes in the log where a unit should begin that are not a unit."""
+    """The log has bytes that are not a unit where a unit should begin."""
 
 
 class Dispatcher:
@@ -215,7 +215,7 @@ class Dispatcher:
 
     @contextmanager
     def without_index(self) -> Iterator[None]:
-        """While somebody else writes the index."""
+        """While another part writes the index."""
         index, self._index = self._index, None
         self.on_arrival = self._on_arrival
         try:

@@ -42,7 +42,7 @@ class Dispatching:
 
     @property
     def confirm_offset(self) -> int:
-        """Up to where messages may be dispatched, a physical offset. Mirrors getConfirmOffset."""
+        """The physical offset up to which messages may be dispatched. Mirrors getConfirmOffset."""
         queue = self._state.commit_log.queue
         if self._waits_for_flush:
             return queue.flushed_where

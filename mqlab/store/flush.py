@@ -43,7 +43,7 @@ class Durability:
 
 
 class Flusher:
-    """Syncs one store's files. While ``stalled`` is True nothing is synced: a lab's fault, which ``resume`` ends."""
+    """Syncs one store's files. A lab may set ``stalled``: nothing is synced then, until ``resume`` is called."""
 
     def __init__(self, state: StoreState, dispatcher: Dispatcher, *, on_error: Callable[[OSError], None]) -> None:
         self._state = state
@@ -135,11 +135,13 @@ class Flusher:
             self._on_error(error)
             if "flush_error_ignored" not in self.config.sharp_edges:
                 return False
+            # RocketMQ ignores the error, so that waiting puts are answered as if they were safe.
             self._log.queue.flushed_where = self._log.max_offset
         self._remember_flushed_time()
         if self._log.flushed_where != before:
             if self._note is not None:
                 self._note("store.flushed", flushed_where=self._log.flushed_where)
+            # Under SYNC_FLUSH these messages may be dispatched now.
             for action in self.on_flushed:
                 action()
         return True
@@ -245,6 +247,7 @@ class Flusher:
         except OSError as error:
             self._on_error(error)
             return False
+        # Only when all are synced: the checkpoint must not claim entries that a power cut would take away.
         self._dispatcher.touched.clear()
         self._checkpoint.logics_msg_timestamp = self._dispatcher.logics_msg_timestamp
         return True

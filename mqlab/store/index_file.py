@@ -22,9 +22,9 @@ MAX_SECONDS = 2**31 - 1
 
 
 class IndexFile(IndexTable):
-    """An index file that is written to. Made at ``path`` when missing, with the end of the file before it.
+    """An index file that is written to. It is created at ``path`` when missing, with the end of the file before it.
 
-    Raises StoreError when the file has another size than S and N ask for, unless it is shorter and ``may_be_cut``:
+    Raises StoreError when the file has another size than S and N require, unless it is shorter and ``may_be_cut``:
     then it is filled up with zeros, as RocketMQ does with every file.
     """
 
@@ -35,6 +35,7 @@ class IndexFile(IndexTable):
         previous_end_physical_offset: int = 0, previous_end_timestamp: int = 0, *, may_be_cut: bool = False,
     ) -> None:  # fmt: skip
         size = file_size(hash_slot_num, index_num)
+        # A file of another size has its entries at other places: nothing in it could be found.
         found = files.size(path) if files.exists(path) else size
         if found > size or (found < size and not may_be_cut):
             raise StoreError(
@@ -122,6 +123,7 @@ class IndexFile(IndexTable):
             key_hash, physical_offset, _, previous = self.entry(number)
             if physical_offset < log_end:
                 break
+            # The reverse of ``put``: the slot names the older entry again, then the bytes become zero.
             self._mapping.write(self.slot_position(key_hash % self.hash_slot_num), INDEX_SLOT.pack(previous))
             self._mapping.write(self.entry_position(number), bytes(INDEX_ENTRY_SIZE))
             self.hash_slot_count -= previous == 0
@@ -129,6 +131,7 @@ class IndexFile(IndexTable):
             taken += 1
         if taken and self.index_count > 1:
             _, self.end_physical_offset, seconds, _ = self.entry(self.index_count - 1)
+            # The header needs the time of the entry that is the last one now; the entry has whole seconds only.
             exact_ms = store_time_at(self.end_physical_offset)
             rounded_ms = self.begin_timestamp + (seconds * 1000 if self.index_count > 2 else 0)
             self.end_timestamp = rounded_ms if exact_ms is None else exact_ms

@@ -104,8 +104,10 @@ class IndexService:
         newest = self.index_files[-1] if self.index_files else None
         if newest is not None and physical_offset < newest.end_physical_offset:
             return 0
+        # After a clean stop the last unit has all its entries.
         if physical_offset == self.last_indexed:
             return 0
+        # The unique key first: equal bytes need RocketMQ's order of entries.
         names = keys.split(KEY_SEPARATOR) if keys else []
         if unique_key is not None:
             names.insert(0, unique_key)

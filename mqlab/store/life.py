@@ -91,7 +91,7 @@ class StoreLife:
         return self.report
 
     def _make_directory(self) -> None:
-        """Make the directory, and make sure that a power cut does not take it away again."""
+        """Make the directory, and sync its name, so that a power cut does not remove it."""
         files, directory = self._state.files, self._state.directory
         missing = []
         path = directory

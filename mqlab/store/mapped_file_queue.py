@@ -222,6 +222,7 @@ class MappedFileQueue:
             if mapped.end_offset <= offset:
                 continue
             if mapped.start_offset <= offset:
+                # The offset is inside this file or at its start: the file stays, empty if need be.
                 mapped.set_positions(offset - mapped.start_offset)
                 if zero_tail:
                     mapped.zero_after(mapped.wrote_position)

@@ -68,7 +68,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         self.files = files
         self.clock = clock
         self.store_host = store_host
-        self.on_append: Callable[[], None] | None = None  # called after each append while somebody copies the log
+        self.on_append: Callable[[], None] | None = None  # called after each append while a copy of the log is sent
         self._note = note
         self._max_body = config.max_message_size
         self._checked_topics: set[str] = set()
@@ -271,7 +271,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
 
     @property
     def page_cache_busy(self) -> bool:
-        """A lab's fault: True makes puts answer OS_PAGE_CACHE_BUSY."""
+        """A fault that a lab sets: True makes puts answer OS_PAGE_CACHE_BUSY."""
         return self.admission.page_cache_busy
 
     @page_cache_busy.setter

@@ -33,6 +33,7 @@ DELAY = b"DELAY\x01"
 
 def refusal_of(record: Record, max_message_size: int) -> PutResult | None:
     """A PutResult with the reason why this message may not be stored, None when it may."""
+    # 1. The topic.
     topic_bytes = len(record.topic.encode("utf-8", "replace"))
     limit = MAX_RETRY_TOPIC_BYTES if record.topic.startswith(RETRY_PREFIX) else MAX_TOPIC_BYTES
     if not topic_bytes:
@@ -41,6 +42,7 @@ def refusal_of(record: Record, max_message_size: int) -> PutResult | None:
         return PutResult.refused(MESSAGE_ILLEGAL, f"topic of {topic_bytes} bytes, at most {limit} are allowed")
     if not is_directory_name(record.topic):
         return PutResult.refused(MESSAGE_ILLEGAL, f"topic {record.topic!r} cannot be the name of a directory")
+    # 2. The sizes.
     if len(record.body) > max_message_size:
         reason = f"body of {len(record.body)} bytes, at most {max_message_size} are allowed"
         return PutResult.refused(MESSAGE_ILLEGAL, reason)
@@ -49,6 +51,7 @@ def refusal_of(record: Record, max_message_size: int) -> PutResult | None:
             PROPERTIES_SIZE_EXCEEDED,
             f"properties of {len(record.properties)} bytes, at most {MAX_PROPERTIES} are allowed",
         )
+    # 3. What mqlab has no queue for.
     if record.sys_flag & INNER_BATCH:
         return PutResult.refused(MESSAGE_ILLEGAL, "an inner batch needs a topic with a batch consume queue")
     if "INNER_NUM" in record.property_map:
@@ -70,6 +73,7 @@ def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult 
     """The same for messages of one batch: they share topic and queue, and none is delayed or transactional."""
     if not records:
         return PutResult.refused(MESSAGE_ILLEGAL, "the batch is empty")
+    # 1. The first message decides topic and queue of all, and is checked in full.
     first = records[0]
     topic, queue_id = first.topic, first.queue_id
     refusal = refusal_of(first, max_message_size)
@@ -86,6 +90,7 @@ def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult 
             and INNER_NUM not in record.properties
         ):
             continue  # none of the checks below can fail
+        # 2. The reason, for one that did not pass the quick test above.
         if record.topic != first.topic or record.queue_id != first.queue_id:
             return PutResult.refused(MESSAGE_ILLEGAL, "a batch goes to one queue of one topic")
         if record.sys_flag & TRANSACTION_MASK:
@@ -99,7 +104,7 @@ def batch_refusal_of(records: list[Record], max_message_size: int) -> PutResult 
 
 
 def record_of(message: Message, queue_id: int | None, store_host: Host, clock: Clock) -> Record:
-    """The record of a message that no producer has sent. UsageError for what is not a message or not a queue id."""
+    """The record of a message that no producer has sent. UsageError for anything but a message and a queue id."""
     if not isinstance(message, Message):
         raise UsageError(f"{message!r} is not a message", hint='store.put(Message("orders", b"...", tags="paid"))')
     if queue_id is not None and (not isinstance(queue_id, int) or queue_id < 0):

@@ -4,7 +4,7 @@ Mirrors: DefaultMessageStore.CleanCommitLogService, CleanConsumeQueueService. La
 
     every 10 s, commit log      the hour is in delete_when        files older than file_reserved_time (72 h)
                                 disk over 75 %                    the same
-                                asked for by an admin             the same, for 20 rounds
+                                requested by an admin             the same, for 20 rounds
                                 disk over 85 %                    the oldest, whatever their age
                                 disk over 90 %                    the same, and puts answer SERVICE_NOT_AVAILABLE
     then, if the oldest log file changed: queue and index files whose messages are all deleted

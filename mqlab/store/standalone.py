@@ -1,4 +1,4 @@
-"""A store that drives itself: real files, the wall clock, and timers that run when the store is used.
+"""A store that needs no driver: real files, the wall clock, and timers that run when the store is used.
 
 Mirrors: what a broker process does around DefaultMessageStore. Lab 01 opens a directory with it.
 

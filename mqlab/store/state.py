@@ -67,8 +67,10 @@ class StoreState:
         if not changes:
             return
         if self.note is not None:
+            # A setting that has no effect must not pass unseen.
             self.note("store.sizes_found", **changes)
         self.config = dataclasses.replace(self.config, **changes)  # type: ignore[arg-type]
+        # These parts took their sizes from the old settings when they were made.
         self.commit_log.queue.file_size = self.config.mapped_file_size_commit_log
         self.queues.config = self.config
         if self.index is not None:

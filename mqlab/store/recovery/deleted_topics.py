@@ -1,4 +1,4 @@
-"""Which topics were deleted, and where the log ended then: recovery must not take a deleted queue for a lost one.
+"""Which topics were deleted, and where the log ended then: recovery must not treat a deleted queue as a lost one.
 
 RocketMQ has no such record: its recovery does not check whether a queue misses entries.
 

@@ -130,9 +130,11 @@ class FastScan:
         self._bulk = BulkIndex(self._index) if self._index is not None else None
         done = 0
         while done < len(positions):
+            # 1. As many units as fit into memory at a time; one that is larger than the limit comes alone.
             some = positions[done : done + MOST_UNITS]
             most = bisect_right(some, some[0] + MOST_BYTES)
             some = some[: max(1, most)]
+            # 2. Those before the first doubtful one are dispatched, older ones only counted.
             rows = self._whole_units(view, data, some)
             count = len(rows.at)
             if count:
@@ -143,6 +145,7 @@ class FastScan:
                 scanned.dispatched += len(new.at)
                 scanned.last_unit_at = int(rows.at[-1])
                 scanned.at = int(rows.at[-1] + rows.size[-1])
+            # 3. A doubtful unit ends the fast scan: the plain scan decides about it.
             if count < len(some):
                 break
             done += count

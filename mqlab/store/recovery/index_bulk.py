@@ -53,7 +53,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Keys found in some bytes: row of the unit, and where the text starts and ends."""
+    """Keys found in some bytes: row of the unit, and where the string starts and ends."""
 
     rows: Array
     starts: Array
@@ -77,10 +77,12 @@ class BulkIndex:
         """Find the keys of units, which come in physical order; ``view`` is their log file."""
         import numpy as np
 
+        # 1. The same rules as in IndexService.put, for all rows at once.
         wanted = units.sys_flags & flags.TRANSACTION_MASK != flags.TRANSACTION_ROLLBACK
         if self._index.index_files:
             wanted &= units.physical_offsets >= self._index.end_physical_offset
             wanted &= units.physical_offsets != self._index.last_indexed
+        # 2. Keys and hashes, some MiB of properties at a time.
         for chosen in _chunks(np.flatnonzero(wanted), units):
             data, starts, ends = packed(view, units.properties_starts[chosen], units.properties_ends[chosen])
             texts = _keys_of(data, starts, ends)
@@ -100,6 +102,7 @@ class BulkIndex:
             physical_offsets = np.concatenate(self._physical_offsets)
             store_timestamps = np.concatenate(self._store_timestamps)
             done = 0
+            # A full file is followed by the next one, so that one call may fill several.
             while done < len(hashes):
                 index_file = self._index.file_with_room()
                 done += _append(index_file, hashes[done:], physical_offsets[done:], store_timestamps[done:])
@@ -160,14 +163,17 @@ def _values(data: Array, name: str, name_ends: Array, value_ends: Array, starts:
     """Where each unit's value of one property is; of several the last counts, empty ones do not."""
     import numpy as np
 
+    # 1. Ends of names before which the letters of this name are, the last letter first.
     marks = name_ends[np.searchsorted(name_ends, len(name)) :]
     for place, letter in enumerate(reversed(name.encode("ascii")), 1):
         marks = marks[data[marks - place] == letter]
+    # 2. The unit of each; the name must begin where a property begins, inside the unit's properties.
     rows = np.searchsorted(starts, marks, "right") - 1
     name_starts = marks - len(name)
     inside = (rows >= 0) & (name_starts >= starts[rows]) & (marks < ends[rows])
     inside &= (name_starts == starts[rows]) | (data[name_starts - 1] == _VALUE_END)
     marks, rows = marks[inside], rows[inside]
+    # 3. Where each value ends; of several in one unit, the last that is not empty counts.
     next_end = np.append(value_ends, len(data))[np.searchsorted(value_ends, marks)]
     stops = np.minimum(next_end, ends[rows])
     last = np.full(len(starts), -1)
@@ -178,7 +184,7 @@ def _values(data: Array, name: str, name_ends: Array, value_ends: Array, starts:
 
 
 def _pieces(data: Array, values: _Texts) -> _Texts:
-    """Values split at blanks, without empty pieces."""
+    """The values split at blanks, without empty pieces."""
     import numpy as np
 
     blanks = np.flatnonzero(data == ord(KEY_SEPARATOR))

@@ -4,7 +4,7 @@ Mirrors: DefaultMessageStore.recover, CommitLog.recoverNormally and recoverAbnor
 
     1  queues      each up to its last plausible unit
     2  start       newest log file that is old enough: its first message is dispatched (clean stop), or its store time
-                   is 3 s older than what the checkpoint knows to be flushed (crash: the ``abort`` file is there)
+                   is 3 s older than what the checkpoint records as flushed (crash: the ``abort`` file is there)
     3  scan        unit by unit, lengths and body CRC; the log ends before the first that is damaged
                    crash: every unit is dispatched again (what a queue has already stays as it is)
     4  cut         log, queues and index end there; numbers and beginnings of queues are set
@@ -163,7 +163,7 @@ class Recovery:
     def _scan(self, start: int, dispatched: int) -> int:
         """Scan the units from a file on; where the log ends. Starts one file earlier when a queue misses entries.
 
-        Units of deleted topics in that earlier file are not put: no more of them comes back than without it.
+        Units of deleted topics in that earlier file are not put, so that starting earlier brings back none of them.
         """
         first_start = self._log.queue.mapped_files[start].start_offset
         while True:
@@ -182,6 +182,7 @@ class Recovery:
     def _scan_files(self, start: int, dispatched: int, *, notice_gaps: bool) -> int:
         report = self.report
         mapped_files = self._log.queue.mapped_files
+        # 1. Where the scan begins, and who decides about units with an unexpected queue offset.
         report.start_offset = mapped_files[start].start_offset
         report.last_unit_offset = report.start_offset
         notice_gaps = notice_gaps and not report.clean_exit and not self._state.keeps("queue_gap_not_noticed")
@@ -190,9 +191,11 @@ class Recovery:
         )
         if not self._state.keeps("misfits_by_own_evidence"):
             self._queues.set_judge(misfits.judge)
+        # 2. From where units are dispatched: after a clean stop only what is missing, after a crash everything.
         first_new = dispatched + 1 if self._state.keeps("normal_recovery_off_by_one") else dispatched
         if not report.clean_exit:
             first_new = -1
+        # 3. File by file. The log ends in the first file that does not end with a BLANK.
         end = report.start_offset
         for number, mapped in enumerate(mapped_files[start:], start + 1):
             before = mapped_files[number - 2] if number > start + 1 else mapped
@@ -214,6 +217,7 @@ class Recovery:
         check_crc, accepts_torn = self._config.check_crc_on_recover, self._state.keeps("torn_properties_accepted")
         at, look_again_at = 0, 0
         while True:
+            # numpy first. It stops at the first unit in doubt, which the plain check below judges.
             if self._config.recover_with_numpy and at >= look_again_at:
                 at = self._scan_fast(mapped, at, first_new)
                 look_again_at = at + LOOK_AGAIN_AFTER
