@@ -27,12 +27,14 @@ def check_topics(stores: Sequence[Store], topics: Sequence[str]) -> None:
     checked = [topic for topic in topics if not _is_created_on_demand(topic)]
     if not checked:
         return
+    # 1. Collect the topics; a store whose topics are not all known makes the check impossible.
     present: set[str] = set()
     for store in stores:
         of_store = topics_of(store)
         if of_store is None:
             return
         present |= of_store
+    # 2. An empty store does not have topics yet, and any name may come later.
     missing = [topic for topic in checked if topic not in present]
     if not missing or not present:
         return

@@ -42,12 +42,14 @@ def find_stores(paths: StorePath | Sequence[StorePath], broker_names: Sequence[s
     ``broker_names`` name them in that order. Raises UsageError for a path that is not of this machine or has no store,
     when two stores would have one name, and when there are not as many names as stores.
     """
+    # 1. The directories, one per store.
     several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     directories = [directory for path in several for directory in _directories(local_path(os.fspath(path)))]
     if broker_names and len(broker_names) != len(directories):
         raise UsageError(
             f"{len(broker_names)} broker names for {len(directories)} stores", hint=f"stores: {', '.join(directories)}"
         )
+    # 2. Their names: two stores of one name could not be told apart in the table.
     names = list(broker_names) or [broker_name_of(directory) for directory in directories]
     directory_of: dict[str, str] = {}
     for name, directory in zip(names, directories, strict=True):

@@ -75,6 +75,7 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
     from pyspark.sql import SparkSession
 
     _print_no_errors_that_are_raised()
+    # 1. A Connect server's client, or the running session, if that is what is asked for.
     chosen = master or os.environ.get("MQLAB_SPARK_MASTER") or DEFAULT_MASTER
     if chosen.startswith(REMOTE):
         return _remote_session(chosen, as_text(settings))
@@ -82,6 +83,7 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
     if running is not None:
         _refuse_change(running, {**({"spark.master": master} if master else {}), **as_text(settings)})
         return register(running)
+    # 2. Otherwise start the JVM here: PySpark would leave its output in the notebook.
     chosen_settings = settings_for(master, app_name, ui, settings)
     java = find_java()
     with launch_environment(java):
@@ -90,6 +92,7 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
         for name, value in chosen_settings.items():
             builder = builder.config(name, value)
         started = builder.getOrCreate()
+    # 3. Executors of a cluster are other processes, which may not have this mqlab.
     if not is_local(chosen_settings["spark.master"]):
         ship(started)
     return register(started)
@@ -111,6 +114,7 @@ def _remote_session(url: str, settings: dict[str, str]) -> SparkSession:
     try:
         ship(started)
         return register(started)
+    # A session that cannot read stores is of no use, and the server would keep it.
     except BaseException:
         end_remote_session(url)
         raise
@@ -174,6 +178,7 @@ def parallelism_of(spark: SparkSession) -> int:
         return int(spark.conf.get(LEAF_PARALLELISM, None) or spark.sparkContext.defaultParallelism)
     from mqlab.spark.plans import plan_of
 
+    # A range is planned with one split per task that runs at once.
     splits = re.search(r"splits=(\d+)", plan_of(spark.range(1 << 20)))
     return int(splits[1]) if splits else os.cpu_count() or 1
 
@@ -205,6 +210,7 @@ def _print_no_errors_that_are_raised() -> None:
 @functools.cache
 def warehouse() -> str:
     """The folder of saved tables: this process's own, removed at exit, so that the notebook's folder stays clean."""
+    # Spark's default is a folder in the working directory, which would be the notebook's.
     directory = tempfile.mkdtemp(prefix="mqlab-warehouse-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
@@ -241,14 +247,17 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
 
+    # PySpark keeps one JVM per process, also after a session was stopped.
     if SparkContext._gateway is not None:
         return
+    # 1. The settings that the JVM reads at its start, with the archive of classes among its options.
     jars = Path(pyspark.__file__).parent / "jars"
     shared = shared_classes.options(java.java, jars, cache_directory() / "spark-classes")
     conf = SparkConf(loadDefaults=False)
     own = [_quoted(option) for option in shared]
     for name, value in {**settings, JVM_OPTIONS: " ".join([*own, settings.get(JVM_OPTIONS, "")]).strip()}.items():
         conf.set(name, value)
+    # 2. Start it; if it fails, the last lines of its output are the reason.
     log = log_file()
     with log.open("ab") as output:
         try:
@@ -256,6 +265,7 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
         except PySparkRuntimeError as error:
             tail = "\n".join(log.read_text("utf-8", "replace").strip().splitlines()[-5:])
             raise SparkFailed(f"the JVM did not start:\n{tail}", hint=f"all of its output is in {log}") from error
+    # 3. Hand the gateway to PySpark, which would otherwise start a JVM of its own.
     SparkContext._ensure_initialized(gateway=gateway)
     end_with_the_kernel(gateway.proc)
 

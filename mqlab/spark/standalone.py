@@ -84,6 +84,7 @@ class _Daemon:
             for line in output:
                 log.write(line)
                 log.flush()
+                # Wake the caller of wait_for, which looks at the lines so far.
                 with self._news:
                     self._lines.append(line.rstrip())
                     self._news.notify_all()
@@ -108,6 +109,7 @@ class _Daemon:
 
     def stop(self) -> None:
         """End the JVM and what it started."""
+        # Both signals go to the whole group, because executors may outlive the JVM that started them.
         for way in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self._process.pid, way)
@@ -164,6 +166,7 @@ class StandaloneCluster(_Daemons):
             raise UsageError(f"a cluster of {workers} workers with {cores} cores: expected 1 or more")
         super().__init__()
         try:
+            # Port 0 lets the system choose; the port is then read from the log.
             place = ["--host", HERE, "--port", "0", "--webui-port", "0"]
             master = self._start("master", "spark-class", [MASTER, *place])
             self.master = master.wait_for(r"Starting Spark master at (spark://\S+)")[1]

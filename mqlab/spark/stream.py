@@ -56,6 +56,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise UsageError(
                 f"startingOffsets names {', '.join(sorted(unknown))}", hint=f"brokers are {', '.join(inspectors)}"
             )
+        # A broker's own offset has priority over the option for all brokers.
         begins: Offsets = {}
         for name, inspector in inspectors.items():
             option = self.options.starting_offsets.get(name, self.options.start_physical_offset)
@@ -178,10 +179,12 @@ def _cut(begins: Offsets, ends: Offsets, max_bytes: int, inspectors: Mapping[str
     total = sum(backlog.values())
     if total <= max_bytes:
         return {}
+    # 1. Each broker gets its share of the limit, down to the last boundary within it.
     cut = {
         name: boundary_before(inspectors[name], begins[name], begins[name] + max_bytes * size // total)
         for name, size in backlog.items()
     }
+    # 2. When no share holds a whole unit, the longest backlog gives one: a stream must advance.
     if all(cut[name] == begins[name] for name in cut):
         name = max(backlog, key=lambda broker: backlog[broker])
         cut[name] = unit_end(inspectors[name], begins[name])

@@ -94,6 +94,7 @@ class OrderShapes:
         self.people = Stretch([Shape(_person(*person)) for person in PEOPLE])
         self.contents = Stretch([Shape(_content(n, m)) for n in range(DIGIT_CLASSES) for m in range(MOST_ARTICLES)])
         self.endings = Stretch([Shape(ending(ORDERS, self._sent(tag))) for tag in TAGS])
+        # The order of these loops is the numbering that ``retry_class`` computes.
         self.retry_endings = Stretch(
             [
                 Shape(self._given_back(what, group, tries, tag))

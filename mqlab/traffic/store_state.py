@@ -98,6 +98,7 @@ def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
     model = asked.model
     incidents = tuple(incident for incident in incidents_of(asked) if incident.concerns(broker))
     message_count = asked.messages_of(broker)
+    # The number of orders follows from the units that an order leads to on average.
     order_count = max(1, message_count * 40 // _UNITS_OF_40_ORDERS)
     draws = Draws(asked.seed, broker)
     day = Day(model.start_ms, order_count, bursts(incidents, model.start_ms))

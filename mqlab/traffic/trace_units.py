@@ -142,6 +142,7 @@ class TraceUnits:
         is_pub = entries["what"] == PUB
         tries = digits(entries["tries"].astype(np.int64), 4)
         counter = entries["counter"].astype(np.int64)
+        # Both entries of a call have one request id, which is made when the call begins.
         begun_ms = np.where(entries["what"] == AFTER, entries["time_ms"] - entries["cost_ms"], entries["time_ms"])
         return {
             "time": moments(np.where(is_pub, born_ms, entries["time_ms"])),

@@ -94,6 +94,7 @@ def write(
     incidents_of(asked)  # raises before anything is written
     target = Path(directory)
     truth_file = Path(truth) if truth is not None else target.with_name(target.name + ".truth.json")
+    # The directory is given to students, and the truth must not be in it.
     if target.resolve() in truth_file.resolve().parents:
         raise UsageError(f"the truth would be inside {target}", hint="students get that; choose another place")
     return _Run(asked, target, truth_file).finish(progress, run or one_after_the_other)

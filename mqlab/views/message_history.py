@@ -311,6 +311,7 @@ class GroupHistory:
     def _updated(self, record: StepRecord, values: dict[str, Any]) -> None:
         if values["group"] == self.group:
             offsets, records = self._local.setdefault((record.node, values["queue"]), ([], []))
+            # Only growing offsets are kept, so that a bisection finds the first one past a message.
             if not offsets or values["commit_offset"] > offsets[-1]:
                 offsets.append(values["commit_offset"])
                 records.append(record)

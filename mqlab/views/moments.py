@@ -75,9 +75,11 @@ def _chosen(
     shown_steps: set[int] = set()
     for record in journal:
         collected.see(record)
+        # The chooser sees every record, also those before the first step: it remembers places and pulls.
         changes = [change for change in record.changes if change.kind in SENTENCES and choose(record, change)]
         if not first_step <= record.step <= last:
             continue
+        # The answer to a shown request is shown too, although it changes nothing about the message.
         reply = message is not None and collected.is_answer(record) and record.cause in shown_steps
         if changes or reply:
             collected.frame(record)
@@ -257,6 +259,7 @@ def _change(record: StepRecord, kind: str, values: Mapping[str, Any]) -> Moment:
     if kind == "message.sent" and values.get("send_status") is None:
         look, sentence = ("trouble", "not sent: {error}") if values.get("error") else ("other", "sent one way")
     carried = _carried(values)
+    # A list of one message is about that message: its fields may appear in the sentence.
     if len(carried) == 1:
         raw = plain(carried[0]) | raw
         known |= raw

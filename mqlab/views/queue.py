@@ -88,6 +88,7 @@ class QueueView(Picture):
             head.append(f"… {earlier} earlier entries; .table() has all")
         behind = {g: o for g, o in self.groups.items() if o < slots[0][0]}
         head += [f"{group} reads {offset} next, before what is shown" for group, offset in behind.items()]
+        # One line per entry; groups that read it next are named after it.
         numbers = max(len(str(offset)) for offset, _ in slots)
         lines = []
         for offset, label in slots:
@@ -98,6 +99,7 @@ class QueueView(Picture):
         return "\n".join(head + lines)
 
     def svg(self) -> str:
+        # 1. The canvas: one cell per entry, one row per group below.
         slots = self._slots()
         cell = max(64, *(text_pixels(label) + 16 for _, label in slots))
         groups = list(self.groups.items())
@@ -106,12 +108,14 @@ class QueueView(Picture):
         names = max((text_pixels(group) + 130 for group, _ in groups), default=0)
         canvas = Canvas(width + names, 44 + CELL_HEIGHT + 26 * len(groups) + 18)
         canvas.text(MARGIN, MARGIN + 8, self.name, bold=True)
+        # 2. The entries, and the place of the next one in another colour.
         for number, (offset, label) in enumerate(slots):
             is_next = number == len(slots) - 1
             x = MARGIN + number * cell
             canvas.box(x, 40, cell - 4, CELL_HEIGHT, NEXT_FILL if is_next else ENTRY_FILL, border=RULE, round_by=4)
             canvas.text(x + 8, 57, str(offset), MUTED if is_next else INK, bold=True, halo=False)
             canvas.text(x + 8, 75, label, MUTED if is_next else INK, size=11, halo=False)
+        # 3. The groups: an offset outside the drawn entries is drawn at the nearest end.
         for number, (group, offset) in enumerate(groups):
             y = 40 + CELL_HEIGHT + 20 + 26 * number
             place = min(max(offset - slots[0][0], 0), len(slots) - 1)

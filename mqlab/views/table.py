@@ -144,14 +144,17 @@ class Table(View):
         self.title = title
         self.empty = empty
         self._rows: Sequence[Row]
+        # 1. Rows on demand with named columns are not read now: there may be a million.
         if columns is not None and isinstance(rows, OnDemand):
             self.columns: tuple[str, ...] = tuple(columns)
             self._rows = OnDemand(rows, lambda item: self._row(_values_of(item)))
             return
+        # 2. Otherwise all rows are read; without names, columns are those of the rows in order of appearance.
         given = [_values_of(item) for item in rows]
         if columns is None:
             seen: dict[str, None] = {}
             for values in given:
+                # Most rows have the same keys, and comparing them is cheaper than updating.
                 if values.keys() != seen.keys():
                     seen.update(dict.fromkeys(values))
             columns = list(seen)
@@ -278,6 +281,7 @@ def shown_value(name: str, value: Any) -> str:
         return value.strip().splitlines()[-1]
     if isinstance(value, MessageQueue):
         return f"{value.topic} {value.broker_name} {value.queue_id}"  # str() is RocketMQ's long form
+    # Small numbers of ms are durations; only those large enough for a date of our time are times.
     is_time = name.endswith(("_ms", "_timestamp")) and isinstance(value, int) and not isinstance(value, bool)
     if is_time and value >= FIRST_CALENDAR_MS:
         return calendar(value)

@@ -148,6 +148,7 @@ class Timeline(Picture):
         return f"{left}{moment.text} {'─' * room}▶" if there > here else f"{left}◀{'─' * room} {moment.text}"
 
     def svg(self) -> str:
+        # 1. Measure: the rows with their pauses, the widest of lanes, title and legend.
         spots = self._lane_spots()
         drawn = self._drawn
         pauses = sum(b.now_ms - a.now_ms >= LONG_PAUSE_MS for a, b in pairwise(drawn))
@@ -157,6 +158,7 @@ class Timeline(Picture):
         right = spots[self.lanes[-1]] + self._label_room(self.lanes[-1]) if self.lanes else self._time_pixels()
         legend = sum(_legend_pixels(look) for look in looks)
         canvas = Canvas(max(right, text_pixels(self.title), legend) + MARGIN, foot + 34 + 18 * len(self._rest()))
+        # 2. Draw the title and the lanes, then the moments over them.
         if self.title:
             canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
         for lane in self.lanes:
@@ -165,6 +167,7 @@ class Timeline(Picture):
         self._draw_rows(canvas, drawn, spots, top + 20)
         for number, line in enumerate(self._rest()):
             canvas.text(MARGIN, foot + 14 + 18 * number, line, MUTED)
+        # 3. The legend explains only the looks that occur.
         x = MARGIN
         for look in looks:
             if look.shape == "arrow":

@@ -159,8 +159,10 @@ def verify(
     ``broadcasting``: every member should get everything (default: from the heartbeats). ``wishes``: topic -> what the
     group subscribed to before the journal begins; only a journal that dropped steps needs it.
     """
+    # 1. The history of every message, from one pass over the journal.
     history = GroupHistory(journal, group, wishes=wishes, broadcasting=broadcasting)
     messages = [message for message in history.messages if history.concerns(message)]
+    # 2. Anomalies of single messages, then those that need several messages.
     judge = _Judge(history, milliseconds(stuck_after))
     anomalies = [anomaly for message in messages for anomaly in judge.of(message)]
     anomalies += judge.stored_again(messages)
@@ -181,6 +183,7 @@ class _Judge:
         if message.overwritten is not None:
             yield from self._overwritten(message, message.overwritten)
         for reader in self.history.readers(message):
+            # An overwritten message was lost by the log, which is reported above, and not by a reader.
             if message.overwritten is None:
                 yield from self._lost(message, reader)
                 yield from self._skipped(message, reader)
@@ -195,6 +198,7 @@ class _Judge:
     def _lost(self, message: MessageHistory, reader: Reader) -> Iterator[Anomaly]:
         if reader.good or message.dead or not reader.deliveries or reader.passed is None:
             return
+        # A listener that is still running may finish it: that is not lost yet.
         if any(self._may_still_end(delivery) for delivery in reader.deliveries):
             return
         last = reader.deliveries[-1]
@@ -209,6 +213,7 @@ class _Judge:
     def _skipped(self, message: MessageHistory, reader: Reader) -> Iterator[Anomaly]:
         if reader.deliveries or reader.passed is None:
             return
+        # A pull that went over it shows that the broker's filter left it out, which may be right.
         if reader.covered is None:
             if self._is_wanted(message) is not False:
                 why = "the group's offset went past it, nobody had pulled it"
@@ -279,6 +284,7 @@ class _Judge:
                     queues.setdefault((message.place[0], reader.client), []).append((message.place[1], ended, message))
         for finished in queues.values():
             earliest: tuple[StepRecord, int] | None = None  # the first end among the later messages
+            # From the newest message back: each is compared with the earliest end among all later ones.
             for offset, ended, message in sorted(finished, key=lambda each: each[0], reverse=True):
                 if earliest is not None and earliest[0].step < ended.step:
                     why = f"finished after entry {earliest[1]} of its queue, which came later"

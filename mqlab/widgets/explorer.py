@@ -53,6 +53,7 @@ class Explorer(View):
     @property
     def widget(self) -> Any:
         """The box of buttons and pictures; ImportError without ipywidgets."""
+        # Made late, because ipywidgets may be missing where only the text is needed.
         if self._widget is None:
             self._widget = _box(self)
         return self._widget
@@ -63,6 +64,7 @@ class Explorer(View):
             shown: dict[str, Any] = self.widget._repr_mimebundle_()
         except ImportError:
             return static
+        # The static HTML stays in the bundle: pages that do not show widgets fall back to it.
         return shown | static
 
 
@@ -75,6 +77,7 @@ def _box(explorer: Explorer) -> Any:
     import ipywidgets
 
     stepper = explorer.stepper
+    # 1. The slider holds the position; everything else follows it or sets it.
     slider = ipywidgets.IntSlider(
         value=stepper.position, min=0, max=len(stepper), description="Stop", continuous_update=False,
         layout=ipywidgets.Layout(width="340px"),
@@ -84,6 +87,7 @@ def _box(explorer: Explorer) -> Any:
     )
     page = ipywidgets.HTML(value=str(explorer.page()))
 
+    # 2. A new position replays the story and redraws the page.
     def moved(change: Any) -> None:
         stepper.go_to(change["new"])
         page.value = str(explorer.page())
@@ -93,6 +97,7 @@ def _box(explorer: Explorer) -> Any:
         clickable.on_click(lambda _: setattr(slider, "value", target()))
         return clickable
 
+    # 3. The player is linked in the browser, so that it runs while the kernel replays.
     slider.observe(moved, names="value")
     ipywidgets.jslink((player, "value"), (slider, "value"))
     buttons = [

@@ -52,6 +52,7 @@ class Stepper:
             raise UsageError(f"there is no stop {position}", hint=f"stops go from 0 to {len(self)}")
         if position != self.position:
             self.position = position
+            # The whole story needs no step to stop at; it also runs what follows the last shown change.
             if position == len(self):
                 self.lab = play(self._story, seed=self._seed, **self._settings)
             else:
@@ -81,6 +82,7 @@ class Stepper:
 
     def timeline(self, newest: int | None = None) -> Timeline:
         """What happened up to here as a picture, at most the ``newest`` moments; lanes are those of the whole story."""
+        # Lanes and start of the whole story: columns and times must not move from stop to stop.
         lanes = tuple(dict.fromkeys(name for m in self._moments for name in (m.lane, m.to) if name))
         shown = self.moments()
         start_ms = self._moments[0].now_ms if self._moments else None

@@ -53,10 +53,12 @@ class Follow:
     ) -> None:
         self._out = Path(out)
         self._fail_on_data_loss = fail_on_data_loss
+        # 1. Lock the output before anything in it is read.
         self._exit = ExitStack()
         self._exit.enter_context(held(self._out))
         try:
             self._note(stores, spark)
+            # 2. One query per table: each reads the log for itself and has its own checkpoint.
             directories = [store.directory for store in find_stores(stores)]
             units = self._stream(spark, directories, (*PLAIN, "properties"))
             trace_units = self._stream(spark, directories, TRACE_COLUMNS, names.TRACE_TOPIC)
@@ -100,6 +102,7 @@ class Follow:
         reported: dict[str, int] = {}
         try:
             while any(query.isActive for query in self.queries.values()):
+                # Each query is awaited for a moment in turn, so that the failure of either is noticed.
                 for name, query in self.queries.items():
                     query.awaitTermination(POLL_SECONDS)
                     self._tell(name, query, reported, tell)

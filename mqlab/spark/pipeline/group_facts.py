@@ -117,6 +117,7 @@ def percentiles(value: str) -> list[Column]:
 
 def groups(life: DataFrame) -> DataFrame:
     """LIFE -> GROUPS, without topics that no group reads."""
+    # A row may be a batch under one id: outcomes count its members.
     outcome_counts = [
         F.coalesce(F.sum(F.when(F.col("outcome") == outcome, F.col("members"))), F.lit(0)).alias(outcome)
         for outcome in OUTCOMES

@@ -92,6 +92,7 @@ class Step:
 
 
 def _steps() -> dict[str, Step]:
+    # 1. The big tables, in the order in which they need each other.
     steps = [
         Step("messages", s.MESSAGES, lambda w: messages(raw(w.spark, w.extents)), "messages"),
         Step("trace", s.TRACE, lambda w: trace(trace_raw(w.spark, w.extents)), "trace"),
@@ -100,6 +101,7 @@ def _steps() -> dict[str, Step]:
         Step("readers", s.READERS, lambda w: readers(*_of(w, "messages", "deliveries", "offsets")), "readers"),
         Step("life", s.LIFE, lambda w: life(*_of(w, "messages", "deliveries", "readers", "offsets")), "life"),
     ]
+    # 2. The facts, each from big tables or from facts before it.
     facts: list[tuple[str, StructType, Callable[[Work], DataFrame]]] = [
         ("traffic", t.TRAFFIC, lambda w: t.traffic(w.read("messages"), w.stretch_ms)),
         ("queues", t.QUEUES, lambda w: t.queues(w.read("messages"))),
@@ -184,6 +186,7 @@ def _settings_for(work: Work) -> Iterator[None]:
     """Changes the session's settings while the steps run: partitions by the log's size, and joins as ``life`` needs."""
     conf = work.spark.conf
     size = sum(extent.end - extent.start for extent in work.extents)
+    # The caller's number of partitions is a minimum: a large log gets more, so that each fits in memory.
     least = int(conf.get(PARTITIONS) or 1)
     settings = {
         PARTITIONS: str(max(least, -(-size // SHUFFLE_BYTES))),
@@ -216,12 +219,14 @@ def step_named(name: str) -> str:
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Create the folder if necessary and lock it for this run."""
+    # 1. Never take over a folder that has other files in it: a run removes tables.
     ours = (folder / MANIFEST).exists() or (folder / LOCK).exists()
     if folder.exists() and (not folder.is_dir() or (not ours and any(folder.iterdir()))):
         raise UsageError(
             f"{folder} exists and was not made by 'mqlab spark run'", hint="give --out a folder that is new or empty"
         )
     folder.mkdir(parents=True, exist_ok=True)
+    # 2. The lock belongs to the open file: it ends with the process, however that ends.
     with (folder / LOCK).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -237,6 +242,7 @@ def _begin(now: list[Extent], folder: Path, spark: SparkSession | None, first: i
         check_stores(folder, before, now)
         if before["streamed"]:
             _check_streamed(folder, first)
+    # Spark starts only now: a wrong folder should be reported at once.
     if spark is None:
         from mqlab.spark.session import session
 
@@ -311,6 +317,7 @@ def _forget(work: Work, names: Sequence[str]) -> None:
     for name in reversed(names):
         folder = work.out / STEPS[name].folder
         if folder.is_dir():
+            # A rename is one step, a removal is many: a half-removed table would look complete.
             aside = work.out / UNFINISHED / name
             aside.parent.mkdir(exist_ok=True)
             folder.replace(aside)
@@ -328,6 +335,7 @@ def _make(work: Work, step: Step) -> None:
     except BaseException:  # Ctrl-C too
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
+    # The folder gets its final name last: a folder with that name is a complete table.
     final.parent.mkdir(exist_ok=True)
     unfinished.replace(final)
     seconds = round(time.monotonic() - began, 2)

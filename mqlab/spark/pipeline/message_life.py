@@ -35,6 +35,7 @@ def readers(messages: DataFrame, deliveries: DataFrame, offsets: DataFrame) -> D
     messages that were delivered to them. Runs one small job to see whether there are such groups.
     """
     needs(offsets, OFFSETS.fieldNames(), "readers")
+    # 1. Groups with offsets in a topic read it; retry and dead letter topics are their own.
     ordinary = offsets.where("topic NOT LIKE '\\%RETRY\\%%' AND topic NOT LIKE '\\%DLQ\\%%'")
     traced = [row[0] for row in deliveries.select("consumer_group").distinct().orderBy("consumer_group").collect()]
     by_offsets = ordinary.select("topic", "consumer_group").distinct()
@@ -43,6 +44,7 @@ def readers(messages: DataFrame, deliveries: DataFrame, offsets: DataFrame) -> D
     strangers = [group for group in traced if group is not None and group not in named]
     if not strangers:
         return checked(by_offsets, READERS, "readers")
+    # 2. A traced group without offsets (see above) reads the topics of the messages that it was given.
     theirs = deliveries.where(F.col("consumer_group").isin(strangers)).select("msg_id", "consumer_group").distinct()
     normal = messages.where("kind = 'normal' AND NOT parked").select("msg_id", F.col("user_topic").alias("topic"))
     by_trace = theirs.join(normal, "msg_id").select("topic", "consumer_group").distinct()
@@ -54,6 +56,7 @@ def life(messages: DataFrame, deliveries: DataFrame, readers: DataFrame, offsets
     """MESSAGES, DELIVERIES, READERS, OFFSETS -> LIFE."""
     for frame, schema in ((messages, MESSAGES), (deliveries, DELIVERIES), (readers, READERS), (offsets, OFFSETS)):
         needs(frame, schema.fieldNames(), "life")
+    # The small tables are broadcast, so that the messages are shuffled once.
     stored = for_each_group(first_copies(messages.where("kind = 'normal'")), readers)
     place = ["broker_name", "topic", "queue_id", "consumer_group"]
     joined = stored.join(what_became(messages, deliveries), [*SAME, "consumer_group"], "left").join(
@@ -157,6 +160,7 @@ def _judged(joined: DataFrame) -> DataFrame:
 
 def _causes() -> dict[str, Column]:
     """Deliveries after the first, each with one cause; without another cause it was delivered again after a success."""
+    # Each cause takes its share of what the causes before it left over.
     expected = F.col("copies") * F.col("members")
     extra = F.greatest(F.lit(0), F.col("attempts") - F.col("members"))
     resend = F.least(extra, expected - F.col("members"))

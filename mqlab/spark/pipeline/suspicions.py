@@ -82,9 +82,11 @@ def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
     """LIFE -> ISLANDS: messages that a group skipped although it reads their tag elsewhere, and what it read there."""
     place = ["topic", "consumer_group", "broker_name", "queue_id"]
     given = life.where("attempts > 0").withColumn("tag", F.coalesce("tags", F.lit("")))
+    # 1. What each group reads, by tag, and the tag that it reads most.
     read = given.groupBy("topic", "consumer_group", "tag").agg(F.count("*").alias("read"))
     most = Window.partitionBy("topic", "consumer_group").orderBy(F.desc("read"), "tag")
     read = read.withColumn("most_read", (F.row_number().over(most) == 1).cast("int"))
+    # 2. Messages passed by with such a tag; those close together in time are one island.
     passed = life.where("outcome = 'passed'").withColumn("tag", F.coalesce("tags", F.lit("")))
     unusual = passed.join(F.broadcast(read), ["topic", "consumer_group", "tag"])
     order = Window.partitionBy(*place).orderBy("queue_offset")
@@ -99,6 +101,7 @@ def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
         )
         .where(F.col("messages") >= FEWEST)
     )  # fmt: skip
+    # 3. What the group read between the first and the last message of an island.
     inside = given.select(*place, "queue_offset", "tag").join(F.broadcast(found), place)
     theirs = inside.where("queue_offset BETWEEN first AND last").groupBy(*place, "island").agg(
         F.sort_array(F.collect_set("tag")).alias("read"),
@@ -112,6 +115,7 @@ def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
 def inconsistent(islands: DataFrame) -> DataFrame:
     """Islands in which the group read other tags."""
     seen = islands.where("read_at_all > read_of_lost AND read_of_lost < messages")
+    # Tags of several islands are joined into one list without repetitions.
     all_of = {name: F.flatten(F.collect_list(F.split(name, ","))) for name in ("lost", "read")}
     found = seen.groupBy("topic", "consumer_group").agg(
         F.min("since").alias("since"), F.max("until").alias("until"), F.sum("messages").alias("messages"),
@@ -187,6 +191,7 @@ def dead_letters(life: DataFrame) -> DataFrame:
 
 def sent_twice(life: DataFrame) -> DataFrame:
     """Messages that their sender stored more than once."""
+    # LIFE has one row per message and group; here a message counts once.
     once = life.where("copies > 1").dropDuplicates(["msg_id", "keys"])
     found = once.groupBy("topic").agg(
         F.min("stored").alias("since"), F.max("stored").alias("until"), F.sum("members").alias("messages")
@@ -209,6 +214,7 @@ def slow(calls: DataFrame, stretch_ms: int) -> DataFrame:
     """Stretches whose calls took SLOW_TIMES as long as the average of the better half of the group's day."""
     mean = F.col("busy_ms") / F.greatest(F.col("calls"), F.lit(1))
     each = _by_group(calls).withColumn("mean_ms", mean)
+    # The median of the day is the usual time: a bad hour does not move it.
     usual = each.groupBy("consumer_group").agg(F.percentile_approx("mean_ms", 0.5).alias("usual_ms"))
     bad = each.join(F.broadcast(usual), "consumer_group").where(
         f"mean_ms >= {SLOW_TIMES} * greatest(usual_ms, 1) AND mean_ms >= {SLOW_MS}"

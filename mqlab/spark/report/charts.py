@@ -98,6 +98,7 @@ def lines(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
     """One line per series, broken where the series does not have a value."""
     parts, named = _axes(frame), []
     for one in series:
+        # 1. A missing value ends a run; each run is drawn as a line of its own.
         runs: list[list[tuple[float, float]]] = [[]]
         for time_ms, value in one.points:
             if value is None:
@@ -106,6 +107,7 @@ def lines(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
                 runs[-1].append((frame.x(time_ms), frame.y(value)))
         dash = f' stroke-dasharray="{one.dash}"' if one.dash else ""
         for run in filter(None, runs):
+            # A path of one point is invisible.
             if len(run) == 1:
                 parts.append(
                     f'<circle class="f{one.colour % COLOURS}" cx="{run[0][0]:.1f}" cy="{run[0][1]:.1f}" r="2"/>'
@@ -113,6 +115,7 @@ def lines(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
                 continue
             path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in run)
             parts.append(f'<path class="line s{one.colour % COLOURS}" d="{path}"{dash}/>')
+        # 2. The name goes to the height of the last point.
         last = next((y for run in reversed(runs) for x, y in reversed(run)), None)
         if last is not None and one.name:
             named.append((one.name, one.colour, last))
@@ -133,6 +136,7 @@ def areas(frame: Frame, series: Sequence[Series], alt: str) -> Markup:
             f'<path class="area f{one.colour % COLOURS}" d="M{up}L{back}Z">'
             f"<title>{escape(one.name)}: {total}</title></path>"
         )
+        # The name goes where the area is at three quarters of the day.
         middle = len(xs) * 3 // 4
         if xs and one.name:
             named.append((one.name, one.colour, frame.y((floor[middle] + top[middle]) / 2)))
@@ -161,11 +165,13 @@ def spans(start_ms: int, end_ms: int, rows: Sequence[Span], alt: str, width: int
         inside = min(max(time_ms, start_ms), end_ms)
         return label + (inside - start_ms) / max(end_ms - start_ms, 1) * (width - label - 16)
 
+    # 1. Round times as vertical lines.
     ticks, step = time_ticks(room.start_ms, room.end_ms)
     parts = []
     for tick in ticks:
         parts.append(f'<path class="grid" d="M{x(tick):.1f} {TOP}V{height - BOTTOM}"/>')
         parts.append(_text(x(tick), height - 8, time_text(tick, step), "tick", "middle"))
+    # 2. One row per span, at least four pixels long so that it can be seen.
     for number, row in enumerate(rows):
         middle = TOP + row_height * number + row_height // 2
         most = int((label - 12) / CHARACTER)
@@ -188,6 +194,7 @@ def bars(
 ) -> Markup:
     """Horizontal bars: (name, parts of (value, colour, meaning), text at its end); the longest has the full width."""
     row_height, end = 26, 150
+    # All bars share one scale, so that their lengths can be compared.
     longest = max((sum(value for value, _, _ in parts) for _, parts, _ in rows), default=0) or 1
     drawn = []
     for number, (name, values, text) in enumerate(rows):

@@ -47,6 +47,7 @@ OUTCOMES = {
 def wrong(facts: Facts) -> Section:
     """What the rules found."""
     found = facts["suspicions"].sort_values(["since", "kind"], na_position="first")
+    # 1. Each finding is a row of the table and a bar of the picture.
     rows, bars = [], []
     for row in found.itertuples():
         queue = None if row.queue_id != row.queue_id else f"queue {int(row.queue_id)}"
@@ -56,6 +57,7 @@ def wrong(facts: Facts) -> Section:
         times = [None if value != value else int(value) for value in (row.since, row.until)]
         name = f"{row.kind}: {text(row.consumer_group) or text(row.subject) or text(row.topic) or ''}"
         bars.append(c.Span(name, times[0], times[1], f"{row.kind}, {where}: {row.told}", KINDS.get(row.kind, 0)))
+    # 2. The picture and the table; the picture has room for some of the bars only.
     shown = bars[:MAX_ROWS]
     picture = c.spans(facts.start_ms, facts.end_ms, shown, f"{len(bars)} things that look wrong, over the day")
     columns = [("what", "text"), ("where", "where"), ("since", "text"), ("until", "text"), ("messages", "number"),
@@ -78,6 +80,7 @@ def traffic(facts: Facts) -> Section:
     for topic in topics.index[:4]:
         mine = frame[frame["topic"] == topic]
         tags = mine.groupby("tags")["messages"].sum().sort_values(ascending=False)
+        # The most frequent tags have a colour each, the rest share the last one.
         shown = list(tags.index[: c.COLOURS - 1])
         mine = mine.assign(tags=mine["tags"].where(mine["tags"].isin(shown), "other"))
         counted = mine.groupby(["tags", "stretch"])["messages"].sum() / minutes
@@ -104,6 +107,7 @@ def groups(facts: Facts) -> Section:
     bars, rows = [], []
     for row in frame.itertuples():
         parts = [(float(getattr(row, outcome)), colour, meaning) for outcome, (meaning, colour) in OUTCOMES.items()]
+        # Without traced calls the outcomes come from the offset alone, and the text at the bar's end states that.
         traced = row.untraced == 0 or row.attempts > 0
         text_at_end = f"{count_text(row.dead)} dead, {count_text(row.pending)} pending" if traced else "writes no trace"
         bars.append((f"{row.consumer_group} ← {row.topic}", parts, text_at_end))
@@ -140,6 +144,7 @@ def behind(facts: Facts) -> Section:
         most = max(value for _, value in points)
         end_ms = facts.end_ms + facts.stretch_ms
         room = c.Frame(facts.start_ms, end_ms, linear(most), width=HALF, height=SMALL, right=NO_NAMES)
+        # What is counted in a stretch is known at its end, so the point is drawn there.
         series = [c.Series("", [(t + facts.stretch_ms, v) for t, v in points])]
         alt = f"messages that {group} had before it, over the day; at most {count_text(most)}"
         pictures.append(Figure(c.lines(room, series, alt), f"{group} ← {topic}", "half"))
