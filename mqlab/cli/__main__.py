@@ -1,7 +1,6 @@
 """`python -m mqlab.cli`: the same as the console script mqlab.
 
-Mirrors: the launcher scripts in RocketMQ's bin folder.
-Left out: everything; see mqlab.cli.
+Like the launcher scripts in RocketMQ's bin folder; see mqlab.cli.
 """
 
 from mqlab.cli import main

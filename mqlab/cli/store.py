@@ -63,7 +63,7 @@ def cat(
     directory: Path, as_lines_of_json: bool, text: str | None, topic: str | None, queue: int | None, key: str | None,
     from_ms: int | None, to_ms: int | None, offset: int | None, count: int | None,
 ) -> None:  # fmt: skip
-    """Print the messages of the store in DIRECTORY in physical order, one a line. Never writes into it.
+    """Print the messages of the store in DIRECTORY in physical order, one per line. Never writes into it.
 
     Damage is skipped; it is reported on stderr and by exit code 1.
     """

@@ -6,5 +6,5 @@ Used by ``mqlab grade`` and ``mqlab check``; no lab opens it.
                                                              │ trusted kernel: checks, Labs, expected values
                                                              └ JSON lines ▶ sandboxed worker: the answers
 
-Left out: the checks themselves; public ones are the labs' own, hidden ones live under solutions/grading.
+The checks are not here: the public ones come with the labs, the hidden ones are in solutions/grading.
 """

@@ -65,7 +65,7 @@ class AnswerProcess:
         self._handed: HandedOver | None = None
         if sandbox.level == "bwrap" and sandbox.handing:
             self._handed = HandedOver(Path(sandbox.handing), mirror_in(Path(self._folder.name)))
-        with tempfile.TemporaryFile() as words:  # what bubblewrap or Python say before the worker closes its mouth
+        with tempfile.TemporaryFile() as words:  # what bubblewrap or Python report before the worker closes its stderr
             self._start(sandbox, words)
 
     def _start(self, sandbox: Sandbox, words: IO[bytes]) -> None:

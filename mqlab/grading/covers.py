@@ -8,7 +8,7 @@ Called by mqlab.grading.sandbox and by ``mqlab grade``.
     *.whl *.zip *.egg *.pyz      that hold a package's cases
 
 ``mqlab.teach``, ``mqlab.teach.datasets`` and ``mqlab.spark`` stay: answers import them.
-Left out: copies under other names, in the folders of the system (/usr) outside its Python packages.
+Not found: copies under other names, or in the system's folders (/usr) outside its Python packages.
 """
 
 from __future__ import annotations

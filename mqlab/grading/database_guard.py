@@ -1,15 +1,15 @@
 """What an answer may do to a Lab's database: SQL on that one file, within bounds, and nothing with other files.
 
-Mirrors: the rights of a database user. Labs 04, 08 and 09 have answers that keep their results in a table.
+Like the rights of a database user, but there are no users and passwords. Answers that keep their results in a table,
+as those of lab 07 do, use it.
 
     connection.execute("INSERT ..")       yes, waiting for locks as the world does
     ATTACH, VACUUM INTO, load_extension   no: they reach other files
-    PRAGMA                                reading ones, and those that speak of this connection only
+    PRAGMA                                those that read, and those that change this connection only
     a query without end                   interrupted
 
 The database stays on the judge's side: its locks, its waiting and its rollback at a kill are the simulation's own, and
 what is judged at the end is a file that no answer can open.
-Left out: users and passwords.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Grades one submission in a process of its own: read, transplant, run, and write the record.
 
-mqlab.grading.gradebook starts one a submission: python -m mqlab.grading.execute.
+mqlab.grading.gradebook starts one per submission: python -m mqlab.grading.execute.
 
     order, a line of standard input  {course lab submission student seed sandbox hidden seconds record}
       └▶ read_notebook ─▶ transplant ─▶ rebuilt notebook + job in a scratch folder ─▶ nbval ─▶ record.json
@@ -8,7 +8,7 @@ mqlab.grading.gradebook starts one a submission: python -m mqlab.grading.execute
 A watchdog writes the record "timeout" when everything together takes too long. When the process that ordered it is
 gone, killed perhaps, this one ends without a record: a resumed run grades the submission again. Order and job hold the
 class's seed, so they pass through pipes and are on no disk.
-Left out: the other submissions.
+It knows nothing of the other submissions.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def _status(
 
 
 def watchdog(order: Order, record_file: Path) -> threading.Timer:
-    """Ends this process, with a record, when everything together takes too long."""
+    """End this process, with a record, when everything together takes too long."""
 
     def bark() -> None:
         lab = open_lab(Path(order.course), order.lab, order.hidden)
@@ -283,7 +283,7 @@ def watchdog(order: Order, record_file: Path) -> threading.Timer:
 
 
 def end_with_the_orderer() -> None:
-    """Ends this process and all that it started when nobody holds the other end of its standard input any more."""
+    """End this process and all that it started when the process at the other end of its standard input is gone."""
 
     def listen() -> None:
         while os.read(0, 1):

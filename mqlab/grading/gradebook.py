@@ -2,13 +2,13 @@
 
 What ``mqlab grade`` calls.
 
-    OUT/records/anna.lab01.json   one a submission, written whole; the only state there is
+    OUT/records/anna.lab01.json   one per submission, written atomically; the only state there is
     OUT/grades.csv ..             made of the records (mqlab.grading.reports)
     OUT/seed                      the class's seed, for its owner's eyes only (mode 0600)
 
 A record carries a fingerprint of all it depends on: the submission, the lab, the hidden cases, the seed, the sandbox.
 With ``resume`` a record with the right fingerprint is kept, unless something in it could not be judged.
-Left out: changing a record by hand (write your own column into the CSV).
+Records are not meant to be changed by hand: write a column of your own into the CSV.
 """
 
 from __future__ import annotations

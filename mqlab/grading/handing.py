@@ -8,7 +8,7 @@ Used by mqlab.grading.answer_process; the walls bind its mirror where the origin
 
 The mirror is made of hard links, so that it costs nothing and what is written later shows. It is brought up to date at
 each call that names a path.
-Left out: files outside that folder; symbolic links.
+Files outside that folder, and symbolic links, are not handed over.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class HandedOver:
 
 
 def paths_in(values: Any, folder: Path, depth: int = 0) -> Iterator[Path]:
-    """Paths of a folder, where there is something, in a value as it is handed over: texts, lists, dictionaries."""
+    """The existing paths of a folder that a value contains, also inside lists and dictionaries."""
     if isinstance(values, (str, Path)):
         path = Path(values)
         if str(values).startswith(f"{folder}/") and "\0" not in str(values) and path.exists():

@@ -5,7 +5,7 @@ Written by mqlab.grading.execute, read by mqlab.grading.kernel.
     lab  seed  sandbox  answers[exercise: source, names, limits]  set_up[source]  hidden_file  cases_folder
     fresh_workers   a new worker for each exercise: not where a JVM would start in each
 
-Left out: who the student is. Nothing in a kernel may depend on that.
+It does not say who the student is: nothing in a kernel may depend on that.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ Called in the trusted kernel by mqlab.grading.kernel.
     Case.run(answers) ─▶ None                passed
                       ─▶ Finding             failed: the rule, the first wrong thing, expected, found
                       ─▶ an exception        raised: its text, and the learner's lines
-                         the answer unasked  not judged: the case itself failed here, and that is no answer's doing
+                         answer not called   not judged: the case itself failed here, and that is not the answer's fault
                       ─▶ AnswerStopped       stopped; the cases after it are not run
 
-Left out: points (mqlab.grading.verdict).
+Points are in mqlab.grading.verdict.
 """
 
 from __future__ import annotations

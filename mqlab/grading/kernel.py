@@ -8,7 +8,7 @@ Runs in the trusted kernel, in cells that mqlab.grading.rebuild writes.
     judge_hidden("lab01.unit")         after the last cell
 
 Results leave as display data of type ``VERDICT``, which no answer can write: its process has no way to this kernel.
-Left out: showing anything to a learner.
+It shows nothing to a learner.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """A lab as it was handed out: its pristine notebook, its exercises, its hidden cases.
 
-The only source of what is asked and what it is worth.
+Everything that needs an exercise's text or points asks here.
 
     course folder ─┬─ labs/01-what-the-broker-writes.ipynb      pristine (or originals/, where labs/ was worked in)
                    ├─ solutions/grading/lab01.py                SEEDED, HIDDEN, WRONG
                    └─ cases/lab01.py, cases/lab01/              exercises of a course's own lab
 
-Left out: submissions.
+Submissions are in mqlab.grading.submissions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What one worker may use: time, memory, processes, file size; and what judging one exercise may cost the judge's side.
 
-Mirrors: ulimit. No lab opens it; a lab's exercise may ask for more in its ``limits``.
+Like ulimit. An exercise may ask for more in its ``limits``.
 
     seconds   of the worker's own time for one call of the judge, nested calls included
     total_seconds   for all calls of one exercise       memory_mb   address space of each process
@@ -9,7 +9,7 @@ Mirrors: ulimit. No lab opens it; a lab's exercise may ask for more in its ``lim
     lab_steps   of all worlds of one exercise           lab_seconds   of the judge's processor time for it
     lab_memory_mb   memory of the judge's own process, address space without files
 
-Left out: shares of the processor (run fewer jobs with -j).
+The share of the processor is not limited: run fewer jobs with -j.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Limits:
-        """Limits by name over the defaults. UsageError for an unknown name or a value that is no positive number."""
+        """Limits by name over the defaults. UsageError for an unknown name or a value that is not a positive number."""
         known = {field.name for field in dataclasses.fields(cls)}
         for name, value in settings.items():
             if name not in known:

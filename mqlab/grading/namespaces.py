@@ -7,7 +7,7 @@ Used by mqlab.grading.worker.
     what A lacks    builtins, then the answer cells above A (the nearest first), then those below
 
 So three cells that each define ``helper`` use three of them, as in a notebook that is run from top to bottom.
-Left out: what a cell changes outside its names (an attribute of a module, a file); all cells share one process.
+What a cell changes elsewhere (an attribute of a module, a file) is shared: all cells run in one process.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A pytest plugin around nbval's own items; started by mqlab.grading.execute.
     a dead kernel is noticed at that limit       noticed within a second
     verdict: did an error arrive?                verdict: data of type VERDICT that trusted cells displayed
 
-Left out: comparing outputs (--nbval-lax; a rebuilt notebook has none).
+Outputs are not compared (--nbval-lax): a rebuilt notebook has none.
 """
 
 from __future__ import annotations

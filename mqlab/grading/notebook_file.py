@@ -1,4 +1,4 @@
-"""Reads a notebook that anybody may have written or broken: cells with their source, ids and tags, or why not.
+"""Reads a notebook that anybody may have written or broken: its cells, or why it cannot be read.
 
 ``mqlab grade`` and ``mqlab check`` begin here.
 
@@ -6,7 +6,7 @@
                           ─▶ NotANotebook: not a file, too large, not JSON, no cells, ...
 
 Formats 3 and 4, with or without cell ids and metadata, as Jupyter, VS Code and Colab write them.
-Left out: outputs; nothing in grading reads them.
+Outputs are not read: grading does not need them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
     notebook ─▶ which lab? ─▶ the same rebuild and run as in grading, without walls and without hidden cases ─▶ Record
 
-Left out: points; they come from grading.
+It gives no points: these come from grading.
 """
 
 from __future__ import annotations

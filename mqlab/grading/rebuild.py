@@ -5,11 +5,11 @@
     submission's cells ─▶ whose exercise? by grade_id, else cell id, else "# exercise: lab01.unit" in the first line
                           two of them: the original id wins; none: missing; untouched: not started
     pristine notebook  ─▶ answer cells become calls that load the source into the worker, everything else stays
-                          + a first cell that opens the desk, + a last one an exercise for the hidden cases
+                          + a first cell that opens the desk, + one last cell per exercise for the hidden cases
 
 From the rest of a submission only imports and the functions and classes of added cells are taken, into the worker, so
 that an answer finds its helpers. Outputs, tags, edited checks and edited demonstrations are never looked at.
-Left out: running it (mqlab.grading.execute).
+mqlab.grading.execute runs it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _statements(source: str) -> list[ast.stmt]:
 
 
 def _text(statement: ast.stmt) -> str:
-    """A statement as one line or more that can be indented. One nested too deep is kept as it was written."""
+    """A statement as one or more lines that can be indented. A statement nested too deep is kept as it was written."""
     try:
         return ast.unparse(statement)
     except RecursionError:

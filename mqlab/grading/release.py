@@ -6,7 +6,7 @@
                 originals/    the labs again, for restore, check and grade when labs/ was worked in
 
 The same commit gives the same bytes. Before it is written, every lab is looked through for solution text and outputs.
-Left out: uploading it.
+It is written to a file; uploading it is up to the instructor.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Where a worker runs: behind bubblewrap, or (unsafely, when asked for) as a mere process of its own.
 
-The instructor's guide explains the levels; no lab opens it.
+The instructor's guide explains the levels.
 
     bwrap     no network, no sight of other processes, a read-only system, 64 MB of scratch space, never root
     process   another process with limits, and nothing else: it can read and write what the grader can
 
 The system, Python, mqlab without its judges and the folders named readable are all there is behind bubblewrap: no home,
 no submissions, no solutions. ``probe`` starts a worker in place and lets it try what it must not be able to do.
-Left out: containers and virtual machines (run the whole command in one for a second wall).
+It starts no container or virtual machine: for a second wall, run the whole command in one.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def mirror_in(folder: Path) -> Path:
 
 
 def _parents(paths: Iterable[str]) -> list[str]:
-    """The folders above some paths, outermost first. Made by us, because bubblewrap's own let only their maker in."""
+    """The folders above some paths, outermost first. Those that bubblewrap makes itself, only their owner can enter."""
     above = {str(parent) for path in paths for parent in Path(path).parents} - {"/", "/tmp", "/usr"}
     return sorted(above)
 

@@ -9,7 +9,7 @@ The first thing ``mqlab grade`` does.
 
 A notebook belongs to a lab by its answer cells, else by the number in its name. Those who are on a roster and handed in
 nothing get an empty submission. Files of two people never become one student's: the second gets a mark, ann~1f40fc92.
-Left out: archives (unpack them first) and links (they are named, not followed).
+Archives are not opened: unpack them first. Links are reported and not followed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def find_submissions(folder: Path, labs: Sequence[Lab], roster: Iterable[str] = 
 
 
 def _students(folder: Path, marked: set[str]) -> list[tuple[Path, str]]:
-    """What was handed in, and whose it is, in the order of names; those who had to be told apart go into ``marked``."""
+    """What was handed in, and whose it is, in the order of names; students of one name go into ``marked``."""
     owners: dict[str, tuple[str, ...]] = {}
     entries = []
     for path in sorted(folder.iterdir(), key=lambda path: path.name):

@@ -1,12 +1,12 @@
 """Parts of a submission that look like an attempt to manipulate the grading, or change what a learner must not change.
 
-Nothing found here changes a score: scores rest on what answers do behind the wall.
+Nothing found here changes a score: scores depend only on what answers do behind the wall.
 
     grave      redefines check, patches mqlab or builtins, speaks over the worker's pipe, is a link to another file
     to know    edited or deleted checks, nbval markers, words such as _getframe, subprocess, /proc
 
 A grave note makes the status "tampered"; a person decides what it means.
-Left out: comparing students with each other.
+Students are not compared with each other.
 """
 
 from __future__ import annotations

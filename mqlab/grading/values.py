@@ -1,6 +1,6 @@
 """Values as they cross between an answer's process and the judge's: by value, with their exact types, never as code.
 
-It takes the place of pickle, which would let an answer run code in the judge.
+It is used instead of pickle, which would let an answer run code in the judge.
 
     None True 7 "x" [..]          as JSON has them
     {"bytes": base64}  {"tuple": [..]}  {"dict": [[key, value], ..]}  {"set": [..]}  {"int": hex}  {"float": "nan"}
@@ -12,7 +12,7 @@ It takes the place of pickle, which would let an answer run code in the judge.
 
 A JSON object has exactly one key, its tag. A subclass of a plain type crosses as the plain type: what it overrides
 stays behind.
-Left out: cycles and open files (refused by name).
+Cycles and open files are refused, with the name of what was found.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Resolve = Callable[[str, Any], Any]
 
 
 class NotPlain(TypeError):
-    """A value cannot cross; the text names it and says what to return instead."""
+    """A value cannot cross; the message names it and says what to return instead."""
 
 
 class Malformed(ValueError):
@@ -74,7 +74,7 @@ class Codec:
     """Turns values into JSON data and back.
 
     ``refer`` is asked first for every value that is not plain; it returns a tagged reference or None. ``resolve`` turns
-    a reference of the other side into what stands for it here. Raises NotPlain when encoding, Malformed when decoding.
+    a reference of the other side into the stand-in for it here. Raises NotPlain when encoding, Malformed when decoding.
     """
 
     def __init__(self, refer: Reference = _no_reference, resolve: Resolve = _no_resolve) -> None:
@@ -140,7 +140,7 @@ class Codec:
     def _encode_error(self, error: BaseException, depth: int) -> Any:
         arguments = []
         given = error.args
-        if errors.is_of_spark(error):  # one of PySpark has words and no arguments
+        if errors.is_of_spark(error):  # an error of PySpark has a message and no arguments
             given = (errors.words_of(error),)
         elif isinstance(error, OSError) and error.filename is not None:
             given = (error.errno, error.strerror, error.filename)
@@ -311,7 +311,7 @@ def _make_error(module: str, name: str, arguments: list[Any], attributes: dict[s
     if not (isinstance(found, type) and issubclass(found, Exception)):
         return AnswerError(name.rpartition(".")[2], " ".join(map(str, arguments)))
     try:
-        if home is builtins:  # some keep their words apart from ``args``
+        if home is builtins:  # some keep their message apart from ``args``
             return found(*arguments)
         error = found.__new__(found, *arguments)
         error.args = tuple(arguments)
@@ -353,7 +353,7 @@ def dump_line(message: dict[str, Any]) -> bytes:
 
 
 def load_line(line: bytes) -> dict[str, Any]:
-    """The message of a line. Malformed when it is none."""
+    """The message of a line. Malformed if it is not one."""
     try:
         message = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:

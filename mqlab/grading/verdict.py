@@ -1,4 +1,4 @@
-"""What grading says: of a case, of an exercise, of a submission. Plain values that go to JSON and back.
+"""The results of grading: of a case, an exercise, a submission. Plain values that go to JSON and back.
 
 The reports are made of these and of nothing else.
 
@@ -10,7 +10,7 @@ The reports are made of these and of nothing else.
     state of a case        passed · failed · raised · stopped · not run · not judged
 
 An exercise has its points when every public and hidden case passed, and none otherwise.
-Left out: durations (they are in the record's ``seconds`` only, so that two runs give the same grades to the byte).
+Durations are in the record's ``seconds`` only, so that two runs give the same grades to the byte.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ STATUSES = (GRADED, TIMEOUT, KERNEL_DIED, TAMPERED, MALFORMED, MISSING)
 
 PASSED, FAILED, NOT_STARTED, STOPPED = "passed", "failed", "not started", "stopped"
 RAISED, NOT_RUN = "raised", "not run"
-NOT_JUDGED = "not judged"  # the grader's own failure: to be graded again, no student's doing
+NOT_JUDGED = "not judged"  # the grader's own failure, not the student's: it has to be graded again
 
 PUBLIC, HIDDEN = "public", "hidden"
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case: ``rule`` is what was broken (or raised), the rest shows where; all texts.
+    """One case: ``rule`` is what was broken (or raised), the rest shows where; all are strings.
 
     ``cause`` says how a stopped answer ended: timeout, died, garbled, lost.
     """

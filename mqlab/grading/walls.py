@@ -5,7 +5,7 @@ Called by ``probe`` of mqlab.grading.sandbox.
     read a forbidden folder    import a judge    reach a network    write into Python, mqlab or the root    be root
     see the grader
 
-Left out: a proof. It finds walls that are not there, not every hole in walls that are.
+This is not a proof: it finds a missing wall, but not every hole in a wall.
 """
 
 from __future__ import annotations

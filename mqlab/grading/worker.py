@@ -1,4 +1,4 @@
-"""The process in which answers run: reads one JSON line, runs learner's code, answers with one line.
+"""The process in which answers run: reads one JSON line, runs the learner's code, answers with one line.
 
 Started by mqlab.grading.desk behind the walls of mqlab.grading.sandbox.
 
@@ -6,14 +6,14 @@ Started by mqlab.grading.desk behind the walls of mqlab.grading.sandbox.
     judge ─▶ {"op": "call", "call": 2, "object": 5, "method": null, "args": [..], "kwargs": {..}}
           ◀─ {"op": "return", "call": 2, "value": ..}     or raise, refused (a value that cannot cross)
           ◀─ {"op": "ask", "call": 2, "world": 9, "verb": "sleep", "args": ["20ms"], "kwargs": {}}
-          ◀─ {"op": "line", "call": 2, "where": "listener line 3"}     only when the judge wants to know each line
+          ◀─ {"op": "line", "call": 2, "where": "listener line 3"}     only if the judge asked for each line
     judge ─▶ {"op": "resume", "call": 2, "value": null}   or "error"
     judge ─▶ {"op": "life"}   ◀─ {"op": "ready"}     a copy of the process goes on; at the next "life" it ends, and
                                                      another begins where it did: what the answers kept is gone
 
 Each call is a coroutine, so that one can wait for the world while others run. Standard output, standard error and
 standard input of the answers lead nowhere; the two pipes of the judge are kept on other numbers.
-Left out: trust. Whatever happens in here, the judge sees lines of JSON only.
+The judge does not trust this process: whatever happens here, the judge reads lines of JSON only.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Worker:
             return dump_line({"op": "raise", "call": number, "error": plain, "trace": trace})
 
     def _run_source(self, exercise: str, source: str, *, is_answer: bool) -> None:
-        """Run a cell. One of which no names are wanted is a set-up cell: all others see what it defines."""
+        """Run a cell. A cell without names to return is a set-up cell: all others see what it defines."""
         file = ANSWER_FILE.format(exercise)
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         names = self._namespaces.begin(exercise, is_answer=is_answer)
@@ -186,7 +186,7 @@ class Worker:
         raise self._codec.decode(message["error"])
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Tells the judge each line of an answer before it runs: it may be the one before which the process dies."""
+        """Report each line of an answer to the judge before it runs: the process may be killed just before it."""
         if not frame.f_code.co_filename.startswith("<answer "):
             return None
         if event == "line":
@@ -223,7 +223,7 @@ class Worker:
 
 
 def _kind_of(value: Any) -> str | None:
-    """What a value that is not plain is, if it may stay here and be used from there: only what the answer made."""
+    """The kind of a value that stays here and is used by the judge; only values that the answer made may do so."""
     if isinstance(value, type):
         return "class" if value.__module__ == "__main__" else None
     if isinstance(value, (BaseException, list, tuple, dict, set, frozenset)):

@@ -5,7 +5,7 @@
     start 01      01-what-the-broker-writes-2026-03-05.ipynb      the first copy in this folder
     restore 01    01-what-the-broker-writes-2026-03-05-2.ipynb    another one; answers can be carried over
 
-Left out: merging text cells; only answers move.
+Only answers are carried over; text cells are not merged.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The judge's objects that an answer may use from behind the wall, each with the verbs it may use.
 
-Labs whose answers are listeners, strategies and stories rest on it.
+Labs need it whose answers are listeners, strategies or stories.
 
     an answer asks   world 3, verb run_for, ["10s"]  ─▶ is it in the table? ─▶ lab.run_for("10s")
 
 The table is the wall: what it does not name does not exist for an answer. A Lab's directory, journal, world and the
 insides of a broker are not named.
-Left out: objects by value (mqlab.grading.values).
+Objects that cross by value are in mqlab.grading.values.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What stands in an answer's process for an object of the judge's world: a Lab, a consumer, a listener's context.
+"""The stand-in, in an answer's process, for an object of the judge's world: a Lab, a consumer, a listener's context.
 
-Mirrors: a remote reference, as in RMI, over one pipe. Labs whose answers are listeners and stories use it unseen.
+Like a remote reference of RMI, over one pipe. An answer uses it as if it were the object itself.
 
     context.sleep("20ms")      ─▶ ask: world 9, verb sleep
     context.ack_index = 2      ─▶ ask: world 9, verb __setattr__
     lab.now_ms                 ─▶ ask: world 3, verb __getattr__
 
-Which verbs and attributes an object has here is a courtesy for clear errors; the judge keeps the list that counts.
-Left out: anything kept on this side; each use is a question.
+The verbs and attributes listed here only give clear errors; the judge keeps the list that is enforced.
+Nothing is kept on this side: each use asks the judge.
 """
 
 from __future__ import annotations

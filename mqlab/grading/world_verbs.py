@@ -1,6 +1,6 @@
 """The table of what an answer may do with a Lab, a client, a listener's context: verbs, and attributes to read or set.
 
-Labs 00 and 02 to 09 have answers that use it; a new lab may add a row.
+Answers that use a Lab need it; a new lab may add a row.
 
     role                        verbs                                 readable          writable
     ConsumeConcurrentlyContext  sleep compute                         message_queue     ack_index delay_level_..
@@ -10,7 +10,7 @@ Labs 00 and 02 to 09 have answers that use it; a new lab may add a row.
 Names of clients, groups, topics and databases become names of files, so they are held to the letters RocketMQ allows.
 The settings that an answer may give to a client are a list; those that name a folder or another topic are not on it. A
 Lab's seed cannot be read: a hidden case is made from it.
-Left out: looking into a Lab from outside its front door (journal, world, brokers' tables).
+The inside of a Lab (its journal, its world, its brokers' tables) is not in the table.
 """
 
 from __future__ import annotations

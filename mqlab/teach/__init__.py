@@ -1,4 +1,4 @@
-"""What a lab's notebook talks with: commit to a prediction, see it beside the run, check an answer, ask for a hint.
+"""The functions of a lab's notebook: lock a prediction, see it beside the run, check an answer, ask for a hint.
 
 Every lab uses these four.
 

@@ -1,13 +1,12 @@
 """Store directories that come with the labs, unpacked so that a lab can inspect and damage them.
 
-the bytes of the real stores are RocketMQ's own. Labs 01 and 10; where they come from:
-datasets/README.md.
+Labs 01 and 10 use them. The real stores were written by RocketMQ itself; datasets/README.md says where all come from.
 
     datasets/real-stores.tar.xz ──(check sum)──▶ a temporary directory of your own     real_store("clean")   closed
                                                                                        real_store("killed")  kill -9
     datasets/small-day.tar.xz ───(check sum)──▶  a day of an order platform            small_day()           two brokers
 
-Left out: fetching anything; the archive comes with the labs.
+Nothing is downloaded: the archives come with the labs.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from mqlab.errors import CorruptionError, UsageError
 ARCHIVE, SUMS = "real-stores.tar.xz", "SHA256SUMS"
 DAY_ARCHIVE, DAY = "small-day.tar.xz", "small-day"
 REAL_STORES = ("clean", "killed")
-_unpacked: list[tempfile.TemporaryDirectory[str]] = []  # each goes with this process
+_unpacked: list[tempfile.TemporaryDirectory[str]] = []  # each is deleted when this process ends
 
 
 def real_store(name: str, folder: str | Path | None = None) -> Path:

@@ -109,7 +109,7 @@ class Manifest:
 
 
 def manifest(lab: str) -> Manifest:
-    """The manifest of a lab ("lab00"). UsageError if there is no such lab."""
+    """The manifest of a lab ("lab00"). UsageError if the lab does not exist."""
     try:
         module = importlib.import_module(f"mqlab.teach.cases.{lab}")
     except ModuleNotFoundError as error:

@@ -1,11 +1,11 @@
 """Which names a notebook's cells failed to define. A check reports the error and does not judge an older definition.
 
-Every lab's exercises are guarded by it.
+``check`` asks it before it judges an answer.
 
     cell "def read_unit(log, start): return ("    SyntaxError; read_unit stays what it was: nothing, or an older answer
     check("lab01.unit")                           "the cell that defines read_unit failed", the error and its line
 
-The kernel does not see cells that were edited and not run.
+A cell that was edited and not run again is unknown to the kernel.
 """
 
 from __future__ import annotations

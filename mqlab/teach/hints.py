@@ -1,4 +1,4 @@
-"""Three hints per exercise, given one at a time: where to look, how to think of it, almost the answer.
+"""Three hints per exercise, shown one at a time: where to look, how to think about it, almost the answer.
 
 Every exercise of every lab has them.
 

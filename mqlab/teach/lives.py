@@ -1,6 +1,6 @@
 """Runs the cell of an answer again, as the start of a process does: everything that its variables held is gone.
 
-Mirrors: a process that ended and was started again. For cases whose answer has to survive a crash (lab 07's killer).
+For cases whose answer has to survive a crash, such as lab 07's killer.
 
     anew(never_again)   in a notebook       the text of its cell, run among fresh variables
                         behind the wall     a new process, in which all cells were run and nothing was called
@@ -29,7 +29,7 @@ _under_way: list[str] = []
 
 
 def anew(answer: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The same answer in its next life. ``name``: what its cell calls it. Raises what the cell raises."""
+    """The same answer in its next life. ``name``: its name in its cell. Raises what the cell raises."""
     behind_the_wall = getattr(answer, "_mqlab_anew", None)
     if behind_the_wall is not None:
         return behind_the_wall()  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
 """Predict before the run, then see prediction and result side by side. The first answer is locked.
 
-Every lab asks before it shows.
+Every lab asks for a prediction before it shows a run.
 
     predict(id, ...)        shows the question and its choices, locks nothing
     predict(id, answer)     locks the first answer until the kernel restarts

@@ -1,6 +1,6 @@
 """What predict, reveal, check and hint return: a headline, a few facts, a note.
 
-Every lab shows it.
+Every lab uses it.
 
     ✓ lab00.find: 3 of 3 public checks pass …      mark, headline
       where │ the commit log                       facts, one per row

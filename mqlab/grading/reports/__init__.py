@@ -1,4 +1,4 @@
-"""What an instructor reads, and what other systems take in: all made of records, none of it a source of grades.
+"""The reports for instructors, students and other systems. All are made of records, and none is a source of grades.
 
 ``write_reports`` is the last thing ``mqlab grade`` does.
 
@@ -9,7 +9,7 @@
     attempts.csv      from logs that were handed in       heat_map.csv, tampering.csv
 
 The same records give the same bytes.
-Left out: sending anything anywhere.
+Nothing is sent anywhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REDACTIONS = ("none", "name", "message", "full")
 def write_reports(
     out: Path, records: Sequence[Record], *, seed: str, show_hidden: str, efforts: Sequence[Effort] = ()
 ) -> None:
-    """Write all reports of a class. ``show_hidden``: what feedback tells of hidden cases, one of REDACTIONS."""
+    """Write all reports of a class. ``show_hidden``: how much students see of hidden cases, one of REDACTIONS."""
     if show_hidden not in REDACTIONS:
         raise UsageError(f"cannot show hidden cases as {show_hidden!r}", hint=f"choose one of {', '.join(REDACTIONS)}")
     # 1. Sort, so that the same records give the same bytes.

@@ -6,7 +6,7 @@ Written by ``mqlab grade --sheet FILE``; the instructor's guide says where to ge
     Canvas   Student   ID 55   SIS Login ID  ..  Lab 01 (998)               file    ekanna_55_1203_01-what-the-..ipynb
 
 A row is found by the number in a submission's name, else by the name itself. Rows and columns stay as they were.
-Left out: sheets of more than one lab at a time; scaling points.
+A sheet is filled for one lab at a time, and points are not scaled.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Row = dict[str, str]
 
 
 def filled(path: Path, records: Sequence[Record]) -> tuple[str, list[str]]:
-    """The sheet's text with grades, and the students who are in no row of it.
+    """The sheet's text with grades, and the students who are not in it.
 
-    Who handed in nothing, or could not be judged, keeps what the sheet says. UsageError as must_fit.
+    The cell of a student who handed in nothing, or could not be judged, stays as it was. UsageError as must_fit.
     """
     column = must_fit(path, sorted({record.lab for record in records}))
     head, rows = _read(path)
@@ -49,7 +49,7 @@ def filled(path: Path, records: Sequence[Record]) -> tuple[str, list[str]]:
 
 
 def must_fit(path: Path, labs: Sequence[str]) -> str:
-    """The column that the grades of a lab go to. UsageError for a file that is no such sheet, and for several labs."""
+    """The column that the grades of a lab go to. UsageError for any other file, and for several labs."""
     if len(labs) != 1:
         raise UsageError(f"a sheet is for one lab, not for {', '.join(labs) or 'none'}", hint="grade with one --lab")
     return _grade_column(_read(path)[0], labs[0])

@@ -6,7 +6,7 @@ Reports of mqlab.grading; safe to hand out (it shows as much of hidden cases as 
       lab01.unit   3 of 3   ✓
       lab01.queue  0 of 4   ✗ Entry n of a queue is at byte 20 * n ..   first wrong, expected, found
 
-Left out: other students.
+Other students do not appear in it.
 """
 
 from __future__ import annotations

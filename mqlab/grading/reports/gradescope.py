@@ -4,7 +4,7 @@ Reports of mqlab.grading; the form is Gradescope's "autograder specifications".
 
     {"score": 7, "max_score": 10, "output": "..", "tests": [{"name", "score", "max_score", "status", "output"}]}
 
-Left out: leaderboards and extra data.
+Leaderboards and extra data are not written.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Reports of mqlab.grading; for the instructor.
     case                         fail   anna  boris  chen ..
     lab01.queue  public  ..      67 %    ✓     ✗      ✗
 
-Left out: students who handed nothing in (they would colour every row).
+Students who handed nothing in are left out: they would colour every row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Key = tuple[str, str, str]
 
 
 def page(records: Sequence[Record], efforts: Sequence[Effort] = ()) -> str:
-    """The heat map, the rules broken most, and how often was checked by those who told."""
+    """The heat map, the rules broken most, and how often those students checked who handed in a log."""
     known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run, ? failed here and not judged; an empty field: not begun"
     rules = Markup("<h2>Rules broken most</h2>{}").format(
         table(["students", "exercise", "rule"], _rules(records), numbers=[0])
@@ -43,7 +43,7 @@ def page(records: Sequence[Record], efforts: Sequence[Effort] = ()) -> str:
 
 
 def _checks(efforts: Sequence[Effort]) -> Markup:
-    """How often an exercise was checked before it passed, in the middle; from attempt logs."""
+    """How often an exercise was checked before it passed: the median of the attempt logs."""
     if not efforts:
         return Markup("")
     rows = []

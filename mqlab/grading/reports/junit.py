@@ -1,10 +1,10 @@
-"""Grades as JUnit XML: a suite a submission, a test an exercise, for systems that show test results.
+"""Grades as JUnit XML: one suite per submission, one test per exercise, for systems that show test results.
 
 Reports of mqlab.grading.
 
     failed ─▶ <failure>    stopped, not judged ─▶ <error>    not started, missing ─▶ <skipped>; all of them score 0
 
-Left out: nbval's own JUnit, whose names count cells.
+nbval's own JUnit file is not used: its names are numbers of cells.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The class at a glance: who has what, with a way to everything else.
+"""The class at a glance: everybody's scores, with links to the feedback pages.
 
 Reports of mqlab.grading; for the instructor.
 
     student   status   score   lab00   lab01   ..        links to each feedback page
     exercise  points   passed  failed  not started ..
 
-Left out: ranking.
+Students are not ranked.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Reports of mqlab.grading.
 
     frame("Grades", body) ─▶ <!doctype html> .. <style> .. body
 
-Left out: anything fetched from elsewhere.
+A page fetches nothing from elsewhere.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What of a hidden case may be told to a student: nothing, its name, its message, or all.
+"""How much of a hidden case a student may see: nothing, its name, its message, or everything.
 
 Used by every report that a student may see.
 
     none      "2 of 4 hidden cases pass"
     name      + which
-    message   + the rule that was broken, in the case's own words
+    message   + the rule that was broken, as the case states it
     full      + the first wrong thing, expected, found, and what the answer itself wrote
 
-Public cases are always told in full. Below "full" no text that comes from an answer is told of a hidden case: an
-exception's text, an exit code or a broken line could hold what the answer was asked.
-Left out: judging which text is harmless.
+Public cases are always shown in full. Below "full", no text that comes from an answer is shown of a hidden case: an
+exception's text, an exit code or a broken line could contain what the answer was asked.
+It does not judge which text is harmless.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _told(exercise: ExerciseResult, show_hidden: str) -> Iterator[CaseResult]:
 
 
 def _own_rule(case: CaseResult) -> str:
-    """What the case says of itself, without a word of the answer's."""
+    """The rule that the case itself reports, without any text of the answer."""
     if case.state == STOPPED:
         return STOPPED_RULES.get(case.cause, "it was stopped")
     if case.state == NOT_JUDGED:
@@ -68,7 +68,7 @@ def _own_rule(case: CaseResult) -> str:
 
 
 def told_reason(exercise: ExerciseResult, show_hidden: str) -> str:
-    """Why an exercise has no points, without telling more of a hidden case than is allowed."""
+    """Why an exercise has no points, without showing more of a hidden case than is allowed."""
     if not exercise.cases or show_hidden == "full":
         return exercise.reason
     public = [case for case in exercise.cases if case.kind == PUBLIC]
@@ -83,7 +83,7 @@ def told_reason(exercise: ExerciseResult, show_hidden: str) -> str:
 
 
 def told_status(record: Record, show_hidden: str) -> str:
-    """Why a record has its status; what it quotes of an exercise is told as ``told_reason`` tells it."""
+    """Why a record has its status; what it quotes of an exercise is shown as in ``told_reason``."""
     reason = record.reason
     for exercise in record.exercises:
         if exercise.reason and exercise.reason in reason:

@@ -6,7 +6,7 @@ Reports of mqlab.grading.
 
 Every cell is quoted. One that a spreadsheet would take for a formula gets a single quote in front, also where it would
 begin after a semicolon (the separator of many countries); control characters become blanks.
-Left out: letters and curves; they are the course's.
+Letter grades and curves are up to the course.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def csv_of(rows: Iterable[Sequence[object]]) -> str:
 
 
 def worst(statuses: Iterable[str]) -> str:
-    """The status that says most about several: ``graded`` only when all are."""
+    """The worst status of several: ``graded`` only when all are."""
     return max(statuses, key=STATUSES.index, default=GRADED)
 
 

@@ -5,7 +5,7 @@ Reports of mqlab.grading; for the instructor.
     student   lab    grave   kind            what
     boris     lab01  yes     redefines       redefines check, which nothing uses
 
-Left out: a verdict.
+It gives no verdict.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What lab 00 replies to an answer: the rule that it breaks, and the message or group where that shows first.
+"""Lab 00's replies to an answer: the rule that it breaks, and the first message or group that shows it.
 
 answer ─▶ judge ─┬─ None
-                 └─ Finding   rule   first wrong   expected (read off the day)   found
+                 └─ Finding   rule   first wrong   expected (read from the day)   found
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """What lab 00 asks: four predictions about a message's day, three exercises over real files and real timelines.
 
     lab00.after_ack  lab00.known_when  lab00.audit  lab00.again        predictions
-    lab00.find       two files and an offset table  ->  where a message lies, and who is past it
+    lab00.find       two files and an offset table  ->  where a message is, and who is past it
     lab00.timeline   rows of a timeline             ->  stored, first seen, known to be done
     lab00.crash      rows up to a crash             ->  what each group reads next
 
-Every case plays a day of its own, made from its seed; what is right is read off that day, not computed by an answer.
-Left out: reference and known-wrong answers; the days (days), what is replied to a wrong answer (judges).
+Every case plays a day of its own, made from its seed; the right answer is read from that day.
+The days are in days, the replies to a wrong answer in judges. Reference and known-wrong answers are not in this
+package.
 """
 
 from __future__ import annotations

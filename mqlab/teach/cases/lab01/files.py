@@ -7,7 +7,7 @@
     torn      a log after a power cut                        ─▶ the rule of recovery (wire.record.check)
     rebuild   a log whose beginning is deleted               ─▶ the entries that the broker wrote
 
-Left out: judging (judges).
+Judging is in judges.
 """
 
 from __future__ import annotations

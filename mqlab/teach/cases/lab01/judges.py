@@ -1,9 +1,9 @@
-"""What lab 01 replies to an answer: the rule that it breaks, and the first byte, entry or unit where that shows.
+"""Lab 01's replies to an answer: the rule that it breaks, and the first byte, entry or unit that shows it.
 
     answer ─▶ judge ─┬─ None
                      └─ Finding   rule (the layout or the promise)   first wrong (place and bytes)   expected   found
 
-Left out: the files themselves (files).
+The files themselves are made in files.
 """
 
 from __future__ import annotations

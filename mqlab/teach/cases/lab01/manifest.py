@@ -7,7 +7,8 @@
     lab01.torn     a log after a power cut        ─▶ where it ends
     lab01.rebuild  the units of a log             ─▶ a lost consume queue
 
-Left out: reference and known-wrong answers; the files (files); what is replied to a wrong answer (judges).
+The files are in files, the replies to a wrong answer in judges. Reference and known-wrong answers are not in this
+package.
 """
 
 from __future__ import annotations

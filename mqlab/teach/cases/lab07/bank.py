@@ -5,7 +5,7 @@
     killer    an order at which the process dies, again and again   ─▶ deliveries of all lives, and the table
 
 The bank itself is a function in the notebook (ask_bank); a day knows what it does to each order at each try.
-Left out: judging (judges).
+Judging is in judges.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Order:
 class BadDay:
     """A Lab after a bad day: its orders by msg_id, in the order they were sent, and the moments billing died.
 
-    ``kept``: after each death at the killer, the times that the table started held of it.
+    ``kept``: after each death at the killer, how often the table ``started`` has it.
     """
 
     lab: Lab
@@ -78,7 +78,7 @@ class BadDay:
         return dict(self._rows("for_a_human", "body"))
 
     def times(self, bank: str) -> int | None:
-        """What the table started holds of the first order with this behaviour of the bank; None for no row."""
+        """The number in the table ``started`` for the first order that the bank treats like this; None if absent."""
         counted = dict(self._rows("started", "times"))
         return next((counted.get(msg_id) for msg_id, order in self.orders.items() if order.bank == bank), None)
 
@@ -129,7 +129,7 @@ class BadDay:
 
 
 class LabDatabases:
-    """What a process of billing has of its Lab when it is started: the databases, and nothing else."""
+    """The part of a Lab that a process of billing gets when it is started: the databases, and nothing else."""
 
     def __init__(self, lab: Lab) -> None:
         self.database = lab.database
@@ -141,7 +141,7 @@ class LabDatabases:
 
 
 class NoListener(Exception):
-    """What should have made a listener made something else."""
+    """A learner's function that should have made a listener returned something else."""
 
     def __init__(self, name: str, found: object) -> None:
         super().__init__(name)
@@ -149,7 +149,7 @@ class NoListener(Exception):
 
 
 def made_listener(answers: Answers, name: str, lab: Lab | LabDatabases) -> Any:
-    """What a learner's function makes of a Lab; NoListener when it cannot be called."""
+    """The listener that a learner's function makes; NoListener when the result cannot be called."""
     listener = answers[name](lab)
     if not callable(listener):
         raise NoListener(name, listener)

@@ -4,7 +4,7 @@
     schedule  one order that always fails, any table of levels      ─▶ when the broker parked it, and how long
     redrive   dead letters of three kinds, then a repaired billing  ─▶ what the groups got afterwards
 
-Left out: days with a bank (bank); judging (judges).
+Days with a bank are in bank, judging is in judges.
 """
 
 from __future__ import annotations

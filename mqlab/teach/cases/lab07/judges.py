@@ -1,9 +1,9 @@
-"""What lab 07 replies to an answer: the rule that it breaks, and the first property, retry or delivery that shows it.
+"""Lab 07's replies to an answer: the rule that it breaks, and the first property, retry or delivery that shows it.
 
     answer ─▶ judge ─┬─ None
                      └─ Finding   rule (what the broker does, or what billing promises)   first wrong   expected   found
 
-Left out: the days themselves (days, bank).
+The days themselves are in days and bank.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ STORED_RULE = "An order that failed three times is stored for a human, with its 
 NOT_STORED_RULE = "Only what failed three times is for a human"
 
 
-ERROR_RULES = {  # words of an error -> the rule that it breaks
+ERROR_RULES = {  # part of an error's text -> the rule that the answer breaks
     "IntegrityError": "Billing may die after it has stored an order and before the broker knows: then the order is "
     "delivered again, and storing it twice has to be harmless",
     "database is locked": "Commit what you write, or nobody else can write: with connection: ... commits",

@@ -7,8 +7,8 @@
     lab07.stuck     a bank that hangs             ─▶ a listener that holds nobody up
     lab07.killer    an order that kills billing   ─▶ a listener that remembers across its own death
 
-Left out: reference and known-wrong answers; the days (days, bank); what is replied to a wrong answer
-(judges).
+The days are in days and bank, the replies to a wrong answer in judges. Reference and known-wrong answers are not in
+this package.
 """
 
 from __future__ import annotations

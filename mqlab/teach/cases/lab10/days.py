@@ -5,7 +5,7 @@
                  messages without tags or keys, tags that hold other tags, keys in any order
 
 Each is made once in a process, where answers can read it, and is gone when the process ends. The truth about a day is
-deleted at once. Left out: what is asked about them (questions).
+deleted at once. The questions about them are in questions.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What lab 10 replies to an answer: the rule that it breaks, and the first row where that shows.
+"""Lab 10's replies to an answer: the rule that it breaks, and the first row that shows it.
 
     answer ─▶ rows_of (in the answer's own process) ─▶ rows ─▶ judge ─┬─ None
                                                                        └─ Finding   rule   row   expected   found
 
-Rows are compared as values, in any order. Left out: the right rows (questions), the stores (days).
+Rows are compared as values, in any order. The right rows are in questions, the stores in days.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     lab10.failures   all messages               ─▶ messages and copies that came back, for each group
 
 The answers are functions DataFrame -> DataFrame; the lab's own ``rows_of`` reads a store, calls one and collects its
-rows. Left out: reference and known-wrong answers; stores (days), judging (judges, reads).
+rows. The stores are in days, judging is in judges and reads. Reference and known-wrong answers are not in this package.
 """
 
 from __future__ import annotations

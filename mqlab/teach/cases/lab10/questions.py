@@ -3,7 +3,7 @@
     rows(directory) ─▶ messages as dictionaries, read by mqlab.arrow without Spark
     fullest, busiest, cost, failures ─▶ the rows that an answer has to give
 
-Left out: what is replied to a wrong answer (judges).
+The replies to a wrong answer are in judges.
 """
 
 from __future__ import annotations

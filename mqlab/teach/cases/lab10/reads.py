@@ -2,7 +2,7 @@
 
     Wanted ─▶ options (the answer) ─▶ parsed as the source parses them ─▶ the columns and messages they choose
 
-No Spark is needed to judge them. Left out: the stores (days).
+No Spark is needed to judge them. The stores are in days.
 """
 
 from __future__ import annotations
