@@ -1,6 +1,6 @@
-"""What the store is compared with: a loop that only packs bytes, and queues other people wrote.
+"""What the store is compared with: a loop that only packs bytes, and queues of other projects.
 
-raw loop    the same bytes as a commit log and consume queues, packed into mmaps, no rule of RocketMQ kept
+raw loop    the same bytes as a commit log and consume queues, packed into mmaps, without any rule of RocketMQ
 queuelib    Scrapy's file queue       sqlite3    a table in WAL mode       litequeue    a queue over sqlite3
 """
 
@@ -43,6 +43,7 @@ class RawLog:
             size = HEAD.size + 3 + len(body) + len(topic) + len(properties)
             queue_offset = offsets[queue_id]
             now_ms = clock() // 1_000_000
+            # The same fields in the same order as in the store's units, so that the bytes are the same work.
             head = pack(
                 size, MAGIC, crc32(body) & 0x7FFFFFFF, queue_id, 0, queue_offset, position, 0, NOW_MS, HOST, now_ms,
                 HOST, 0, 0, len(body),
@@ -59,6 +60,7 @@ class RawLog:
         log, unpack = self.log, CQ_UNIT.unpack_from
         total = 0
         for queue in self.queues:
+            # The whole queue in order, as a consumer that starts at 0.
             for at in range(0, self.count // QUEUES * 20, 20):
                 position, size, _ = unpack(queue, at)
                 total += len(log[position : position + size])

@@ -4,8 +4,8 @@
 
 One store of a seeded day of traffic, warm in the page cache, everything on one thread. Narrow: queue id, store time and
 length of the body of every message. Wide: topic, queue, times, tags, keys, unique key and the body. The plain parser is
-what one would write first: a loop with struct from unit to unit, a tuple a message. Goals: narrow faster than memcpy of
-the log, wide four times the plain parser.
+what one would write first: a loop with struct from unit to unit, one tuple per message. Goals: narrow faster than
+memcpy of the log, wide four times the plain parser.
 """
 
 from __future__ import annotations
@@ -71,15 +71,18 @@ class ColumnsBench:
 
         from mqlab.arrow import read_batches, read_table
 
+        # 1. One query per discipline, so that every contender reads the same columns.
         duck = duckdb.connect(config={"threads": 1})
         query = QUERIES[discipline]
 
         def over(log: object) -> list[tuple[object, ...]]:
             return duck.sql(query).fetchall()  # DuckDB finds ``log`` by its name
 
+        # 2. Wrong answers may be fast: each contender must agree before it is measured.
         expected = sorted(over(read_table(self.store, names)), key=repr)
         assert len(plain()) == read_table(self.store, names).num_rows == self.count
         assert sorted(over(pyarrow.parquet.read_table(self.parquet, columns=names)), key=repr) == expected
+        # 3. The measurements. Those with a query include its time, and say so.
         self.add(discipline, PLAIN, plain)
         self.add(discipline, "plain parser, tuples -> Arrow", lambda: arrow_of(plain(), names))
         self.add(discipline, MEMCPY, self.copy_all)
@@ -132,6 +135,7 @@ class ColumnsBench:
                 topic_at = body_at + fields[BODY_LENGTH] + 1
                 properties_at = topic_at + view[topic_at - 1] + 2
                 end = at + fields[0]
+                # A V1 unit: one byte before the topic is its length, two bytes after it are the properties' length.
                 pairs = [pair.partition("\x01") for pair in view[properties_at:end].decode().split("\x02")]
                 found = {name: value for name, _, value in pairs}
                 rows.append((
@@ -160,11 +164,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--clock", choices=tuple(CLOCKS), default="wall")
     parser.add_argument("--json", type=Path, help="write the rates to this file too")
     options = parser.parse_args(arguments)
+    # polars reads this when it is imported, so it must be set before.
     os.environ["POLARS_MAX_THREADS"] = "1"
     import pyarrow
 
     from mqlab import traffic
 
+    # Every contender has one thread: the question is the cost per message, not the number of cores.
     pyarrow.set_cpu_count(1)
     directory = Path(tempfile.mkdtemp(prefix="mqlab-bench-"))
     try:

@@ -1,9 +1,9 @@
-"""A day of a lab: messages through three groups, then everything that is shown of it; goal: half a minute for 20,000.
+"""A day of a lab: messages through three groups, then all that a notebook shows; goal: half a minute for 20,000.
 
     python -m benchmarks day --messages 20000 [--clock cpu] [--journal-limit 50000]
 
 Three groups read every message of eight queues, 200 messages a second of virtual time, message trace off. Then come the
-rows, the pictures with their HTML, text and table, verify, snapshot and the digest. A line each says the seconds.
+rows, the pictures with their HTML, text and table, verify, snapshot and the digest. One line per part says its seconds.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ def played(count: int, journal_limit: int | None) -> Lab:
         rates=[("0s", A_SECOND)],
         message=lambda number: Message("orders", f"заказ 订单 💳 {number}".encode(), keys=f"order-{number}"),
     )
+    # A constant rate in virtual time, so that the journal has the same shape on every machine.
     lab.run_until(lambda: traffic.number >= count, limit="10h")
     traffic.stop()
+    # Enough for the last messages to be read and for their offsets to be sent, every 5 s.
     lab.run_for("10s")
     return lab
 
@@ -73,6 +75,7 @@ def main(arguments: list[str]) -> None:
     began = last = now()
 
     def say(what: str) -> None:
+        # Each line has the time since the line before it.
         nonlocal last
         print(f"  {what:<26}{now() - last:>8.2f} s", flush=True)
         last = now()

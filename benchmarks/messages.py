@@ -4,8 +4,8 @@
 
 One message passes producer, codec, broker, store and consumer, and the frames between them, in one process. Redis is
 Debian's redis-server, started here on a socket of its own: XADD by a client, XREADGROUP by another, one at a time.
-Goals: one by one at least as many as redis one by one, in batches of 32 five times as many. Below the rates stands
-which part of mqlab the time goes to; --profile names functions instead of measuring rates.
+Goals: one by one at least as many as redis one by one, in batches of 32 five times as many. A second table says which
+part of mqlab takes the time; --profile names functions instead of measuring rates.
 """
 
 from __future__ import annotations
@@ -57,10 +57,12 @@ def way_of_messages(count: int, body: bytes, batch: int) -> Callable[[], None]:
     consumer.start()
     producer = lab.producer("writers")
     producer.send(Message("bench", body))
+    # The first message makes routes, connections and queues known: none of this is measured.
     lab.run_for("5s")
     assert consumed == 1, "the consumer is not ready"
 
     def run() -> None:
+        # A batch of one would measure the batch's own encoding.
         if batch == 1:
             for _ in range(count):
                 producer.send(Message("bench", body))
@@ -116,11 +118,13 @@ def redis_side(server: str | None, directory: Path) -> Iterator[RedisSide | None
     except OSError as error:
         raise SystemExit(f"{program} does not run: {error.strerror}") from error
     try:
+        # 1. The server is ready when its socket is there.
         deadline = time.monotonic() + 10
         while not Path(socket).exists() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
         if not Path(socket).exists():
             raise SystemExit(f"{program} did not start: it made no socket within 10 s")
+        # 2. The process ends with the measurement, however that ends.
         yield RedisSide(redis, socket)
     finally:
         process.terminate()
@@ -174,7 +178,7 @@ def shares(stats: pstats.Stats) -> list[tuple[str, float]]:
 
 
 def share_table(count: int, body: bytes) -> str:
-    """Where the time of both ways goes, a line a package."""
+    """The share of each package in the time of both ways, one line per package."""
     one, batch = (dict(shares(profiled(count, body, size))) for size in (1, BATCH_SIZE))
     lines = [f"{'where the time goes':<24}{ONE:>14}{BATCH:>16}"]
     for package, share in one.items():
@@ -194,6 +198,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--json", type=Path, help="write the rates to this file too")
     parser.add_argument("--profile", choices=("one", "batch"))
     options = parser.parse_args(arguments)
+    # Both ways must send the same number, so it is a multiple of the batch.
     options.messages -= options.messages % BATCH_SIZE
     body = b"x" * options.body
     if options.profile:

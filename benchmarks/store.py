@@ -52,7 +52,7 @@ class StoreBench:
         self.rates.append(Rate(discipline, contender, best_rate(self.count, prepare, self.repeat, self.clock), note))
 
     def new_directory(self) -> Path:
-        """A directory that is not there yet; the one before is gone, and the store in it closed."""
+        """The path of a new directory; the one before it is removed, and the store in it closed."""
         self.close()
         shutil.rmtree(self.directory / f"run-{self._fresh}", ignore_errors=True)
         self._fresh += 1
@@ -78,6 +78,7 @@ class StoreBench:
         store = MessageStore.open(str(directory), dispatch=False, message_index_enable=index)
 
         def one_by_one() -> None:
+            # Looked up once: the loop should cost nothing of its own.
             put, dispatch = store.put, store.dispatch
             for record in records:
                 put(record)
@@ -85,6 +86,7 @@ class StoreBench:
 
         def in_batches() -> None:
             for queue_id in range(QUEUES):
+                # A batch goes to one queue.
                 mine = records[queue_id::QUEUES]
                 for first in range(0, len(mine), batch):
                     store.put_batch(mine[first : first + batch])
@@ -120,6 +122,7 @@ class StoreBench:
         store = self._open
         assert store is not None
 
+        # 32 messages per get, as a consumer pulls them.
         def get_all(decoded: bool) -> None:
             for queue_id in range(QUEUES):
                 offset, end = 0, store.max_offset("bench", queue_id)
@@ -133,7 +136,7 @@ class StoreBench:
         self.add(GET, "mqlab, decoded", lambda: lambda: get_all(True))
         put, get = queuelib_put(self.new_directory(), self.count, self.body)
         put()
-        self.repeat, before = 1, self.repeat  # what these give is gone
+        self.repeat, before = 1, self.repeat  # a get takes the message away, so it cannot be repeated
         self.add(GET, "queuelib", lambda: get, "one a call")
         self.repeat = before
         queue = SqliteQueue(self.new_directory(), self.count, self.body)
@@ -149,6 +152,7 @@ class StoreBench:
         crashed, copy = self.directory / "crashed", self.directory / "copy"
         copy_sparse(alive, crashed)  # as a killed process leaves it: the abort file is there
 
+        # Each run needs the crashed state again, because a recovery ends it.
         def fresh_copy() -> None:
             self.close()
             shutil.rmtree(copy, ignore_errors=True)
@@ -170,7 +174,7 @@ class StoreBench:
         self.add(SCAN, "mqlab, messages", lambda: lambda: sum(1 for _ in StoreInspector(crashed).messages()))
 
     def close(self) -> None:
-        """Close the store that is open, if one is."""
+        """Close the open store, if there is one."""
         if self._open is not None:
             self._open.shutdown()
         self._open = None
@@ -229,6 +233,7 @@ def copy_sparse(source: Path, target: Path) -> None:
                     at = os.lseek(read.fileno(), at, os.SEEK_DATA)
                 except OSError:  # only a hole is left
                     break
+                # A log file is a gigabyte, nearly all of it a hole: only the data is copied.
                 end = os.lseek(read.fileno(), at, os.SEEK_HOLE)
                 os.pwrite(write.fileno(), os.pread(read.fileno(), end - at, at), at)
                 at = end
@@ -271,6 +276,7 @@ def main(arguments: list[str]) -> None:
         if options.profile:
             profile(bench, options.profile)
             return
+        # 1. Each contender has a directory of its own below this one, which is removed at the end.
         java = java_side(directory / "java", not options.no_java)
         bench.measure_put()
         bench.measure_batches()
@@ -281,6 +287,7 @@ def main(arguments: list[str]) -> None:
         bench.close()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+    # 2. The table; its ratios are to the raw loop and to RocketMQ's store.
     print(f"{bench.count:,} messages, bodies of {options.body} bytes, best of {options.repeat}")
     print(table(bench.rates, RAW, JAVA))
     print(f"\n{time.perf_counter() - started:.0f} s", file=sys.stderr)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rate:
-    """So many messages a second by one contender in one discipline; ``note`` says what is peculiar."""
+    """So many messages a second by one contender in one discipline; ``note`` says what is special about it."""
 
     discipline: str
     contender: str

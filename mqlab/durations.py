@@ -33,6 +33,7 @@ def milliseconds(duration: str | int | float) -> int:
                 f"{duration!r} is not a duration", hint='write "200ms", "10s", "5m", "1h" or a number of ms'
             )
         return int(float(match[1]) * UNITS_MS[match[2]] + 0.5)
+    # True is an int to Python, but not a duration.
     if isinstance(duration, bool) or not isinstance(duration, int | float):
         raise UsageError(f"{duration!r} is not a duration", hint='write "200ms", "10s", "5m", "1h" or a number of ms')
     if duration < 0:

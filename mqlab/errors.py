@@ -38,7 +38,7 @@ class MqlabError(Exception):
 
 
 class UsageError(MqlabError, ValueError):
-    """A call without a meaning: the message has the value and what is allowed, the hint what to write instead."""
+    """A call that has no meaning: the message has the value and what is allowed, the hint what to write instead."""
 
     code = "usage"
 
@@ -62,6 +62,7 @@ class CorruptionError(MqlabError):
         found: object = None,
         hint: str = "",
     ) -> None:
+        # One sentence with everything that is known: where, which position, and the difference.
         place = f" in {where}" if where else ""
         place += f" at offset {offset}" if offset is not None else ""
         difference = f": expected {expected}, found {found}" if expected is not None or found is not None else ""
@@ -146,6 +147,7 @@ def did_you_mean(name: str, names: Iterable[str], otherwise: str = "") -> str:
     >>> did_you_mean("retry_times", ["retry_times_when_send_failed"]), did_you_mean("x", ["perm", "order"])
     ('did you mean retry_times_when_send_failed?', 'there are perm, order')
     """
+    # Imported here: only wrong names need it.
     import difflib
 
     names = list(names)
@@ -159,7 +161,7 @@ def is_of_spark(error: BaseException) -> bool:
 
 
 def words_of(error: BaseException) -> str:
-    """What an exception says; PySpark puts the plan of a query behind its words, many lines that are left out.
+    """What an exception says; PySpark appends the plan of a query, many lines that are left out.
 
     >>> words_of(KeyError("订单"))
     "'订单'"

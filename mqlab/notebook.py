@@ -1,9 +1,9 @@
-"""The notebook whose kernel this process is, where it is one.
+"""The notebook whose kernel this process is, if it is one.
 
 It is used to follow cells that fail and to end a JVM together with its kernel.
 
     in a kernel          IPython's shell: its names, its events, its kernel
-    in anything else     None; IPython is not imported for it
+    elsewhere            None; IPython is not imported to find this out
 
 IPython in a terminal counts as a notebook, too; its shell has no ``kernel``.
 """

@@ -115,6 +115,7 @@ def flow(function: Callable[P, Generator[Promise[Any], Any, T]]) -> Callable[P, 
     @functools.wraps(function)
     def started(*args: P.args, **kwargs: P.kwargs) -> Promise[T]:
         under_way: _Flow[T] = _Flow(function(*args, **kwargs))
+        # Runs at once, up to the first promise that is not settled.
         under_way.go_on(None)
         return under_way
 
@@ -171,6 +172,7 @@ def gather(promises: Iterable[Promise[T]]) -> Promise[list[Promise[T]]]:
 
     def one_settled(_: object) -> None:
         nonlocal left
+        # The last one settles the result, whichever it is.
         left -= 1
         if left == 0:
             together.resolve(waited)

@@ -3,7 +3,7 @@
     table.changed.subscribe(saver.save_soon)      a part subscribes to what was made before it
     table.changed()                               calls every subscriber, in the order in which they subscribed
 
-The one that sends a signal knows nothing of its subscribers, so nodes can be built from the tables upwards.
+The sender of a signal knows nothing of its subscribers, so nodes can be built from the tables upwards.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Signal(Generic[P]):
         self._subscribers: list[Callable[P, object]] = []
 
     def subscribe(self, subscriber: Callable[P, object]) -> None:
-        """Call this function, too, from the next time on."""
+        """Call this function as well, from the next signal on."""
         self._subscribers.append(subscriber)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:

@@ -54,6 +54,7 @@ class StateTable(dict[tuple[str, str], str]):
             arrows.setdefault((state, target), []).append(event)
         lines = ["stateDiagram-v2", f"    [*] --> {self.start}"]
         lines += [f"    {state} --> {target}: {', '.join(events)}" for (state, target), events in arrows.items()]
+        # A state that nothing leaves is an end of the diagram.
         sources = {state for (state, _), target in self.items() if target != state}
         return "\n".join([*lines, *(f"    {state} --> [*]" for state in self.states if state not in sources)])
 

@@ -1,4 +1,4 @@
-"""A counter that can say what was counted in the last minute, hour and day, without a timer of its own.
+"""A counter that reports what was counted in the last minute, hour and day, without a timer of its own.
 
 Mirrors: StatsItem and StatsSnapshot.
 
@@ -64,6 +64,7 @@ class StatsItem:
         samples = self._samples[period_ms]
         if not samples:
             return StatsSnapshot()
+        # The first and the last sample are never the same one: the first catch-up writes two.
         (first_ms, first_value, first_times), (last_ms, last_value, last_times) = samples[0], samples[-1]
         total, times = last_value - first_value, last_times - first_times
         return StatsSnapshot(total, total * 1000 / (last_ms - first_ms), total / times if times else 0.0)

@@ -132,6 +132,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    # JSON has no bytes.
     if isinstance(value, bytes):
         try:
             return value.decode()

@@ -95,6 +95,7 @@ def cluster_list(admin: AdminNode) -> Rows[BrokerStatus]:
                 found.get("brokerVersionDesc", ""),
                 _first_number(found.get("putTps", "")),
                 _first_number(found.get("getTransferredTps", "")),
+                # The broker counts from its start; the difference to the count at midnight is today's.
                 int(found.get("msgPutTotalTodayNow", 0)) - int(found.get("msgPutTotalTodayMorning", 0)),
                 int(found.get("msgGetTotalTodayNow", 0)) - int(found.get("msgGetTotalTodayMorning", 0)),
                 int(found.get("dispatchBehindBytes", 0)),

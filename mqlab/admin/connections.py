@@ -145,12 +145,14 @@ def examine_consumer_connection_info(admin: AdminNode, group: str) -> ConsumerCo
             refused = error
     if not answers:
         raise refused or BrokerError(ResponseCode.CONSUMER_NOT_ONLINE, f"no broker has the group {group}")
+    # A member is connected to several brokers and counts once.
     members = {each.client_id: each for answer in answers for each in _connections(answer)}
     wanted = {
         topic: SubscriptionData.from_value(value)
         for answer in answers
         for topic, value in (answer.get("subscriptionTable") or {}).items()
     }
+    # All members of a group have the same mode, so any broker's answer will do.
     first = answers[0]
     return ConsumerConnection(
         group,

@@ -198,6 +198,7 @@ def _page(
     try:
         answer = admin.ask(address, RequestCode.QUERY_MESSAGE, **fields)
     except BrokerError as error:
+        # No match at this broker is an empty page, not a failure.
         if error.response_code != ResponseCode.QUERY_NOT_FOUND:
             raise
         return []

@@ -178,6 +178,7 @@ def _warnings(admin: AdminNode, group: str, rows: Sequence[QueueReset]) -> list[
     if cold:
         found.append(f"cold reads: {len(cold)} of {len(rows)} queues begin on disk, with fewer messages per pull")
     stored = sum(row.max_offset - row.min_offset for row in rows)
+    # Easily done by mistake: a time before the oldest message of every queue.
     if stored and all(row.target_offset <= row.min_offset for row in rows):
         found.append(f"the whole log of the topic would be read: {stored} messages")
     return found

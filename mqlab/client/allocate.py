@@ -128,6 +128,7 @@ class ConsistentHash:
         ring = self.ring(client_ids)
         if not ring:
             return []
+        # The owner is the first point at or after the queue's hash; after the last point the ring begins again.
         hashes = [point for point, _ in ring]
         mine = []
         for queue in queues:
@@ -160,6 +161,7 @@ class ByMachineRoom:
             parts = queue.broker_name.split("@")
             if len(parts) == 2 and parts[0] in self.consumeridcs:
                 in_rooms.append(queue)
+        # Equal shares first, and one of the remaining queues at the end of the list, as in RocketMQ.
         each, extra = divmod(len(in_rooms), len(client_ids))
         position = client_ids.index(client_id)
         mine = in_rooms[position * each : (position + 1) * each]
@@ -193,8 +195,10 @@ class MachineRoomNearby:
         members_in = _by_room(client_ids, self.resolver.consumer_deploy_in, "client")
         my_room = self.resolver.consumer_deploy_in(client_id)
         mine: list[MessageQueue] = []
+        # 1. The queues of the own room, shared with the members there.
         if my_room in queues_in:
             mine += self.inner.allocate(group, client_id, queues_in[my_room], members_in[my_room])
+        # 2. Rooms without members are shared by all; in Java's order, as every member must find the same.
         for room in sorted(queues_in, key=utf16_key):
             if room != my_room and room not in members_in:
                 mine += self.inner.allocate(group, client_id, queues_in[room], client_ids)
@@ -248,6 +252,7 @@ def strategy(name: str, **options: object) -> AllocateStrategy:
     try:
         return _BY_NAME[name](**options)
     except TypeError as problem:
+        # The constructor's own message names Python arguments only; list what this strategy needs.
         needed = ", ".join(f"{option}=..." for option in signature(_BY_NAME[name]).parameters)
         raise UsageError(
             f"strategy {name!r} cannot be made with {options}: {problem}",

@@ -76,6 +76,7 @@ class LitePullConsumer(GroupMember[LiteState]):
 
     def _use(self, mode: str) -> None:
         before = self.state.mode
+        # The rebalance would take assigned queues away again.
         if before not in (None, mode):
             raise ClientError("Subscribe and assign are mutually exclusive.", hint=f"this consumer uses {before}")
         self.state.mode = mode
@@ -101,13 +102,13 @@ class LitePullConsumer(GroupMember[LiteState]):
         self._queue_listener = listener
 
     def unsubscribe(self, topic: str) -> None:
-        """Subscribe to a topic no longer."""
+        """End the subscription to a topic."""
         self.state.subscriptions.pop(topic, None)
         for queue in [queue for queue in self.assigned if queue.topic == topic]:
             self._unassign(queue, drop=False)
 
     def assign(self, queues: Iterable[MessageQueue]) -> None:
-        """Read exactly these queues. UsageError for none."""
+        """Read exactly these queues. Raises UsageError for an empty list."""
         chosen = list(dict.fromkeys([queues] if isinstance(queues, MessageQueue) else queues))
         if not chosen:
             raise UsageError(
@@ -277,6 +278,7 @@ class LitePullConsumer(GroupMember[LiteState]):
             chosen = {queue: self.assigned[queue].consume_offset for queue in self._of(queues)}
         for queue, offset in chosen.items():
             assigned = self.assigned.get(queue)
+            # A queue that went to another member must not be committed here: its new owner may be further.
             if assigned is not None and offset != -1 and not assigned.process_queue.dropped:
                 self.offset_store.update_offset(queue, offset)
         if persist:

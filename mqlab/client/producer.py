@@ -5,11 +5,11 @@ Mirrors: DefaultMQProducer and DefaultMQProducerImpl.
     producer.send(message)                             waits; SendResult, or ClientError / BrokerError / RemotingError
     producer.send(message, selector=..., arg=...)      a queue by the message: "HASH", "RANDOM", or a function
     producer.send_async(message).result()              does not wait until asked
-    producer.send_oneway(message)                      does not learn what became of it
+    producer.send_oneway(message)                      gets no answer
     producer.send_batch([m1, m2])                      one request
 
 Starting sends nothing: the first frame goes out with the first message (unless ``topics`` names some to look up). Until
-then no broker knows of the producer; one of transactions that was started again is not asked what became of them.
+then no broker knows the producer, and one that was started again is not asked about its open transactions.
 
 Left out: request-reply, recall, and the mqadmin calls Java hangs on its producer.
 """
@@ -72,7 +72,7 @@ class Producer:
         return self.client.client_id
 
     def start(self) -> None:
-        """Begin to live: timers are armed, nothing is sent yet. ClientError when started before."""
+        """Start: timers are armed, nothing is sent yet. ClientError when started before."""
         self.client.call(self.start_async)
 
     @flow

@@ -1,6 +1,6 @@
 """A consumer whose program asks for messages itself, one queue and one pull at a time, and keeps its own offsets.
 
-Mirrors: DefaultMQPullConsumer (deprecated in RocketMQ, and still the plainest way to see what a pull is).
+Mirrors: DefaultMQPullConsumer (deprecated in RocketMQ, and still the plainest way to see a pull).
 
     for queue in puller.fetch_subscribe_message_queues("orders"):
         result = puller.pull(queue, "paid", offset, max_nums=32)
@@ -156,15 +156,18 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
             raise ClientError(f"maxNums <= 0: {max_nums}")
         data = subscription(queue.topic, sub_expression, sql, 0 if sql is None else self.ports.clock.now_ms())
         timeout_ms = self.config.consumer_pull_timeout_millis if timeout is None else milliseconds(timeout)
+        # 1. The request. It commits nothing: the program stores offsets itself.
         call = PullCall(
             group=self.group, queue=queue, queue_offset=offset, max_nums=max_nums,
             sys_flag=sys_flag.pull_sys_flag(suspend=block, subscription=True),
             commit_offset=0, suspend_ms=self.config.broker_suspend_max_time_millis, sub_version=data.sub_version,
             subscription=data.sub_string, expression_type=SQL92 if sql is not None else "TAG",
         )  # fmt: skip
+        # 2. A held request is answered late on purpose, so it has a longer time-out.
         waits_ms = self.config.consumer_timeout_millis_when_suspend if block else timeout_ms
         answer = yield from self.pull_api.pull(call, waits_ms)
         result = self.pull_api.result(answer, queue, data)
+        # 3. The journal: what was pulled, and what the program was given.
         if result.pull_status in (statuses.FOUND, statuses.NO_MATCHED_MSG):
             note_pulled(self.ports, self.group, queue, offset, result)
         if result.msg_found_list:

@@ -1,4 +1,4 @@
-"""A pull consumer with a clock: a callback per topic, called again and again for each queue this member owns.
+"""A pull consumer with a schedule: a callback per topic, called again and again for each queue this member owns.
 
 Mirrors: MQPullConsumerScheduleService, PullTaskCallback, PullTaskContext.
 
@@ -10,7 +10,7 @@ Mirrors: MQPullConsumerScheduleService, PullTaskCallback, PullTaskContext.
         consumer = context.pull_consumer                       fetch_consume_offset, pull, update_consume_offset
         context.pull_next_delay_time_millis = 0                again at once; default 200 ms, 1 s after an exception
 
-Queues come and go with the group's rebalance; a task of a queue that went is not called again.
+Queues come and go with the group's rebalance; the task of a queue that was lost is not called again.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ class PullConsumerScheduleService(PullConsumer):
         yield super().shutdown_async()
 
     def _changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> None:
+        # Broadcasting members own every queue.
         assigned = queues if self.state.is_broadcasting else mine
         for queue in [queue for queue in self.tasks if queue.topic == topic and queue not in assigned]:
             self.tasks.pop(queue).cancel()
@@ -125,6 +126,7 @@ class ScheduledPull:
         """In a thread of the pool: the delay until the next call, and what the callback raised."""
         service = self._service
         context = PullTaskContext(service.ports.workers, self._queue, service)
+        # The queue may have gone to another member while this call waited for a thread.
         if self._cancelled:
             return 0, None
         try:

@@ -1,4 +1,4 @@
-"""A member of a consumer group that has its listener called for each message: pulls, keeps, consumes, commits.
+"""A member of a consumer group whose listener is called for each message: it pulls, keeps, consumes, commits.
 
 Mirrors: DefaultMQPushConsumer and DefaultMQPushConsumerImpl.
 
@@ -98,7 +98,7 @@ class PushConsumer(GroupMember[PushState]):
         yield self.client.membership.heartbeat_all()
 
     def unsubscribe(self, topic: str) -> None:
-        """Subscribe to a topic no longer; its queues go with the next rebalance."""
+        """End the subscription to a topic; its queues go with the next rebalance."""
         self.state.subscriptions.pop(topic, None)
 
     def on_messages(self, listener: Any) -> None:

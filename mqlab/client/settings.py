@@ -111,6 +111,7 @@ class ProducerConfig(ClientConfig):
 
     def __post_init__(self) -> None:
         _one_of("compress_type", self.compress_type, COMPRESS_TYPES)
+        # A string is a sequence, too: its letters would count as topics.
         if isinstance(self.topics, str):
             raise UsageError(f"topics is a list of names, not {self.topics!r}", hint=f'topics=["{self.topics}"]')
         _in_range(
@@ -188,11 +189,13 @@ class PushConsumerConfig(ConsumerConfig):
             },
             also={"pull_threshold_for_topic": -1, "pull_threshold_size_for_topic": -1},
         )
+        # A number alone is in ms here and in minutes in RocketMQ: a copied setting would be far too short.
         if self.consume_timeout < LEAST_CONSUME_TIMEOUT_MS:
             raise UsageError(
                 f"consume_timeout={self.consume_timeout} ms is too short: it is at least {LEAST_CONSUME_TIMEOUT_MS} ms",
                 hint=f'RocketMQ counts minutes, durations here have a unit: "{self.consume_timeout}m"',
             )
+        # RocketMQ refuses this as well, when the consumer starts.
         if self.consume_thread_min > self.consume_thread_max:
             raise UsageError(
                 f"consume_thread_min {self.consume_thread_min} is larger than consume_thread_max "

@@ -7,7 +7,7 @@ Mirrors: TransactionMQProducer, DefaultMQProducerImpl.sendMessageInTransaction a
     ─▶ END_TRANSACTION (37, one-way)     COMMIT_MESSAGE 8, ROLLBACK_MESSAGE 12, UNKNOW 0
     later, if the broker heard nothing:  CHECK_TRANSACTION_STATE (39) ─▶ listener.check_local_transaction(message) ─▶ 37
 
-None and exceptions count as UNKNOW. Both listener methods run on the node like any listener: they may be killed in it.
+None and exceptions count as UNKNOW. Both listener methods run on the node like any listener: a kill ends them.
 Left out: transaction executors of 4.x.
 """
 
@@ -51,7 +51,7 @@ class TransactionListener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TransactionSendResult(SendResult):
-    """A SendResult of the half message, with what the local transaction said. Mirrors TransactionSendResult."""
+    """A SendResult of the half message, with the state of the local transaction. Mirrors TransactionSendResult."""
 
     local_transaction_state: str = statuses.UNKNOW
 
@@ -67,7 +67,7 @@ class TransactionSender(Sender):
         self._check = check
 
     def check_transaction(self, address: str, message: MessageExt, fields: Mapping[str, str]) -> Promise[None]:
-        """A broker asks what became of a half message."""
+        """Handle a broker's question about the state of a half message."""
         return self._check(address, message, fields)
 
 
@@ -92,7 +92,7 @@ class TransactionProducer(Producer):
         return TransactionSender(self.client.cluster, self.group, self.config, self._check)
 
     def start_now(self) -> None:
-        """Begin to live; a class given as listener is instantiated now. UsageError without both methods."""
+        """Start; a class given as listener is instantiated now. UsageError without both methods."""
         if isinstance(self._listener, type):
             self._listener = self._listener()
         for method in ("execute_local_transaction", "check_local_transaction"):
@@ -173,7 +173,7 @@ class TransactionProducer(Producer):
 
     @flow
     def _check(self, address: str, message: MessageExt, fields: Mapping[str, str]) -> Flow[None]:
-        """Ask the listener once more and send its word to the broker that asked."""
+        """Ask the listener again and send its answer to the broker that asked."""
         assert self._checking is not None
         outcome = yield self._run(self._checking, lambda: self._listener.check_local_transaction(message))
         state, error = _decision(*outcome)

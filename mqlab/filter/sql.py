@@ -120,6 +120,7 @@ class _Parser:
         return self._advance() if self._token.kind in kinds else None
 
     def _expect(self, *kinds: str) -> Token:
+        # The parser looks at one token only, so the position of the error is exact.
         if self._token.kind not in kinds:
             found = "the end" if self._token.kind == END else repr(self._token.text)
             raise self._error(f"expected {' or '.join(kinds)}, found {found}")
