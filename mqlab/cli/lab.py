@@ -77,7 +77,7 @@ def server_command(root: Path, ip: str, port: int, extra: tuple[str, ...]) -> li
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]
-    if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in a container; JupyterLab refuses unless told
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in a container; JupyterLab refuses to run as root without it
         command.append("--allow-root")
     return [*command, *extra]
 

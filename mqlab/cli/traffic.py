@@ -64,11 +64,13 @@ def traffic(
 
     from mqlab.traffic import write
 
+    # 1. The model: its defaults, and what the options change.
     if incidents and no_incidents:
         raise UsageError("--incident and --no-incidents contradict each other", hint="choose one")
     changes = _numbers(settings)
     if incidents or no_incidents:
         changes["incidents"] = incidents
+    # 2. Write the stores, with a progress bar on stderr if that is a terminal.
     bar = tqdm(total=messages, unit=" messages", unit_scale=True, disable=None, leave=False)
     try:
         with bar:

@@ -67,6 +67,7 @@ class Budget:
     @contextlib.contextmanager
     def _alarm(self) -> Iterator[None]:
         """Interrupt this thread when the processor time is used up: one step alone can last for minutes."""
+        # Only the main thread can receive signals; others are stopped by the number of steps alone.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -76,6 +77,7 @@ class Budget:
                 self.seconds_left = 0.0
                 self._must_be_left()
 
+        # SIGPROF counts processor time, so a busy machine does not cost an answer its points.
         before = signal.signal(signal.SIGPROF, over)
         signal.setitimer(signal.ITIMER_PROF, self.seconds_left, AGAIN_SECONDS)
         try:

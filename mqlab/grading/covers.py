@@ -38,6 +38,7 @@ def judges_of(course: Path, folders: Iterable[str]) -> tuple[str, ...]:
     """Folders and archives with judges or right answers: of a course, of mqlab's clone, and below some folders."""
     clones = (course.resolve(), Path(mqlab.__file__).resolve().parents[1])
     named = [clone / name for clone in clones for name in OF_A_CLONE]
+    # Byte code kept apart from its sources contains the judges too.
     if sys.pycache_prefix is not None:
         named.append(Path(sys.pycache_prefix).resolve())
     roots = [*folders, *(path for pattern in PACKAGES_OF_THE_SYSTEM for path in glob.glob(pattern))]
@@ -53,6 +54,7 @@ def _copies_below(root: str) -> tuple[str, ...]:
     for place, folders, files in os.walk(root):
         if place.endswith(str(CASES)):
             copies.append(place)
+            # The whole folder is hidden, so there is no need to look further down.
             folders.clear()
         copies += [path for name in files if name.endswith(ARCHIVES) and _holds_judges(path := f"{place}/{name}")]
     return tuple(copies)

@@ -41,6 +41,7 @@ def guarded(connection: sqlite3.Connection) -> sqlite3.Connection:
         steps += 1
         return steps > MAX_STEPS
 
+    # SQLite calls it every so many instructions, and interrupts the query when it returns True.
     connection.set_progress_handler(too_long, STEP_INSTRUCTIONS)
     return connection
 
@@ -52,6 +53,7 @@ def _may(action: int, first: Any, second: Any, database: Any, trigger: Any) -> i
         name, value = str(first).lower(), second
         if name not in PRAGMAS or (name == "journal_mode" and value and str(value).upper() not in JOURNAL_MODES):
             return sqlite3.SQLITE_DENY
+    # Both functions can make SQLite run code from outside.
     if action == sqlite3.SQLITE_FUNCTION and str(second).lower() in ("load_extension", "fts3_tokenizer"):
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK

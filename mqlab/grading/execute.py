@@ -220,14 +220,17 @@ def private_environment(private: Path, shared: Path) -> dict[str, str]:
 def _result(lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str) -> ExerciseResult:
     exercise = next(one for one in lab.exercises if one.id == exercise_id)
     head = exercise.id, exercise.title, exercise.points
+    # 1. Without an answer there is nothing to judge.
     if exercise_id in taken.missing:
         return ExerciseResult(*head, MISSING, "no answer cell was found")
     if exercise_id in taken.untouched:
         return ExerciseResult(*head, NOT_STARTED, "the answer cell is as it was handed out")
+    # 2. The cells' verdicts decide.
     mine = [run for run in runs if run.exercise == exercise_id]
     cases = {kind: _cases(mine, exercise_id, kind) for kind in (PUBLIC, HIDDEN)}
     state, reason = settle(cases[PUBLIC], cases[HIDDEN])
     cause = next((case.cause for case in cases[PUBLIC] + cases[HIDDEN] if case.cause), "")
+    # 3. A cell without a verdict was stopped, or the grader failed: never call that passed or failed.
     unsettled = [run for run in mine if run.role in ("check", "hidden") and not run.verdicts]
     if unsettled and state != STOPPED:
         late = unsettled[0].timed_out
@@ -255,6 +258,7 @@ def _status(
     more = [Note("demonstration", f"a cell of the lab failed: {r.error}") for r in runs if r.role == "demo" and r.error]
     stopped = {result.cause: result.reason for result in reversed(results) if result.state == STOPPED}
     grave = [note.text for note in notes if note.grave]
+    # Several states may apply; the first one in this order counts.
     if any(run.kernel_died for run in runs) or trouble:
         return KERNEL_DIED, trouble or "the trusted kernel died", more
     if "garbled" in stopped or grave:
@@ -288,6 +292,7 @@ def end_with_the_orderer() -> None:
     def listen() -> None:
         while os.read(0, 1):
             pass
+        # The whole group, because the kernel and its workers would go on otherwise.
         os.killpg(os.getpgid(0), signal.SIGKILL)
 
     threading.Thread(target=listen, daemon=True).start()

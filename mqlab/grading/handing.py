@@ -34,9 +34,11 @@ class HandedOver:
 
     def show(self, values: Any) -> None:
         """Show every path among the values of a call; take back those that are gone."""
+        # 1. What a case has deleted must go from the mirror too: a hard link would keep it.
         for path in [path for path in self._shown if not path.exists()]:
             self._shown.remove(path)
             _remove(self._twin(path))
+        # 2. Bring every named path up to date: files were added to it since the last call.
         for path in paths_in(values, self._folder):
             if path not in self._shown:
                 self._shown.append(path)
@@ -51,6 +53,7 @@ def paths_in(values: Any, folder: Path, depth: int = 0) -> Iterator[Path]:
     """The existing paths of a folder that a value contains, also inside lists and dictionaries."""
     if isinstance(values, (str, Path)):
         path = Path(values)
+        # Resolve it: ".." or a link could lead to another file of the judge.
         if str(values).startswith(f"{folder}/") and "\0" not in str(values) and path.exists():
             path = path.resolve()
             if path.is_relative_to(folder) and path != folder:

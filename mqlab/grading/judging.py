@@ -47,6 +47,7 @@ def judge(
             continue
         before = asked() if asked is not None else -1
         result = judge_one(case, answers, kind)
+        # The case failed without calling the answer, so the failure is not the answer's.
         if asked is not None and result.state == RAISED and asked() == before:
             result = replace(result, state=NOT_JUDGED, rule=result.rule.replace(UNUSABLE, OWN_FAILURE))
         stopped = result.state == STOPPED
@@ -108,6 +109,7 @@ def shown(value: object) -> str:
 
 def short(text: str, limit: int = MAX_TEXT) -> str:
     """A text for reports: valid in any file, the same in every run, shortened in the middle if it is long."""
+    # Half a surrogate pair cannot be written as UTF-8, so it becomes an escape.
     text = ADDRESS.sub("0x…", text.encode("utf-8", "backslashreplace").decode("utf-8"))
     if len(text) <= limit:
         return text

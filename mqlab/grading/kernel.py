@@ -73,6 +73,7 @@ class Judge:
         answer = self.job.answers.get(exercise_id)
         if answer is None:
             return
+        # The exercise counts as begun even if loading fails: then its result is that failure.
         self.answers[exercise_id] = {}
         try:
             found = self.desk.load(exercise_id, answer.source, answer.names, answer.limits)
@@ -89,8 +90,10 @@ class Judge:
 
     def judge(self, asked: Exercise, kind: str) -> None:
         """Run the public or the hidden cases and publish their results."""
+        # 1. Only exercises with an answer are judged.
         if asked.id not in self.answers:
             return
+        # 2. An answer that could not be loaded, or lacks a name, has one result instead of one per case.
         if asked.id in self.unable:
             self._publish(asked, kind, [dataclasses.replace(self.unable[asked.id], kind=kind)])
             return
@@ -101,6 +104,7 @@ class Judge:
         if rule:
             self._publish(asked, kind, [CaseResult("the cell itself", kind, FAILED, rule)])
             return
+        # 3. Run the cases, if possible in a worker that no other answer has used.
         if self.job.fresh_workers:
             self.desk.begin(asked.id)
         self._publish(asked, kind, self._results(asked.id, cases, given, kind))
@@ -125,6 +129,7 @@ class Judge:
         """The seeded cases of an exercise, and those of the lab's hidden file."""
         counts: Mapping[str, int] = getattr(self._hidden, "SEEDED", {})
         extra: Mapping[str, tuple[Case, ...]] = getattr(self._hidden, "HIDDEN", {})
+        # The last seed is for cases that the hidden file makes itself.
         *seeds, one_more = hidden_seeds(asked, self.job.seed, counts.get(asked.id, DEFAULT_HIDDEN) + 1)
         seeded = [unnamed_seed(asked.case(seed), seed, number) for number, seed in enumerate(seeds, 1)]
         makers: Mapping[str, Callable[[int], Iterable[Case]]] = getattr(self._hidden, "FROM_SEED", {})
@@ -147,6 +152,7 @@ def open_desk(job_file: str) -> None:
     limits.bind_judge(job.sandbox.limits)
     if job.cases_folder:
         mqlab.teach.cases.__path__.append(job.cases_folder)
+    # The lab's own check cells are unchanged and import this name.
     mqlab.teach.check = check  # type: ignore[assignment]
     _judges.append(Judge(job))
 
@@ -184,6 +190,7 @@ def _hidden_module(job: Job) -> ModuleType | None:
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
+    # Dataclasses of the file look their module up there while they are defined.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module

@@ -89,6 +89,7 @@ def pristine(course: Path, number: str) -> tuple[Path, Notebook]:
             names = ", ".join(path.name for path in found)
             raise UsageError(f"there are {len(found)} notebooks of lab {number} in {course / folder}: {names}")
         if found:
+            # Outputs mean that somebody ran the file, so its text may have been changed too.
             data = found[0].read_bytes()
             return found[0], parse_notebook(_kept_by_git(found[0]) if _has_outputs(data) else data)
     raise UsageError(f"there is no lab {number!r}", hint=f"there are: {', '.join(lab_numbers(course)) or 'none'}")
@@ -122,6 +123,7 @@ def open_lab(course: Path, number: str, with_hidden: bool = True) -> Lab:
     cases = course / "cases"
     own = (cases / f"lab{number}.py", cases / f"lab{number}" / "__init__.py")
     cases_folder = cases if any(path.is_file() for path in own) else None
+    # The course's manifests are imported as if they were part of mqlab.teach.cases.
     if cases_folder is not None and str(cases_folder) not in mqlab.teach.cases.__path__:
         mqlab.teach.cases.__path__.append(str(cases_folder))
     hidden = course / "solutions" / "grading" / f"lab{number}.py"

@@ -33,6 +33,7 @@ class Namespaces:
         if not is_answer:
             sys.modules["__main__"] = self._given
             return self._given.__dict__
+        # Removed first, so that a cell that is loaded again becomes the last one.
         self._answers.pop(exercise, None)
         self._answers[exercise] = module = _new_main(self._given.__dict__)
         self._link()
@@ -61,6 +62,7 @@ class Namespaces:
         order = list(self._answers)
         place = order.index(exercise) if exercise in order else len(order)
         others: Names = {}
+        # Later ones win: the cells below from the last to the first, then those above down to the nearest.
         for other in (*reversed(order[place + 1 :]), *order[:place]):
             others |= self._own.get(other, {})
         return others
@@ -70,6 +72,7 @@ class Namespaces:
         for exercise, module in (("", self._given), *self._answers.items()):
             fallback: Names = module.__dict__["__builtins__"]
             wanted = {**self._names_of_others(exercise), **vars(builtins)}
+            # The dictionary is changed in place: functions that exist already refer to it.
             for name in fallback.keys() - wanted.keys():
                 del fallback[name]
             fallback.update(wanted)

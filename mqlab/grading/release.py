@@ -30,13 +30,16 @@ MOMENT = (2026, 1, 1, 0, 0, 0)
 
 def write_release(course: Path, target: Path) -> list[str]:
     """Write the zip atomically; returns the names in it. UsageError if a lab must not be handed out as it is."""
+    # 1. What git tracks, with every lab replaced by its untouched version.
     files = {name: (course / name).read_bytes() for name in _tracked(course) if not _kept_back(name)}
     for number in lab_numbers(course):
         path, notebook = pristine(course, number)
         files[f"originals/{path.name}"] = files[f"labs/{path.name}"] = notebook.data
+    # 2. No solution may be handed out by mistake.
     for name, data in files.items():
         if name.endswith(".ipynb"):
             _must_be_clean(name, data)
+    # 3. Names in order and one fixed date, so that the same commit gives the same bytes.
     with whole_file(target, suffix=".draft") as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):
             entry = zipfile.ZipInfo(f"{TOP}/{name}", MOMENT)

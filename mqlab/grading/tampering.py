@@ -32,8 +32,10 @@ WORTH_A_LOOK = re.compile(
 def suspicions(lab: Lab, submission: Notebook) -> list[Note]:
     """Notes on a submission, in the order of its cells, each once."""
     found: list[Note] = []
+    # 1. What the lab itself contains is not suspicious.
     own_cells = {cell.source.strip() for cell in lab.notebook.code}
     own_tags = {(cell.id or cell.source.strip(), tag) for cell in lab.notebook.code for tag in cell.tags}
+    # 2. Look at each cell that the student changed or added.
     for cell in submission.code:
         added = {tag for tag in cell.tags if (cell.id or cell.source.strip(), tag) not in own_tags}
         for tag in sorted(NBVAL_TAGS & added):
@@ -46,6 +48,7 @@ def suspicions(lab: Lab, submission: Notebook) -> list[Note]:
         for word in dict.fromkeys(WORTH_A_LOOK.findall(cell.source)):
             where = marked_exercise(cell.source) or cell.grade_id or "a cell of its own"
             found.append(Note("worth a look", f"{where} mentions {word}"))
+    # 3. Look for the lab's checks in the submission.
     found += _changed_checks(lab, submission)
     return list(dict.fromkeys(found))
 

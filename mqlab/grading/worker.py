@@ -71,6 +71,7 @@ class Worker:
                 self._next_life()
                 continue
             number = message["call"]
+            # A coroutine runs until its call is over or asks the judge; either gives the line to send.
             if message["op"] == "resume":
                 coroutine = self._waiting.pop(number)
             else:
@@ -129,6 +130,7 @@ class Worker:
         except BaseException as error:
             return self._failure(number, error)
         finally:
+            # The result is encoded without reporting lines.
             sys.settrace(None)
         try:
             return dump_line({"op": "return", "call": number, "value": self._codec.encode(value)})
@@ -172,6 +174,7 @@ class Worker:
 
     def _wait_for_answer(self, question: dict[str, Any]) -> Any:
         current = greenlet.getcurrent()
+        # The answer may use greenlets of its own: the call is one of their parents.
         call: Any = current
         while call is not None and not isinstance(call, Call):
             call = call.parent
@@ -196,6 +199,7 @@ class Worker:
     def _refer(self, value: Any) -> dict[str, Any] | None:
         if isinstance(value, WorldObject):
             return {"world": [value._mqlab_number]}
+        # A message that the answer has changed is no longer the judge's and crosses by value.
         if id(value) in self._given:
             _, number, data = self._given[id(value)]
             return {"given": [number]} if Codec().encode(value) == data else None
@@ -275,11 +279,13 @@ def main(arguments: list[str]) -> None:
         give_up_root(int(arguments[1]))
         print(try_walls(arguments[2:]))
         return
+    # 1. Keep the judge's pipes under other numbers, and set the limits before any code of an answer runs.
     receive, send = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     hello = load_line(receive.readline())
     if hello["user_id"] is not None:
         give_up_root(hello["user_id"])
     limits.apply(limits.Limits.of(hello["limits"]), hello["processes_outside"])
+    # 2. What answers print must not reach the judge.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
@@ -293,6 +299,7 @@ def give_up_root(user_id: int) -> None:
     """Change from root to a user who owns nothing, for good."""
     if os.geteuid() != 0:
         return
+    # Groups first: only root may change them.
     os.setgroups([])
     os.setresgid(user_id, user_id, user_id)
     os.setresuid(user_id, user_id, user_id)

@@ -39,6 +39,7 @@ def fresh_copy(lab: Lab, folder: Path, today: datetime.date, answers_of: Path | 
     data = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=True).encode() + b"\n"
     folder.mkdir(parents=True, exist_ok=True)
     number = 1
+    # O_EXCL creates only a new file, so that work of the same day is never overwritten.
     while True:
         suffix = "" if number == 1 else f"-{number}"
         path = folder / f"{lab.path.stem}-{today.isoformat()}{suffix}.ipynb"

@@ -38,6 +38,7 @@ class WorldObject:
         if name in self._mqlab_attributes:
             return self._mqlab_ask(self._mqlab_number, "__getattr__", (name,), {})
         role = type(self).__name__
+        # Python itself asks for such names and expects no explanation.
         if name.startswith("__"):
             raise AttributeError(name)
         known = ", ".join(sorted(self._mqlab_verbs | self._mqlab_attributes))
@@ -70,5 +71,6 @@ def make_world_object(ask: Ask, number: int, role: str, verbs: list[str], attrib
         "_mqlab_verbs": frozenset(verbs),
         "_mqlab_attributes": frozenset(attributes),
     }.items():
+        # The class's own __setattr__ would ask the judge.
         object.__setattr__(stand_in, name, value)
     return stand_in

@@ -35,6 +35,7 @@ def filled(path: Path, records: Sequence[Record]) -> tuple[str, list[str]]:
     head, rows = _read(path)
     lost = []
     for record in records:
+        # An empty cell can still be graded by hand; a 0 would look like a result.
         if record.status == MISSING or record.not_judged:
             continue
         found = [row for row in rows if _is_of(row, record.student)]
@@ -49,7 +50,7 @@ def filled(path: Path, records: Sequence[Record]) -> tuple[str, list[str]]:
 
 
 def must_fit(path: Path, labs: Sequence[str]) -> str:
-    """The column that the grades of a lab go to. UsageError for any other file, and for several labs."""
+    """The column that the grades of a lab go to. UsageError if there is no such column, or for several labs."""
     if len(labs) != 1:
         raise UsageError(f"a sheet is for one lab, not for {', '.join(labs) or 'none'}", hint="grade with one --lab")
     return _grade_column(_read(path)[0], labs[0])
@@ -80,6 +81,7 @@ def _grade_column(head: list[str], lab: str) -> str:
 
 def _is_of(row: Row, student: str) -> bool:
     name, _, number = student.rpartition(" ")
+    # Two students may share a name, so the number is preferred.
     if name and number.isdigit():
         return any(re.findall(r"\d+", row.get(column, ""))[-1:] == [number] for column in NUMBER_COLUMNS)
     return any(row.get(column, "").strip().lower() == student.lower() for column in NAME_COLUMNS)

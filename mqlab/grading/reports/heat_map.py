@@ -73,6 +73,7 @@ def _grid(records: Sequence[Record]) -> tuple[list[str], list[tuple[Key, float, 
             for case in exercise.cases:
                 states.setdefault((exercise.id, case.kind, case.name), {})[record.student] = case.state
     rows = []
+    # A case that the grader could not judge counts neither as failed nor as passed.
     for key, found in states.items():
         judged = [state for state in found.values() if state != NOT_JUDGED]
         failed = sum(state != "passed" for state in judged)
@@ -98,6 +99,7 @@ def _rules(records: Sequence[Record]) -> list[tuple[int, str, str]]:
     broken: Counter[tuple[str, str]] = Counter()
     for record in records:
         for exercise in record.exercises:
+            # Each student counts once per rule, however many cases broke it.
             rules = {case.rule for case in exercise.cases if _is_wrong(case)}
             broken.update((exercise.id, rule) for rule in sorted(rules))
     most = sorted(broken.items(), key=lambda item: (-item[1], item[0]))[:MOST_BROKEN]

@@ -72,6 +72,7 @@ def told_reason(exercise: ExerciseResult, show_hidden: str) -> str:
     if not exercise.cases or show_hidden == "full":
         return exercise.reason
     public = [case for case in exercise.cases if case.kind == PUBLIC]
+    # A public failure explains it all, and then nothing about hidden cases is shown.
     if not all(case.passed for case in public):
         return settle(public, [])[1]
     passed, count = exercise.count(HIDDEN)

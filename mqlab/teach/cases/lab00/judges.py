@@ -83,6 +83,7 @@ def judge_timeline(answers: Answers, lab: Lab) -> Finding | None:
 def _seen_and_known(lab: Lab, message: Any, group: str) -> tuple[int | None, int | None]:
     seen = next((d.started_ms for d in lab.deliveries(group) if d.msg_id == message.msg_id), None)
     for step, values in lab.journal.changes("offset.committed"):
+        # An offset is the next message to read, so it must be greater than the message's own.
         ours = values["group"] == group and values["topic"] == "orders"
         if ours and values["queue_offset"] > message.queue_offset:
             return seen, step.now_ms
@@ -112,6 +113,7 @@ def judge_crash(answers: Answers, lab: Lab) -> Finding | None:
     found = answers["stand"](rows, groups)
     if not isinstance(found, dict):
         return Finding("stand returns a dictionary: group -> next queue offset", "the result", right, found)
+    # Whether every group is one too far: then it is one mistake about what an offset means.
     one_more = {group: offset + 1 for group, offset in right.items() if offset}
     for group in groups:
         if found.get(group) != right[group]:

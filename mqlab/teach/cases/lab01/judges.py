@@ -175,6 +175,7 @@ def judge_index(answers: Answers, data: bytes, questions: list[made.Question]) -
         found = answers["places"](data, made.SLOTS, asked.topic, asked.key, asked.begin_ms, asked.end_ms)
         if found == asked.right:
             continue
+        # Show the bytes of the slot and of its newest entry: the answer has to start there.
         key_hash = index_key_hash(f"{asked.topic}#{asked.key}")
         slot = key_hash % made.SLOTS
         at = table.slot_position(slot)
@@ -216,6 +217,7 @@ def judge_torn(answers: Answers, files: made.Files) -> Finding | None:
         return None
     if isinstance(found, bool) or not isinstance(found, int):
         return Finding("valid_end returns a physical offset", "the result", right, found)
+    # The bytes at the right place show why the log ends there.
     where = f"byte {right}: {_bytes_at(files, right)} ({reason or 'a BLANK'})"
     if not reason and found != right and found >= int(max(files)):
         return Finding(END_BLANK_RULE, where, right, found)

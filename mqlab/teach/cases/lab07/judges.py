@@ -54,9 +54,11 @@ def judge_rewrite(answers: Answers, cases: list[days.SentBack]) -> Finding | Non
             f"{original.keys} of {original.topic}, reconsume_times {original.reconsume_times}, max_reconsume_times "
             f"{case.max_reconsume_times}, level asked {case.delay_level}"
         )
+        # 1. The form of the answer.
         if not isinstance(found, tuple) or len(found) != 4 or not isinstance(found[3], dict):
             rule = "give_back returns a tuple (topic, queue_id, reconsume_times, properties)"
             return Finding(rule, where, right, found)
+        # 2. The topic, the queue and the count, one after the other: a wrong topic explains a wrong queue.
         for rule, name, got, wanted in zip(
             (DEAD_RULE, LEVEL_RULE if copy.topic == names.SCHEDULE_TOPIC else DEAD_RULE, COUNT_RULE),
             ("topic", "queue_id", "reconsume_times"),
@@ -66,6 +68,7 @@ def judge_rewrite(answers: Answers, cases: list[days.SentBack]) -> Finding | Non
         ):
             if got != wanted:
                 return Finding(rule, f"{where}: its copy's {name}", wanted, got)
+        # 3. Only the properties can be wrong now.
         return _wrong_property(where, copy.properties, found[3])
     return None
 

@@ -21,18 +21,21 @@ Explain = Callable[[Row, Row | None], str]  # the right row and the one found  -
 
 def compare(name: str, found: Any, expected: Sequence[Row], by: Sequence[str], explain: Explain) -> Finding | None:
     """The first row, in the order of its ``by`` columns, that is missing, wrong, there twice or too many."""
+    # 1. The form: rows with the right columns.
     columns = list(expected[0])
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
         return Finding(f"{name} returns a DataFrame", "its rows", columns, found)
     lacking = [column for row in found for column in columns if column not in row]
     if lacking:
         return Finding(f"{name} returns the columns {', '.join(columns)}", lacking[0], columns, list(found[0]))
+    # 2. One row per key; other columns are ignored.
     given: dict[tuple[Any, ...], Row] = {}
     for row in found:
         key = tuple(row[column] for column in by)
         if key in given:
             return Finding(f"One row for each {', '.join(by)}", _place(by, row), "one row", "two rows")
         given[key] = {column: row[column] for column in columns}
+    # 3. Missing and wrong rows, then those that are too many.
     for row in expected:
         mine = given.pop(tuple(row[column] for column in by), None)
         if mine != row:
@@ -176,6 +179,7 @@ SAME_RULE = "The same question has the same answer: a task that is run again mus
 
 def judge_parts(answers: Answers, directory: str, parts: int) -> Finding | None:
     """A part for each message of the topic orders: whole orders, evenly, the same each time."""
+    # Ask twice: a part must not depend on chance or on the order of the rows.
     first, again = (_parts(answers["rows_of"](answers["in_parts"], directory, parts)) for _ in range(2))
     if isinstance(first, Finding):
         return first

@@ -73,13 +73,16 @@ def judge_options(answers: Answers, directory: str, questions: list[Wanted]) -> 
 def _finding(one: Wanted, found: dict[str, str], where: str, directory: str) -> Finding | None:
     from mqlab.spark.options import parse
 
+    # 1. The source itself must accept the options.
     try:
         options = parse({"path": directory, **found})
     except MqlabError as error:
         return Finding(OPTIONS_RULE, where, error.hint or "options that the source takes", error.text)
+    # 2. They must decode exactly the columns that are used.
     if sorted(options.columns) != sorted(one.columns):
         shown = found.get("columns", "no option columns: all are decoded")
         return Finding(DECODED_RULE, where, ",".join(one.columns), shown)
+    # 3. They must choose exactly the messages that were asked for.
     selection = options.selection
     chosen = set(_chosen(directory, selection.topics, selection.queues, selection.start_ms, selection.end_ms))
     expected = set(_chosen(directory, (one.topic,), one.queues, one.begin_ms, one.end_ms))
