@@ -240,7 +240,7 @@ def copy_sparse(source: Path, target: Path) -> None:
 
 
 def profile(bench: StoreBench, what: str) -> None:
-    """Print where the time of one discipline goes."""
+    """Print which functions take the time of one discipline."""
     directory = bench.new_directory()
     if what in ("put", "index", "batch"):
         run = bench.put_all(directory, index=what == "index", batch=BATCH_SIZE if what == "batch" else 1)

@@ -49,7 +49,7 @@ class TrafficBench:
         return Asked(self.messages, 1, 7, TrafficModel(index=index))
 
     def day(self, *, index: bool) -> Callable[[], object]:
-        """A run that makes the day in a fresh directory; the one before it goes."""
+        """A run that makes the day in a fresh directory; the one before it is removed."""
         shutil.rmtree(self.directory / "day", ignore_errors=True)
         return lambda: make_store(self._asked(index=index), 0, str(self.directory / "day"))
 

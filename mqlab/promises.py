@@ -7,7 +7,7 @@ Mirrors: ResponseFuture and CompletableFuture of the Java client.
 
     @flow
     def start(self):                                     # a generator; calling it returns a Promise of what it returns
-        route = yield self.route_of("orders")            # goes on in the step in which the answer arrives
+        route = yield self.route_of("orders")            # continues in the step in which the answer arrives
         return route.queues
 
 Left out: cancellation (a killed node does not continue) and threads (a driver with threads wakes its waiters).

@@ -10,7 +10,7 @@ Mirrors: StatsItem and StatsSnapshot.
     sum = last sample - first sample,  tps = sum per second between them,  avgpt = sum per time counted
 
 RocketMQ samples on timers. A counter changes only when something is counted, so here the samples that were due since
-the last change are written at the next change or when somebody looks: the same numbers, no timer.
+the last change are written at the next change or look: the same numbers without a timer.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Mirrors: mqadmin queryMsgById, queryMsgByUniqueKey, queryMsgByKey, printMsg, que
     key          the index, 64 entries per request, newest first, until all are read
     time         every queue, from the first message of that time
 
-There is no limit: a range with a million messages gives a million.
+There is no limit: a range with a million messages returns a million.
 """
 
 from __future__ import annotations

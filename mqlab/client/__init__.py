@@ -2,12 +2,12 @@
 
 Mirrors: the client module of RocketMQ (package org.apache.rocketmq.client).
 
-    producer, transaction_producer            what a program sends with           their parts: sending
-    push_consumer                             has its listener called             their parts: consuming
+    producer, transaction_producer            a program sends with these          their parts: sending
+    push_consumer                             its listener is called              their parts: consuming
     pull_consumer, lite_pull_consumer         the program asks for messages
     pull_schedule                             is called when it is time to ask
-    allocate, settings, statuses              what a program chooses from
-    instance                                  one per process: connections, routes, heartbeats, who lives in it
+    allocate, settings, statuses              values that a program chooses from
+    instance                                  one per process: connections, routes, heartbeats, its members
 
     parts are handed a state (consuming/member_state.py), the access to the cluster (instance/cluster_access.py) and
     the functions that they call; none of them holds the client that it is a part of

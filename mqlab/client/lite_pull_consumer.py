@@ -1,9 +1,9 @@
-"""A consumer whose program polls: pulling goes on behind it, the program takes batch after batch and commits.
+"""A consumer whose program polls: pulling goes on in the background, the program takes batches and commits.
 
 Mirrors: DefaultLitePullConsumer and DefaultLitePullConsumerImpl.
 
     subscribe("orders", "paid")      queues come from the group's rebalance       (one of the two, for good)
-    assign(queues)                   queues are given; the group's rebalance does not know of them
+    assign(queues)                   these queues, without the group's rebalance
     poll()                           one pull's messages of one queue, or [] after 5 s
     commit()                         what was polled so far is finished; auto_commit does it inside poll, every 5 s
     seek, pause, resume              per queue
@@ -84,7 +84,7 @@ class LitePullConsumer(GroupMember[LiteState]):
     def subscribe(
         self, topic: str, expression: str | None = "*", *, sql: str | None = None, listener: QueueListener | None = None
     ) -> None:
-        """Subscribe to a topic; the rebalance gives the queues, ``listener(topic, all, mine)`` is called on changes."""
+        """Subscribe to a topic; the rebalance assigns queues, ``listener(topic, all, mine)`` is called on changes."""
         self._use(SUBSCRIBE)
         self.state.subscriptions[topic] = subscription(topic, expression, sql, self.ports.clock.now_ms())
         if listener is not None:
@@ -189,7 +189,7 @@ class LitePullConsumer(GroupMember[LiteState]):
 
     @flow
     def leave(self) -> Flow[None]:
-        """Stop pulling, persist what was committed (what was only polled is not), tell the brokers."""
+        """Stop pulling, persist what was committed (what was only polled is not), and leave the group."""
         self._watch.stop()
         for assigned in self.assigned.values():
             if assigned.task is not None:
@@ -257,9 +257,9 @@ class LitePullConsumer(GroupMember[LiteState]):
         *,
         offsets: Mapping[MessageQueue, int] | None = None,
     ) -> None:
-        """What was polled of all queues (or of these) is finished; a mapping gives other offsets. Sent every 5 s.
+        """Commit what was polled of all queues (or of these); a mapping names other offsets. Sent every 5 s.
 
-        ``persist``: send now; as in RocketMQ, the unsent commits of all other queues are then dropped.
+        ``persist`` sends at once; as in RocketMQ, the unsent commits of all other queues are then dropped.
         """
         if isinstance(queues, Mapping):
             queues, offsets = None, queues
@@ -346,7 +346,7 @@ class LitePullConsumer(GroupMember[LiteState]):
         self.cache.remove_batches_of(assigned)
         if assigned.task is not None:
             assigned.task.cancel()
-        # 3. A new task goes on at the new place.
+        # 3. A new task continues at the new place.
         assigned.seek_offset = offset
         self._start_task(assigned)
 

@@ -1,4 +1,4 @@
-"""The producer of a group: what a program sends messages with.
+"""The producer of a group: a program sends messages with it.
 
 Mirrors: DefaultMQProducer and DefaultMQProducerImpl.
 
@@ -97,7 +97,7 @@ class Producer:
                 self.sender.detector.start()
 
     def shutdown(self) -> None:
-        """Tell the brokers and close the connections. Harmless when not running."""
+        """Leave the brokers and close the connections. Harmless when not running."""
         if self.service.is_running:
             self.client.call(self.shutdown_async)
 

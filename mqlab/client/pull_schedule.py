@@ -117,7 +117,7 @@ class ScheduledPull:
         self._pool.submit(self._call, self._done, label=f"pull task {self._queue}")
 
     def cancel(self) -> None:
-        """Do not call again; a call under way goes on to its end."""
+        """Do not call again; a call that is running continues to its end."""
         self._cancelled = True
         if self._next is not None:
             self._next.cancel()

@@ -7,7 +7,7 @@ Mirrors: DefaultMQPushConsumer and DefaultMQPushConsumerImpl.
     pulled  ─▶ process queue ─▶ concurrently or orderly ─▶ listener ─▶ offset in memory ─▶ broker, every 5 s
     failed  ─▶ send back to the broker, else a new message to %RETRY%group, else once more here in 5 s
 
-"Push" is the client asking again and again, and the broker holding the request for up to 15 s.
+"Push" means that the client asks again and again, and the broker holds each request for up to 15 s.
 
     state     what it knows                         consume_service   made at start: concurrently or in order
     pull_loop pulls every owned queue               rebalance         adds and drops queues (QueueKeeper, below)
@@ -140,7 +140,7 @@ class PushConsumer(GroupMember[PushState]):
     def _configure(self, settings: dict[str, Any]) -> None:
         self.use_config(changed(self.config, settings, "push consumer"))
         for limit in ("pull_threshold_for_queue", "pull_threshold_size_for_queue"):
-            if limit in settings:  # else it stays as the last rebalance scaled it
+            if limit in settings:  # otherwise it stays as the last rebalance scaled it
                 setattr(self.state, limit, getattr(self.config, limit))
         self.pull_loop.retry_parked()
 
@@ -179,14 +179,14 @@ class PushConsumer(GroupMember[PushState]):
 
     @flow
     def shutdown_async(self) -> Flow[None]:
-        """Leave the group: commit offsets, unlock queues, tell the brokers. Harmless when not running."""
+        """Leave the group: commit offsets, unlock queues, inform the brokers. Harmless when not running."""
         if not self.is_running:
             return
         service = self._started_service()
         # 1. No new batches; running listeners have some time to end.
         service.shutdown()
         yield service.wait_idle(self.config.await_termination_millis_when_shutdown)
-        # 2. Give back what others wait for, then leave.
+        # 2. Release what other members wait for, then leave.
         yield service.unlock_all()
         if self._trace is not None:
             yield self._trace.shutdown()
@@ -260,13 +260,13 @@ class PushConsumer(GroupMember[PushState]):
         return self.rebalance.do_rebalance(orderly=self.state.is_orderly)
 
     def remove_unnecessary(self, queue: MessageQueue, process_queue: ProcessQueue) -> Promise[bool]:
-        """Commit a dropped queue and let it go; False: not yet, its listener is still out (in order)."""
+        """Commit and release a dropped queue; False when its orderly listener is still running."""
         self.pull_loop.parked.pop(queue, None)
         self.offset_store.persist(queue)
         return self._started_service().release(queue, process_queue)
 
     def _give_up(self, queue: MessageQueue) -> None:
-        """The pull loop cannot go on with this queue: drop it and rebalance at once."""
+        """The pull loop cannot continue with this queue: drop it and rebalance at once."""
         background(self.ports, self.rebalance.remove_process_queue(queue), "queue removal")
         self.client.rebalance_timer.wake()
 
@@ -275,7 +275,7 @@ class PushConsumer(GroupMember[PushState]):
         return self._started_service().lock(queue)
 
     def is_pull_expired(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
-        """True when its pull loop is dead; a parked request is alive."""
+        """True when its pull loop has stopped; a request that the broker holds counts as alive."""
         return queue not in self.pull_loop.parked and process_queue.is_pull_expired(self.ports.clock.now_ms())
 
     def queue_added(self, queue: MessageQueue, process_queue: ProcessQueue, next_offset: int) -> None:

@@ -107,7 +107,7 @@ class TransactionProducer(Producer):
     # sending -----------------------------------------------------------------------------------------------------
 
     def send_message_in_transaction(self, message: Message, arg: Any = None) -> TransactionSendResult:
-        """Send a half message, run the local transaction, tell the broker. Errors as for send."""
+        """Send a half message, run the local transaction, send its result. Errors as for send."""
         return self.client.call(lambda: self._send_in_transaction(message, arg))
 
     def send_message_in_transaction_async(self, message: Message, arg: Any = None) -> Pending[TransactionSendResult]:
@@ -154,7 +154,7 @@ class TransactionProducer(Producer):
         return state, None if error is None else f"executeLocalTransactionBranch exception: {error}"
 
     def _end(self, message: Message, result: SendResult, state: str, remark: str | None) -> None:
-        """Tell the broker of the half message; it finds it by both of its offsets."""
+        """Send the decision to the broker, which finds the half message by both of its offsets."""
         address = self.client.cluster.routes.master_address(result.message_queue.broker_name)
         if address is None:
             self._note("transaction.not_told", msg_id=result.msg_id, state=state)

@@ -1,4 +1,4 @@
-"""Which messages a subscription wants: tags, and SQL92 expressions over properties.
+"""Which messages a subscription selects: tags, and SQL92 expressions over properties.
 
 Mirrors: the filter module of RocketMQ and FilterAPI.
 Left out: class filters.

@@ -85,7 +85,7 @@ class StoreInspector:
 
     @property
     def dispatched_physical_offset(self) -> int:
-        """The end of the last unit that a consume queue knows; what follows is not visible to consumers yet."""
+        """The end of the last unit that is in a consume queue; what follows is not visible to consumers yet."""
         return self.reader.dispatched_physical_offset
 
     @property
@@ -113,7 +113,7 @@ class StoreInspector:
         self, topic: str | None = None, queue: int | None = None, key: str | None = None, *,
         from_ms: int | None = None, to_ms: int | None = None, count: int | None = None, offset: int | None = None,
     ) -> Iterator[Piece]:  # fmt: skip
-        """The same as units of the log: ``.record()`` decodes one, ``.raw()`` gives its bytes.
+        """The same as units of the log: ``.record()`` decodes one, ``.raw()`` returns its bytes.
 
         ``topic``, ``queue`` (needs a topic) and ``key`` (a key or a unique key, compared as text) choose; ``from_ms``
         and ``to_ms`` are store times, both included; ``count`` is how many at most, from the end if negative;
@@ -181,7 +181,7 @@ class StoreInspector:
         return Table(store_tree.rows(self.files, self.directory), title=self.directory, empty="an empty directory")
 
     def other_parts(self) -> list[str]:
-        """Parts that RocketMQ knows and mqlab does not read, found here: timer wheel, batch consume queue and so on."""
+        """Parts of a RocketMQ store that are here and that mqlab does not read: timer wheel, batch consume queue."""
         return store_tree.other_parts(self.files, self.directory)
 
     def problems(self, *, deep: bool | None = None) -> list[Problem]:

@@ -4,7 +4,7 @@ Mirrors: what CommitLog.recoverAbnormally reads, but it stops at the first damag
 
     piece   UNIT 0..177   UNIT 177..350   GAP 350..512 (damaged)   UNIT 512..900   BLANK 900..1024   UNIT 1024..
 
-    where is the end?   after the unit that the queues know last; they are asked first, so that the end of a log of any
+    where is the end?   after the last unit that the queues name; they are read first, so that the end of a log of any
                         size is found by reading a few pages; without queues: in the newest file that begins with a unit
 
 Left out: check sums. This lists what the files contain; a recovery decides what is valid.
@@ -211,7 +211,7 @@ class LogReader:
         if not segments:
             return 0, None
 
-        # 1. Begin at the last unit that a queue knows; without one, at the newest file that begins with a unit.
+        # 1. Begin at the last unit that a queue names; without one, at the newest file that begins with a unit.
         start, over_gaps = self._start_near_the_end(known_units, segments)
 
         # 2. Follow the units to the end.

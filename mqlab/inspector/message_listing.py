@@ -1,4 +1,4 @@
-"""The answer of ``StoreInspector.messages``: messages read while they are looked at, and a table for a notebook.
+"""The answer of ``StoreInspector.messages``: messages read one by one in a loop, and a table for a notebook.
 
 Mirrors: what mqadmin's printMsg shows. Labs 00 and 01 loop over it.
 
@@ -27,7 +27,7 @@ ROWS_SHOWN = 20
 
 
 class MessageListing:
-    """Messages of a store in the order of its log. Each loop asks the store anew. ``search`` gives the units."""
+    """Messages of a store in the order of its log. Each loop reads the store again. ``search`` returns the units."""
 
     def __init__(self, search: Callable[[], Iterator[Piece]], question: str) -> None:
         self._search = search

@@ -5,7 +5,7 @@ Mirrors: what mqadmin's queryMsgByKey, queryMsgByOffset and consumeMessage do to
     small log (64 MiB)    every unit is looked at                                   nothing can be missed
     large log   key       index files, then the part of the log after the index
                 topic     its queues merged by physical offset, then the part that is not dispatched yet
-                time      a queue knows by bisection where a time begins
+                time      bisection in a queue finds where a time begins
                 nothing   the log from its start; from its end with a negative count
 
 Left out: several threads.
@@ -101,7 +101,7 @@ class MessageSearch:
 
     def _by_key(self, key: str) -> Iterator[Piece]:
         question, store = self._question, self._store
-        begin_ms = max(0, (question.from_ms or 0) - 1000)  # the index knows times to the second, rounded down
+        begin_ms = max(0, (question.from_ms or 0) - 1000)  # the index has times in whole seconds, rounded down
         end_ms = 2**63 - 1 if question.to_ms is None else question.to_ms
         places: dict[int, None] = {}
         for topic in [question.topic] if question.topic is not None else store.topics():
@@ -128,7 +128,7 @@ class MessageSearch:
         return store.log.scan(store.dispatched_physical_offset, store.max_physical_offset, self._segments)
 
     def _from_time(self, queues: list[QueueReader]) -> Iterator[Piece]:
-        """The log from the first unit that any queue knows for the time asked for."""
+        """The log from the first unit that any queue has for the requested time."""
         store, from_ms = self._store, self._question.from_ms
         start = store.min_physical_offset
         if from_ms is not None:

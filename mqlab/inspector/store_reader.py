@@ -54,7 +54,7 @@ class StoreReader:
 
     @property
     def dispatched_physical_offset(self) -> int:
-        """The end of the last unit that a consume queue knows; what follows is not visible to consumers yet."""
+        """The end of the last unit that is in a consume queue; what follows is not visible to consumers yet."""
         ends = (
             unit.physical_offset + unit.size
             for unit in self._last_units()

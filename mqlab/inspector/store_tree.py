@@ -1,4 +1,4 @@
-"""Every file of a store directory by name: what it is, and which parts are RocketMQ's and not built here.
+"""Every file of a store directory by name: its kind, and which parts of RocketMQ are not built here.
 
 Mirrors: StorePathConfigHelper and the path methods of the managers. Lab 01 prints the tree of a running broker.
 
@@ -95,7 +95,7 @@ def rows(files: Files, root: str) -> list[dict[str, Any]]:
 
 
 def other_parts(files: Files, root: str) -> list[str]:
-    """The parts under the root that RocketMQ knows and mqlab does not read, each once."""
+    """The parts of RocketMQ's stores under the root that mqlab does not read, each once."""
     found = (classify(path, size)[2] for path, size in paths(files, root))
     return list(dict.fromkeys(part for part in found if part))
 

@@ -27,7 +27,7 @@ def lines_of(settings: Any) -> list[str]:
 
 
 def parsed_lines(content: bytes) -> dict[str, str]:
-    """The names and values that a body asks for. Raises Refused for a line that is neither."""
+    """The names and values that a body sets. Raises Refused for a line that is not ``name=value``."""
     values = {}
     for line in content.decode("utf-8", "replace").splitlines():
         name, equals, value = line.partition("=")
@@ -38,7 +38,7 @@ def parsed_lines(content: bytes) -> dict[str, str]:
 
 
 def refuse_black_listed(names: Collection[str], fixed: Collection[str], black_list: str) -> None:
-    """Raise Refused, 16, when a name is ``fixed`` or in the list that a setting gives, separated by ``;``."""
+    """Raise Refused, 16, when a name is ``fixed`` or in the list of a setting, separated by ``;``."""
     if any(name in fixed or name in black_list.split(";") for name in names):
         raise Refused(ResponseCode.NO_PERMISSION, "Can not update config in black list.")
 

@@ -50,7 +50,7 @@ class CommitLog:
 
     @property
     def max_offset(self) -> int:
-        """Where the next unit goes."""
+        """Where the next unit will begin."""
         return self.queue.max_offset
 
     @property

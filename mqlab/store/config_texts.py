@@ -1,4 +1,4 @@
-"""The exact text of the files under ``config/``, down to the order in which Java's maps give their keys.
+"""The exact text of the files under ``config/``, down to the order of the keys in Java's maps.
 
 Mirrors: encode(true) of TopicConfigManager, SubscriptionGroupManager, ConsumerOffsetManager, ConsumerFilterManager,
 ScheduleMessageService (DelayOffsetSerializeWrapper). Lab 00 reads consumerOffset.json.

@@ -6,7 +6,7 @@ Mirrors: org.apache.rocketmq.store.ConsumeQueue. Lab 01 dispatches into it, lose
     byte              0                 20                40
                       ├ physical offset ┼ size ┼ tagsCode ┤    20 bytes, fixed: a queue offset is a position / 20
 
-    pre-blank units (0, 2^31-1, 0) stand for messages that were deleted before this queue was built again.
+    pre-blank units (0, 2^31-1, 0) replace messages that were deleted before this queue was built again.
     min_queue_offset is not stored: it is the first unit whose message the commit log still has.
 
 Left out: the extension file (bitmaps, long tag codes), batch consume queues.

@@ -1,4 +1,4 @@
-"""When the log is dispatched: a millisecond after an append, or whenever the caller drives the store.
+"""When the log is dispatched: a millisecond after an append, or when the caller drives the store.
 
 Mirrors: the thread of DefaultMessageStore.ReputMessageService, which looks every millisecond.
 

@@ -1,4 +1,4 @@
-"""When written bytes are synced: group commit, timed flushes, and the checkpoint, from which recovery knows about it.
+"""When written bytes are synced: group commit, timed flushes, and the checkpoint, from which recovery learns about it.
 
 Mirrors: CommitLog.GroupCommitService, FlushRealTimeService and DefaultMessageStore.FlushConsumeQueueService. Lab 01.
 
@@ -94,7 +94,7 @@ class Flusher:
         self._commit = None
         self.is_armed = False
         self.sync_log()
-        # A disk that hangs or fails serves nobody: puts wait until their time is over.
+        # While the disk hangs or fails, no put can be answered: all wait until their time is over.
         flushed = self._log.flushed_where
         served = [waiting for waiting in self._waiting if waiting[0] <= flushed]
         self._waiting = [waiting for waiting in self._waiting if waiting[0] > flushed]

@@ -145,7 +145,7 @@ class IndexFile(IndexTable):
         self._mapping.flush()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.view = memoryview(b"")
         self._mapping.close()
 

@@ -199,7 +199,7 @@ class IndexService:
         self.dirty = self._header_behind = False
 
     def close(self) -> None:
-        """Write and let go of all files. They stay on disk."""
+        """Write and close all files. They stay on disk."""
         self.flush()
         for index_file in self.index_files:
             index_file.close()

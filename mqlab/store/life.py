@@ -143,7 +143,7 @@ class StoreLife:
     # ── closing ──
 
     def shutdown(self) -> None:
-        """Dispatch and flush everything, close the files; the abort file goes when nothing is missing."""
+        """Dispatch and flush everything, close the files; the abort file is removed if nothing is missing."""
         self._dispatching.close()
         state = self._state
         if state.phase not in OPEN:

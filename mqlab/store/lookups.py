@@ -1,4 +1,4 @@
-"""What can be found in a store beside a queue's next messages: by key, by time, by physical offset.
+"""Look-ups in a store apart from a queue's next messages: by key, by time, by physical offset.
 
 Mirrors: the reading half of org.apache.rocketmq.store.DefaultMessageStore. Lab 01 asks for a key.
 

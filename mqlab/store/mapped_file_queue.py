@@ -40,7 +40,7 @@ class MappedFileQueue:
     # ── opening and closing ──
 
     def load(self) -> None:
-        """Find the files; their positions count as full until recovery knows better. Mirrors MappedFileQueue.load.
+        """Find the files; their positions count as full until recovery sets them. Mirrors MappedFileQueue.load.
 
         An empty last file is deleted. A file of another length, or whose name is not an offset, raises StoreError.
         """

@@ -120,7 +120,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
         self.life.start()
 
     def shutdown(self) -> None:
-        """Dispatch and flush everything, close the files; the abort file goes when nothing is missing."""
+        """Dispatch and flush everything, close the files; the abort file is removed if nothing is missing."""
         self.life.shutdown()
 
     def __exit__(

@@ -11,7 +11,7 @@ Mirrors: DefaultMessageStore.CleanCommitLogService, CleanConsumeQueueService. La
 
 At most 10 files per round, oldest first, never the last. Age: the time since a file became full, by the store's clock.
 A round is armed only when it can do something.
-Left out: pauses between deletions, forced unmapping of files that readers hold (their bytes stay until they let go).
+Left out: pauses between deletions, forced unmapping of files that readers hold (the readers keep their bytes).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Mirrors: classes of org.apache.rocketmq.remoting.protocol (body, heartbeat, rout
     103 RegisterBrokerBody ── TopicConfig, DataVersion
     41  LockBatchRequestBody, LockBatchResponseBody        38 consumer ids        206 topic list
 
-Left out: bodies that only one handler writes and nobody in mqlab reads; they are in that handler.
+Left out: bodies that one handler writes and mqlab never reads; they are in that handler.
 """
 
 from __future__ import annotations

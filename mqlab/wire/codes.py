@@ -14,7 +14,7 @@ from enum import IntEnum
 
 
 class RequestCode(IntEnum):
-    """What a request asks for. Mirrors RequestCode."""
+    """The kind of a request. Mirrors RequestCode."""
 
     SEND_MESSAGE = 10
     PULL_MESSAGE = 11
@@ -110,7 +110,7 @@ class RequestCode(IntEnum):
 
 
 class ResponseCode(IntEnum):
-    """What an answer says. Mirrors RemotingSysResponseCode and ResponseCode."""
+    """The result in an answer. Mirrors RemotingSysResponseCode and ResponseCode."""
 
     SUCCESS = 0
     SYSTEM_ERROR = 1

@@ -1,10 +1,10 @@
-"""Java's own answers to "what is the hash of this text" and "in which order does a HashMap give its keys".
+"""Hashes of strings as Java computes them, and the order of the keys in a Java HashMap.
 
 Mirrors: String.hashCode and compareTo, HashMap, UtilAll.crc32, IndexFile.indexKeyHashMethod. Lab 01.
 
     text  "TagA"        ->  UTF-16 units 84 97 103 65  ->  ((84*31 + 97)*31 + 103)*31 + 65, cut to 32 bits, signed
     tags  "TagA"        ->  the same number, stored in a consume queue unit for the tag filter
-    key   "orders#k1"   ->  absolute value (the one number without one gives 0); modulo the slots of an index file
+    key   "orders#k1"   ->  absolute value (0 for the one number that has none); modulo the slots of an index file
     body  bytes         ->  CRC-32 with its highest bit cleared
 
 Left out: the trees Java puts into crowded HashMap buckets (their order is the same for a few names).
@@ -72,7 +72,7 @@ def index_key_hash(full_key: str) -> int:
 
 
 def hash_map_order(names: Iterable[str], capacity: int = 16) -> list[str]:
-    """The order in which a java.util.HashMap made with ``capacity`` gives these keys, put in the order given.
+    """The order in which a java.util.HashMap of this ``capacity`` returns these keys, put in this order.
 
     Buckets ascending, first put first inside a bucket; the table doubles when more than three quarters full.
 
@@ -97,7 +97,7 @@ def _hash_map_order(names: tuple[str, ...], capacity: int) -> tuple[str, ...]:
 
 
 def utf16_key(text: str) -> bytes:
-    """A sort key that orders texts as String.compareTo does: by UTF-16 unit, so an emoji comes before U+FF01.
+    """A sort key that orders strings as String.compareTo does: by UTF-16 unit, so an emoji comes before U+FF01.
 
     >>> sorted(["！", "😀", "a"], key=utf16_key)
     ['a', '😀', '！']

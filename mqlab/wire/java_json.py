@@ -29,7 +29,7 @@ def to_json(value: Any) -> bytes:
 
 
 def loads(text: str | bytes) -> Any:
-    """The value in a text; integer keys become int, object keys the compact JSON text of the object.
+    """The value in a JSON text; integer keys become int, object keys the compact JSON text of the object.
 
     Raises ValueError with the position for anything that is not JSON in this wider sense.
 

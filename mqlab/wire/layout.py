@@ -53,12 +53,12 @@ class Field:
 
 
 def number_struct(layout: Sequence[FieldSpec]) -> struct.Struct:
-    """The struct of a layout made of numbers only."""
+    """The struct of a layout that has numbers only."""
     return struct.Struct(">" + "".join(NUMBERS[spec.kind][0] for spec in layout))
 
 
 def number_fields(layout: Sequence[FieldSpec], buffer: Buffer, offset: int = 0) -> list[Field]:
-    """The fields of a layout made of numbers only, as far as the buffer reaches."""
+    """The fields of a layout that has numbers only, as far as the buffer reaches."""
     found: list[Field] = []
     position = 0
     for spec in layout:

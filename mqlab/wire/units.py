@@ -48,7 +48,7 @@ INDEX_HEADER_SIZE = INDEX_HEADER.size
 INDEX_SLOT_SIZE = INDEX_SLOT.size
 INDEX_ENTRY_SIZE = INDEX_ENTRY.size
 
-PREBLANK_SIZE = 0x7FFFFFFF  # the size of a unit that stands for a message deleted before its queue was built
+PREBLANK_SIZE = 0x7FFFFFFF  # the size in a unit that replaces a message deleted before its queue was built
 PREBLANK = CQ_UNIT.pack(0, PREBLANK_SIZE, 0)
 
 

@@ -6,5 +6,5 @@ Mirrors: DefaultMessageStore.recover with CommitLog.recoverNormally and recoverA
     fast_scan        the same scan with numpy; index_bulk writes the index entries of many units at once
     misfits          units whose queue offset is not the next one of their queue
     queue_scan       where the units of a queue end
-    deleted_topics   which queues are missing because somebody deleted their topic
+    deleted_topics   which queues are missing because their topic was deleted
 """

@@ -48,7 +48,7 @@ class DeletedTopics:
         return table if isinstance(table, dict) else {}
 
     def add(self, topic: str, log_end: int) -> None:
-        """Record a deletion before the first file of the topic's queues goes."""
+        """Record a deletion before the first file of the topic's queues is removed."""
         self._ends[topic] = log_end
         self._save()
 
