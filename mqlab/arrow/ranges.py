@@ -121,7 +121,7 @@ def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> in
     """The first place of the file at or after ``at`` and before ``end`` where a unit begins; None if there is none."""
     while True:
         hit = -1
-        for magic in _MAGICS:  # the second is searched before the first's hit only
+        for magic in _MAGICS:  # the second is only searched for before the place of the first
             earlier = view.find(magic, at + MAGIC_AT, end if hit < 0 else hit)
             hit = earlier if earlier >= 0 else hit
         if hit < 0:

@@ -79,7 +79,7 @@ def _mapped(where: LogRange) -> mmap.mmap:
     try:
         with open(where.path, "rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (FileNotFoundError, ValueError) as error:  # ValueError: the file is empty now
+    except (FileNotFoundError, ValueError) as error:  # ValueError: an empty file cannot be mapped
         raise StoreError(
             f"{where.path} is gone, messages {where.start} to {where.end} were to be read from it",
             hint="a broker deletes old files of its log (fileReservedTime, full disk): plan again, or read a copy",

@@ -57,7 +57,7 @@ class StoreTable:
         try:
             rows = [{"broker_name": store.broker_name, **row} for row in self.rows(StoreInspector(store.directory))]
             return pyarrow.RecordBatch.from_pylist(rows, self.schema)
-        except (AttributeError, TypeError, ValueError, OverflowError) as error:  # Arrow's own are among these
+        except (AttributeError, TypeError, ValueError, OverflowError) as error:  # so are pyarrow's errors
             raise CorruptionError(
                 f"a value of another kind than the table {self.name} has: {error}", where=store.directory,
                 hint="look at the files under config/",
@@ -65,13 +65,13 @@ class StoreTable:
 
 
 def read_store_table(paths: StorePath | Sequence[StorePath], name: str) -> pyarrow.Table:
-    """One of TABLES for whole stores. Raises UsageError naming those there are."""
+    """One of TABLES for whole stores. Raises UsageError that lists the tables for an unknown name."""
     table = table_named(name)
     return pyarrow.Table.from_batches([table.read(store) for store in find_stores(paths)], table.schema)
 
 
 def table_named(name: str) -> StoreTable:
-    """The table of that name. Raises UsageError naming those there are."""
+    """The table of that name. Raises UsageError that lists the tables for an unknown name."""
     if name not in TABLES:
         raise UsageError(f"there is no table {name!r}", hint=f"tables are {', '.join(TABLES)}")
     return TABLES[name]
@@ -92,6 +92,7 @@ def _lag(inspector: StoreInspector) -> Iterator[Row]:
     queues: dict[tuple[str, int], QueueReader] = {(q.topic, q.queue_id): q for q in inspector.queues()}
     for row in _offsets(inspector):
         queue = queues.get((row["topic"], row["queue_id"]))
+        # A group may have offsets of a queue that was deleted, or never had a message.
         low, high = (queue.min_offset, queue.max_offset) if queue else (0, 0)
         yield {**row, "min_offset": low, "broker_offset": high, "lag": high - row["consumer_offset"]}
 
@@ -112,6 +113,7 @@ def _delays(inspector: StoreInspector) -> Iterator[Row]:
 def _filters(inspector: StoreInspector) -> Iterator[Row]:
     for topic, of_topic in _objects(inspector, "consumerFilter.json", "filterDataByTopic"):
         for group, data in (of_topic.get("groupFilterData") or {}).items():
+            # The file has milliseconds, the columns have microseconds; 0 means that the group is still alive.
             born, dead = data.get("bornTime") or 0, data.get("deadTime") or 0
             yield {
                 "group": group, "topic": topic, "expression_type": data.get("expressionType"),

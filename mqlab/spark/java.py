@@ -79,6 +79,7 @@ def cache_directory() -> Path:
             return folder
     except OSError:
         pass
+    # The name can be guessed, so the folder must belong to this user.
     fallback = Path(tempfile.gettempdir()) / f"mqlab-cache-{os.getuid()}"
     fallback.mkdir(mode=0o700, exist_ok=True)
     if fallback.stat().st_uid != os.getuid():
@@ -89,6 +90,7 @@ def cache_directory() -> Path:
 def find_java() -> Java:
     """The first Java that fits, in the order of the picture above. Raises JavaMissing."""
     tried = []
+    # 1. The machine's own Java; why one does not fit is kept for the error.
     for source, java, home in _installed():
         probed = probe(java)
         if probed.version >= OLDEST and probed.has_vector:
@@ -97,6 +99,7 @@ def find_java() -> Java:
         if 0 < probed.version < OLDEST:
             lacks = f"is Java {probed.version}"
         tried.append(f"{source} ({java}) {lacks}")
+    # 2. The Java of the wheel, with the shim if it needs that.
     brought = _from_wheel()
     if brought is not None:
         return brought
@@ -108,7 +111,7 @@ def find_java() -> Java:
 
 
 def probe(java: Path) -> Probe:
-    """Run ``java -version``, first with the module Spark asks for. Never raises."""
+    """Run ``java -version``, first with the module that Spark needs. Never raises."""
     for arguments in ([VECTOR_MODULE, "-version"], ["-version"]):
         try:
             answer = subprocess.run(
@@ -123,13 +126,14 @@ def probe(java: Path) -> Probe:
 
 
 def parse_version(text: str) -> int:
-    """The major version in what ``java -version`` prints; 0 if it is not there.
+    """The major version in the output of ``java -version``; 0 if it is missing.
 
     >>> parse_version('openjdk version "17.0.15" 2025-04-15'), parse_version('java version "1.8.0_402"')
     (17, 8)
     >>> parse_version("Unable to locate a Java Runtime")
     0
     """
+    # Up to Java 8 the version begins with 1: 1.8 is Java 8.
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(found.group(1)) if found else 0
 

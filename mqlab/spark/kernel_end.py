@@ -30,6 +30,7 @@ def end_with_the_kernel(jvm: subprocess.Popen[bytes]) -> None:
         if not change["new"]:
             return
         jvm.terminate()
+        # The wait must end before Jupyter kills the kernel, which would skip its clean-up.
         try:
             jvm.wait(SECONDS_TO_END)
         except subprocess.TimeoutExpired:

@@ -37,6 +37,7 @@ def options(java: Path, jars: Path, directory: Path) -> list[str]:
     base = base_archive(java, directory)
     if archive.exists():
         return [QUIET, f"-XX:SharedArchiveFile={base}:{archive}" if base else f"-XX:SharedArchiveFile={archive}"]
+    # No archive fits yet: this JVM writes one when it ends, if the disk has room.
     status = os.statvfs(directory)
     if status.f_bavail * status.f_frsize < FREE_BYTES:
         return []
@@ -58,6 +59,7 @@ def promote(directory: Path, key: str) -> Path:
         if part.name.startswith(key) and not archive.exists():
             part.replace(archive)
         else:
+            # Another session's archive came first, or this part belongs to another Java.
             part.unlink(missing_ok=True)
     for old in sorted(directory.glob("*.jsa"), key=lambda path: path.stat().st_mtime)[:-ARCHIVES_KEPT]:
         if old != archive:

@@ -61,7 +61,7 @@ class _Daemon:
 
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name = name
-        self.log = log_file().with_name(f"{os.getpid()}-{name}.log")  # it stays when the folder goes
+        self.log = log_file().with_name(f"{os.getpid()}-{name}.log")  # kept when the folder is removed
         self._news = threading.Condition()
         self._lines: list[str] = []
         self._ended = False
@@ -134,7 +134,7 @@ class _Daemons:
 
         home = Path(pyspark.__file__).parent
         with launch_environment(find_java()):
-            os.environ["SPARK_HOME"] = str(home)  # put back with the rest
+            os.environ["SPARK_HOME"] = str(home)  # launch_environment restores it
             daemon = _Daemon(name, [str(home / "bin" / program), *arguments], self.folder)
         self._running.append(daemon)
         return daemon

@@ -41,6 +41,7 @@ class Shape:
             formats.append(np.dtype(kind))
             offsets.append(offset)
         fixed = bytearray(start)
+        # Between two marks is a slot, so every second piece is one.
         for number, piece in enumerate(template.split(_MARK_BYTE)):
             if number % 2:
                 name, _, width = piece.decode().partition(":")
@@ -80,6 +81,7 @@ class Stretch:
         if len(self.shapes) == 1:
             self._put(buffer, places, 0, columns, slice(None))
             return
+        # Messages of one class are written together: one numpy assignment per class.
         order = np.argsort(classes, kind="stable")
         ends = np.cumsum(np.bincount(classes, minlength=len(self.shapes)))
         first = 0
@@ -95,5 +97,6 @@ class Stretch:
         shape = self.shapes[number]
         if not shape.size or not len(places):
             return
+        # A window begins at every byte of the buffer, so that a place is an index.
         windows = np.ndarray((len(buffer) - shape.size + 1,), f"V{shape.size}", buffer.data, strides=(1,))
         windows[places] = shape.rows(len(places), columns, chosen)

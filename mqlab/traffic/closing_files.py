@@ -42,13 +42,15 @@ class BrokerSummary:
 
 
 def finish_store(state: StoreState, outcomes: Outcomes) -> BrokerSummary:
-    """Write what is left to write; the store is complete afterwards."""
+    """Write the remaining files; the store is complete afterwards."""
+    # 1. The index first: the checkpoint names the time up to which it is on disk.
     index_ms = state.index.close() if state.index is not None else 0
     files = RealFiles()
     checkpoint = Checkpoint(files, f"{state.directory}/checkpoint")
     checkpoint.physic_msg_timestamp = checkpoint.logics_msg_timestamp = outcomes.last_ms
     checkpoint.index_msg_timestamp = index_ms
     checkpoint.flush()
+    # 2. The tables in config, as a broker saves them when it stops.
     files.make_directory(f"{state.directory}/config")
     for name, value in _configs(state, outcomes).items():
         text = config_texts.encode(name, value)

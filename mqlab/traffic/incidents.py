@@ -76,6 +76,7 @@ def incidents_of(asked: Asked) -> tuple[Incident, ...]:
     for kind in kinds:
         if kind not in KINDS:
             raise UsageError(f"unknown kind of incident {kind!r}", hint=f"the kinds are {', '.join(KINDS)}")
+    # Each kind has its own purpose of draws, so that leaving out one kind does not change the others.
     chosen = [kind for kind in KINDS if kind in kinds]
     incidents = [KINDS[kind](_Dice(draws, 100 * (list(KINDS).index(kind) + 10)), asked) for kind in chosen]
     return tuple(sorted(incidents, key=lambda incident: incident.start_ms))
@@ -150,6 +151,7 @@ def _wrong_reset(dice: _Dice, asked: Asked) -> Incident:
     first, back = dice.between(14 * _HOUR, 20 * _HOUR), dice.between(60, 150)
     group = TRACED[dice.between(0, len(TRACED) - 1)].name
     start_ms = _at(asked, first)
+    # While old messages are read again, new ones come: hence one less than the speed.
     caught_up_ms = start_ms + back * MINUTE_MS // (REPLAY_SPEED - 1)
     return Incident("wrong_reset", start_ms, caught_up_ms, group=group, back_ms=back * MINUTE_MS)
 

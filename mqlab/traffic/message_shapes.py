@@ -38,7 +38,7 @@ _VARIABLE = (
 HEAD = {spec.name: (_KINDS[spec.kind], fixed_offset(spec.name)) for spec in LAYOUT if spec.name in _VARIABLE}
 BODY_CRC_AT = fixed_offset("body_crc")
 
-SCHEDULED, RETRIED, DEAD = range(3)  # what a failed message is stored as
+SCHEDULED, RETRIED, DEAD = range(3)  # the three copies of a failed message
 TRIES = 17  # tries are 0 to 16
 DIGIT_CLASSES, MOST_ARTICLES = 3, 3
 

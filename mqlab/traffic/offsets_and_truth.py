@@ -83,6 +83,7 @@ class Outcomes:
                 self._hot_orders += int((created & (messages.customer == incident.customer)).sum())
             elif incident.kind == "burst":
                 self._burst_orders += int(created.sum())
+        # What the group analytics has counted by the end of the day: its committed offsets.
         counted = messages.queue_id[messages.stored_ms < self._counted_until_ms]
         self._counted += np.bincount(counted, minlength=len(self._counted))
         offsets = state.queues.offsets(messages.queue_id)
@@ -135,6 +136,7 @@ class Outcomes:
             elif group.name == "analytics":
                 offsets = {queue: int(count) for queue, count in enumerate(self._counted.tolist())}
             table[f"{group.topic}@{group.name}"] = offsets
+            # Every group reads its own retry topic to the end.
             retries = retry_topic(group.name)
             table[f"{retries}@{group.name}"] = {0: ends.get((retries, 0), 0)}
         return table

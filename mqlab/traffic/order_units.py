@@ -46,7 +46,7 @@ class OrderMessages(UnitKind):
     origin: Array | None = None
 
     def resolve(self, physical_offsets: Array) -> None:
-        """Copies name the message that failed first."""
+        """Give each copy the physical offset of the message that failed."""
         if self.origin is not None:
             resolve(self.origin.view([("origin", self.origin.dtype)]), "origin", physical_offsets)
 

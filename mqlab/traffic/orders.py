@@ -73,12 +73,13 @@ class Orders:
         ]
 
     def events(self, first: int, after_last: int) -> Events:
-        """What happens from the creation of order ``first`` until the creation of ``after_last``."""
+        """The events between the creation of order ``first`` and the creation of ``after_last``."""
         followers = [self._followers(lag, first, after_last) for lag in LAGS]
         ticks = np.concatenate([tick for tick, _ in followers])
         order = np.concatenate([orders for _, orders in followers])
         kind = np.repeat(np.array([lag.kind for lag in LAGS], np.int64), [len(tick) for tick, _ in followers])
         born_ms = self.day.time_ms(ticks, self.draws.bits(MOMENT, order * 8 + kind))
+        # Events of one millisecond are in the order of their kinds.
         by_time = np.argsort(born_ms * 8 + kind, kind="stable")
         return Events(order[by_time], kind[by_time], born_ms[by_time])
 
@@ -103,6 +104,7 @@ class Orders:
             return has_event
         has_event = ~has_event
         if lag.kind == PAID:
+            # Other bits than for the decision above: the two must be independent.
             way = below(bits, 16, 8, 10)
             has_event &= np.where(way < 6, 0, np.where(way < 9, 1, 2)) == lag.choice
             return has_event
@@ -129,7 +131,7 @@ class Orders:
         return self.draws.bits(LOOKS, order)
 
     def senders(self, events_order: Array, kind: Array) -> Array:
-        """Which producer process sends an event: two of each producer."""
+        """The producer process that sends an event; each producer has two."""
         producer = np.array(PRODUCER_OF, np.int64)[kind]
         return producer * 2 + (self.draws.bits(SENDER, events_order * 8 + kind) & np.uint64(1)).astype(np.int64)
 
@@ -140,6 +142,6 @@ class Orders:
 
 
 def people(customer: Array) -> Array:
-    """Which of PEOPLE a customer is."""
+    """The entry of PEOPLE that a customer is."""
     numbers: Array = customer % len(PEOPLE)
     return numbers

@@ -2,7 +2,7 @@
 
 Mirrors: the queues inside AsyncTraceDispatcher, and SCHEDULE_TOPIC_XXXX.
 
-    ENTRY   which client reports, when, what (Pub, SubBefore, SubAfter), about which message, with what outcome
+    ENTRY   client, time, kind (Pub, SubBefore, SubAfter), message and outcome
     COPY    a failed message as it will be stored: in the schedule topic, the retry topic or the dead letter topic
 
     pool ── everything up to a moment ──▶ this slice          the rest stays

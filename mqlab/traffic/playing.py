@@ -125,6 +125,7 @@ class _Story:
 
     def _moved(self, incident: Incident) -> Incident:
         back_ms = None if incident.back_ms is None else incident.back_ms * self.minutes * 60_000 // DAY_MS
+        # The broker is left out: the day has one broker's messages, which any broker of the Lab may store.
         return Incident(
             incident.kind, self._at(incident.start_ms), self._at(incident.end_ms), None, incident.group,
             incident.queue_id, incident.customer, incident.tags, incident.factor, back_ms,
@@ -137,6 +138,7 @@ class _Story:
             producers[_WAREHOUSE].send_async(copy)
             return
         producer = producers[PRODUCERS[PRODUCER_OF[TAGS.index(message.tags or "")]]]
+        # As in a written day, an order's customer chooses the queue; so one customer's events stay in order.
         customer = int((message.keys or "").rpartition("C")[2])
         producer.send_async(copy, selector=lambda queues, _, arg: queues[arg % len(queues)], arg=customer)
 
@@ -164,6 +166,7 @@ class _Story:
                 context.sleep(_A_LONG_TIME)
             if "failing_consumer" in happening:
                 raise ConnectionError("支付服务 is down, попробуйте позже 🔌")
+            # The check sum of the body decides, not a random number: a seed must give the same day.
             fails = message.reconsume_times == 0 and crc32(message.body) % 1024 < few
             if fails or (is_billing and this == poison):
                 return RECONSUME_LATER

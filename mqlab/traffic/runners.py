@@ -37,6 +37,7 @@ def in_processes(workers: int) -> RunBrokers:
                     progress(done.result().messages)
                     yield running[done], done.result()
             except BaseException:
+                # A store that is being written ends by itself; its folder is replaced by the next run.
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 

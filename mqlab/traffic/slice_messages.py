@@ -59,6 +59,7 @@ class Slice:
         before["time_ms"], before["what"], before["request"] = deliveries.start_ms, BEFORE, request
         before["client"] = consumer(deliveries.client)
         before["group"], before["tries"] = deliveries.group, deliveries.tries
+        # A call that never returned does not have a second entry.
         after = before.copy()
         after["time_ms"], after["what"], after["code"] = deliveries.end_ms, AFTER, deliveries.code
         after["cost_ms"] = deliveries.end_ms - deliveries.start_ms
@@ -69,6 +70,7 @@ class Slice:
         first_copies = self._copies(parked)
         first_copies["time_ms"] = parked.stored_ms
         first_copies["what"] = np.where(parked.level == 0, DEAD, SCHEDULED)
+        # A copy that waits in the schedule topic is followed by one in the retry topic when it is due.
         retry_copies = first_copies[parked.level > 0]
         retry_copies["time_ms"], retry_copies["what"] = retry_copies["due_ms"], RETRIED
         return [first_copies, retry_copies]

@@ -109,7 +109,7 @@ def one_after_the_other(
 
 
 def make_store(asked: Asked, broker: int, directory: str, progress: Progress = lambda units: None) -> BrokerSummary:
-    """Write one broker's store; a directory that exists is replaced. Needs nothing but its arguments."""
+    """Write one broker's store; a directory that exists is replaced. Other processes can run it."""
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
     return BrokerStore(asked, broker, directory).write(progress)
@@ -127,6 +127,7 @@ class _Run:
         done = self._finished()
         for broker in done.values():
             progress(broker.messages)
+        # A finished run is only read: it needs neither room nor the lock.
         if done.keys() < set(range(self.asked.brokers)):
             self._must_have_room(len(done))
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -141,6 +142,7 @@ class _Run:
         names = {number: self.asked.broker_name(number) for number in range(self.asked.brokers)}
         missing = [(n, str(self.directory / f".{name}.unfinished")) for n, name in names.items() if n not in done]
         written_in = dict(missing)
+        # Each store gets its name when it is whole; truth and record follow, so that an interrupt can be resumed.
         for number, summary in run(self.asked, missing, progress):
             final = self.directory / names[number]
             shutil.rmtree(final, ignore_errors=True)  # complete, but the run was interrupted before it was recorded
@@ -176,12 +178,13 @@ class _Run:
                 f"{self.directory} is not empty and was not made by mqlab traffic",
                 hint="give another directory, or remove this one yourself",
             )
+        # The result of another request must not be mixed with this one's.
         noted = _read(notes[0])
         _must_be(self._public, noted.get("asked"), self.directory, f"ask for what is there: {noted.get('command')}")
         return self._whole(noted, self._recorded_truth(), is_done=notes[0].name == DONE)
 
     def _recorded_truth(self) -> dict[str, Any] | None:
-        """What the file of the truth holds already. Raises UsageError when it is not this run's truth."""
+        """The contents of the file of the truth, if it exists. Raises UsageError when it is not this run's truth."""
         if not self.truth.exists():
             return None
         truth = _read(self.truth)
@@ -196,6 +199,7 @@ class _Run:
         whole = {}
         for number in range(self.asked.brokers):
             name = self.asked.broker_name(number)
+            # A crash may come between truth and record; in an unfinished run a store needs both.
             if name in brokers and (self.directory / name).is_dir() and (is_done or name in incidents):
                 whole[number] = BrokerSummary(**brokers[name], truth=incidents.get(name, []))
         return whole

@@ -1,6 +1,6 @@
-"""The history of every message in a journal, as one group saw it: where it was stored, who got it, how that ended.
+"""The history of every message in a journal, as one group saw it: where it was stored, who received it, the results.
 
-Mirrors: what an operator pieces together from broker logs, message trace and consumer offsets. Used by verify.
+Mirrors: the history that an operator reconstructs from broker logs, message trace and consumer offsets. Used by verify.
 
     MessageHistory   msg_id  place (queue, offset)  properties  deliveries (client, started, ended, status)
       Reader         who should get it: the group, or each member when broadcasting
@@ -118,7 +118,7 @@ class GroupHistory:
         self.ends: list[StepRecord] = []  # where a node's life ended
         self.ended: dict[str, StepRecord] = {}  # node -> where its last life ended; absent when none has
         self.last: StepRecord | None = None
-        self._properties_of_id: dict[str, Mapping[str, str]] = {}  # delayed messages arrive in their topic without them
+        self._properties_of_id: dict[str, Mapping[str, str]] = {}  # a delayed message is stored later without them
         self._by_id: dict[str, list[MessageHistory]] = {}
         self._by_offset_id: dict[str, MessageHistory] = {}  # messages of a batch have one unique id
         self._by_place: dict[Place, MessageHistory] = {}

@@ -1,6 +1,6 @@
 """A journal as moments: the steps that a reader wants to see, as sentences, for all messages or for one.
 
-Mirrors: what RocketMQ writes to its client, broker and store logs. Lab 00 reads its first day this way.
+Mirrors: the lines that RocketMQ writes to its client, broker and store logs. Lab 00 reads its first day this way.
 
     StepRecord 41 broker-a frame SEND_MESSAGE_V2        Moment(shop-1 ─▶ broker-a  "SEND_MESSAGE_V2")
       changes: message.stored queue_id=2 …         ->   Moment(broker-a  "stored at byte 0: entry 0 of orders 2")
@@ -133,7 +133,7 @@ class _Collected:
     def __init__(self, journal: Journal) -> None:
         self._nodes: list[str] = []  # of the steps seen, from the journal's first on
         self._first = journal.dropped
-        self.asked: dict[tuple[str, str, int], StepRecord] = {}  # (who asked, whom, opaque) -> its arrival
+        self.asked: dict[tuple[str, str, int], StepRecord] = {}  # (requester, receiver, opaque) -> arrival
         self.items: list[tuple[StepRecord, str, Any]] = []  # (record, kind, values), or FRAME with (sender, asked)
         self.lanes: dict[str, None] = {}
 

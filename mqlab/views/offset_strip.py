@@ -56,6 +56,7 @@ class Strip:
         span = self.broker_offset - self.min_offset
         if span <= 0 or offset <= self.min_offset:
             return 0
+        # A single message of many must remain visible.
         return max(1, min(length, (offset - self.min_offset) * length // span))
 
 
@@ -103,6 +104,7 @@ class OffsetStrip(Picture):
             done = strip.share(strip.consumer_offset, BAR_PIXELS)
             pulled = max(done, strip.share(strip.pull_offset, BAR_PIXELS))
             canvas.text(MARGIN, y + 15, strip.name)
+            # Each box lies on the one before it: waiting, then in flight, then done.
             canvas.box(names, y, BAR_PIXELS, 22, PAPER if strip.is_empty else WAITING, border=RULE)
             canvas.box(names, y, pulled, 22, FLIGHT)
             canvas.box(names, y, done, 22, DONE)

@@ -138,7 +138,7 @@ class HasBrokers(Protocol):
 
 
 def show_queue(lab: HasBrokers, topic: str, queue_id: int = 0, broker: str = "broker-a") -> QueueView:
-    """One queue of a running broker: the entries from its files, the groups from its offset table."""
+    """One queue of a running broker: entries come from its files, groups from its offset table."""
     store, offsets = lab.store(broker), lab.broker(broker).offset_table
     entries = []
     for queue_offset, unit in store.queue(topic, queue_id).units():

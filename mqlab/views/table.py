@@ -1,4 +1,4 @@
-"""Rows with named columns: what deliveries, progress and most answers of a lab are.
+"""Rows with named columns: the form of deliveries, progress and most other answers of a lab.
 
 Mirrors: the tables that mqadmin prints. Lab 00 begins with one.
 
@@ -281,7 +281,7 @@ def shown_value(name: str, value: Any) -> str:
         return value.strip().splitlines()[-1]
     if isinstance(value, MessageQueue):
         return f"{value.topic} {value.broker_name} {value.queue_id}"  # str() is RocketMQ's long form
-    # Small numbers of ms are durations; only those large enough for a date of our time are times.
+    # A small number of ms is a duration; only a number that is a date after 1973 is shown as a time.
     is_time = name.endswith(("_ms", "_timestamp")) and isinstance(value, int) and not isinstance(value, bool)
     if is_time and value >= FIRST_CALENDAR_MS:
         return calendar(value)

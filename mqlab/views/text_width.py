@@ -12,7 +12,7 @@ from __future__ import annotations
 from wcwidth import clip, wcswidth, wcwidth
 
 ELLIPSIS = "…"
-MAX_MARKS = 8  # characters per column, accents and joiners included: no more of a long body is looked at
+MAX_MARKS = 8  # characters per column, accents and joiners included: the rest of a long body is ignored
 
 
 def printable(text: str) -> str:

@@ -190,7 +190,7 @@ def _settings_for(work: Work) -> Iterator[None]:
     least = int(conf.get(PARTITIONS) or 1)
     settings = {
         PARTITIONS: str(max(least, -(-size // SHUFFLE_BYTES))),
-        "spark.sql.requireAllClusterKeysForCoPartition": "false",  # by id, keys and group where they lie by id and keys
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",  # a join by group may use partitions by id and keys
     }
     before = {name: conf.get(name, None) for name in settings}
     for name, value in settings.items():

@@ -18,7 +18,7 @@ from mqlab.spark.report.scales import Scale, Writer, count_text, linear, time_te
 
 LEFT, RIGHT, TOP, BOTTOM = 58, 116, 14, 24
 CHARACTER = 6.6
-COLOURS = 7  # the last is for what is not known
+COLOURS = 7  # the last is for everything without a colour of its own
 DASHES = ("", "6 3", "2 3")
 
 

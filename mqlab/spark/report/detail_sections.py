@@ -35,7 +35,7 @@ CAUSES = {
     "resend": ("stored twice by its sender", 0),
 }
 FEW = 12
-ENOUGH = 10  # messages with a key in a window, for its share to say something
+ENOUGH = 10  # messages of a key in a window, below which its share means little
 
 
 def failures(facts: Facts) -> Section:

@@ -31,7 +31,7 @@ from mqlab.spark.report.section_parts import (
 )
 from mqlab.spark.report.tables import Facts
 
-# what looks wrong -> colour: red what lost or stopped messages, orange what repeats or is slow, blue what is uneven
+# kind of suspicion -> colour: red for lost or stopped messages, orange for repeats and slowness, blue for unevenness
 KINDS = {
     "stuck message": 4, "dead letters": 4, "offset skipped ahead": 4, "inconsistent subscription": 4,
     "failing listener": 1, "slow listener": 1, "offset set back": 1, "sent twice": 1, "damaged trace": 5,

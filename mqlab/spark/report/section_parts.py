@@ -16,7 +16,7 @@ from mqlab.durations import rounded_text
 from mqlab.spark.report.scales import count_text, time_text
 from mqlab.spark.report.tables import Facts
 
-MAX_ROWS = 40  # a longer table says how many rows are missing
+MAX_ROWS = 40  # a longer table reports how many rows are missing
 HALF = 510  # width of a picture that shares its line with another, in pixels
 SMALL = 170  # its height
 NO_NAMES, SHORT_NAMES = 16, 44  # room to the right of the lines, for their names
