@@ -56,7 +56,7 @@ class Cell:
 
 
 def read(text: str, where: str) -> list[Cell]:
-    """The cells of a py:percent text. UsageError for what is neither a cell nor a blank line before the first."""
+    """The cells of a py:percent text. UsageError for text before the first cell, and for a header of another form."""
     cells: list[Cell] = []
     lines: list[str] = []
 

@@ -1,6 +1,6 @@
 """The command line: one verb per job; each is imported only when it is called.
 
-Mirrors: the sh files of RocketMQ's bin folder (mqadmin, mqbroker). README shows the verbs.
+Like the sh files of RocketMQ's bin folder (mqadmin, mqbroker). The README shows the verbs.
 
     mqlab cat DIR --json | head        results go to stdout, messages for people to stderr
     exit code  0 done    1 something is wrong with what was asked about    2 the command line is wrong

@@ -104,7 +104,7 @@ def grade(
 
 
 def _print_records(records: list[Any], as_json: bool) -> None:
-    """One line per record on stdout; how many hold exercises that were not judged on stderr."""
+    """Print one line per record on stdout, and on stderr how many have exercises that were not judged."""
     from wcwidth import ljust
 
     from mqlab.views.text_width import width

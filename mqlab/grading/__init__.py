@@ -1,4 +1,4 @@
-"""Grading: what an answer does is judged where the answer cannot reach.
+"""Grading: answers run in a sandbox, and a process that they cannot reach judges what they do.
 
 Used by ``mqlab grade`` and ``mqlab check``; no lab opens it.
 

@@ -85,7 +85,7 @@ class AnswerObject:
     def standing_for(
         cls, desk: Calls, exercise: str, life: int, number: int, methods: frozenset[str], name: str = ""
     ) -> AnswerObject:
-        """The stand-in for an object that the worker already has; ``name``: what its cell calls it, if anything."""
+        """The stand-in for an object that the worker already has; ``name``: its name in its cell, if it has one."""
         stand_in = object.__new__(cls)
         object.__setattr__(stand_in, "_mqlab_where", (desk, exercise, life, number))
         object.__setattr__(stand_in, "_mqlab_methods", methods)

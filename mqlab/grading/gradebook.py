@@ -156,7 +156,7 @@ class Grader:
         return record
 
     def _in_a_process(self, order: Order, record: Path) -> tuple[str, str]:
-        """Run mqlab.grading.execute on an order. Returns what went wrong if it leaves no record."""
+        """Run mqlab.grading.execute on an order. Returns the reason if there is no record afterwards."""
         if self._stopped:
             raise Stopped
         line = json.dumps({**asdict(order), "record": str(record)}).encode() + b"\n"

@@ -33,7 +33,7 @@ class HandedOver:
         mirror.chmod(0o755)
 
     def show(self, values: Any) -> None:
-        """Show every path among the values of a call; take back those that are gone."""
+        """Show every path among the values of a call; remove those that no longer exist."""
         # 1. What a case has deleted must go from the mirror too: a hard link would keep it.
         for path in [path for path in self._shown if not path.exists()]:
             self._shown.remove(path)

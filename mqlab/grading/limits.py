@@ -1,4 +1,4 @@
-"""What one worker may use: time, memory, processes, file size; and what judging one exercise may cost the judge's side.
+"""What one worker may use: time, memory, processes, file size; and what judging an exercise may cost the judge.
 
 Like ulimit. An exercise may ask for more in its ``limits``.
 

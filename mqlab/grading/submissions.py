@@ -1,4 +1,4 @@
-"""Finds who handed in what: a folder of notebooks, of student folders, or of what Moodle and Canvas pack.
+"""Finds who handed in what, in a folder of notebooks or student folders, or in a download from Moodle or Canvas.
 
 The first thing ``mqlab grade`` does.
 
@@ -39,7 +39,7 @@ LIMIT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One notebook (or none) of one student for one lab. ``note`` says why this file and not another."""
+    """One notebook (or none) of one student for one lab. ``note`` is the reason for choosing this file."""
 
     student: str
     lab: str

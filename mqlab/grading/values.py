@@ -219,7 +219,7 @@ class Codec:
         names = dict.fromkeys(_expect(str, name) for name in _expect(list, columns))
         decoded = [_expect(dict, self.decode(row, depth)) for row in _expect(list, rows)]
         if len(names) != len(columns) or any(row.keys() != names.keys() for row in decoded):
-            raise Malformed("a table whose rows are not of its columns")  # filled up, it could grow without bounds
+            raise Malformed("a table whose rows are not of its columns")  # filling gaps could make it huge
         return Table(decoded, columns=list(names), title=_expect(str, title))
 
 
@@ -317,7 +317,7 @@ def _make_error(module: str, name: str, arguments: list[Any], attributes: dict[s
         error.args = tuple(arguments)
         vars(error).update(attributes)
         return error
-    except Exception:  # UnicodeDecodeError and its like want arguments of their own kind
+    except Exception:  # some classes, such as UnicodeDecodeError, need arguments of a certain kind
         return AnswerError(name, " ".join(map(str, arguments)))
 
 

@@ -7,8 +7,8 @@ Answers that use a Lab need it; a new lab may add a row.
     Lab                         producer push_consumer run_for kill   now_ms
     PushConsumer                subscribe on_messages start ..        message_queues    ..
 
-Names of clients, groups, topics and databases become names of files, so they are held to the letters RocketMQ allows.
-The settings that an answer may give to a client are a list; those that name a folder or another topic are not on it. A
+Names of clients, groups, topics and databases become names of files, so only RocketMQ's letters are accepted.
+The settings that an answer may give to a client are listed; those that name a folder or another topic are left out. A
 Lab's seed cannot be read: a hidden case is made from it.
 The inside of a Lab (its journal, its world, its brokers' tables) is not in the table.
 """
@@ -88,7 +88,7 @@ def _calls(*names: str) -> dict[str, Verb]:
 
 
 def _makes(**settings_of: frozenset[str]) -> dict[str, Verb]:
-    """Verbs whose first argument and names are held to NAME, each with the settings that an answer may give."""
+    """Verbs whose first argument and names must match NAME, each with the settings that an answer may give."""
 
     def verb(wanted: str, allowed: frozenset[str]) -> Verb:
         def make(target: Any, first: str, *args: Any, **settings: Any) -> Any:
@@ -145,7 +145,7 @@ ROLES = {
             ),
             _names("now_ms admin"),
         ),
-        Role("LabDatabases", _makes(database=_names(""))),  # what outlives a process: lab 07
+        Role("LabDatabases", _makes(database=_names(""))),  # lab 07: the part that survives the death of a process
         Role(
             "Producer",
             _calls(

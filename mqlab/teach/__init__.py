@@ -8,7 +8,7 @@ Every lab uses these four.
     hint("lab00.find")                       the next of three
 
 Questions, cases, hints and notes are data: mqlab.teach.cases has one package per lab.
-Left out: hidden cases and points (grading has them; they are not in this package).
+Hidden cases and points are not in this package: mqlab.grading has them.
 """
 
 from mqlab.teach.checking import CheckFailed, check

@@ -114,7 +114,7 @@ def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
 
 
 def is_untouched(value: object) -> bool:
-    """True for what the starter text leaves behind: nothing, ``...``, or a function or class whose bodies do nothing.
+    """True for the value of an unchanged starter: nothing, ``...``, or a function or class whose bodies do nothing.
 
     >>> is_untouched(None), is_untouched(lambda: 7)
     (True, False)

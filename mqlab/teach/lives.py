@@ -1,4 +1,4 @@
-"""Runs the cell of an answer again, as the start of a process does: everything that its variables held is gone.
+"""Runs the cell of an answer again, as the start of a process does: all its variables are lost.
 
 For cases whose answer has to survive a crash, such as lab 07's killer.
 

@@ -1,4 +1,4 @@
-"""Which cases fail for whom, and which rules are broken most: what to talk about in the next lecture.
+"""Which cases fail for whom, and which rules are broken most: topics for the next lecture.
 
 Reports of mqlab.grading; for the instructor.
 

@@ -1,4 +1,4 @@
-"""The days that lab 00's exercises are tried on, each made from a seed.
+"""The days for lab 00's exercises, each made from a seed.
 
 half_read     orders between letters; one group stopped half-way        ─▶ lab00.find
 working_day   orders now and then; a fast group and a late, slow one    ─▶ lab00.timeline, lab00.crash

@@ -1,4 +1,4 @@
-"""The files that lab 01's exercises are tried on, made from a seed, and what is right for them.
+"""The files for lab 01's exercises, made from a seed, and the right answers for them.
 
     unit      units as the broker's encoder writes them      ─▶ wire.record.field_map
     lookup    a queue whose first files are deleted          ─▶ what the broker answers (MessageStore.get)
@@ -233,7 +233,7 @@ def torn_log(seed: int, damage: str = "") -> Files:
     if damage == "zeros":  # what was written last never reached the disk
         data[at + size // 2 :] = bytes(len(data) - at - size // 2)
         files = {other: content for other, content in files.items() if other <= name}
-    elif damage in ("hole", "half a unit"):  # a part is lost, what was written later is there
+    elif damage in ("hole", "half a unit"):  # a part is lost, but what was written later is not
         start = at + (size // 3 if damage == "hole" else 100)
         data[start : start + 64] = bytes(64)
     elif damage == "body":

@@ -31,13 +31,13 @@ TABLES = """
 CREATE TABLE started (msg_id TEXT PRIMARY KEY, times INTEGER NOT NULL);
 CREATE TABLE for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL);
 """
-MAX_ROWS, MAX_BYTES = 10_000, 1 << 20  # a day has a few messages
+MAX_ROWS, MAX_BYTES = 10_000, 1 << 20  # far more than a day's messages need
 HANG_MS = 10 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One order of a bad day; ``bank`` says what the bank does at each try, the last word for all later ones."""
+    """One order of a bad day; ``bank`` has one word for each try, and the last one is for all later tries too."""
 
     key: str
     bank: str
@@ -120,7 +120,7 @@ class BadDay:
         self.lab.start("billing-1")
 
     def until(self, condition: Callable[[], bool], limit: str) -> bool:
-        """Plays until a condition holds; False when it did not within the limit."""
+        """Play until a condition is true; False if it was not true within the limit."""
         try:
             self.lab.run_until(condition, limit=limit)
         except LimitReached:
@@ -233,7 +233,7 @@ def stuck(answers: Answers, seed: int) -> BadDay:
 
 # lab07.killer ----------------------------------------------------------------------------------------------------
 
-KILLER, UNLUCKY = "400", "350"  # at both the process dies: at the first for ever, at the second twice by chance
+KILLER, UNLUCKY = "400", "350"  # the process dies at both: at the first each time, at the second twice by chance
 
 
 def killer(answers: Answers, seed: int) -> BadDay:
@@ -257,7 +257,7 @@ def killer(answers: Answers, seed: int) -> BadDay:
         deaths = {KILLER: 6, UNLUCKY: 2}
 
         idle = 0
-        while idle < 80:  # looks every 100 ms, until nothing has died for 8 s
+        while idle < 80:  # look every 100 ms, until billing has not died for 8 s
             lab.run_for("100ms")
             bank = day.in_work(100, 340)
             idle += 1

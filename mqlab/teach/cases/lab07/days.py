@@ -1,4 +1,4 @@
-"""Days of failure that half of lab 07's exercises are tried on, each made from a seed.
+"""Days of failure for half of lab 07's exercises, each made from a seed.
 
     rewrite   orders that fail, each asking for levels of its own   ─▶ the units that the broker wrote for them
     schedule  one order that always fails, any table of levels      ─▶ when the broker parked it, and how long
@@ -50,7 +50,7 @@ def start_billing(lab: Lab, listener: Any, *, name: str = "billing-1", orderly: 
 
 @dataclass(frozen=True, slots=True)
 class SentBack:
-    """One message given back: what was asked, and the unit that the broker wrote."""
+    """One message given back: the client's request, and the unit that the broker wrote."""
 
     original: MessageExt
     max_reconsume_times: int
@@ -117,7 +117,7 @@ def retry_plan(seed: int) -> RetryPlan:
 
 
 def planned(levels: str, max_reconsume_times: int, seed: int = 0) -> RetryPlan:
-    """Plays an order that always fails until its last retry is parked, and reads the plan off the schedule topic."""
+    """Play an order that always fails until its last retry is parked, and read the plan from the schedule topic."""
     most = 16 if max_reconsume_times == -1 else max_reconsume_times
 
     def story(lab: Lab) -> None:
@@ -126,7 +126,7 @@ def planned(levels: str, max_reconsume_times: int, seed: int = 0) -> RetryPlan:
         lab.producer("shop").send(Message("orders", "книга".encode()))
         lab.run_for("1s")
         for _ in range(most - 1):
-            lab.run_until("message.sent_back", limit="10d")  # the broker's word, then the client's
+            lab.run_until("message.sent_back", limit="10d")  # first the broker stores it, then the client knows
             lab.run_for("10ms")
 
     lab = told(story, seed, message_delay_level=levels)
@@ -134,7 +134,7 @@ def planned(levels: str, max_reconsume_times: int, seed: int = 0) -> RetryPlan:
     for message in lab.store().messages(names.SCHEDULE_TOPIC):
         unit = lab.store().queue(names.SCHEDULE_TOPIC, message.queue_id).unit(message.queue_offset)
         assert unit is not None
-        elapsed_ms += unit.tags_code - message.store_timestamp  # in this topic: when it is due
+        elapsed_ms += unit.tags_code - message.store_timestamp  # in this topic, the tag code is the time when it is due
         retries.append((message.queue_id + 1, elapsed_ms // 1000))
     return RetryPlan(levels, max_reconsume_times, retries)
 

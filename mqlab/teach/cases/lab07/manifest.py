@@ -50,7 +50,7 @@ def _killer_case(seed: int) -> Case:
 
 
 def _made(run: Callable[[Answers], Finding | None]) -> Callable[[Answers], Finding | None]:
-    """The same, with a word for an answer that makes no listener."""
+    """The same judge, with a finding for an answer that does not return a listener."""
 
     def guarded(answers: Answers) -> Finding | None:
         try:

@@ -4,8 +4,8 @@
     odd_day()    two brokers, written by the store itself: equal counts, a queue whose beginning retention has deleted,
                  messages without tags or keys, tags that hold other tags, keys in any order
 
-Each is made once in a process, where answers can read it, and is gone when the process ends. The truth about a day is
-deleted at once. The questions about them are in questions.
+Each is made once in a process, where answers can read it, and is deleted when the process ends. The truth about a day
+is deleted at once. The questions about them are in questions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lab 10's question about the options of a read: what is asked for, and what an answer's options would decode.
+"""Lab 10's question about the options of a read: what a query needs, and what an answer's options would decode.
 
     Wanted ─▶ options (the answer) ─▶ parsed as the source parses them ─▶ the columns and messages they choose
 
@@ -31,7 +31,7 @@ CHOSEN_RULE = "Messages that the query does not want are left out by topic and q
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Messages of a topic's queues, stored from ``begin_ms`` on and before ``end_ms``; ``columns`` are what is used."""
+    """Messages of a topic's queues, stored from ``begin_ms`` on and before ``end_ms``; ``columns`` are those in use."""
 
     topic: str
     queues: tuple[int, ...]
