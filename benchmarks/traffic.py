@@ -106,6 +106,7 @@ def main(arguments: list[str]) -> None:
         bench = TrafficBench(directory, options.messages, options.repeat, options.clock)
         if options.profile:
             profiler = cProfile.Profile()
+            # A profile slows everything down, so no rates are measured with it.
             profiler.runcall(bench.day(index=False))
             pstats.Stats(profiler, stream=sys.stdout).sort_stats("tottime").print_stats(25)
             return

@@ -95,6 +95,7 @@ def _meant(
     """The dead letters that an id or a message selects."""
     letter_id = wanted if isinstance(wanted, str) else wanted.offset_msg_id
     found = [letter for letter in dead if letter.offset_msg_id == letter_id]
+    # An offset id names one copy; only a unique id selects by message.
     found = found or [letter for letter in newest if letter.msg_id == letter_id]
     if not found:
         raise UsageError(

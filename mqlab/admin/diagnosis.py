@@ -51,6 +51,7 @@ def _running(admin: AdminNode, group: str, client_id: str) -> dict[str, Any]:
 
 def _subscriptions(admin: AdminNode, infos: dict[str, dict[str, Any]]) -> Iterator[ConsumerProblem]:
     first, *others = infos
+    # Members that just started may not have their subscriptions yet: RocketMQ waits as well.
     started_ms = int(infos[first]["properties"]["PROP_CONSUMER_START_TIMESTAMP"])
     if admin.ports.clock.now_ms() - started_ms <= SETTLED_MS:
         return

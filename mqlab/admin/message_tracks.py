@@ -85,6 +85,7 @@ def _copies(admin: AdminNode, message: MessageExt, group: str) -> list[MessageEx
     found: list[MessageExt] = []
     for topic in (retry_topic, dlq_topic, names.SCHEDULE_TOPIC):
         for each in indexed_messages(admin, topic, message.msg_id, message.store_timestamp, END_OF_TIME_MS):
+            # The schedule topic has the waiting copies of all groups; the real topic tells them apart.
             waits_for = each.properties.get(property_names.REAL_TOPIC)
             if each.msg_id == message.msg_id and (topic != names.SCHEDULE_TOPIC or waits_for == retry_topic):
                 found.append(each)

@@ -161,6 +161,7 @@ def _is_cold(admin: AdminNode, row: QueueReset, address: str) -> bool:
     wanted = min(PULL_NUMS, row.max_offset - first)
     limits = get_broker_config(admin, row.message_queue.broker_name)
     in_memory_bytes = int(limits["maxTransferBytesOnMessageInMemory"])
+    # A pull may also be short because its bytes reached the limit: this says nothing about the disk.
     fits = bool(got) and len(answer.body) + max(each.total_size for each in got) <= in_memory_bytes
     return len(got) < min(wanted, int(limits["maxTransferCountOnMessageInMemory"])) and fits
 

@@ -235,11 +235,11 @@ class LitePullConsumer(GroupMember[LiteState]):
                 assigned.task.retry_parked()
 
     def pause(self, queues: Iterable[MessageQueue]) -> None:
-        """Stop pulling these; what is cached can still be polled. Unknown queues are ignored."""
+        """Stop pulling these queues; cached messages can still be polled. Unknown queues are ignored."""
         self.on_node(lambda: self._set_paused(queues, paused=True))
 
     def resume(self, queues: Iterable[MessageQueue]) -> None:
-        """Go on pulling these, within a second."""
+        """Pull these queues again, within a second."""
         self.on_node(lambda: self._set_paused(queues, paused=False))
 
     def _set_paused(self, queues: Iterable[MessageQueue], *, paused: bool) -> None:
@@ -302,7 +302,7 @@ class LitePullConsumer(GroupMember[LiteState]):
         return int(offset)
 
     def compute_pull_from(self, queue: MessageQueue) -> Promise[int]:
-        """0: the pull task finds the place itself, when it pulls."""
+        """Always 0: the pull task determines its offset itself, when it pulls."""
         return Promise.of(0)
 
     def offset_for_timestamp(self, queue: MessageQueue, timestamp_ms: int) -> int:
@@ -311,15 +311,15 @@ class LitePullConsumer(GroupMember[LiteState]):
         return self.client.call(lambda: search_offset(self.state.cluster, queue, timestamp_ms))
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Go on at an offset; what is cached of the queue is forgotten. ClientError out of min..max or not assigned."""
+        """Continue at an offset; cached messages are dropped. ClientError out of min..max or if not assigned."""
         self.client.call(lambda: self._seek(queue, lambda smallest, largest: offset))
 
     def seek_to_begin(self, queue: MessageQueue) -> None:
-        """Go on at the oldest message."""
+        """Continue at the oldest message."""
         self.client.call(lambda: self._seek(queue, lambda smallest, largest: smallest))
 
     def seek_to_end(self, queue: MessageQueue) -> None:
-        """Go on after the newest message."""
+        """Continue after the newest message."""
         self.client.call(lambda: self._seek(queue, lambda smallest, largest: largest))
 
     @flow
@@ -336,6 +336,7 @@ class LitePullConsumer(GroupMember[LiteState]):
             raise ClientError(
                 f"Seek offset illegal, seek offset = {offset}, min offset = {smallest}, max offset = {largest}"
             )
+        # The queue may have been lost while the two answers were under way.
         assigned = self.assigned.get(queue)
         if assigned is None:
             raise ClientError(
@@ -365,7 +366,7 @@ class LitePullConsumer(GroupMember[LiteState]):
         self.offset_store.persist_all(self.process_queues if self.state.mode == SUBSCRIBE else self.assigned)
 
     def reported_offsets(self, topic: str) -> dict[MessageQueue, int]:
-        """None: a lite pull consumer does not report its offsets, as in RocketMQ."""
+        """Empty: a lite pull consumer does not report its offsets, as in RocketMQ."""
         return {}
 
     @flow

@@ -111,6 +111,7 @@ class Producer:
             self.sender.detector.stop()
         if self._trace is not None:
             yield self._trace.shutdown()
+        # After the trace, which is sent over the same connections.
         yield self.client.membership.unregister_producer(self.group)
         yield self.client.shutdown()
 

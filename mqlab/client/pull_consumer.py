@@ -66,7 +66,7 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
         self._queue_listener = listener or self._queue_listener
 
     def compute_pull_from(self, queue: MessageQueue) -> Promise[int]:
-        """0: the program decides where it pulls."""
+        """Always 0: the program decides where it pulls."""
         return Promise.of(0)
 
     def message_queue_changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> Promise[None]:
@@ -177,7 +177,7 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
     # offsets -----------------------------------------------------------------------------------------------------
 
     def update_consume_offset(self, queue: MessageQueue, offset: int) -> None:
-        """Set in memory how far this queue is."""
+        """Set the offset of this queue in memory."""
         self.on_node(lambda: self.offset_store.update_offset(queue, offset))
 
     def update_consume_offset_to_broker(self, queue: MessageQueue, offset: int, *, oneway: bool = False) -> None:
@@ -187,7 +187,7 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
             self.client.call(lambda: store.commit_offset(queue, offset, oneway=oneway))
 
     def fetch_consume_offset(self, queue: MessageQueue, from_store: bool = False) -> int:
-        """How far this queue is, in memory, else (or with ``from_store``) in the store; -1 none, -2 not readable."""
+        """The offset of this queue in memory, else (or with ``from_store``) in the store; -1 none, -2 not readable."""
         offset = self.offset_store.read_memory(queue)
         if offset != NOT_FOUND and not from_store:
             return offset
@@ -206,7 +206,7 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
         return self.client.call(lambda: search_offset(self.state.cluster, queue, timestamp_ms, boundary))
 
     def send_message_back(self, message: MessageExt, delay_level: int = 0) -> bool:
-        """Have a message delivered again later, as a push consumer does with a failed one; True when it is stored."""
+        """Send a message back, to be delivered again later, as a push consumer does; True when it is stored."""
         queue = MessageQueue(message.topic, message.broker_name, message.queue_id)
         limit = self.config.max_reconsume_times
         return self.client.call(lambda: self._send_back.send(message, delay_level, queue, max_reconsume_times=limit))

@@ -218,7 +218,7 @@ class PushConsumer(GroupMember[PushState]):
         yield self.rebalance.do_rebalance(orderly=self.state.is_orderly)
 
     def reset_offset_by_timestamp(self, timestamp_ms: int) -> None:
-        """Move every subscribed topic, the retry topic too, to a time; takes ten seconds per topic."""
+        """Reset every subscribed topic, the retry topic too, to a time; takes ten seconds per topic."""
         self.client.call(lambda: self._reset.to_timestamp(timestamp_ms))
 
     # what the client instance and the rebalance ask ------------------------------------------------------------------
@@ -242,11 +242,11 @@ class PushConsumer(GroupMember[PushState]):
         return self.process_queues
 
     def parked_queues(self) -> list[MessageQueue]:
-        """Queues whose next pull waits for a check to hold."""
+        """Queues whose next pull is parked until a check succeeds."""
         return list(self.pull_loop.parked)
 
     def reset_offsets(self, topic: str, offsets: Mapping[MessageQueue, int]) -> Promise[None]:
-        """Move a topic's queues to other offsets; takes ten seconds."""
+        """Reset a topic's queues to other offsets; takes ten seconds."""
         return self._reset.to_offsets(topic, offsets)
 
     def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer]:
@@ -271,11 +271,11 @@ class PushConsumer(GroupMember[PushState]):
         self.client.rebalance_timer.wake()
 
     def lock_queue(self, queue: MessageQueue) -> Promise[bool]:
-        """Ask the broker for a queue that is about to be added (in order)."""
+        """Lock a queue at its broker before it is added (orderly consumers)."""
         return self._started_service().lock(queue)
 
     def is_pull_expired(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
-        """True when its pull loop has stopped; a request that the broker holds counts as alive."""
+        """True when its pull loop has stopped; a queue whose next pull is parked counts as alive."""
         return queue not in self.pull_loop.parked and process_queue.is_pull_expired(self.ports.clock.now_ms())
 
     def queue_added(self, queue: MessageQueue, process_queue: ProcessQueue, next_offset: int) -> None:
@@ -284,7 +284,7 @@ class PushConsumer(GroupMember[PushState]):
 
     @flow
     def message_queue_changed(self, topic: str, queues: list[MessageQueue], mine: list[MessageQueue]) -> Flow[None]:
-        """The allocation of a topic changed: raise its version, rescale limits, tell all brokers, call the listener."""
+        """The allocation of a topic changed: raise its version, rescale limits, inform brokers, call the listener."""
         # A newer version makes brokers take this member's subscription over an older one of another member.
         data = self.state.subscriptions.get(topic)
         if data is not None:
@@ -297,7 +297,7 @@ class PushConsumer(GroupMember[PushState]):
     # failed messages ---------------------------------------------------------------------------------------------
 
     def send_message_back(self, message: MessageExt, delay_level: int = 0) -> bool:
-        """Have a message delivered again later although its listener will report success; True when it is stored.
+        """Send a message back, to be delivered again even if its listener reports success; True when it is stored.
 
         ``delay_level``: 0 the broker decides, -1 straight to the dead letters, above 0 that level.
         """

@@ -198,6 +198,7 @@ class TransactionProducer(Producer):
             try:
                 return call(), None
             except Exception as error:
+                # The state is UNKNOW then: the broker asks again.
                 return None, learners_traceback(error)
 
         def done(value: tuple[Any, str | None] | None, error: BaseException | None) -> None:

@@ -143,8 +143,10 @@ def _entries_agree(table: IndexTable) -> bool:
     last = table.index_count - 1
     if last != table.entries or table.entry(1)[1] != table.begin_physical_offset or table.entry(1)[3] != 0:
         return False
+    # Entry 0 is never used.
     if any(table.view[table.entry_position(0) : table.entry_position(1)]):
         return False
+    # 64 entries are enough to refute a wrong size, and a file has millions.
     for number in range(last, max(0, last - 64), -1):
         key_hash, _, seconds, previous = table.entry(number)
         if key_hash < 0 or seconds < 0 or not 0 <= previous < number:

@@ -112,6 +112,7 @@ class IndexTable:
         """
         last_entry = self.entries
         number = self.slot(key_hash % self.hash_slot_num)
+        # Zero is an empty slot; a larger number is damage.
         if not 0 < number <= last_entry:
             return
         while len(found) < max_nums:

@@ -80,11 +80,14 @@ class QueueReader:
         if not files:
             return 0
         first, max_offset = files[0], self.max_offset
+        # 1. No unit is written: the name of the first file has the numbering.
         if max_offset <= first.first_offset:
             return first.first_offset
         last = self.unit(max_offset - 1)
+        # 2. All messages are deleted: nothing can be read, and the numbering continues.
         if last is None or last.physical_offset < self._min_physical_offset:
             return max_offset
+        # 3. Only the first file can have units of deleted messages: older files are deleted whole.
         written = min(first.capacity, max_offset - first.first_offset)
         found = bisect_left(
             range(written), self._min_physical_offset, key=lambda at: self._unit(first, at).physical_offset

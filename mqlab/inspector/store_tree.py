@@ -80,6 +80,7 @@ def paths(files: Files, root: str, below: str = "") -> Iterator[tuple[str, int]]
             yield from paths(files, root, path)
             continue
         try:
+            # A running broker may delete the file after it was listed.
             yield path, files.size(f"{root}/{path}")
         except FileNotFoundError:
             continue

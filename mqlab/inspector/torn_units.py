@@ -19,12 +19,14 @@ def is_torn(view: memoryview, at: int, size: int) -> bool:
     properties, or all over the properties' part of a page."""
     shape = measure(view, at, at + size)
     properties_at, end = shape.properties_at, at + size
+    # 1. A topic has no zero byte, and the last byte of the properties is never zero.
     if b"\0" in bytes(view[shape.topic_at : shape.topic_end]):
         return True
     if properties_at == end:
         return False
     if not view[end - 1]:
         return True
+    # 2. A page that was not written is all zeros, even if the page after it was written.
     borders = range(properties_at - properties_at % OS_PAGE_SIZE + OS_PAGE_SIZE, end, OS_PAGE_SIZE)
     starts = [properties_at, *borders]
     return any(not any(view[start:stop]) for start, stop in zip(starts, [*borders, end], strict=True) if borders)

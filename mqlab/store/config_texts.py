@@ -65,6 +65,7 @@ def decode(file_name: str, text: str) -> dict[str, Any]:
     value = java_json.loads(text)
     if not isinstance(value, dict):
         raise CorruptionError("not a configuration file", where=file_name, expected="an object", found=value)
+    # JSON keys may be quoted: without this, queue 0 and queue "0" would be two queues.
     table = value.get("offsetTable")
     try:
         if file_name == "consumerOffset.json" and table is not None:

@@ -93,6 +93,7 @@ class Reader:
         if queue is None:  # RocketMQ makes the queue on demand and finds it empty
             return self._outside(NO_MESSAGE_IN_QUEUE, queue_offset, 0, 0, 0)
         low, end = queue.min_queue_offset, queue.max_queue_offset
+        # 1. Offsets outside of the queue have a status of their own, with the offset to go on at.
         if end == 0:
             return self._outside(NO_MESSAGE_IN_QUEUE, queue_offset, 0, low, end)
         if queue_offset < low:
@@ -101,6 +102,7 @@ class Reader:
             return self._outside(OFFSET_OVERFLOW_ONE, queue_offset, queue_offset, low, end)
         if queue_offset > end:
             return self._outside(OFFSET_OVERFLOW_BADLY, queue_offset, end, low, end)
+        # 2. Inside: read on from there.
         result = GetResult(NO_MATCHED_MESSAGE, queue_offset, low, end)
         in_memory_from = self._log.queue.max_offset - self.memory_bound
         last_seen = self._scan(result, queue, queue_offset, max_nums, message_filter, max_bytes, in_memory_from)

@@ -167,6 +167,7 @@ class Retention:
         queue = self._log.queue
         reserved_ms = self.config.file_reserved_time * HOUR_MS
         while len(queue.mapped_files) > 1 and len(deleted) < self.config.delete_file_batch_max:
+            # Files became full in their order, so the first one that is too young ends the round.
             age_ms = self._clock.now_ms() - self._files.modified_ms(queue.mapped_files[0].path)
             if not at_once and age_ms < reserved_ms:
                 break
@@ -180,6 +181,7 @@ class Retention:
         report.min_physical_offset = min_offset = self._log.min_offset
         if min_offset <= self._known_min_offset:
             return
+        # A queue's first offset depends on the log's, so both change in the same round.
         self._known_min_offset = min_offset
         for queue in self._queues:
             report.queue_files += queue.delete_before(min_offset)

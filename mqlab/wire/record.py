@@ -201,7 +201,6 @@ def encode_at(
 
 
 def _known_host(host: Host) -> bytes:
-    # Clearing all is rare and keeps the usual look-up free of bookkeeping.
     if len(_known_hosts) >= _CACHE_LIMIT:
         _known_hosts.clear()
     encoded = _known_hosts[host] = encode_host(host)
@@ -259,7 +258,6 @@ def decode(buffer: Buffer, offset: int = 0, *, limit: int | None = None, check_c
     if check_crc:
         check_body(buffer, shape, offset)
     (
-        # The order of LAYOUT; the last field, the length of the body, is in the shape already.
         total_size, magic, body_crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_timestamp, born_host,
         store_timestamp, store_host, reconsume_times, prepared_transaction_offset, _,
     ) = shape.fixed  # fmt: skip
@@ -362,10 +360,8 @@ def field_map(buffer: Buffer, offset: int = 0, *, limit: int | None = None) -> l
     values: dict[str, Any] = {}
     position = offset
     for spec in LAYOUT:
-        # The topic's length field is one byte or two; the magic, which was read before, decides.
         kind = TOPIC_LENGTH.get(values["magic"], spec.kind) if spec.name == "topic_length" else spec.kind
         size = _size_of(spec, kind, values)
-        # A damaged unit ends here: what was read so far is the answer.
         raw = bytes(buffer[position : min(position + size, end)])
         if len(raw) < size:
             break
