@@ -6,7 +6,7 @@ Lab 10 uses columns, topic and splitMB.
     columns              "topic,queue_id,..."; only these are decoded: Spark does not pass a source what a query needs
     topic, queues        "orders,%RETRY%billing" and "0,1": only these
     startTime, endTime   store time, from and before: ms since the epoch, or ISO 8601 (UTC without an offset)
-    startPhysicalOffset, endPhysicalOffset     units that begin from and before there; for one store
+    startPhysicalOffset, endPhysicalOffset     units that begin between these offsets; for one store
     splitMB              about how much of a log one task reads; default: so that there are four tasks for each that the
                          session runs at once, within 16 to 128
     startingOffsets      a stream's begin: earliest (default), latest, or {"broker-a": 4096} for some brokers
@@ -45,7 +45,7 @@ _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 2
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one read; ``names`` are those that were given.
+    """The options of one read; ``names`` are the options that were given.
 
     ``split_bytes`` None: to be chosen from the size of the stores.
     """
@@ -139,7 +139,7 @@ def paths_of(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def words_of(options: Mapping[str, str], name: str) -> list[str]:
-    """The words of a list with commas; an empty list for an option that is not given."""
+    """The words of a comma-separated list; an empty list for an option that is not given."""
     return [word for part in options.get(name, "").split(",") if (word := part.strip())]
 
 

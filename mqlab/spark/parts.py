@@ -41,7 +41,7 @@ UNITS = "units"
 
 
 class StorePartSource(ReadingOnly):
-    """What both sources share: a table chosen by name, and a reader of it."""
+    """The common part of both sources: a table chosen by name, and a reader of it."""
 
     tables: tuple[str, ...]  # the first is the default
     own_options: tuple[str, ...]

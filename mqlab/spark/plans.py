@@ -25,7 +25,7 @@ _NUMBERS = re.compile(r"(?<=[\w)])#\d+L?|, \[plan_id=\d+\]| \(Python\)| RuntimeF
 
 
 def plan_of(frame: DataFrame) -> str:
-    """What ``frame.explain()`` prints, without the numbers of columns and steps, its long lines folded."""
+    """The output of ``frame.explain()`` without the numbers of columns and steps, with long lines folded."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         frame.explain()
     lines = printed.getvalue().strip().splitlines()

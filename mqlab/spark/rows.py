@@ -37,7 +37,7 @@ def rows_of(function: Callable[..., Any], path: str | Path, *arguments: Any) -> 
 
 
 def _kind(answer: Any) -> str:
-    """What a value is, in words that distinguish a DataFrame of pandas from one of Spark.
+    """The kind of a value in words, which distinguish a DataFrame of pandas from one of Spark.
 
     >>> _kind(None), _kind([])
     ('nothing', 'a list')

@@ -108,7 +108,7 @@ class _Daemon:
         raise SparkFailed(f"the {self.name} did not start:\n{tail}", hint=f"all of its output is in {self.log}")
 
     def stop(self) -> None:
-        """End the JVM and what it started."""
+        """End the JVM and the processes that it started."""
         # Both signals go to the whole group, because executors may outlive the JVM that started them.
         for way in (signal.SIGTERM, signal.SIGKILL):
             try:

@@ -35,7 +35,7 @@ Offsets = dict[str, int]
 
 
 class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans on the driver, reads in the tasks; what it keeps between batches can be computed again."""
+    """Plans on the driver, reads in the tasks; its state between batches can be computed again."""
 
     def __init__(self, options: Options, names: Sequence[str], parallelism: int | None = None) -> None:
         options.check_stream()
@@ -73,7 +73,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if limit is None else ReadMaxBytes(limit)
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
-        """How far the next batch reads. Raises StoreError when a log lost what was not read yet, or is another one, and
+        """How far the next batch reads. Raises StoreError when a log lost units not read yet or is another log, and
         CorruptionError when it ends before its queues do.
 
         A limit is divided in proportion to each broker's backlog; a batch holds at least one unit.

@@ -58,7 +58,7 @@ _frozen = False
 
 
 def freeze_once() -> None:
-    """Take what a worker has imported out of the garbage collector: Spark's worker collects after every task.
+    """Take a worker's imported modules out of garbage collection, which Spark's worker runs after every task.
 
     In any other process it does nothing: frozen objects are not freed at the end, and libraries (DuckDB's nanobind)
     print long warnings about them.

@@ -73,7 +73,7 @@ class Parked:
 
 @dataclass(slots=True)
 class Stored:
-    """What deliveries need to know of a slice's messages: all arrays, one row per message."""
+    """The columns of a slice's messages that deliveries need: all arrays, one row per message."""
 
     order: Array
     kind: Array
@@ -84,7 +84,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Messages singled out by an incident: ``order`` * 8 + ``kind`` and the place of the stuck one."""
+    """Messages singled out by an incident: ``order`` * 8 + ``kind`` and the place of the stuck message."""
 
     poison: int = -1
     stuck_queue: int = -1

@@ -1,4 +1,4 @@
-"""What goes wrong on the day: the kinds of incidents, and where and when the seed places them.
+"""The incidents of the day: their kinds, and where and when the seed places them.
 
 Mirrors: incidents that operators of RocketMQ clusters report.
 

@@ -124,7 +124,7 @@ class Log:
 
 
 class Queues:
-    """The consume queues of one store, by a small number each."""
+    """The consume queues of one store, each identified by a small number."""
 
     def __init__(self, directory: str, places: list[tuple[str, int]], file_size: int) -> None:
         self.places = places

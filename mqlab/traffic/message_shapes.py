@@ -44,7 +44,7 @@ DIGIT_CLASSES, MOST_ARTICLES = 3, 3
 
 
 def head_bytes(broker: int) -> bytes:
-    """The 88 bytes before a body, with what is the same in all units of a broker."""
+    """The 88 bytes before a body, filled as far as they are the same in all units of a broker."""
     start = bytearray(HEAD_SIZE)
     struct.pack_into(">i", start, fixed_offset("magic"), MAGIC_V1)
     at = fixed_offset("store_host")
@@ -73,7 +73,7 @@ def slot_byte(value: int) -> bytes:
 
 
 def common(cluster: str) -> dict[str, str]:
-    """What a broker adds to every message, and what every client sends."""
+    """The properties that a broker adds to every message, and those that every client sends."""
     return {
         p.WAIT: "true", p.MSG_REGION: REGION, p.TRACE_ON: "true", p.CLUSTER: cluster, p.UNIQ_KEY: slot("unique", 32)
     }  # fmt: skip
@@ -139,7 +139,7 @@ def _topic_of(what: int, group_number: int) -> str:
 
 
 def retry_class(what: Array, group: Array, tries: Array, kind: Array) -> Array:
-    """Which of ``retry_endings`` a copy has."""
+    """The number of a copy's ending in ``retry_endings``."""
     ending_class: Array = ((what * len(TRACED) + group) * TRIES + tries) * len(TAGS) + kind
     return ending_class
 

@@ -7,7 +7,7 @@ Mirrors: the queues inside AsyncTraceDispatcher, and SCHEDULE_TOPIC_XXXX.
 
     pool ── everything up to a moment ──▶ this slice          the rest stays
 
-The rows have no order; a slice sorts what it takes.
+The rows are not ordered; a slice sorts the rows that it takes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Mirrors: the clients of such a platform. Lab 10 compares it with a written day.
 
     the order and stock messages of a written day ──▶ sent again by producers, at their times, the day shortened
-    listeners     some ms each, a failure here and there, and what the incidents do to them
+    listeners     some ms each, rare failures, and the effects of the incidents
     incidents     a listener that sleeps, fails or never returns; a member with fewer tags; a reset by an operator
 
     play(messages=300, seed=7).lab        a Lab at the end of the day: journal, deliveries, timelines, stores
@@ -77,7 +77,7 @@ def play(
 
 
 def _messages(asked: Asked) -> list[MessageExt]:
-    """What producers send on this day, in the order of a written day's log."""
+    """The messages that producers send on this day, in the order of a written day's log."""
     with tempfile.TemporaryDirectory(prefix="mqlab-day-") as folder:
         make_store(asked, 0, f"{folder}/day")
         stored = StoreInspector(f"{folder}/day").messages()

@@ -1,4 +1,4 @@
-"""The order messages of one slice, and what their deliveries leave behind: trace entries and copies of failed messages.
+"""The order messages of one slice, and the results of their deliveries: trace entries and copies of failed messages.
 
     events ──▶ customer, queue, sender, stored_ms (never falling), counter of its UNIQ_KEY
       pubs     one entry per message         subs     two entries per delivery (one if the listener never returns)

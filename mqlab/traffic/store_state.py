@@ -1,7 +1,7 @@
-"""What the parts of one broker's store share while it is written: the plan, the day, the files, the counters.
+"""The common state of one broker's store while it is written: the plan, the day, the files, the counters.
 
     open_state(plan, broker, directory)     made once, before the first slice
-      plan       what was asked for, incidents that can be seen at this broker
+      plan       the request, and the incidents that can be seen at this broker
       day        orders, consumers, clients, the numbering of orders and customers
       files      commit log, consume queues, key index
       pending    trace entries and copies of failed messages that belong to later slices

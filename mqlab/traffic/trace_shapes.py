@@ -61,7 +61,7 @@ _TOPIC = bytes([len(TRACE_TOPIC)]) + TRACE_TOPIC.encode()
 
 def entry_class(what: Array, kind: Array, group: Array, tries: Array, cost_ms: Array,
                 code: Array) -> Array:  # fmt: skip
-    """Which of the shapes of entries each entry has."""
+    """The number of each entry's shape."""
     width = np.searchsorted(np.array([10, 100, 1_000, 10_000]), cost_ms, side="right")
     before = _BEFORES + 2 * group + (tries > 9)
     after = _AFTERS + (group * COST_DIGITS + width) * len(CODES) + _CODE_NUMBER[code]

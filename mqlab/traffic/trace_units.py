@@ -177,7 +177,7 @@ def _gathered(due_entries: Array, start_ms: int) -> tuple[Array, Array, Array]:
 
 
 def _key_classes(entries: Array, customers: Array, message_of: Array) -> Array:
-    """Which keys each entry adds: those that no earlier entry of its message has."""
+    """The keys that each entry adds: those that are not in an earlier entry of its message."""
     message = entries["order"] * len(TAGS) + entries["kind"]
     is_repeated = np.zeros((3, len(entries)), bool)  # message id, order, customer
     for back in range(1, min(BATCH_NUM, len(entries))):

@@ -29,7 +29,7 @@ class Laid:
 
 @dataclass(slots=True)
 class UnitKind:
-    """Units of one kind, one row per unit. Each kind brings its own bytes; here nothing needs resolving."""
+    """Units of one kind, one row per unit. Subclasses write the bytes; this ``resolve`` does nothing."""
 
     stored_ms: Array
     sizes: Array

@@ -40,7 +40,7 @@ RunBrokers = Callable[[Asked, Sequence[tuple[int, str]], Progress], Iterator[tup
 
 @dataclass(frozen=True, slots=True)
 class TrafficSummary:
-    """A finished run: where it is, what was asked, what each broker's store holds, where the truth is."""
+    """A finished run: its directory, the request, the contents of each broker's store, and the file of the truth."""
 
     directory: Path
     asked: Asked

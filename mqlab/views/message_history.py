@@ -32,7 +32,7 @@ Place = tuple[MessageQueue, int]
 
 @dataclass(slots=True)
 class Delivery:
-    """One call of a listener with one message. ``status`` None: it did not come back."""
+    """One call of a listener with one message. ``status`` None: it did not return."""
 
     client: str
     started: StepRecord
@@ -140,7 +140,7 @@ class GroupHistory:
         return said is not None and (bool(said) or queue in self.pulled_by_hand)
 
     def has_members(self) -> bool:
-        """Whether somebody is online at the journal's end."""
+        """Whether a member is online at the journal's end."""
         return any(self.members.values())
 
     def readers(self, message: MessageHistory) -> list[Reader]:

@@ -5,7 +5,7 @@ Timelines and their tables are such sequences.
     OnDemand([1, 2, 3], make)       len 3, nothing made
       [1] ─▶ make(2)    [:2] ─▶ [make(1), make(2)]    for … ─▶ one after another
 
-Left out: a cache of what was made.
+Left out: a cache of the items that were made.
 """
 
 from __future__ import annotations

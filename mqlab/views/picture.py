@@ -34,7 +34,7 @@ CHARACTER = 7  # an average character of 12 px text, a little generous
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How one sort of thing is drawn: a colour and a shape with the same meaning, and that meaning in words."""
+    """How one kind of fact is drawn: a colour and a shape with the same meaning, and that meaning in words."""
 
     colour: str
     shape: str
@@ -140,7 +140,7 @@ class Picture(View):
         raise NotImplementedError
 
     def table(self) -> Table:
-        """What is drawn, one row per thing."""
+        """The drawn facts, one row each."""
         raise NotImplementedError
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -72,7 +72,7 @@ class QueueView(Picture):
         return Table(rows, title=self.name, empty="an empty queue")
 
     def _slots(self) -> list[tuple[int, str]]:
-        """What is drawn: (queue offset, label) of the newest entries, and the place of the next one."""
+        """The drawn cells: (queue offset, label) of the newest entries, and of the next one to come."""
         shown = [(int(entry["queue_offset"]), self._label(entry)) for entry in self.entries[-DRAWN_ENTRIES:]]
         return [*shown, (self.next_offset, "(next)")]
 

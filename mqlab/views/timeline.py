@@ -51,7 +51,7 @@ class Moment:
     """One thing that happened at ``now_ms`` in ``lane``; an arrow to another lane when ``to`` is given.
 
     ``kind`` is the journal's word for it, ``look`` a name in LOOKS, ``step`` its step in the journal,
-    ``values`` what the journal wrote down (queue offsets, groups, ids).
+    ``values`` the facts that the journal recorded (queue offsets, groups, ids).
     """
 
     now_ms: int
@@ -104,7 +104,7 @@ class Timeline(Picture):
 
     @property
     def start_ms(self) -> int:
-        """The time that counts as +0: as given, else that of the first moment."""
+        """The time that is shown as +0: the argument, else the time of the first moment."""
         if self._start_ms is not None:
             return self._start_ms
         return self.moments[0].now_ms if self.moments else 0

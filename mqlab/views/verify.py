@@ -14,7 +14,7 @@ A message that no subscription (tags or SQL) of the group asks for is not an ano
 judged. In a broadcasting group each member is judged by itself. If a journal dropped steps, the rest is judged and the
 headline reports it. A message that a program takes by polling or pulling counts as finished then, because only the
 program knows better. Without a subscription (assigned queues, single pulls) only queues that were pulled are judged.
-Left out: what was stored before the journal begins.
+Left out: messages that were stored before the journal begins.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ COLUMNS = ("kind", "msg_id", "message_queue", "queue_offset", "step", "now_ms", 
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One anomaly that begins at ``step``; ``led_to``: the steps that led to it, and that one."""
+    """One anomaly that begins at ``step``; ``led_to``: the steps that led to it, and ``step`` itself."""
 
     kind: str
     msg_id: str
@@ -243,7 +243,7 @@ class _Judge:
                 return
 
     def _ends_after(self, deliveries: list[Delivery]) -> list[StepRecord]:
-        """The ends of the nodes that had got a message: what they had not committed was delivered again."""
+        """The ends of nodes that had received a message: offsets that they had not committed are read again."""
         began = {delivery.started.node: delivery.started.step for delivery in reversed(deliveries)}
         return [end for end in self.history.ends if end.step > began.get(end.node, end.step)]
 
@@ -331,7 +331,7 @@ def _descriptions(record: StepRecord, anomaly: Anomaly) -> list[str]:
 
 
 def _is_about(values: Mapping[str, Any], anomaly: Anomaly) -> bool:
-    """False for what a step also did to other messages."""
+    """False for the changes of a step that concern other messages."""
     notes = values.get("messages")
     if not isinstance(notes, list):
         return anomaly.msg_id in (values.get("msg_id") or anomaly.msg_id)

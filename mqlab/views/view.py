@@ -40,7 +40,7 @@ class View:
 def image(svg: str, alt: str) -> Markup:
     """An SVG picture as an ``<img>`` that notebooks keep even when they are not trusted (bare SVG is dropped there).
 
-    It shrinks to the page; one wider than PAGE_PIXELS shrinks to 85 % at most and scrolls: its words stay legible.
+    It shrinks to the page; one wider than PAGE_PIXELS shrinks to 85 % at most and scrolls, so that its text is legible.
     """
     data = base64.b64encode(svg.encode()).decode()
     found = re.search(r'<svg[^>]* width="(\d+)', svg)

@@ -77,11 +77,11 @@ class Stepper:
         return self.go_to(len(self))
 
     def moments(self) -> tuple[Moment, ...]:
-        """What happened up to here."""
+        """The moments up to the current stop."""
         return tuple(m for m in self._moments if m.step is not None and m.step <= self.step_number)
 
     def timeline(self, newest: int | None = None) -> Timeline:
-        """What happened up to here as a picture, at most the ``newest`` moments; lanes are those of the whole story."""
+        """The moments up to here as a picture, at most the ``newest`` moments; lanes are those of the whole story."""
         # Lanes and start of the whole story: columns and times must not move from stop to stop.
         lanes = tuple(dict.fromkeys(name for m in self._moments for name in (m.lane, m.to) if name))
         shown = self.moments()

@@ -2,7 +2,7 @@
 
 RocketMQ's own console asks one broker one question at a time; these functions read whole stores.
 
-    store(s) ─ raw ─┬─ messages(raw)       one row per unit of the log: what it is and whose
+    store(s) ─ raw ─┬─ messages(raw)       one row per unit of the log: its kind, topic and group
                     ├─ trace(raw)          one row per entry of the trace topic; damaged ones with the reason
                     └─ offsets(stores)     how far each group has come, from consumerOffset.json
     deliveries(trace)                      one row per call of a listener with a message

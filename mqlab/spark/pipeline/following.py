@@ -37,7 +37,7 @@ EVERY = "2 seconds"
 class Follow:
     """Two queries that write ``out/messages`` and ``out/trace`` as the stores grow; ``stop()`` or ``wait()`` ends them.
 
-    ``available_now``: they end by themselves when they have read what was stored when they began. Raises UsageError for
+    ``available_now``: the queries end when they have read all that was stored at first. Raises UsageError for
     an output that is not a stream's or of other stores, StoreError while another run works in it, CorruptionError for a
     log that ends before its queues do (``fail_on_data_loss=False``: a warning).
     """

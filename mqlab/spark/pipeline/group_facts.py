@@ -5,7 +5,7 @@ Mirrors: mqadmin consumerProgress, consumerStatus and the numbers of the dashboa
     groups       one row per group and topic: outcomes, retry amplification, percentiles of waiting and of latency
     group_tags   ... and tag: how much of it was delivered, which shows how selective the group is
     lag          ... and queue: how far behind at the end
-    backlog      ... and stretch of time: stored, done, behind      latency   ... percentiles of what was stored then
+    backlog      ... and stretch of time: stored, done, behind      latency   ... percentiles of messages stored then
     duplicates   one row per group, topic and cause
     calls        one row per group, client and stretch of time: calls of the listener, failures, how long they took
     slowest      the calls that took longest, those that never came back first
@@ -194,7 +194,7 @@ def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
 
 
 def latency(life: DataFrame, stretch_ms: int) -> DataFrame:
-    """LIFE -> LATENCY, of what was consumed."""
+    """LIFE -> LATENCY, of the messages that were consumed."""
     rows = life.where("consumed IS NOT NULL").groupBy(
         stretch("stored", stretch_ms).alias("stretch"), "topic", "consumer_group"
     ).agg(F.sum("members").alias("messages"), *percentiles("latency_ms"))  # fmt: skip

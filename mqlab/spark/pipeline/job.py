@@ -4,7 +4,7 @@
     out/messages  trace  deliveries  offsets  readers  life       out/facts/traffic  queues  keys  ...
     out/.unfinished/life       being written; moved to its place when it is complete, removed otherwise
 
-    A step is done when its folder exists. The steps have one order: all that follow a missing one are made again.
+    A step is done when its folder exists. When a step is missing, all steps after it are made again.
 
 Left out: outputs on object stores and HDFS, where a folder cannot be moved in one step.
 """
@@ -50,7 +50,7 @@ SHUFFLE_BYTES = 96 << 20  # of the log, to one partition of a shuffle
 
 @dataclass(slots=True)
 class Work:
-    """What the steps of one run share. ``span_ms``: first and last store time of what producers sent."""
+    """The common state of the steps of one run. ``span_ms``: first and last store time of messages by producers."""
 
     spark: SparkSession
     out: Path
@@ -349,7 +349,7 @@ def rows_in(folder: Path) -> int:
 
 
 def _span(messages: DataFrame) -> tuple[int, int]:
-    """First and last store time of what producers sent, in ms; 0 and 0 for a store without such messages."""
+    """First and last store time of the messages by producers, in ms; 0 and 0 for a store without such messages."""
     times = messages.where("kind = 'normal'").select(F.unix_millis("store_timestamp").alias("ms"))
     row = times.agg(F.min("ms"), F.max("ms")).first()
     return (0, 0) if row is None or row[0] is None else (row[0], row[1])

@@ -2,7 +2,7 @@
 
 The offsets are those of consumerOffset.json, which ConsumerOffsetManager writes.
 
-    stores     snapshot(path) ── one Extent(store, from, to) per store: one moment, also while brokers go on writing
+    stores     snapshot(path) ── one Extent(store, from, to) per store: one moment, even while brokers write
     raw        two reads joined: all units without their property maps, and the few that need theirs (retry, dead,
                parked, half), whose properties show what they are
     trace_raw  units of the trace topic with their bodies
@@ -104,7 +104,7 @@ def offsets(spark: SparkSession, stores: Iterable[Store]) -> DataFrame:
 def _read(
     spark: SparkSession, extents: Sequence[Extent], columns: Sequence[str], topics: Sequence[str] = ()
 ) -> DataFrame:
-    """One scan of all stores; what was appended after the snapshot is left out row by row."""
+    """One scan of all stores; units appended after the snapshot are left out row by row."""
     reader = spark.read.format("rocketmq").option("columns", ",".join(columns))
     reader = reader.option("brokerName", ",".join(extent.store.broker_name for extent in extents))
     if topics:

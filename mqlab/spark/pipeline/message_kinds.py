@@ -50,7 +50,7 @@ def messages(raw: DataFrame) -> DataFrame:
 
 
 def _kind(topic: Column) -> Column:
-    """What a message in this topic is, by the topic's name."""
+    """The kind of the messages in a topic, by the topic's name."""
     system = topic.isin(*names.SYSTEM_TOPICS) | topic.startswith(names.SYSTEM_TOPIC_PREFIX) | topic.isNull()
     return (
         F.when(topic.startswith(names.RETRY_PREFIX), RETRY)

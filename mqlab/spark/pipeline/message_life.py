@@ -13,7 +13,7 @@ Mirrors: mqadmin queryMsgTraceById and messageTrackDetail, for all messages at o
               untraced   likewise, of a group that writes no trace: most likely consumed
               waiting    delayed, its time has not come
 
-Left out: half messages; what a group did to a dead letter afterwards.
+Left out: half messages; the later fate of a dead letter.
 """
 
 from __future__ import annotations

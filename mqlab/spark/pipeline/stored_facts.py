@@ -1,4 +1,4 @@
-"""Facts about what was stored: traffic over the day, queues and how evenly they fill, hot keys.
+"""Facts about the stored messages: traffic over the day, queues and how evenly they fill, hot keys.
 
 Mirrors: mqadmin topicStatus, statsAll and the dashboard's topic page. Lab 10 computes some of them one by one.
 
@@ -55,7 +55,7 @@ def stretch(time: str, long_ms: int) -> Column:
 
 
 def traffic(messages: DataFrame, stretch_ms: int) -> DataFrame:
-    """MESSAGES -> TRAFFIC: what producers sent."""
+    """MESSAGES -> TRAFFIC: the messages that producers sent."""
     sent = messages.where("kind = 'normal' AND NOT parked")
     counts = sent.groupBy(stretch("store_timestamp", stretch_ms).alias("stretch"), F.col("user_topic").alias("topic"),
                          "tags").agg(F.count("*").alias("messages"), F.sum("size").alias("bytes"))  # fmt: skip

@@ -59,7 +59,7 @@ Tables = Mapping[str, DataFrame]
 
 
 def suspicions(tables: Tables, stretch_ms: int, extents: Sequence[Extent] = ()) -> DataFrame:
-    """LIFE, ISLANDS, LAG, CALLS, KEYS, QUEUES, TRAFFIC, TRACE by their names, and what was read -> SUSPICIONS."""
+    """LIFE, ISLANDS, LAG, CALLS, KEYS, QUEUES, TRAFFIC, TRACE by their names, and the extents read -> SUSPICIONS."""
     life = tables["life"]
     found = [
         inconsistent(tables["islands"]), skipped(tables["islands"]), set_back(life), stuck(life, tables["lag"]),

@@ -11,7 +11,7 @@ Mirrors: TraceDataEncoder.decoderFromTraceDataString.
              number expected in field n   damaged
              no end mark                  the body ends inside it
 
-Left out: Recall entries and what a cloud's trace adds.
+Left out: Recall entries, and the fields that a cloud's trace adds.
 """
 
 from __future__ import annotations

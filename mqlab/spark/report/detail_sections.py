@@ -197,7 +197,7 @@ def lag(facts: Facts) -> Section:
 
 
 def source(facts: Facts) -> Section:
-    """What was read, and how long it took."""
+    """The stores that were read, and how long the steps took."""
     manifest = facts.manifest
     stores = [
         (each["store"]["broker_name"], f"{each['start']:,} – {each['end']:,}", bytes_text(each["end"] - each["start"]))

@@ -102,7 +102,7 @@ def traffic(facts: Facts) -> Section:
 
 
 def groups(facts: Facts) -> Section:
-    """What became of the messages in each group."""
+    """The outcomes of the messages in each group."""
     frame = facts["groups"].sort_values(["topic", "consumer_group"])
     bars, rows = [], []
     for row in frame.itertuples():

@@ -1,4 +1,4 @@
-"""What a section of the report consists of: a heading, a sentence, figures, tables; and how the cells are written.
+"""The parts of a section of the report: heading, sentence, figures and tables; and how the cells are written.
 
     Section ─┬─ Figure      an SVG picture, its caption, and the meaning of its colours
              └─ FactTable   columns and rows; page.html writes them as HTML
