@@ -131,7 +131,7 @@ def lab(port: int | None, ip: str, no_browser: bool, extra: tuple[str, ...]) -> 
 
     Example:  mqlab lab --port 9000
     """
-    # 1. Where to start, at which port, and with which token.
+    # 1. Choose the folder, the port and the token.
     root = find_root(Path.cwd())
     chosen = choose_port(ip, port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(16)

@@ -180,7 +180,7 @@ class Codec:
             raise Malformed(f"{tag}: {error}") from error
 
     def _decode_tagged(self, tag: str, payload: Any, depth: int) -> Any:
-        # 1. Values without others inside them.
+        # 1. Values that contain no other values.
         plain = _PLAIN_TAGS.get(tag)
         if plain is not None:
             return plain(_expect(str, payload))

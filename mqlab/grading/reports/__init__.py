@@ -40,7 +40,7 @@ def write_reports(
         (out / folder).mkdir(exist_ok=True)
         for old in (out / folder).glob(f"*{suffix}"):
             old.unlink()
-    # 3. Make all texts before the first is written: after an error, no reports are half new and half old.
+    # 3. Make all texts before the first is written, so that an error in one of them writes none.
     texts = {
         "grades.csv": tables.grades_csv(ordered),
         "grades.json": tables.grades_json(ordered, seed),

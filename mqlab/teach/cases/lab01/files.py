@@ -229,7 +229,7 @@ def torn_log(seed: int, damage: str = "") -> Files:
     name, at = rng.choice(starts[len(starts) // 2 :])
     data = bytearray(files[name])
     size = struct.unpack_from(">i", data, at)[0]
-    # 2. Damage it.
+    # 2. Damage it in the way that was chosen; "nothing" and "only a blank" leave it whole.
     if damage == "zeros":  # what was written last never reached the disk
         data[at + size // 2 :] = bytes(len(data) - at - size // 2)
         files = {other: content for other, content in files.items() if other <= name}

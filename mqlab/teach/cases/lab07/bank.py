@@ -250,7 +250,7 @@ def killer(answers: Answers, seed: int) -> BadDay:
         make_tables(lab.database(GROUP))
         day = BadDay(lab)
         days.append(day)
-        # 2. One thread and a listener made anew in each life, so that only the table remembers.
+        # 2. One thread, so one order at a time; a new listener in each life, so that only the table remembers.
         listener = listener_of_each_life(answers, "never_again", lab)
         start_billing(lab, listener, consume_thread_min=1, consume_thread_max=1)
         day.send(lab.producer("shop"), banks, rng)
