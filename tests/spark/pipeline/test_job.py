@@ -87,7 +87,7 @@ def test_it_goes_on_where_it_stopped(day: Day, copy: Path, monkeypatch: pytest.M
 @pytest.mark.usefixtures("quick")
 def test_from_a_step_on(day: Day, copy: Path) -> None:
     assert written(day, copy, start="slowest") == ["slowest", "producers"]
-    with pytest.raises(UsageError, match=r"no step 'lives'[\s\S]*steps are messages, trace"):
+    with pytest.raises(UsageError, match=r"unknown step 'lives'[\s\S]*steps are messages, trace"):
         written(day, copy, start="lives")
 
 
@@ -288,7 +288,7 @@ def test_the_command_line(day: Day, copy: Path, tmp_path: Path) -> None:
     assert page.read_text("utf-8").startswith("<!doctype html>")
     for arguments, why in [
         (["run", str(copy), "--out", str(tmp_path / "x")], "no commit log in"),
-        (["run", str(day.world.directory), "--out", str(tmp_path / "x"), "--from", "lives"], "no step 'lives'"),
+        (["run", str(day.world.directory), "--out", str(tmp_path / "x"), "--from", "lives"], "unknown step 'lives'"),
         (["run", str(day.world.directory), "--out", str(tmp_path / "x"), "--available-now"], "give --stream too"),
         (["report", str(day.world.directory), "--out", str(page)], "is not an output of 'mqlab spark run'"),
     ]:  # fmt: skip
