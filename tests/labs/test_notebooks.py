@@ -116,6 +116,6 @@ def test_a_wrong_answer_is_told_in_a_few_lines_where_a_traceback_would_be() -> N
     answer.source += "\n    return {group: 0 for group in groups}"
     ran = execute(lab)
     shown = next(texts(cell) for cell in ran.cells if cell.id == "lab00-crash-check")
-    assert shown.startswith("✗ lab00.crash: After a crash a group goes on from the last offset the broker was told")
+    assert shown.startswith("✗ lab00.crash: After a crash a group goes on from the last offset that the broker got")
     assert len(shown.splitlines()) == 7 and "Traceback" not in shown and "first wrong" in shown
     assert [error.partition(":")[0] for error in errors(ran)] == ["lab00-crash-check"]
