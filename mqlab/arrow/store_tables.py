@@ -197,6 +197,7 @@ def _fields_of(table: Mapping[str, tuple[pyarrow.DataType, str, str]]) -> tuple[
 def _all_tables() -> dict[str, StoreTable]:
     topic_columns, topic_fields = _fields_of(_TOPIC_FIELDS)
     group_columns, group_fields = _fields_of(_GROUP_FIELDS)
+    # 1. The columns of each table.
     low = Column("min_offset", _I64, "first queue offset whose message the log still has")
     consumed = Column("consumer_offset", _I64, "next queue offset the group will read")
     bounds = (
@@ -216,6 +217,7 @@ def _all_tables() -> dict[str, StoreTable]:
         Column("expression_type", _TEXT, "SQL92"), Column("expression", _TEXT, "what is subscribed to"),
         Column("born_time", TIME, "first subscribed"), Column("dead_time", TIME, "last member gone; null while alive"),
     )  # fmt: skip
+    # 2. The tables, each with the function that makes its rows.
     topics = _named("topics.json", "topicConfigTable", "topic", topic_fields)
     groups = _named("subscriptionGroup.json", "subscriptionGroupTable", "group", group_fields)
     tables = (

@@ -100,6 +100,7 @@ def parse(given: Mapping[str, str]) -> Options:
     paths = paths_of(options)
     start, end = _number(options, "startPhysicalOffset"), _number(options, "endPhysicalOffset")
     columns = tuple(words_of(options, "columns")) or tuple(COLUMNS)
+    # Unknown columns are an error here, on the driver, and not in a task.
     schema(columns)
     split = _number(options, "splitMB")
     if split is not None and split < 1:

@@ -102,6 +102,7 @@ def _remote_session(url: str, settings: dict[str, str]) -> SparkSession:
     """The client of a Spark Connect server; settings of the server's start cannot be changed here."""
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
+    # One client per server: a second one would have a session of its own there.
     running = _remote_sessions.get(url)
     if running is not None and not running.is_stopped:
         _refuse_change(running, settings)

@@ -158,6 +158,7 @@ class Outcomes:
         number = next((n for n, group in enumerate(TRACED) if group.name == incident.group), 0)
         if incident.kind == "burst":
             return {"orders": self._burst_orders}
+        # Keys and places are those that a reader of the store can look up.
         if incident.kind == "hot_key":
             customer = np.array([incident.customer])
             return {

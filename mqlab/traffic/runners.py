@@ -57,6 +57,7 @@ def on_spark(spark: SparkSession) -> RunBrokers:
                 summaries = [_as_text(asked, *missing[row]) for row in batch.column(0).to_pylist()]
                 yield pyarrow.RecordBatch.from_pydict({"summary": summaries})
 
+        # One row and one partition per missing store, so that each task writes one store.
         rows = spark.range(0, len(missing), 1, len(missing)).mapInArrow(make, "summary string")
         for row in rows.collect():
             broker, value = json.loads(row.summary)

@@ -104,6 +104,7 @@ def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
     day = Day(model.start_ms, order_count, bursts(incidents, model.start_ms))
     numbers = QueueNumbers(model.queues, model.stock_queues)
     places = numbers.places()
+    # Everything that follows is computed from the seed, so a store can be written without the others.
     return StoreState(
         asked, broker, directory, incidents, message_count, day,
         orders=Orders(model, day, draws, incidents),

@@ -188,6 +188,7 @@ class GroupHistory:
     def _new(self, record: StepRecord, place: Place, msg_id: str, known: Mapping[str, str] | None) -> None:
         queue, offset = place
         waiting = self._waiting.setdefault(queue, {})
+        # A log that ended early is written again from there: older messages at these places are gone.
         gone = offset
         while (queue, gone) in self._by_place:  # the log ended before them: a power cut took its unsynced end
             before = self._by_place.pop((queue, gone))

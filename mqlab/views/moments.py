@@ -139,6 +139,7 @@ class _Collected:
 
     def see(self, record: StepRecord) -> None:
         """Note the next step of the journal; keep a request that arrived."""
+        # The lowest bit of a frame's flag marks an answer; all other frames are requests.
         self._nodes.append(record.node)
         if record.about is not None and not record.about.flag & 1:
             self.asked[self._sender(record), record.node, record.about.opaque] = record
@@ -204,6 +205,7 @@ class _Follower:
 
     def _is_passed(self, record: StepRecord, values: Mapping[str, Any]) -> bool:
         place = self.places.get(_place(record, values))
+        # Only the commit that crosses the message's place is about it.
         before = values.get("before")
         return place is not None and (before is None or before <= place) and values["queue_offset"] > place
 

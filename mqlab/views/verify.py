@@ -228,6 +228,7 @@ class _Judge:
         return is_wanted([wish for wishes in members for wish in wishes], message.properties) if members else None
 
     def _again(self, message: MessageHistory, deliveries: list[Delivery]) -> Iterator[Anomaly]:
+        # Calls that ended, in that order: the second success is where the duplicate appears.
         good = sorted((d for d in deliveries if d.is_good), key=lambda d: d.ended.step if d.ended else 0)
         steps = [*message.steps, *self._ends_after(deliveries)]
         if len(good) > 1 and good[1].ended is not None:
@@ -301,6 +302,7 @@ class _Judge:
         last = self.history.last
         if last is None or reader.good or message.dead:
             return
+        # Either a listener holds it for too long, or nobody has fetched it for too long.
         for delivery in reader.deliveries:
             in_ms = last.now_ms - delivery.started.now_ms
             if self._may_still_end(delivery) and in_ms > self.stuck_after_ms:

@@ -75,6 +75,7 @@ def first_copies(normal: DataFrame) -> DataFrame:
     order = same.orderBy("parked", "store_timestamp", "broker_name", "queue_id", "queue_offset")
     send = F.struct("broker_name", "queue_id", "born_timestamp")
     begins = F.coalesce((send != F.lag(send).over(order)).cast("int"), F.lit(1))
+    # Parked units do not count as copies: each is stored again when its time has come.
     visible = (~F.col("parked")).cast("int")
     return (
         normal.withColumn("begins", F.when(F.col("parked"), 0).otherwise(begins))

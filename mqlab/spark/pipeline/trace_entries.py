@@ -57,9 +57,11 @@ def trace(raw: DataFrame) -> DataFrame:
         .withColumn("reason", _reason())
         .withColumn("fine", F.col("reason").isNull())
     )  # fmt: skip
+    # Java writes the string null for a missing value.
     texts = {
         name: F.when(~n[name].isin("", "null"), n[name]) for name in ("group_name", "topic", "msg_id", "request_id")
     }
+    # The raw text is kept only for entries that cannot be parsed, and not more of it than a reader needs.
     shown = F.substring(F.translate("entry", FIELD_END, SHOWN_FIELD_END), 1, LONGEST_RAW)
     entries = read.select(
         F.col("kind").alias("type"), F.when(F.col("fine"), F.timestamp_millis("ms")).alias("time"),

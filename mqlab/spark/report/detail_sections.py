@@ -44,12 +44,14 @@ def failures(facts: Facts) -> Section:
     dead = facts["groups"].groupby("consumer_group")["dead"].sum()
     pictures, rows = [], []
     times = stretches(facts)
+    # A group may have dead letters and no traced call, so the groups of both tables are shown.
     for group in sorted({*frame["consumer_group"], *dead[dead > 0].index}):
         mine = frame[frame["consumer_group"] == group].groupby("stretch")[
             ["calls", "failures", "no_results", "retries"]
         ]
         sums = mine.sum()
         total = sums.sum()
+        # Only groups with failures get a picture; the table has all groups.
         if total["failures"] > 0:
             most = float(sums["failures"].max())
             room = c.Frame(times[0], times[-1], linear(most), width=HALF, height=SMALL, right=NO_NAMES)
@@ -90,6 +92,7 @@ def again(facts: Facts) -> Section:
 def listeners(facts: Facts) -> Section:
     """Clients, slow ones first, and the calls that took longest."""
     frame = facts["calls"]
+    # 1. One row per client: a group of several clients may have one that is slow.
     sums = frame.groupby(["consumer_group", "client"])[["calls", "failures", "no_results", "busy_ms"]].sum()
     sums["mean_ms"] = sums["busy_ms"] / sums["calls"].clip(lower=1)
     worst = frame.groupby(["consumer_group", "client"])["p99_cost_ms"].max()
@@ -100,6 +103,7 @@ def listeners(facts: Facts) -> Section:
     ]  # fmt: skip
     columns = [("group", "text"), ("client", "text"), ("calls", "number"), ("a call takes", "number"),
                ("p99, at worst", "number"), ("failed", "number"), ("never came back", "number")]  # fmt: skip
+    # 2. Single calls, so that the message behind a long call can be looked up.
     slow = [
         (row.consumer_group, row.client, text(row.keys), text(row.msg_id), number(row.retry_times), moment(row.started),
          duration(row.cost_ms), row.status)
@@ -116,6 +120,7 @@ def queues(facts: Facts) -> Section:
     """How evenly the queues of each user topic fill."""
     frame = facts["queues"]
     mine = frame[frame["kind"] == "normal"]
+    # 1. One picture for each of the four largest topics: a row of cells per broker.
     pictures = []
     for topic in mine.groupby("topic")["messages"].sum().sort_values(ascending=False).index[:4]:
         heat = []
@@ -129,6 +134,7 @@ def queues(facts: Facts) -> Section:
             ]  # fmt: skip
             heat.append((broker, cells))
         pictures.append(Figure(c.heat(heat, f"messages of each queue of {topic}"), f"{topic}: messages of each queue"))
+    # 2. The table has all queues.
     rows = [
         (row.topic, row.broker_name, str(row.queue_id), number(row.messages), bytes_text(row.bytes), f"{row.share:.1%}",
          f"{row.skew:.2f}", f"{row.min_offset:,} – {row.max_offset:,}")
@@ -145,9 +151,11 @@ def queues(facts: Facts) -> Section:
 def keys(facts: Facts) -> Section:
     """The keys with most of a window's messages."""
     found = facts["keys"]
+    # 1. Keys of few messages are noise, unless the store has no others.
     many = found[found["messages"] >= ENOUGH]
     frame = (many if len(many) else found[found["messages"] > 1]).sort_values("share", ascending=False)
     at_most = frame.drop_duplicates(["message_key", "broker_name"])
+    # 2. The picture has each key once, in its hottest window; the table repeats it for each window.
     bars = [
         (f"{row.message_key} · {row.broker_name}", [(float(row.share * 100), 0, "percent of the window")],
          f"{row.share:.1%}, of the day {row.share_of_day:.1%}")

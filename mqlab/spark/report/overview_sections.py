@@ -74,6 +74,7 @@ def traffic(facts: Facts) -> Section:
     """Messages over the day: one picture per topic, its tags stacked on each other."""
     frame = facts["traffic"].fillna({"tags": "(no tag)"})
     minutes = facts.stretch_ms / 60_000
+    # 1. One picture for each of the four largest topics.
     topics = frame.groupby("topic")[["messages", "bytes"]].sum().sort_values("messages", ascending=False)
     times = stretches(facts)
     pictures = []
@@ -90,6 +91,7 @@ def traffic(facts: Facts) -> Section:
         room = c.Frame(times[0], times[-1] + facts.stretch_ms, linear(most))
         alt = f"messages a minute of topic {topic} over the day, by tag; at most {count_text(most)}"
         pictures.append(Figure(c.areas(room, series, alt), f"{topic}, messages a minute"))
+    # 2. The table has all topics, each with its busiest stretch.
     rows = []
     for topic, sums in topics.iterrows():
         busiest = frame[frame["topic"] == topic].groupby("stretch")["messages"].sum()
@@ -104,6 +106,7 @@ def traffic(facts: Facts) -> Section:
 def groups(facts: Facts) -> Section:
     """The outcomes of the messages in each group."""
     frame = facts["groups"].sort_values(["topic", "consumer_group"])
+    # 1. Each group of a topic is a bar, divided by outcome, and a row of the table.
     bars, rows = [], []
     for row in frame.itertuples():
         parts = [(float(getattr(row, outcome)), colour, meaning) for outcome, (meaning, colour) in OUTCOMES.items()]
@@ -120,6 +123,7 @@ def groups(facts: Facts) -> Section:
                ("passed by", "number"), ("no trace", "number"), ("pending", "number"), ("dead", "number"),
                ("calls a message", "number"), ("p50", "number"), ("p90", "number"), ("p99", "number"),
                ("longest", "number")]  # fmt: skip
+    # 2. The note explains the words of the columns.
     note = (
         "A message of a topic for each group that reads it. Passed by: the group's offset is behind it without a "
         "delivery, mostly because of its tag. Latency: from stored to the end of the first success."
@@ -167,8 +171,10 @@ def latency(facts: Facts) -> Section:
         mine = frame[(frame["topic"] == topic) & (frame["consumer_group"] == group)].set_index("stretch")
         names = ("p50", "p90", "p99")
         values = {name: mine[f"{name}_latency_ms"] for name in names}
+        # The axis of each group has its own range: a slow group must not flatten the others.
         least, most = float(values["p50"].min()), float(values["p99"].max())
         room = c.Frame(times[0], times[-1], durations(least, most), rounded_text, HALF, SMALL, SHORT_NAMES)
+        # A stretch without messages is a gap and not a latency of zero.
         series = [
             c.Series(name, [(t, float(values[name][t]) if t in values[name].index else None) for t in times], at,
                      c.DASHES[at])
