@@ -192,11 +192,11 @@ class Ports:
     workers: Workers
     rng: random.Random
     note: Note
-    annotate: Callable[[Any], None]  # what the step under way is about (a decoded command); cheap, shown lazily
+    annotate: Callable[[Any], None]  # the subject of the step under way (a decoded command), formatted only when shown
 
 
 def next_on_grid(due_ms: int, period_ms: int, origin_ms: int = 0) -> int:
-    """The first moment at or after ``due_ms`` on a grid: where RocketMQ polls, mqlab rounds up.
+    """The first moment at or after ``due_ms`` on a grid: RocketMQ polls there, mqlab computes the moment.
 
     >>> next_on_grid(10_001, 100), next_on_grid(10_000, 100), next_on_grid(12, 10, origin_ms=5)
     (10100, 10000, 15)

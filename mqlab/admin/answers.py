@@ -1,4 +1,4 @@
-"""How an answer of the admin looks: a dataclass, or rows of dataclasses, that print and show as a table.
+"""The form of an admin answer: a dataclass, or rows of dataclasses, that print and show as a table.
 
 Mirrors: the printing half of mqadmin's SubCommands. Every answer of ``lab.admin`` is one of these.
 

@@ -4,9 +4,9 @@ Mirrors: the DLQ page of RocketMQ Dashboard.
 
     %DLQ%billing  ──resend──▶  %RETRY%billing   a new message with the same unique id, tried from the start (0 retries)
 
-The dead letter stays in its topic until its log file is deleted, so a message that failed again has two. Its unique id
-(or no argument, for all) selects the newest of them, an offset id selects that copy. All messages of a batch have the
-batch's unique id, which selects each of them. Dashboard sends a letter to one online member instead
+The dead letter stays in its topic until its log file is deleted, so a message that failed again has two dead letters.
+Its unique id (or no argument, for all) selects the newest of them, an offset id selects that copy. All messages of a
+batch have the batch's unique id, which selects each of them. Dashboard sends a letter to one online member instead
 (consume_message_directly), where a failure leaves no trace; the retry topic also works without online members.
 Left out: exporting to a spreadsheet.
 """

@@ -6,7 +6,7 @@ Mirrors: NettyRemotingAbstract, NettyRemotingClient and NettyRemotingServer in o
         └ frame ─▶ channel.reader ─▶ handlers[code](channel, command, reply)
     promise resolves ◀─ frame ◀─ reply(answer)            now or later (a held pull)
 
-Either side may ask: a broker invokes its client over the channel that the client opened.
+Either side may send requests: a broker invokes its client over the channel that the client opened.
 
 Left out: a pool of threads per request code (a node has one mailbox), and closing a channel after a timed-out call.
 """
@@ -31,7 +31,7 @@ ONEWAY_FLAG = 2  # RemotingCommand.RPC_ONEWAY
 
 
 class Channel:
-    """One open connection as a node sees it: who is there, and what was asked over it and not answered yet.
+    """One open connection of a node: its peer, and the requests over it that are not answered yet.
 
     Compared and hashed by identity. Mirrors Netty's Channel plus the part of ResponseFuture tables that belongs to it.
     """
@@ -141,7 +141,7 @@ class Remoting:
         return channel
 
     def next_opaque(self) -> int:
-        """The next correlation number, from 1: some clients take 0 for missing."""
+        """The next correlation number, from 1 on, because some clients treat 0 as missing."""
         self._opaque = self._opaque % 0x7FFFFFFF + 1
         return self._opaque
 
@@ -196,18 +196,18 @@ class Remoting:
             return
         try:
             handler(channel, command, reply)
-        except Exception as error:  # a node answers, whatever its handler met; the journal keeps the traceback
+        except Exception as error:  # a node answers whatever its handler raises; the journal keeps the traceback
             self.ports.note("handler.failed", code=command.code, error=traceback.format_exc())
             reply(command.reply(ResponseCode.SYSTEM_ERROR, f"{type(error).__name__}: {error}"))
 
     def lose(self, connection: Connection, reason: str) -> None:
-        """A connection is gone: fail what waits on it, and call the owner."""
+        """A connection was closed: fail the requests that wait on it, and call the owner."""
         channel = self._channels.pop(connection, None)
         if channel is None:
             return
         if self._by_address.get(connection.remote_address) is channel:
             del self._by_address[connection.remote_address]
-        # Taken out first: a promise's callback may ask again over a new channel to the same address.
+        # Removed first: a promise's callback may send again, over a new channel to the same address.
         pending, channel._pending = channel._pending, {}
         code = "connect" if reason in ("refused", "timed out") else "closed"
         for promise, deadline in pending.values():

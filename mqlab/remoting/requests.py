@@ -1,4 +1,4 @@
-"""How a request handler reads typed header fields, and how it refuses: an answer as an exception.
+"""How a request handler reads typed header fields, and how it refuses: an exception becomes the answer.
 
 Mirrors: RemotingCommand.decodeCommandCustomHeader and the early returns of RocketMQ's processors.
 

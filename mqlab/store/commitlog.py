@@ -61,7 +61,7 @@ class CommitLog:
     # ── appending ──
 
     def append(self, record: Record, queue_offset: int, store_timestamp: int) -> tuple[int, int]:
-        """Encode a record at the end of the log; where it begins and its size. The record itself is not changed.
+        """Encode a record at the end of the log. Returns its offset and size. The record itself is not changed.
 
         Raises UnitTooLarge when no file can hold it, OSError when none can be made, UsageError when it has no layout.
         """
@@ -82,7 +82,7 @@ class CommitLog:
         return physical_offset, size
 
     def append_batch(self, records: Sequence[Record], queue_offset: int, store_timestamp: int) -> list[int]:
-        """Encode several records next to each other in one file; where each begins, and where the last ends.
+        """Encode several records next to each other in one file. Returns where each begins, and where the last ends.
 
         Raises as ``append`` does.
         """
@@ -99,7 +99,7 @@ class CommitLog:
         return offsets
 
     def _roll(self, mapped: MappedFile, needed: int) -> MappedFile:
-        """End a file with a BLANK whose size is the rest of the file; the next file."""
+        """End a file with a BLANK whose size is the rest of the file. Returns the next file."""
         if needed + BLANK_SIZE > self.file_size:
             raise UnitTooLarge(f"{needed} bytes do not fit into files of {self.file_size} (8 are kept for the filler)")
         # The next file is made first: if that fails, this one is still as it was.

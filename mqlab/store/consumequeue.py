@@ -254,7 +254,7 @@ class ConsumeQueue:
             self._last = None
 
     def cut_last(self, units: int) -> None:
-        """Take so many units from the end."""
+        """Remove this many units from the end."""
         self._cut(self.files.max_offset - units * CQ_UNIT_SIZE)
         last = self.unit(self.max_queue_offset - 1)
         self.max_physical_offset = last[0] + last[1] if last is not None and last[1] != PREBLANK_SIZE else -1
@@ -265,7 +265,7 @@ class ConsumeQueue:
         self.files.flushed_where = self.files.max_offset
 
     def delete_before(self, min_physical_offset: int) -> int:
-        """Delete files whose last unit points before the commit log's beginning, never the last; how many."""
+        """Delete files whose last unit points before the commit log's beginning, never the last. Returns how many."""
         deleted = 0
         while len(self.files.mapped_files) > 1:
             last = CQ_UNIT.unpack_from(self.files.mapped_files[0].view, self.files.file_size - CQ_UNIT_SIZE)

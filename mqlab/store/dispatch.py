@@ -100,7 +100,7 @@ class Dispatcher:
         self.on_problem: Callable[[int, str], None] = self._note_problem
 
     def run(self, limit: int, max_units: int | None = None) -> int:
-        """Dispatch units that end at or before ``limit``, at most so many; returns how many. Mirrors doReput."""
+        """Dispatch units that end at or before ``limit``, at most this many. Returns how many. Mirrors doReput."""
         done = 0
         left = max_units if max_units is not None else -1
         dispatch_unit = self.dispatch_unit

@@ -55,7 +55,7 @@ class Dispatching:
         return max(0, self._state.commit_log.max_offset - self._dispatcher.reput_from)
 
     def dispatch(self, max_units: int | None = None) -> int:
-        """Dispatch what is confirmed, at most so many units; how many it was."""
+        """Dispatch what is confirmed, at most this many units. Returns how many."""
         count = self._dispatcher.run(self.confirm_offset, max_units)
         if count:
             self._flusher.after_dispatch(count)

@@ -112,10 +112,10 @@ class IndexFile(IndexTable):
         )  # fmt: skip
 
     def truncate_after(self, log_end: int, store_time_at: Callable[[int], int | None]) -> int:
-        """Remove the entries whose message starts at or after ``log_end``, newest first; how many they were.
+        """Remove the entries whose message starts at or after ``log_end``, newest first. Returns how many.
 
-        Leaves the bytes as they were before they were put. ``store_time_at(physical_offset)`` is the store time
-        of the message that is the last one now; when it is None, the second in the entry is used.
+        The bytes are then as they were before those entries were put. ``store_time_at(physical_offset)`` is the store
+        time of the message that is the last one now; when it is None, the second in the entry is used.
         """
         taken = 0
         while self.index_count > 1:

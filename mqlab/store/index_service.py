@@ -94,7 +94,7 @@ class IndexService:
         self, topic: str, physical_offset: int, store_timestamp: int, *,
         unique_key: str | None = None, keys: str | None = None, sys_flag: int = 0,
     ) -> int:  # fmt: skip
-        """Index one dispatched unit under its unique key and each of its keys; how many entries that made.
+        """Index one dispatched unit under its unique key and each of its keys. Returns the number of entries.
 
         Rolled-back units and those before the end of the index are not indexed. The last indexed unit is indexed again:
         a unit that a crash recovery dispatches again is found twice, as in RocketMQ. Mirrors IndexService.buildIndex.
@@ -222,7 +222,7 @@ class IndexService:
         return deleted
 
     def truncate_after(self, log_end: int, store_time_at: Callable[[int], int | None]) -> int:
-        """Remove entries of messages at or after the end of the commit log; how many they were.
+        """Remove entries of messages at or after the end of the commit log. Returns how many.
 
         RocketMQ leaves them: they name messages that do not exist, and new messages at those offsets are not indexed
         until the log has grown past them.

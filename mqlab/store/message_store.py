@@ -281,7 +281,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
     # ── dispatching ──
 
     def dispatch(self, max_units: int | None = None) -> int:
-        """Dispatch what is confirmed, at most so many units; how many it was."""
+        """Dispatch what is confirmed, at most this many units. Returns how many."""
         return self.dispatching.dispatch(max_units)
 
     @property

@@ -61,7 +61,7 @@ class _Texts:
 
 
 class BulkIndex:
-    """Collects the keys of many units; ``finish`` puts them into the index, as ``index.put`` would one by one.
+    """Collects the keys of many units; ``finish`` puts them into the index, as ``index.put`` would do one by one.
 
     Between the first ``add`` and ``finish`` nothing else may put into the index.
     """
@@ -224,7 +224,7 @@ def _hashes(data: Array, texts: _Texts, topics: list[str], topic_numbers: Array)
 
 
 def _append(index_file: IndexFile, hashes: Array, physical_offsets: Array, store_timestamps: Array) -> int:
-    """Add as many entries as the file has room for, as so many puts would; how many."""
+    """Add as many entries as the file has room for, as single puts would. Returns how many."""
     import numpy as np
 
     first = index_file.index_count

@@ -1,11 +1,11 @@
-"""Units that a recovery finds and whose queue offset is not the next one of their queue: what is done with each.
+"""What a recovery does with units whose queue offset is not the next one of their queue.
 
 Mirrors: the checks in ConsumeQueue.putMessagePositionInfo, which looks at each unit alone. Lab 01.
 
     the queue ends at 10, and the next unit has the queue offset
     12              entries before it are missing    a crash recovery starts one log file earlier; at the oldest: append
     3, then 10      a unit of another queue with a damaged id     dropped, as in RocketMQ
-    3, then 11      it was the 10, damaged           appended
+    3, then 11      the 3 was the 10, damaged        appended
     3, then 4       the numbering began again        the queue begins again at 3 (a topic deleted and made anew,
                                                      or the units before were the damaged ones)
 
@@ -53,7 +53,7 @@ class Misfits:
         self._doubtful: dict[ConsumeQueue, Doubtful] = {}
 
     def judge(self, queue: ConsumeQueue, unit: Unit, queue_offset: int) -> bool:
-        """Decide about a unit; True when it (or the one before it) went into the queue."""
+        """Decide about a unit; True when it (or the one before it) was put into the queue."""
         end = queue.max_queue_offset
         earlier = self._doubtful.pop(queue, None)
         # 1. A unit was in doubt, and its queue has grown without it.

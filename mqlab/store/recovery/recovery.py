@@ -161,7 +161,7 @@ class Recovery:
     # ── scanning ──
 
     def _scan(self, start: int, dispatched: int) -> int:
-        """Scan the units from a file on; where the log ends. Starts one file earlier when a queue misses entries.
+        """Scan units from a file on, or from one file earlier when a queue misses entries. Returns the log's end.
 
         Units of deleted topics in that earlier file are not put, so that starting earlier brings back none of them.
         """
@@ -235,7 +235,7 @@ class Recovery:
             at += unit.size
 
     def _scan_fast(self, mapped: MappedFile, at: int, first_new: int) -> int:
-        """Scan as many units as possible with numpy; where the plain scan goes on."""
+        """Scan as many units as possible with numpy. Returns where the plain scan continues."""
         positions = walk(mapped.view, at, mapped.size)
         if len(positions) < WORTH_IT:
             return at
