@@ -6,7 +6,7 @@ Mirrors: MessageExt; the fixed fields come from the layout table of mqlab.wire, 
                      (100 or 112 bytes where a host is IPv6: rows are grouped by the two bits of their sys_flag)
     variable fields  one Arrow array with starts and ends interleaved over the file; its even slots are taken
     properties       taken apart once for tags, keys, the unique key and the map: mqlab.arrow.property_columns
-    body             compared with its check sum, then decompressed; a body that is not asked for is not looked at
+    body             compared with its check sum, then decompressed; a body that is not requested is not read
 
 Left out: INNER_BATCH units; dictionary-encoded topics.
 """
@@ -147,7 +147,7 @@ class Units:
         return len(self.positions)
 
     def _every(self, kind: str) -> Any:
-        """The file seen as this kind of value at each of its places."""
+        """A view of the file with a value of this kind at every byte."""
         size = numpy.dtype(kind).itemsize
         return numpy.ndarray((max(len(self._view) - size + 1, 0),), kind, self._view, 0, (1,))
 
@@ -167,7 +167,7 @@ class Units:
         return values
 
     def _measure(self) -> None:
-        """Find body, topic and properties, and check that they end where the unit ends. As wire's ``measure``."""
+        """Find body, topic and properties, and check that they end where the unit ends, as ``measure`` does."""
         unit_end = self.positions + self.number("total_size")
         self._require(unit_end <= self._end, self.positions)
         self.body_at = self.positions + self._fixed_size
@@ -190,7 +190,7 @@ class Units:
             raise_corrupt(self._view, self._where, int(positions[numpy.argmin(good)]))
 
     def batch(self, names: Sequence[str]) -> pyarrow.RecordBatch:
-        """A batch of these columns. It is a copy: the file may be closed."""
+        """A batch of these columns. It is a copy, so the file may be closed afterwards."""
         arrays = [self.column(name) for name in names]
         return pyarrow.RecordBatch.from_arrays(arrays, schema=schema(names))
 
@@ -220,9 +220,9 @@ class Units:
         return pyarrow.array(values, type=pyarrow.binary())
 
     def _check_sums(self, bodies: pyarrow.Array) -> None:
-        """Compare bodies as they are stored, still compressed, with their check sums. As wire's ``check_body``.
+        """Compare bodies as they are stored, still compressed, with their check sums, as ``check_body`` does.
 
-        An empty body has none. Each message of a batch is a unit with a sum of its own. The copies
+        An empty body does not have a check sum. Each message of a batch is a unit with a sum of its own. The copies
         that are handed out are checked, not the file.
         """
         _, offsets, data = bodies.buffers()

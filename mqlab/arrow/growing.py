@@ -3,12 +3,12 @@
 Mirrors: the confirm offset that ReputMessageService reads up to, seen from outside the broker.
 
     ├ units ─────────────────────────┼ whole ┼ whole ┼ half-written ┼ zeros
-                                     │               └ the end: from here on a unit may be on its way
+                                     │               └ the end: from here on a unit may be incomplete
                                      └ the newest unit that a consume queue knows: the broker has finished it
     after it a unit counts when body and check sum agree, its end is written, and it is not older than the one before
     (after the end of a recovered log there may be old units)
 
-A queue is written after the log, so a log in use never ends before its queues do; ``losses`` describes one that does.
+A queue is written after the log, so a log in use never ends before its queues do; ``losses`` describes a log that does.
 Left out: waiting; a reader that follows a log asks again.
 """
 
@@ -38,7 +38,7 @@ class _Known:
 
 
 class LogEnd(NamedTuple):
-    """Physical offsets: where the log ends, and where the newest unit ends that a queue knows (0: none knows any)."""
+    """Physical offsets: where the log ends, and the end of the newest unit that a queue knows (0: there is none)."""
 
     offset: int
     queues: int
@@ -71,7 +71,7 @@ def _end(inspector: StoreInspector, known: int | None, newest_first: Sequence[Cq
     if not segments:
         return 0
     dispatched = _newest_dispatched(inspector, newest_first)
-    # Whatever is further is the better beginning: the queues' newest unit, or the place of an earlier call.
+    # Begin at the further of two places: the queues' newest unit, or the end that an earlier call found.
     begin = dispatched or _Known(_newest_file(inspector, segments) if known is None else known)
     if known is not None and known > begin.physical_offset:
         begin = _Known(known)
@@ -142,7 +142,7 @@ def _newest_file(inspector: StoreInspector, segments: list[Segment]) -> int:
 
 
 def _walk(inspector: StoreInspector, segments: list[Segment], begin: _Known) -> int:
-    """The end of the last complete unit, walking from unit to unit over the blanks of full files."""
+    """The end of the last complete unit, found from unit to unit, over the blanks of full files."""
     end = position = begin.physical_offset
     newest = begin.store_timestamp
     while (piece := inspector.log.piece_at(position, segments)) is not None:
@@ -169,7 +169,7 @@ def _is_whole(piece: Piece) -> bool:
 
 
 def _something_at(inspector: StoreInspector, segments: list[Segment], position: int) -> bool:
-    """Whether the log does not simply end here: the bytes there are neither zeros nor a blank."""
+    """Whether the log goes on here: the bytes are neither zeros nor a blank."""
     piece, segment = inspector.log.piece_at(position, segments), segment_at(segments, position)
     if piece is None or segment is None or piece.kind == BLANK:
         return False

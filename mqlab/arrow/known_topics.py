@@ -1,12 +1,12 @@
 """The topics of a store, so that a misspelt one is an error and not an empty table.
 
-In RocketMQ the route of an unknown topic is missing.
+RocketMQ's clients get an error for a topic that does not have a route.
 
     folders of the queues and topics.json ── together all topics
     not checked: topics of brokers and groups (%RETRY%g, RMQ_SYS_TRACE_TOPIC), which are created on demand;
-                a store of which part of the log is in no queue
+                a store with a part of its log that is not in any queue
 
-Left out: topics that were deleted; their messages are in the log until its files go, and no queue leads to them.
+Left out: topics that were deleted; their messages stay in the log until its files are deleted, but not in a queue.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_topics(stores: Sequence[Store], topics: Sequence[str]) -> None:
 
 
 def topics_of(store: Store) -> set[str] | None:
-    """The topics that queues and topics.json name; None when they cannot be all that the log has."""
+    """The topics that queues and topics.json name; None when the log may have others."""
     inspector = StoreInspector(store.directory)
     end = log_end(inspector)
     if end.offset > max(end.queues, inspector.min_physical_offset):

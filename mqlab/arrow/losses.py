@@ -56,7 +56,7 @@ class Loss:
 
 
 def find_losses(inspector: StoreInspector, end: LogEnd, first: int, last: int | None = None) -> list[Loss]:
-    """The losses in what is read from the offset ``first`` up to ``last``; None: up to where the log ends.
+    """The losses in the part that is read, from the offset ``first`` up to ``last``; None: up to where the log ends.
 
     A read that ends before the log does is not affected by what is missing after it.
     """

@@ -62,7 +62,7 @@ class QueueRange:
 
 @dataclass(frozen=True, slots=True)
 class QueueSelection:
-    """Which units: of these topics, of these queue ids, with the codes of these tags; all for none."""
+    """The units of these topics and queue ids, with the codes of these tags; an empty choice means all."""
 
     topics: tuple[str, ...] = ()
     queues: tuple[int, ...] = ()

@@ -135,7 +135,7 @@ def next_unit(view: mmap.mmap | bytes, file_start: int, at: int, end: int) -> in
 
 
 class Sized(Protocol):
-    """Something that is read, with its size in bytes."""
+    """A piece of a file to read, with its size in bytes."""
 
     @property
     def size(self) -> int: ...

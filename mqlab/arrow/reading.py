@@ -31,7 +31,7 @@ TARGET_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which messages: of these topics, of these queue ids, stored from ``start_ms`` on and before ``end_ms``."""
+    """The messages of these topics and queue ids, stored from ``start_ms`` on and before ``end_ms``."""
 
     topics: tuple[str, ...] = ()
     queues: tuple[int, ...] = ()

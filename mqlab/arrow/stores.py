@@ -7,7 +7,7 @@ Mirrors: storePathRootDir, of which every broker has one. Lab 10 reads a cluster
     run/                              none of them: the stores in its folders, by name: broker-a, broker-b, broker-c
     file:/run, file:///run            the same as /run; s3a://, hdfs:// and the like are refused: files are mapped
 
-Left out: folders further down. Other files and folders are ignored.
+Left out: deeper folders. Other files and folders are ignored.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _HEAD = struct.Struct(f">ii{_BETWEEN}xq")  # total size, magic, ..., physical of
 
 
 def unit_positions(view: mmap.mmap | bytes, where: LogRange) -> Positions:
-    """The positions in the file of all units of a range. Raises CorruptionError where there is something else.
+    """The positions in the file of all units of a range. Raises CorruptionError at a place without a unit.
 
     A unit counts when its magic and its own physical offset agree with its place; its parts are not checked.
     """

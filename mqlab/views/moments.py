@@ -139,8 +139,8 @@ class _Collected:
 
     def see(self, record: StepRecord) -> None:
         """Note the next step of the journal; keep a request that arrived."""
-        # The lowest bit of a frame's flag marks an answer; all other frames are requests.
         self._nodes.append(record.node)
+        # The lowest bit of a frame's flag marks an answer; all other frames are requests.
         if record.about is not None and not record.about.flag & 1:
             self.asked[self._sender(record), record.node, record.about.opaque] = record
 
