@@ -59,5 +59,5 @@ def test_disks_that_cannot_be_broken() -> None:
     lab = quiet_lab(seed=53)
     with pytest.raises(UsageError, match="only a broker's disk"):
         lab.slow_disk("nameserver-1", "1s")
-    with pytest.raises(UsageError, match="0 to 1"):
+    with pytest.raises(UsageError, match="between 0 and 1"):
         lab.disk_full("broker-a", 95)
