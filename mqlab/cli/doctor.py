@@ -7,6 +7,7 @@ It is the first thing to run when something does not work.
     kernel    yes       notebooks                  dot       Graphviz pictures (without it: text)
     disk      yes       stores, environments       sandbox   grading answers of other people
     memory              Spark's default heap       browser   the tests that click through a lab
+    explorers           faults, forks and other settings in explorers
 
 It repairs nothing; it only reports.
 """
@@ -31,6 +32,7 @@ MEGABYTE = 1 << 20
 DISK_MEGABYTES = 500  # a few stores of labs 01 and 10, and Spark's shuffle files
 MEMORY_MEGABYTES = 3072  # Spark's heap of 2 GiB, its Python workers and a notebook
 PROBE_SECONDS = 20
+NAME_COLUMNS = 9
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge", "firefox")
 MAC_BROWSERS = ("Google Chrome", "Chromium", "Firefox", "Microsoft Edge", "Safari")
 
@@ -94,6 +96,17 @@ def check_java() -> Part:
     except MqlabError as error:
         return Part("java", False, False, error.text, off, error.hint)
     return Part("java", True, False, f"{java.version} from {java.source} at {java.java}")
+
+
+def check_explorers() -> Part:
+    """What the live form of explorers needs."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return Part("explorers", True, False, f"anywidget {version('anywidget')}")
+    except PackageNotFoundError:
+        off = "faults, forks and other settings in explorers; their static form is shown instead"
+        return Part("explorers", False, False, "anywidget is not installed", off, "make env")
 
 
 def check_dot() -> Part:
@@ -182,6 +195,7 @@ def check_memory() -> Part:
 CHECKS: tuple[Callable[[], Part], ...] = (
     check_python,
     check_kernel,
+    check_explorers,
     check_java,
     check_dot,
     check_sandbox,
@@ -201,10 +215,10 @@ def as_text(parts: list[Part]) -> str:
     lines = []
     for part in parts:
         mark = "ok  " if part.present else "MISS" if part.required else "none"
-        lines.append(f"{mark}  {part.name:<8} {part.found}")
+        lines.append(f"{mark}  {part.name:<{NAME_COLUMNS}} {part.found}")
         if not part.present:
-            lines.append(f"      {'':<8} switches off: {part.switches_off}")
-            lines.append(f"      {'':<8} to get it:    {part.get}")
+            lines.append(f"      {'':<{NAME_COLUMNS}} switches off: {part.switches_off}")
+            lines.append(f"      {'':<{NAME_COLUMNS}} to get it:    {part.get}")
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from mqlab.cli import doctor, main
 
-PARTS = ["python", "kernel", "java", "dot", "sandbox", "browser", "disk", "memory"]
+PARTS = ["python", "kernel", "explorers", "java", "dot", "sandbox", "browser", "disk", "memory"]
 
 
 def test_json_is_one_object_with_every_part() -> None:
@@ -34,8 +34,9 @@ def test_text_marks_missing_parts_and_the_code_tells_the_required_ones(monkeypat
     optional = doctor.Part("dot", False, False, "no dot", "pictures", "apt install")
     needed = doctor.Part("kernel", False, True, "none", "all notebooks", "make env")
     assert run(there, optional) == (
-        0, "ok    python   3.12.1\nnone  dot      no dot\n"
-        "               switches off: pictures\n               to get it:    apt install\n",
+        0,
+        "ok    python    3.12.1\nnone  dot       no dot\n"
+        "                switches off: pictures\n                to get it:    apt install\n",
     )
     assert run(there, needed)[0] == 1
     assert "MISS  kernel" in run(there, needed)[1]

@@ -1,0 +1,162 @@
+"""The frame of all explorers: data made once in Python, one plain ES module that shows it, with and without a kernel.
+
+    class Tank(Board):
+        module, label = "tank", "Backlog tank"         # mqlab/widgets/modules/tank.js
+        state_defaults = {"position": 0}               # (a ClassVar) small JSON values, shared by page and cell
+        def data(self): ...                            # JSON for the page, made once
+        def asked(self, name, arguments): ...          # what needs the kernel: other settings, a fault, a fork
+        def table(self): ...                           # the text twin
+
+In the module, ``render({ model, el })`` draws into ``el``:
+
+    model.get("data")                  the JSON of data()            model.get("kernel")   false without a kernel
+    model.get("position")              a state value                 model.on("change:position", callback)
+    model.set("position", 3); model.save_changes()                   the cell then reads board.state["position"]
+    await model.ask("play", {seed: 7}, progress => …)                the answer of asked("play", {"seed": 7})
+
+With anywidget a notebook gets a live widget. Its ``text/html`` stays beside it: module and data inline, so that an
+exported page and a saved notebook are alive without a kernel; where scripts are removed, the readable form remains.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from markupsafe import Markup
+
+from mqlab.errors import MqlabError, UsageError
+from mqlab.views.table import Table
+from mqlab.views.view import View
+from mqlab.widgets.joining import STILL, joined
+from mqlab.widgets.packing import packed
+
+WITHOUT_SCRIPTS = (
+    "Run this cell to move the explorer. Without a kernel, or where scripts are not run, this is all it shows:"
+)
+PAGE = """<div class="mqlab-board" data-mqlab="{place}" role="group" aria-label="{label}">
+<div class="mqlab-still"><p>{words}</p>{readable}</div>
+<script type="application/json" class="mqlab-data">{data}</script>
+<script type="module">{script}</script></div>"""
+
+
+class Board(View):
+    """Base of all explorers. A subclass names ``module``, ``label`` and ``state_defaults`` and gives data and table.
+
+    ``state`` holds the current values of the state: what the learner chose in the page is there for a cell to read.
+    """
+
+    module: ClassVar[str]
+    label: ClassVar[str]
+    state_defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, **state: Any) -> None:
+        unknown = sorted(state.keys() - self.state_defaults.keys())
+        if unknown:
+            raise UsageError(f"{self.label} has no state {unknown[0]!r}", hint=f"has: {', '.join(self.state_defaults)}")
+        self.state: dict[str, Any] = {**self.state_defaults, **state}
+        self._packed: str | None = None
+        self._widget: Any = None
+
+    # what a subclass gives -----------------------------------------------------------------------------------------
+
+    def data(self) -> Any:
+        """JSON for the page: everything that it shows without asking the kernel. Called once, until ``renew``."""
+        raise NotImplementedError
+
+    def table(self) -> Table:
+        """The text twin: the facts that the page shows, as rows."""
+        raise NotImplementedError
+
+    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """The answer to the page's question as JSON. An MqlabError is shown to the learner as text."""
+        raise UsageError(f"{self.label} cannot answer {name!r}")
+
+    def state_changed(self, name: str, value: Any) -> None:
+        """Called after the page or ``set`` changed a state value."""
+
+    def readable(self) -> Markup:
+        """What remains where no script is run: a picture and a table. The default is the table."""
+        return self.table().html()
+
+    # what a subclass uses ------------------------------------------------------------------------------------------
+
+    def set(self, name: str, value: Any) -> None:
+        """Change a state value from Python; the page follows. UsageError for a state that does not exist."""
+        if name not in self.state:
+            raise UsageError(f"{self.label} has no state {name!r}", hint=f"has: {', '.join(self.state)}")
+        if self._widget is not None:
+            setattr(self._widget, name, value)  # its observer keeps the state
+        else:
+            self.took(name, value)
+
+    def took(self, name: str, value: Any) -> None:
+        """Keep a state value that the page or ``set`` has changed."""
+        self.state[name] = value
+        self.state_changed(name, value)
+
+    def renew(self) -> None:
+        """Make the data again; an open page gets ``change:data``."""
+        self._packed = None
+        if self._widget is not None:
+            self._widget.packed = self.packed_data()
+
+    def progress(self, share: float, words: str = "") -> None:
+        """Tell the page that is waiting for an answer how far it is, 0 to 1. Without a page this does nothing."""
+        if self._widget is not None:
+            self._widget.progress(share, words)
+
+    # how it is shown -----------------------------------------------------------------------------------------------
+
+    def packed_data(self) -> str:
+        """The data as the page gets it, compressed; made when it is first needed."""
+        if self._packed is None:
+            self._packed = packed(self.data())
+        return self._packed
+
+    @property
+    def widget(self) -> Any:
+        """The live widget, made when first shown. Raises ImportError without anywidget."""
+        if self._widget is None:
+            from mqlab.widgets.live import live_widget
+
+            self._widget = live_widget(self)
+        return self._widget
+
+    def text(self) -> str:
+        return f"{self.label}\n{self.table()}"
+
+    def html(self) -> Markup:
+        """The readable form with module and data inline: alive in every page that runs its scripts."""
+        # A "<" in a state value must not end the script element.
+        data = json.dumps({"packed": self.packed_data(), "state": self.state}).replace("<", "\\u003c")
+        # The same output may be in a page twice, so the place is a name that both have, and not a unique id.
+        place = f"{self.module}-{zlib.crc32(data.encode()):08x}"
+        end = STILL.format(place=json.dumps(place), label=json.dumps(self.label))
+        return Markup(PAGE).format(
+            place=place, label=self.label, words=WITHOUT_SCRIPTS, readable=self.readable(),
+            data=Markup(data), script=Markup(joined(self.module) + end),
+        )  # fmt: skip
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        static = super()._repr_mimebundle_()
+        try:
+            shown = self.widget._repr_mimebundle_()
+        except ImportError:
+            return static
+        # anywidget gives data and metadata; ipywidgets gives data alone.
+        live, metadata = shown if isinstance(shown, tuple) else (shown, {})
+        return {**live, **static}, metadata
+
+    def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """``asked`` as the page gets it: ``{"packed": …}``, or ``{"error": …}`` with the words of an MqlabError."""
+        try:
+            return {"packed": packed(self.asked(name, arguments))}
+        except MqlabError as error:
+            return {"error": str(error)}
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self.state.items())
+        return f"<{type(self).__name__} {values}>"

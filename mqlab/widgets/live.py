@@ -1,0 +1,61 @@
+"""A board as an anywidget: the only file of explorers that needs anywidget, imported when a board is first shown.
+
+    page ── {"ask": "3", "name": "play", "arguments": {…}} ──▶ board.answer(…)
+    page ◀── {"answer": "3", "share": 0.4, "words": "…"} ───── board.progress(0.4, "…")
+    page ◀── {"answer": "3", "packed": "…"} or {"error": "…"}
+    page ◀─▶ one trait for each state value
+
+Left out: several questions at once; a kernel answers them one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from mqlab.widgets.joining import LIVE, joined
+
+if TYPE_CHECKING:
+    from mqlab.widgets.frame import Board
+
+
+class BoardWidget(anywidget.AnyWidget):
+    """The live form of one board; ``live_widget`` adds a trait for each state value."""
+
+    packed = traitlets.Unicode().tag(sync=True)
+    kernel = traitlets.Bool(True).tag(sync=True)
+
+    def __init__(self, board: Board, esm: str, **state: Any) -> None:
+        super().__init__(_esm=esm, packed=board.packed_data(), **state)
+        self._board = board
+        self._answering: str | None = None  # the number of the question that is being answered
+        self.on_msg(self._asked)
+        self.observe(lambda change: board.took(change["name"], change["new"]), names=list(state))
+
+    def progress(self, share: float, words: str) -> None:
+        """Tell the page how far the answer that it waits for is."""
+        if self._answering is not None:
+            self.send({"answer": self._answering, "share": share, "words": words})
+
+    def _asked(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
+        self._answering = content["ask"]
+        try:
+            answer = self._board.answer(content["name"], content.get("arguments") or {})
+        finally:
+            number, self._answering = self._answering, None
+        self.send({"answer": number, **answer})
+
+
+def live_widget(board: Board) -> BoardWidget:
+    """The widget of a board. Raises TypeError for a state value whose name a widget uses itself."""
+    taken = sorted(name for name in board.state if hasattr(BoardWidget, name))
+    if taken:
+        raise TypeError(f"a state value of {board.label} cannot be called {taken[0]!r}: a widget has that name")
+    traits = {name: traitlets.Any().tag(sync=True) for name in board.state}
+    kind = type(f"{type(board).__name__}Widget", (BoardWidget,), traits)
+    esm = joined(board.module) + LIVE.format(label=json.dumps(board.label))
+    widget: BoardWidget = kind(board, esm, **board.state)
+    return widget

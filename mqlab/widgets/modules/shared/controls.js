@@ -1,0 +1,46 @@
+// uses: element
+// Native controls with labels. Each gives { el, input, value(), put(value) }; onValue gets the new value.
+function buttonControl(label, onPress, title) {
+  const button = element("button", { type: "button", title, onclick: onPress }, label);
+  return { el: button, input: button };
+}
+
+function numberControl({ label, value, min, max, step, onValue }) {
+  const id = freshId();
+  const input = element("input", { type: "number", id, min, max, step: step ?? "any", value });
+  const read = () => (input.value === "" ? null : Number(input.value));
+  input.addEventListener("change", () => input.reportValidity() && onValue && onValue(read()));
+  return field(id, label, input, read, (next) => (input.value = next));
+}
+
+function textControl({ label, value, onValue }) {
+  const id = freshId();
+  const input = element("input", { type: "text", id, value, size: 12 });
+  input.addEventListener("change", () => onValue && onValue(input.value));
+  return field(id, label, input, () => input.value, (next) => (input.value = next));
+}
+
+function checkControl({ label, value, onValue }) {
+  const id = freshId();
+  const input = element("input", { type: "checkbox", id });
+  input.checked = Boolean(value);
+  input.addEventListener("change", () => onValue && onValue(input.checked));
+  return field(id, label, input, () => input.checked, (next) => (input.checked = Boolean(next)));
+}
+
+// choices: texts, or [value, text] pairs.
+function choiceControl({ label, value, choices, onValue }) {
+  const id = freshId();
+  const pairs = choices.map((choice) => (Array.isArray(choice) ? choice : [choice, String(choice)]));
+  const input = element("select", { id }, pairs.map(([, text], at) => element("option", { value: at }, text)));
+  const read = () => pairs[input.selectedIndex]?.[0];
+  const put = (next) => (input.selectedIndex = Math.max(0, pairs.findIndex(([each]) => each === next)));
+  put(value);
+  input.addEventListener("change", () => onValue && onValue(read()));
+  return field(id, label, input, read, put);
+}
+
+function field(id, label, input, value, put) {
+  const el = element("span", { class: "mq-field" }, element("label", { for: id }, label), input);
+  return { el, input, value, put };
+}

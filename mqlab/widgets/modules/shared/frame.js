@@ -1,0 +1,117 @@
+// uses: element, theme
+// Makes a board alive: live() in a notebook through anywidget, still() in a page without a kernel.
+
+// base64 of a zlib stream -> the JSON in it.
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+async function live(board, { model, el }, label) {
+  const box = element("div", { class: "mqlab-board", role: "group", "aria-label": label });
+  el.append(box);
+  const shared = liveModel(model, await unpacked(model.get("packed")));
+  addTheme(box);
+  const inside = element("div");
+  box.append(inside);
+  const end = await board.render({ model: shared, el: inside });
+  return () => {
+    shared.close();
+    if (typeof end === "function") end();
+  };
+}
+
+// anywidget's model with the data unpacked, and questions to the kernel as promises.
+function liveModel(model, data) {
+  const waiting = new Map();
+  const own = new Map([["change:data", new Set()]]);
+  let lastQuestion = 0;
+  const answered = async (message) => {
+    const question = waiting.get(message.answer);
+    if (!question) return;
+    if (message.share !== undefined) {
+      question.progress && question.progress(message.share, message.words);
+      return;
+    }
+    waiting.delete(message.answer);
+    if (message.error !== undefined) question.fail(new Error(message.error));
+    else question.done(await unpacked(message.packed));
+  };
+  const renewed = async () => {
+    data = await unpacked(model.get("packed"));
+    own.get("change:data").forEach((callback) => callback());
+  };
+  model.on("msg:custom", answered);
+  model.on("change:packed", renewed);
+  return {
+    get: (name) => (name === "data" ? data : model.get(name)),
+    set: (name, value) => model.set(name, value),
+    save_changes: () => model.save_changes(),
+    on: (event, callback) => (own.has(event) ? own.get(event).add(callback) : model.on(event, callback)),
+    off: (event, callback) => (own.has(event) ? own.get(event).delete(callback) : model.off(event, callback)),
+    send: (content) => model.send(content),
+    ask(name, args = {}, progress = null) {
+      // Two views of one widget hear all answers, so a question's number must be their own.
+      lastQuestion += 1;
+      const number = `${lastQuestion}-${Math.random()}`;
+      return new Promise((done, fail) => {
+        waiting.set(number, { done, fail, progress });
+        model.send({ ask: number, name, arguments: args });
+      });
+    },
+    close() {
+      model.off("msg:custom", answered);
+      model.off("change:packed", renewed);
+    },
+  };
+}
+
+// All boxes of the page with this name become alive; what stood in them is kept, folded, as their text.
+function still(board, place, label) {
+  for (const box of document.querySelectorAll(`[data-mqlab="${place}"]:not([data-alive])`)) {
+    box.setAttribute("data-alive", "");
+    wake(board, box).catch((problem) => {
+      box.append(element("p", { class: "mq-error", role: "alert" }, `${label} cannot be shown here: ${problem}`));
+    });
+  }
+}
+
+async function wake(board, box) {
+  const { packed, state } = JSON.parse(box.querySelector(".mqlab-data").textContent);
+  const model = stillModel(await unpacked(packed), state);
+  const inside = element("div");
+  addTheme(box);
+  box.insertBefore(inside, box.querySelector(".mqlab-still"));
+  await board.render({ model, el: inside });
+  const readable = box.querySelector(".mqlab-still");
+  readable.querySelector("p").remove();
+  const folded = element("details", {}, element("summary", {}, "The same as a picture and a table"));
+  readable.replaceWith(folded);
+  folded.append(readable);
+}
+
+function stillModel(data, state) {
+  const callbacks = new Map();
+  const values = { ...state, data, kernel: false };
+  let changed = new Set();
+  return {
+    get: (name) => values[name],
+    set(name, value) {
+      if (values[name] === value) return;
+      values[name] = value;
+      changed.add(name);
+    },
+    save_changes() {
+      const names = changed;
+      changed = new Set();
+      names.forEach((name) => (callbacks.get(`change:${name}`) || []).forEach((callback) => callback()));
+    },
+    on: (event, callback) => callbacks.set(event, [...(callbacks.get(event) || []), callback]),
+    off: (event, callback) =>
+      callbacks.set(event, (callbacks.get(event) || []).filter((each) => each !== callback)),
+    send() {},
+    ask: () => Promise.reject(new Error("This page has no kernel: open the notebook and run the cell.")),
+    close() {},
+  };
+}

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Any
+
+import pytest
+
+from mqlab.errors import UsageError
+from mqlab.widgets import joining
+from mqlab.widgets.packing import unpacked
+from tests.widgets.small_board import Tank, use_small_module
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture(autouse=True)
+def small_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_small_module(monkeypatch)
+
+
+def sent(widget: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    monkeypatch.setattr(widget, "send", lambda content, buffers=None: messages.append(content))
+    return messages
+
+
+def test_a_notebook_gets_the_widget_and_the_page_beside_it() -> None:
+    data, _ = Tank()._repr_mimebundle_()
+    assert WIDGET in data
+    assert "Small tank" in data["text/plain"] and "40" in data["text/plain"]
+    assert "<table>" in data["text/html"] and '<script type="module">' in data["text/html"]
+
+
+def test_without_anywidget_there_is_the_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    monkeypatch.delitem(sys.modules, "mqlab.widgets.live", raising=False)
+    assert set(Tank()._repr_mimebundle_()) == {"text/plain", "text/html"}
+
+
+def test_the_page_has_data_state_and_module_inline() -> None:
+    tank = Tank(position=2)
+    page = str(tank.html())
+    found = re.search(r'class="mqlab-data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    inside = json.loads(found[1])
+    assert inside["state"] == {"position": 2} and unpacked(inside["packed"]) == {"levels": [0, 40, 20]}
+    assert page.count("</script>") == 2 and "http" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_page_and_cell_share_the_state() -> None:
+    tank = Tank()
+    tank.set("position", 1)
+    tank.widget.position = 2  # as the page does
+    tank.set("position", 0)
+    assert tank.widget.position == 0 and tank.state == {"position": 0}
+    assert tank.moves == [("position", 1), ("position", 2), ("position", 0)]
+
+
+def test_a_state_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(UsageError, match="no state 'place'"):
+        Tank(place=1)
+    with pytest.raises(UsageError, match="no state 'place'"):
+        Tank().set("place", 1)
+
+
+def test_a_state_may_not_have_a_widgets_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tank, "state_defaults", {"layout": 1})
+    with pytest.raises(TypeError, match="cannot be called 'layout'"):
+        _ = Tank().widget
+
+
+def test_a_question_is_answered_with_progress_and_an_error_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    widget = Tank().widget
+    messages = sent(widget, monkeypatch)
+    widget._asked(widget, {"ask": "1-a", "name": "fill", "arguments": {"rate": 4}}, [])
+    assert messages[0] == {"answer": "1-a", "share": 0.5, "words": "half full"}
+    assert messages[1]["answer"] == "1-a" and unpacked(messages[1]["packed"]) == 25
+    widget._asked(widget, {"ask": "2-a", "name": "fill", "arguments": {"rate": 0}}, [])
+    assert messages[2] == {"answer": "2-a", "error": "the rate must be positive\n  hint: rate: 3"}
+    widget._asked(widget, {"ask": "3-a", "name": "drain"}, [])
+    assert "cannot answer 'drain'" in messages[3]["error"]
+
+
+def test_new_data_reach_an_open_page() -> None:
+    tank = Tank()
+    before = tank.widget.packed
+    tank.levels = [7]
+    assert tank.widget.packed == before
+    tank.renew()
+    assert unpacked(tank.widget.packed) == {"levels": [7]}
+
+
+def test_pieces_are_joined_once_and_after_what_they_use() -> None:
+    text = joining.joined("tank")
+    names = ["function element(", "function slider(", "function buttonControl(", "const board = {"]
+    assert [text.count(name) for name in names] == [1, 1, 1, 1]
+    places = [text.index(name) for name in names]
+    assert places == sorted(places) and "export" not in re.sub(r"//.*", "", text)
+
+
+def test_a_module_or_piece_that_is_missing_is_named() -> None:
+    with pytest.raises(UsageError, match=r"no module nowhere\.js"):
+        joining.joined("nowhere")
