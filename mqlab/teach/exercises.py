@@ -15,34 +15,80 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqlab.teach.said import AskedWrongly
+
+if TYPE_CHECKING:
+    from mqlab.lab.lab import Lab
 
 Answers = Mapping[str, Callable[..., Any]]  # the names an exercise asks for, as the learner defined them
 
 
+class Call:
+    """One call of an answer: its arguments by name, in order, and what it has to return.
+
+    ``about`` says in a few words what is special about it; ``to`` is the called name (default: the only one that the
+    exercise defines); ``right`` is ``...`` where no single value is right; ``given`` holds what a judge needs to know
+    and an answer is not told.
+
+    >>> Call(levels="1s 5s", most=2, right=[(2, 5), (2, 10)], about="a short table")
+    call(levels='1s 5s', most=2)
+    """
+
+    __slots__ = ("about", "arguments", "given", "right", "to")
+
+    def __init__(
+        self, *, right: object = ..., about: str = "", to: str = "", given: object = None, **arguments: object
+    ) -> None:
+        self.arguments: Mapping[str, object] = arguments
+        self.right, self.about, self.to, self.given = right, about, to, given
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
+
+    def __repr__(self) -> str:
+        return f"{self.to or 'call'}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with an answer: the rule that it breaks, the first place where this shows, expected and found."""
+    """What is wrong with an answer: the rule that it breaks, the first place where this shows, expected and found.
+
+    What a check can show beside it: ``step`` of the journal where it shows first, the ``call`` with its arguments and
+    right value, or the failing ``lab``; the ``belief`` (id) that answers like this; the ``share`` of the case's worth
+    that the answer keeps, 0 to 1.
+    """
 
     rule: str
     first_wrong: str
     expected: object
     found: object
+    step: int | None = None
+    call: Call | None = None
+    lab: Lab | None = None
+    belief: str = ""
+    share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One check of an answer. ``run`` calls the learner's functions and returns a Finding, or None if all is well."""
+    """One check of an answer. ``run`` calls the learner's functions and returns a Finding, or None if all is well.
+
+    ``weight`` is what the case counts beside the exercise's other cases, for partial credit.
+    """
 
     name: str
     run: Callable[[Answers], Finding | None]
+    weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exercise:
-    """One question that code answers. ``case`` makes the case of a seed; a notebook checks ``public_seeds``."""
+    """One question that code answers. ``case`` makes the case of a seed; a notebook checks ``public_seeds``.
+
+    ``forbids`` names what of the package answers the exercise, with its full path: "mqlab.wire.record.decode".
+    """
 
     id: str
     title: str
@@ -53,6 +99,7 @@ class Exercise:
     hints: tuple[str, str, str]
     note: str  # shown after success
     limits: Mapping[str, float] = field(default_factory=dict)  # while graded: seconds, memory_mb, …; see grading.limits
+    forbids: tuple[str, ...] = ()
 
     def public_cases(self) -> list[Case]:
         """The cases that ``check`` runs."""
