@@ -15,10 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import graphviz
 from markupsafe import Markup
 
-from mqlab.views.picture import INK, MUTED, PAPER, Picture
+from mqlab.views.picture import Picture
 from mqlab.views.table import Table
+from mqlab.views.theme import PALETTE, colour
 from mqlab.views.view import folded_text, image
 
+DRAWN_IN = ("ink", "muted", "paper")
+INK, MUTED, PAPER = (PALETTE[name][0] for name in DRAWN_IN)  # Graphviz knows plain colours only
 HINT = "no picture: Graphviz is not here (your package manager has it; or: pip install pygraphviz)"
 
 
@@ -82,7 +85,10 @@ class Diagram(Picture):
 
     def svg(self) -> str:
         """The drawing; an empty string if neither ``dot`` nor pygraphviz is installed."""
-        return _drawn_by_dot(self.source()) or _drawn_by_wheel(self.source()) or ""
+        drawing = _drawn_by_dot(self.source()) or _drawn_by_wheel(self.source()) or ""
+        for name in DRAWN_IN:
+            drawing = drawing.replace(f'"{PALETTE[name][0]}"', f'"{colour(name)}"')
+        return drawing
 
     def html(self) -> Markup:
         drawing = self.svg()

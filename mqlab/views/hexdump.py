@@ -1,9 +1,10 @@
-"""Bytes with the names of their fields: a classic dump, coloured by field, above a table of the same fields.
+"""Bytes with the names of their fields: a classic dump, a border and a number around each field, above their table.
 
 Lab 00 introduces it, lab 01 is about it.
 
-    0000  00 00 00 b6 da a3 20 a7 …  |...... .…|      colours repeat the table, they are never the only sign
-     #  offset  size  field        bytes        value
+          1           2                               in a notebook each field has a border, its number in the table,
+    0000 |00 00 00 b6|da a3 20 a7 …  |...... .…|       and its name and value where the pointer rests on it;
+     #  offset  size  field        bytes        value  every second one is shaded, so that neighbours differ in grey
      1       0     4  total_size   00 00 00 b6  182
 
 Input is a list of fields (mqlab.wire: of a commit-log unit, a consume-queue unit, an index entry).
@@ -13,11 +14,13 @@ Left out: the middle of long fields in the dump (the table has their lengths).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any, Protocol
 
 from markupsafe import Markup
 
 from mqlab.views.table import Table, shown_value
+from mqlab.views.templates import filled
 from mqlab.views.text_width import cut
 from mqlab.views.view import View
 from mqlab.wire import properties
@@ -26,8 +29,20 @@ LINE = 16
 WHOLE_FIELD_BYTES = 256  # of a longer field the dump shows as much, from its start
 TABLE_BYTES = 8
 MAX_VALUE_COLUMNS = 48
-FIELD_INK = "#1f2430"
-FIELD_COLOURS = ("#cfe3ff", "#d3f0d8", "#ffe2c2", "#eadcff", "#ffd6de", "#d2eef0", "#f1edc2")
+Line = tuple[int, list[tuple[int, int, int]]]
+STYLE = (
+    ".mqlab-hex{line-height:2.3;overflow-x:auto;margin:0;padding-top:.5em}"
+    ".mqlab-hex span{position:relative;border:1px solid var(--mq-muted);padding:2px 0;margin:0 -1px}"
+    ".mqlab-hex .on{border-left:none;margin-left:0}.mqlab-hex .off{border-right:none;margin-right:0}"
+    ".mqlab-hex .shaded,.mqlab-fields .shaded{background:var(--mq-shade)}"
+    ".mqlab-hex sup{position:absolute;top:-.95em;left:1px;font-size:.68em;line-height:1;color:var(--mq-ink)}"
+    ".mqlab-hex span:hover,.mqlab-hex span:focus{outline:2px solid var(--mq-blue)}"
+    ".mqlab-fields td.n{border:1px solid var(--mq-muted)}"
+    ".mqlab-fields td.n,.mqlab-fields td.b{white-space:nowrap}"
+    ".mqlab-fields td.v{min-width:120px;max-width:260px;overflow-wrap:anywhere}.mqlab-fields td.m{min-width:140px}"
+)
+SHADED = ("#", "field", "bytes")
+KINDS = {"#": "n", "field": "b", "bytes": "b", "value": "v", "meaning": "m"}
 
 
 class FieldLike(Protocol):
@@ -81,59 +96,67 @@ class Hexdump(View):
             if line is None:
                 lines.append(" " * 8 + "  …")
                 continue
-            digits = " ".join(f"{byte:02x}" for _, byte in line[1])
-            letters = "".join(_letter(byte) for _, byte in line[1])
+            digits = " ".join(f"{byte:02x}" for _, byte, _ in line[1])
+            letters = "".join(_letter(byte) for _, byte, _ in line[1])
             lines.append(f"{line[0]:08x}  {digits:<{LINE * 3 - 1}}  |{letters}|")
         return "\n".join([*lines, str(self.table())])
 
     def html(self) -> Markup:
-        dump = Markup("\n").join(self._html_line(line) for line in self._lines())
-        title = Markup("<b>{}</b>").format(self.title) if self.title else Markup("")
-        head = Markup("").join(
-            Markup('<th style="text-align:left">{}</th>').format(name) for name in self.table().columns
-        )
-        body = Markup("\n").join(self._html_row(number, field) for number, field in enumerate(self.fields))
-        return Markup(
-            '<div>{}<pre style="line-height:1.5">{}</pre>'
-            "<table><thead><tr>{}</tr></thead><tbody>\n{}\n</tbody></table></div>"
-        ).format(title, dump, head, body)
+        table = self.table()
+        rows = [[self._cell(name, row[name], shaded=number % 2 == 1) for name in table.columns]
+                for number, row in enumerate(table)]  # fmt: skip
+        return filled(
+            "hexdump.html", style=Markup(STYLE), title=self.title, lines=[self._spans(line) for line in self._lines()],
+            columns=table.columns, rows=rows, empty=table.empty,
+        )  # fmt: skip
 
-    def _html_line(self, line: tuple[int, list[tuple[int, int]]] | None) -> Markup:
+    @staticmethod
+    def _cell(name: str, value: Any, *, shaded: bool) -> dict[str, Any]:
+        kind = KINDS.get(name, "")
+        return {
+            "side": "right" if isinstance(value, int) else "left",
+            "kind": f"{kind} shaded" if shaded and name in SHADED else kind,
+            "value": value,
+        }
+
+    def _spans(self, line: Line | None) -> dict[str, Any] | None:
+        """One line for its template: its address, and per field the pieces of digits and of letters."""
         if line is None:
-            return Markup("          …")
+            return None
         start, content = line
-        digits = _spans(content, lambda byte: f"{byte:02x}", " ")
-        letters = _spans(content, _letter, "")
-        gap = " " * ((LINE - len(content)) * 3)
-        return Markup("{}  {}{}  {}").format(f"{start:08x}", digits, gap, letters)
-
-    def _html_row(self, index: int, field: FieldLike) -> Markup:
-        row = self._row(index + 1, field)
-        coloured = {"#", "field", "bytes"}
-        return Markup("<tr>{}</tr>").format(
-            Markup("").join(
-                Markup('<td style="text-align:{};{}">{}</td>').format(
-                    "right" if isinstance(value, int) else "left",
-                    _paint(index) + ";white-space:nowrap" if name in coloured else _TABLE_STYLES.get(name, ""),
-                    value,
-                )
-                for name, value in row.items()
+        pieces = []
+        for index, group in groupby(content, key=lambda byte: byte[0]):
+            owned = list(group)
+            first, last = owned[0][2] == 0, owned[-1][2] == len(self.fields[index].raw) - 1
+            pieces.append(
+                {
+                    "number": index + 1 if first else "",
+                    "kind": " ".join(("shaded" if index % 2 else "plain", *["on"][first:], *["off"][last:])),
+                    "title": self._words(index),
+                    "digits": " ".join(f"{byte:02x}" for _, byte, _ in owned),
+                    "letters": "".join(_letter(byte) for _, byte, _ in owned),
+                }
             )
-        )
+        return {"address": f"{start:08x}", "pieces": pieces, "gap": " " * ((LINE - len(content)) * 3)}
 
-    def _lines(self) -> list[tuple[int, list[tuple[int, int]]] | None]:
-        """Lines of (address, [(field index, byte), …]); None marks lines that are left out."""
+    def _words(self, index: int) -> str:
+        """What is shown where the pointer rests on a field: its number, name and value."""
+        field = self.fields[index]
+        return f"{index + 1} {field.name} = {cut(field_value(field.name, field.value), MAX_VALUE_COLUMNS)}"
+
+    def _lines(self) -> list[Line | None]:
+        """Lines of (address, [(field index, byte, its place in the field), …]); None marks lines that are left out."""
         owned = [
             (index, byte, at) for index, field in enumerate(self.fields) for at, byte in enumerate(bytes(field.raw))
         ]
-        lines: list[tuple[int, list[tuple[int, int]]] | None] = []
+        lines: list[Line | None] = []
         for start in range(0, len(owned), LINE):
             piece = owned[start : start + LINE]
             if all(at >= WHOLE_FIELD_BYTES and index == piece[0][0] for index, _, at in piece):
                 if lines[-1] is not None:
                     lines.append(None)
                 continue
-            lines.append((self.base + start, [(index, byte) for index, byte, _ in piece]))
+            lines.append((self.base + start, piece))
         return lines
 
     def __repr__(self) -> str:
@@ -152,25 +175,5 @@ def field_value(name: str, value: Any) -> str:
     return shown_value(name, value)
 
 
-_TABLE_STYLES = {"value": "min-width:120px;max-width:260px;overflow-wrap:anywhere", "meaning": "min-width:140px"}
-
-
 def _letter(byte: int) -> str:
     return chr(byte) if 32 <= byte < 127 else "."
-
-
-def _paint(index: int) -> str:
-    return f"background-color:{FIELD_COLOURS[index % len(FIELD_COLOURS)]};color:{FIELD_INK}"
-
-
-def _spans(content: list[tuple[int, int]], show: Any, between: str) -> Markup:
-    """Neighbouring bytes of one field in one span; a ``title`` is not needed, because the table has the number."""
-    spans, position = [], 0
-    while position < len(content):
-        index, end = content[position][0], position
-        while end < len(content) and content[end][0] == index:
-            end += 1
-        text = between.join(show(byte) for _, byte in content[position:end])
-        spans.append(Markup('<span style="{}">{}</span>').format(_paint(index), text))
-        position = end
-    return Markup(between).join(spans)

@@ -16,15 +16,16 @@ from typing import Any
 
 from wcwidth import ljust
 
-from mqlab.views.picture import INK, MUTED, PAPER, RULE, Canvas, Picture, text_pixels
+from mqlab.views.picture import Canvas, Picture, text_pixels
 from mqlab.views.table import Row, Table, as_row
 from mqlab.views.text_width import width
+from mqlab.views.theme import INK, MUTED, PAPER, RULE, VIOLET, WASH, colour
 
 BAR_PIXELS = 360
 BAR_CHARACTERS = 30
 ROW_PIXELS = 34
 MARGIN = 18
-DONE, FLIGHT, WAITING = "#7a3e9d", "#c9a7dd", "#eceaf0"
+DONE, FLIGHT, WAITING = VIOLET, colour("pale-violet"), WASH
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,8 @@ class OffsetStrip(Picture):
     @staticmethod
     def _legend(canvas: Canvas, x: int) -> None:
         y = canvas.height - 22
-        for colour, words in ((DONE, "done"), (FLIGHT, "in flight"), (WAITING, "waiting")):
-            canvas.box(x, y, 12, 12, colour, border=RULE)
+        for fill, words in ((DONE, "done"), (FLIGHT, "in flight"), (WAITING, "waiting")):
+            canvas.box(x, y, 12, 12, fill, border=RULE)
             canvas.text(x + 18, y + 10, words, MUTED, size=11)
             x += 34 + text_pixels(words)
 

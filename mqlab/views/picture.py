@@ -5,13 +5,15 @@ Every picture of every lab is drawn on it.
     canvas = Canvas(400, 80); canvas.line(…); canvas.text(…); canvas.mark("square", …)
     class Timeline(Picture): svg() text() table() alt
 
-A picture is a light card with dark ink, so that it reads the same in a light and in a dark theme and on paper.
-Shapes repeat what colours mean. Numbers are whole: the same facts give the same bytes on every machine.
+Colours are those of mqlab.views.theme, so that a picture follows the notebook's theme, light or dark.
+Shapes and words repeat what colours mean. Numbers are whole: the same facts give the same bytes on every machine.
 Left out: layout (each picture knows its own), animation and links.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,15 +21,12 @@ from markupsafe import Markup, escape
 
 from mqlab.views.table import Table
 from mqlab.views.text_width import width
+from mqlab.views.theme import INK, MUTED, PAPER, RULE
 from mqlab.views.view import View, folded_text, image
 
 if TYPE_CHECKING:
     import pandas
 
-INK = "#1f2430"
-MUTED = "#5b6472"
-RULE = "#cfd4dc"
-PAPER = "#fcfcfa"
 FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', sans-serif"
 CHARACTER = 7  # an average character of 12 px text, a little generous
 
@@ -53,26 +52,56 @@ class Canvas:
         self.height = height
         self._parts: list[str] = []
 
-    def line(self, x1: int, y1: int, x2: int, y2: int, colour: str = RULE, *, dashed: bool = False) -> None:
-        """A straight line, one pixel and a half wide."""
+    def line(
+        self, x1: int, y1: int, x2: int, y2: int, colour: str = RULE, *, dashed: bool = False, thick: bool = False
+    ) -> None:
+        """A straight line, one pixel and a half wide, or three when ``thick``."""
         dashes = ' stroke-dasharray="3 4"' if dashed else ""
         self._parts.append(
-            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colour}" stroke-width="1.5"{dashes}/>'
+            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colour}" '
+            f'stroke-width="{3 if thick else 1.5}"{dashes}/>'
         )
 
-    def arrow(self, x1: int, x2: int, y: int, colour: str = MUTED) -> None:
-        """A level arrow from ``x1`` to ``x2``."""
-        back = -7 if x2 > x1 else 7
-        self.line(x1, y, x2, y, colour)
-        self._parts.append(f'<path d="M{x2} {y} L{x2 + back} {y - 4} L{x2 + back} {y + 4} Z" fill="{colour}"/>')
+    def path(self, points: Iterable[tuple[int, int]], colour: str, *, dashed: bool = False) -> None:
+        """A line through points, two pixels wide."""
+        dashes = ' stroke-dasharray="6 4"' if dashed else ""
+        places = "L".join(f"{x} {y}" for x, y in points)
+        self._parts.append(f'<path d="M{places}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
+
+    def bow(self, x: int, y1: int, y2: int, out: int, colour: str = RULE, *, thick: bool = False) -> None:
+        """A bow that leaves (x, y1) to the right, goes ``out`` pixels away and comes back at (x, y2) with a point."""
+        wide = 3 if thick else 1.5
+        self._parts.append(
+            f'<path d="M{x} {y1} C{x + out} {y1} {x + out} {y2} {x + 2} {y2}" fill="none" stroke="{colour}" '
+            f'stroke-width="{wide}"/><path d="M{x} {y2} l7 -4 v8 Z" fill="{colour}"/>'
+        )
+
+    def arrow(
+        self, x1: int, x2: int, y: int, colour: str = MUTED, *, to_y: int | None = None, thick: bool = False
+    ) -> None:
+        """An arrow from (x1, y) to (x2, to_y); level without ``to_y``."""
+        to_y = y if to_y is None else to_y
+        self.line(x1, y, x2, to_y, colour, thick=thick)
+        # The point is a triangle that lies back along the line, in whole pixels.
+        length = math.hypot(x2 - x1, to_y - y) or 1.0
+        along_x, along_y = (x2 - x1) / length, (to_y - y) / length
+        sides = [
+            (round(x2 - 8 * along_x - side * along_y), round(to_y - 8 * along_y + side * along_x)) for side in (4, -4)
+        ]
+        points = " ".join(f"L{x} {y}" for x, y in sides)
+        self._parts.append(f'<path d="M{x2} {to_y} {points} Z" fill="{colour}"/>')
 
     def box(
-        self, x: int, y: int, width: int, height: int, fill: str, *, border: str = "none", round_by: int = 0
-    ) -> None:
-        """A rectangle; ``round_by`` rounds its corners."""
-        self._parts.append(
-            f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{round_by}" fill="{fill}" stroke="{border}"/>'
+        self, x: int, y: int, width: int, height: int, fill: str, *, border: str = "none", round_by: int = 0,
+        title: str = "", thick: bool = False,
+    ) -> None:  # fmt: skip
+        """A rectangle; ``round_by`` rounds its corners, ``title`` is shown where the pointer rests on it."""
+        wide = ' stroke-width="3"' if thick else ""
+        shape = (
+            f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{round_by}" fill="{fill}" '
+            f'stroke="{border}"{wide}'
         )
+        self._parts.append(f"{shape}><title>{escape(title)}</title></rect>" if title else f"{shape}/>")
 
     def mark(self, look: Look, x: int, y: int) -> None:
         """A small shape, its centre at (x, y)."""
@@ -108,13 +137,17 @@ class Canvas:
         bare = "" if halo else ' style="stroke:none"'
         self._parts.append(f'<text x="{x}" y="{y}" fill="{colour}"{end}{weight}{bigger}{bare}>{escape(text)}</text>')
 
-    def svg(self) -> str:
-        """The whole drawing on its card."""
+    def svg(self, title: str = "", described: str = "") -> str:
+        """The whole drawing on its card. ``title`` and ``described`` name it for those who do not see it."""
+        words = f"<title>{escape(title)}</title>" if title else ""
+        words += f"<desc>{escape(described)}</desc>" if described else ""
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" '
-            f'viewBox="0 0 {self.width} {self.height}">'
-            f"<style>text{{font:12px {FONT};paint-order:stroke;stroke:{PAPER};stroke-width:4px;stroke-linejoin:round}}"
-            f'[font-weight="600"]{{font-weight:600}}[font-size="11"]{{font-size:11px}}</style>'
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="mq" width="{self.width}" height="{self.height}" '
+            f'viewBox="0 0 {self.width} {self.height}">{words}'
+            f"<style>.mq text{{font:12px {FONT};paint-order:stroke;stroke:{PAPER};stroke-width:4px;"
+            "stroke-linejoin:round}"
+            '.mq [font-weight="600"]{font-weight:600}.mq [font-size="11"]{font-size:11px}'
+            '.mq [font-size="10"]{font-size:10px}</style>'
             f'<rect width="{self.width}" height="{self.height}" rx="8" fill="{PAPER}"/>'
             f"{''.join(self._parts)}</svg>"
         )

@@ -17,17 +17,18 @@ from typing import Any, Protocol
 
 from wcwidth import ljust
 
-from mqlab.views.picture import INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
+from mqlab.views.picture import Canvas, Look, Picture, text_pixels
 from mqlab.views.table import Table, as_row
 from mqlab.views.text_width import cut
+from mqlab.views.theme import INK, MUTED, PAPER, RULE, VIOLET, colour
 
 DRAWN_ENTRIES = 16
 LABEL_COLUMNS = 12
 CELL_HEIGHT = 44
 MARGIN = 18
-GROUP_LOOK = Look("#7a3e9d", "triangle", "next to read")
-ENTRY_FILL = "#dbe8f6"
-NEXT_FILL = "#ffffff"
+GROUP_LOOK = Look(VIOLET, "triangle", "next to read")
+ENTRY_FILL = colour("pale-blue")
+NEXT_FILL = PAPER
 
 
 class QueueView(Picture):

@@ -207,27 +207,21 @@ class Table(View):
         return "\n".join(lines)
 
     def html(self) -> Markup:
-        caption = Markup("<b>{}</b>").format(self.title) if self.title else Markup("")
-        if not self._rows:
-            return Markup("<div>{}<div><i>{}</i></div></div>").format(caption, self.empty)
-        sides = [(name, "right" if self._is_number(name) else "left") for name in self.columns]
-        head = Markup("").join(Markup('<th style="text-align:{}">{}</th>').format(side, name) for name, side in sides)
-        body = Markup("\n").join(
-            Markup("<tr>{}</tr>").format(
-                Markup("").join(self._html_cell(name, row._values[name], side) for name, side in sides)
-            )
-            for row in self._rows[:MAX_ROWS_SHOWN]
-        )
-        rest = Markup("").join(Markup("<div><i>{}</i></div>").format(line) for line in self._rest())
-        return Markup("<div>{}<table><thead><tr>{}</tr></thead><tbody>\n{}\n</tbody></table>{}</div>").format(
-            caption, head, body, rest
-        )
+        from mqlab.views.templates import filled
+
+        columns = [(name, "right" if self._is_number(name) else "left") for name in self.columns]
+        rows = [
+            [self._html_cell(name, row._values[name]) for name in self.columns] for row in self._rows[:MAX_ROWS_SHOWN]
+        ]
+        return filled(
+            "table.html", title=self.title, columns=columns, rows=rows, rest=self._rest(), empty=self.empty
+        )  # fmt: skip
 
     @staticmethod
-    def _html_cell(name: str, value: Any, side: str) -> Markup:
+    def _html_cell(name: str, value: Any) -> tuple[str, bool]:
+        """The text of a cell, and whether it is so short that it stays on one line."""
         shown = cut(shown_value(name, value), MAX_HTML_COLUMNS)
-        keep = ";white-space:nowrap" if width(shown) <= UNBROKEN_COLUMNS else ""
-        return Markup('<td style="text-align:{}{}">{}</td>').format(side, keep, shown)
+        return shown, width(shown) <= UNBROKEN_COLUMNS
 
     def _rest(self) -> list[str]:
         more = len(self._rows) - MAX_ROWS_SHOWN

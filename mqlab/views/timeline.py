@@ -22,17 +22,18 @@ from wcwidth import ljust
 
 from mqlab.durations import exact_text
 from mqlab.views.on_demand import OnDemand
-from mqlab.views.picture import CHARACTER, INK, MUTED, RULE, Canvas, Look, Picture, text_pixels
+from mqlab.views.picture import CHARACTER, Canvas, Look, Picture, text_pixels
 from mqlab.views.table import Table, calendar
 from mqlab.views.text_width import width
+from mqlab.views.theme import BLUE, GREEN, INK, MUTED, RED, RULE, VIOLET
 
 LOOKS = {
-    "stored": Look("#0b5fa5", "square", "written by the broker"),
-    "read": Look("#1b7f4b", "triangle", "read or handled by a consumer"),
-    "progress": Look("#7a3e9d", "diamond", "progress of a group"),
-    "trouble": Look("#b3401a", "cross", "a fault or a failure"),
-    "other": Look("#5b6472", "dot", "anything else"),
-    "frame": Look("#5b6472", "arrow", "a call or an answer on the network"),
+    "stored": Look(BLUE, "square", "written by the broker"),
+    "read": Look(GREEN, "triangle", "read or handled by a consumer"),
+    "progress": Look(VIOLET, "diamond", "progress of a group"),
+    "trouble": Look(RED, "cross", "a fault or a failure"),
+    "other": Look(MUTED, "dot", "anything else"),
+    "frame": Look(MUTED, "arrow", "a call or an answer on the network"),
 }
 COLUMNS = ("step", "now_ms", "after_ms", "node", "kind", "to", "text", "values")
 MAX_ROWS_DRAWN = 80

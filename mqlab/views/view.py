@@ -14,9 +14,11 @@ import base64
 import re
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-PAGE_PIXELS = 1_100  # the width that a notebook shows without shrinking it much
+from mqlab.views.theme import STYLE
+
+SMALLEST_SHARE = 80  # percent: at less, 12 px text is hard to read
 
 
 class View:
@@ -38,19 +40,26 @@ class View:
 
 
 def image(svg: str, alt: str) -> Markup:
-    """An SVG picture as an ``<img>`` that notebooks keep even when they are not trusted (bare SVG is dropped there).
+    """An SVG picture in the colours of the notebook's theme, and as an ``<img>`` where those are not allowed.
 
-    It shrinks to the page; one wider than PAGE_PIXELS shrinks to 85 % at most and scrolls, so that its text is legible.
+    A notebook that is not trusted drops SVG and style sheets, but keeps ``<img>``; see mqlab.views.theme.
+    A picture never shrinks below SMALLEST_SHARE of its size, so that its text stays legible: a narrow page scrolls it.
     """
     data = base64.b64encode(svg.encode()).decode()
     found = re.search(r'<svg[^>]* width="(\d+)', svg)
-    if found is None or int(found.group(1)) <= PAGE_PIXELS:
-        return Markup('<img alt="{}" style="max-width:100%" src="data:image/svg+xml;base64,{}">').format(alt, data)
-    least = max(int(found.group(1)) * 85 // 100, PAGE_PIXELS)
-    picture = Markup('<img alt="{}" style="max-width:100%;min-width:{}px" src="data:image/svg+xml;base64,{}">')
-    return Markup('<div style="overflow-x:auto">{}</div>').format(picture.format(alt, least, data))
+    least = int(found.group(1)) * SMALLEST_SHARE // 100 if found else 0
+    inline = svg[svg.index("<svg") :].replace(
+        "<svg ",
+        f'<svg role="img" aria-label="{escape(alt)}" style="max-width:100%;min-width:{least}px;height:auto" ',
+        1,
+    )
+    return Markup(
+        '<div class="mqlab-view"><style>{}</style>'
+        '<div class="mqlab-live" hidden tabindex="0" style="overflow-x:auto">{}</div>'
+        '<img class="mqlab-still" alt="{}" style="max-width:100%" src="data:image/svg+xml;base64,{}"></div>'
+    ).format(Markup(STYLE), Markup(inline), alt, data)
 
 
 def folded_text(summary: str, text: str) -> Markup:
     """The text twin of a picture, folded away under a line that opens with Enter or a click."""
-    return Markup("<details><summary>{}</summary><pre>{}</pre></details>").format(summary, text)
+    return Markup('<details><summary>{}</summary><pre style="overflow-x:auto">{}</pre></details>').format(summary, text)

@@ -13,7 +13,18 @@ TOGETHER, APART = False, True
 FLOORS = [
     (
         TOGETHER,
-        {"errors", "promises", "ports", "durations", "notebook", "signals", "state_table", "stats_item", "whole_files"},
+        {
+            "errors",
+            "promises",
+            "ports",
+            "durations",
+            "notebook",
+            "scales",
+            "signals",
+            "state_table",
+            "stats_item",
+            "whole_files",
+        },
     ),
     (TOGETHER, {"wire", "filter"}),
     (APART, {"runtime"}),
@@ -39,7 +50,7 @@ DOORS = {
 }
 
 # arrow and spark read stores through the reading half alone, so that a Spark worker starts fast
-STORE_READERS = {"errors", "durations", "notebook", "whole_files", "wire", "inspector", "arrow", "spark"}
+STORE_READERS = {"errors", "durations", "notebook", "scales", "whole_files", "wire", "inspector", "arrow", "spark"}
 
 
 def climbs(module: Module, found: Import) -> str | None:

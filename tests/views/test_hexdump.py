@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+
 from mqlab.views.hexdump import Hexdump
 from mqlab.views.message import MessageView
 from mqlab.wire import properties, record
+from mqlab.wire.layout import Field
 from mqlab.wire.record import Record
 
 UNIT = record.encode(
@@ -39,12 +42,27 @@ def test_values_are_readable() -> None:
     assert "KEYS=order-1" in values["properties"] and values["store_host"].startswith("127.0.0.1:10911")
 
 
-def test_html_colours_bring_their_own_ink_and_text_is_escaped() -> None:
+def test_in_html_each_field_has_a_number_a_border_and_its_value_where_the_pointer_rests() -> None:
     html = str(dump().html())
-    assert html.count("background-color:") == html.count(";color:#1f2430")
-    assert "&lt;已支付&gt;" in html and "<已支付>" not in html
-    for name in ("total_size", "queue_offset", "properties"):
-        assert f">{name}</td>" in html  # never colour alone
+    names = dump().table().column("field")
+    for number, name in enumerate(names, 1):
+        if dump().fields[number - 1].raw:
+            assert f"<sup>{number}</sup>" in html and f'title="{number} {name} = ' in html
+        assert f">{name}</td>" in html  # never by looks alone
+    assert 'title="4 queue_id = 2"' in html or "queue_id = 2" in html
+    assert "border:1px solid" in html and "&lt;已支付&gt;" in html and "<已支付>" not in html
+
+
+def test_neighbouring_fields_differ_in_grey_and_ink_is_the_themes() -> None:
+    kinds = re.findall(r'<span class="(plain|shaded)[^"]*" title="(\d+) ', str(dump().html()))
+    assert kinds and all((kind == "shaded") == (int(number) % 2 == 0) for kind, number in kinds)
+    assert "color:#" not in re.sub(r"--mq-[^;}]*", "", str(dump().html()))
+
+
+def test_a_field_over_two_lines_is_open_at_its_ends_and_numbered_once() -> None:
+    html = str(Hexdump([Field("body", 0, 20, b"x" * 20, b"x" * 20, "a body")]).html())
+    assert re.findall(r'<span class="([^"]*)"', html) == ["plain off", "plain off", "plain on", "plain on"]
+    assert html.count("<sup>1</sup>") == 1
 
 
 def test_the_middle_of_a_long_body_is_left_out_of_the_dump_only() -> None:

@@ -11,6 +11,7 @@ from mqlab.views.diagram import HINT, Diagram
 from mqlab.views.offset_strip import OffsetStrip
 from mqlab.views.picture import Picture
 from mqlab.views.queue import QueueView
+from mqlab.views.theme import PALETTE
 from mqlab.views.timeline import LOOKS, MAX_ROWS_DRAWN, Moment, MomentsOnDemand, Timeline, after
 from mqlab.views.view import image
 
@@ -42,7 +43,8 @@ def test_every_picture_is_an_image_with_a_text_twin_and_a_table(picture: Picture
     assert bundle["text/plain"] == str(picture) == picture.text()
     if picture.svg():
         found = re.search(
-            r'<img alt="[^"]+" style="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">', bundle["text/html"]
+            r'<img class="mqlab-still" alt="[^"]+" style="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">',
+            bundle["text/html"],
         )
         assert found is not None
         assert base64.b64decode(found[1]).decode() == picture.svg()
@@ -57,7 +59,9 @@ def test_our_drawings_are_well_formed_with_whole_numbers_inside_the_card(picture
     width, height = int(root.get("width", "")), int(root.get("height", ""))
     for node in root.iter("{http://www.w3.org/2000/svg}text"):
         assert 0 <= int(node.get("x", "")) <= width and 0 <= int(node.get("y", "")) <= height
-        assert node.get("fill", "").startswith("#")  # colours are explicit: the card is light in a dark theme too
+        assert re.fullmatch(
+            r"var\(--mq-[a-z-]+,#[0-9a-f]{6}\)", node.get("fill", "")
+        )  # the theme's, else the light one
 
 
 def test_timeline_text() -> None:
@@ -166,10 +170,41 @@ def test_a_diagram_is_drawn_by_whichever_program_is_there(monkeypatch: pytest.Mo
     assert "<img" in Diagram(["a"], [])._repr_mimebundle_()["text/html"]
 
 
-def test_a_picture_that_is_wider_than_a_page_scrolls_and_others_shrink() -> None:
-    narrow, wide = image('<svg xmlns="x" width="1100" height="5">', "a"), image('<svg width="2000" height="5">', "<b>")
-    assert narrow.startswith('<img alt="a" style="max-width:100%"')
-    assert wide.startswith('<div style="overflow-x:auto"><img alt="&lt;b&gt;" style="max-width:100%;min-width:1700px"')
+def test_a_picture_shrinks_to_four_fifths_and_then_scrolls() -> None:
+    html = image('<?xml version="1.0"?><svg xmlns="x" width="1000" height="5"><rect/></svg>', "<b>")
+    assert (
+        'style="overflow-x:auto"><svg role="img" aria-label="&lt;b&gt;" style="max-width:100%;min-width:800px' in html
+    )
+    assert "<?xml" not in html and 'alt="&lt;b&gt;"' in html
+
+
+def test_without_style_sheets_and_svg_only_the_still_image_is_left() -> None:
+    """What JupyterLab leaves of a picture in a notebook that is not trusted: no style, no svg, but the words in it."""
+    html = str(PICTURES[0].html())
+    left = re.sub(r"<style>.*?</style>", "", html)
+    live = left[left.index('<div class="mqlab-live"') :]
+    assert live.startswith('<div class="mqlab-live" hidden')  # the words of the drawing stay hidden
+    assert '<img class="mqlab-still"' in left and "display:none" not in left
+    assert ".mqlab-live{display:block!important}" in html and ".mqlab-still{display:none!important}" in html
+
+
+def test_style_sheets_in_drawings_do_not_reach_the_page() -> None:
+    for picture in PICTURES[:3]:
+        for style in re.findall(r"<style>(.*?)</style>", picture.svg()):
+            assert all(rule.startswith(".mq ") for rule in re.findall(r"(?:^|})([^{}]+){", style))
+
+
+def test_every_colour_can_be_told_from_the_paper_in_both_themes() -> None:
+    def light(hexadecimal: str) -> float:
+        parts = [int(hexadecimal[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for theme in (0, 1):
+        paper = light(PALETTE["paper"][theme])
+        for name in ("ink", "muted", "blue", "green", "violet", "red", "amber"):
+            found = light(PALETTE[name][theme])
+            assert (max(found, paper) + 0.05) / (min(found, paper) + 0.05) >= 4.5, (name, theme)
 
 
 def test_strips_of_several_brokers_name_them_and_an_empty_queue_says_so() -> None:

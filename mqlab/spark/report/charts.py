@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from mqlab.spark.report.scales import Scale, Writer, count_text, linear, time_text, time_ticks
+from mqlab.scales import Scale, Writer, count_text, linear, time_text, time_ticks
 
 LEFT, RIGHT, TOP, BOTTOM = 58, 116, 14, 24
 CHARACTER = 6.6

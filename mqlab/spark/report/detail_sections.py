@@ -10,8 +10,8 @@ Left out: anything that needs a second look at the messages; the page only shows
 from __future__ import annotations
 
 from mqlab.durations import rounded_text
+from mqlab.scales import bytes_text, count_text, linear
 from mqlab.spark.report import charts as c
-from mqlab.spark.report.scales import bytes_text, count_text, linear
 from mqlab.spark.report.section_parts import (
     HALF,
     NO_NAMES,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from mqlab.durations import rounded_text
+from mqlab.scales import bytes_text, count_text, durations, linear
 from mqlab.spark.report import charts as c
-from mqlab.spark.report.scales import bytes_text, count_text, durations, linear
 from mqlab.spark.report.section_parts import (
     HALF,
     MAX_ROWS,

@@ -19,9 +19,9 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from mqlab.durations import rounded_text
+from mqlab.scales import bytes_text, count_text, time_text
 from mqlab.spark.report import detail_sections as d
 from mqlab.spark.report import overview_sections as o
-from mqlab.spark.report.scales import bytes_text, count_text, time_text
 from mqlab.spark.report.section_parts import MAX_ROWS
 from mqlab.spark.report.tables import Facts, read_facts
 from mqlab.whole_files import whole_file

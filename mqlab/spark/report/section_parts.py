@@ -1,7 +1,7 @@
 """The parts of a section of the report: heading, sentence, figures and tables; and how the cells are written.
 
-    Section ─┬─ Figure      an SVG picture, its caption, and the meaning of its colours
-             └─ FactTable   columns and rows; page.html writes them as HTML
+Section ─┬─ Figure      an SVG picture, its caption, and the meaning of its colours
+         └─ FactTable   columns and rows; page.html writes them as HTML
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from mqlab.durations import rounded_text
-from mqlab.spark.report.scales import count_text, time_text
+from mqlab.scales import count_text, time_text
 from mqlab.spark.report.tables import Facts
 
 MAX_ROWS = 40  # a longer table reports how many rows are missing

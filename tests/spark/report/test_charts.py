@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from mqlab.scales import DAY, HOUR, MINUTE, Scale, durations, linear, time_ticks
 from mqlab.spark.report import charts
-from mqlab.spark.report.scales import DAY, HOUR, MINUTE, Scale, durations, linear, time_ticks
 
 FRAME = charts.Frame(0, 100, linear(10), width=300, height=100, right=20)
 

@@ -2,6 +2,7 @@
 
     count   0  500  1,000  1.2 M          duration   1 ms  10 ms  1 s  5 min  2 h          time   06:00  09:00
 
+The pictures of notebooks (mqlab.views) and of the Spark report use it.
 Left out: time zones: brokers' times are shown in UTC.
 """
 
@@ -20,6 +21,7 @@ TIME_STEPS_MS = (
     6 * HOUR, 12 * HOUR, DAY, 7 * DAY,
 )  # fmt: skip
 MOST_TIME_TICKS = 9
+MOST_POWERS = 7
 
 
 def count_text(value: float) -> str:
@@ -85,6 +87,20 @@ def linear(most: float) -> Scale:
     step = max(step, 1) if most >= 4 else step
     steps = math.ceil(most / step)
     return Scale(0, steps * step, tuple(number * step for number in range(steps + 1)))
+
+
+def powers(least: float, most: float) -> Scale:
+    """A logarithmic axis of numbers above 0, with a tick at each power of ten (at most eight of them).
+
+    >>> powers(1, 2500).ticks
+    (1, 10, 100, 1000, 10000)
+    """
+    least = max(least, 1e-12)
+    first = math.floor(math.log10(least) + 1e-9)
+    last = max(math.ceil(math.log10(max(most, least)) - 1e-9), first + 1)
+    step = -(-(last - first) // MOST_POWERS)
+    ticks = tuple(10**power for power in range(first, last + step, step))
+    return Scale(ticks[0], ticks[-1], ticks, logarithmic=True)
 
 
 def durations(least_ms: float, most_ms: float) -> Scale:
