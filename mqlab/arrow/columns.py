@@ -245,8 +245,11 @@ class Units:
             return decompressed_body(body, int(self.number("sys_flag")[row]))
         except CorruptionError as error:
             raise CorruptionError(
-                error.what, where=self._where.path, offset=self._where.file_start + int(self.body_at[row]),
-                expected=error.expected, found=error.found,
+                error.what,
+                where=self._where.path,
+                offset=self._where.file_start + int(self.body_at[row]),
+                expected=error.expected,
+                found=error.found,
                 hint=LEAVE_OUT_BODY,
             ) from error
 

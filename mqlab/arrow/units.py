@@ -68,11 +68,18 @@ def raise_corrupt(view: mmap.mmap | bytes, where: LogRange, at: int) -> NoReturn
         record = decode(memoryview(view)[:end], at)
     except CorruptionError as error:
         raise CorruptionError(
-            error.what, where=where.path,
+            error.what,
+            where=where.path,
             offset=where.file_start + (at if error.offset is None else error.offset),
-            expected=error.expected, found=error.found, hint=hint,
+            expected=error.expected,
+            found=error.found,
+            hint=hint,
         ) from None
     raise CorruptionError(
-        "a unit that does not belong here", where=where.path, offset=where.file_start + at,
-        expected=f"physical offset {where.file_start + at}", found=record.physical_offset, hint=hint,
+        "a unit that does not belong here",
+        where=where.path,
+        offset=where.file_start + at,
+        expected=f"physical offset {where.file_start + at}",
+        found=record.physical_offset,
+        hint=hint,
     )

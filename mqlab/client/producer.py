@@ -136,9 +136,7 @@ class Producer:
         Raises ClientError (no route, refused here, all attempts failed), BrokerError (a refusal not worth a retry),
         RemotingError (with a queue or a selector: the one attempt failed).
         """
-        return self.client.call(
-            lambda: self._send(message, self._options(SYNC, timeout, message_queue, selector, arg))
-        )
+        return self.client.call(lambda: self._send(message, self._options(SYNC, timeout, message_queue, selector, arg)))
 
     def send_async(
         self,
@@ -173,9 +171,7 @@ class Producer:
         timeout: str | int | None = None,
     ) -> SendResult:
         """Send messages of one topic in one request to one queue; ``msg_id`` holds all ids, joined by commas."""
-        return self.client.call(
-            lambda: self._send(list(messages), self._options(SYNC, timeout, message_queue))
-        )
+        return self.client.call(lambda: self._send(list(messages), self._options(SYNC, timeout, message_queue)))
 
     def send_batch_async(
         self,

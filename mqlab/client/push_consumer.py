@@ -67,9 +67,7 @@ class PushConsumer(GroupMember[PushState]):
         self.pull_loop = PullLoop(self.state, self.pull_api, self._give_up)
         self.send_back = SendBack(client.cluster, client.inner_sender, group)
         self.consume_service: ConsumeService | None = None
-        self._reset = OffsetReset(
-            self.state, self.suspend_now, self.rebalance.remove_process_queue, self.resume_async
-        )
+        self._reset = OffsetReset(self.state, self.suspend_now, self.rebalance.remove_process_queue, self.resume_async)
         self._listener: Any = None
         self._queue_listener: QueueListener | None = None
         self._trace: TraceDispatcher | None = None

@@ -216,9 +216,7 @@ class Links:
         sender.last_due_ms = due_ms
         world.arm(target, due_ms, kind, action, periodic=world.step_is_periodic)
 
-    def _accept(
-        self, client: Link, target: Machine, on_server: Callable[[Link], None] = lambda server: None
-    ) -> None:
+    def _accept(self, client: Link, target: Machine, on_server: Callable[[Link], None] = lambda server: None) -> None:
         """Create the listener's end and pass it to ``on_server``, then to the listener."""
         listener = self._listeners.get(client.remote_address)
         if listener is None:

@@ -214,9 +214,7 @@ class SimWorld(World[SimWorkers]):
                 if due is None or due > end_ms:
                     if due is not None:
                         self.now_ms = end_ms
-                    why = (
-                        "nothing is left to happen" if due is None else f"{limit_ms} ms of virtual time passed"
-                    )
+                    why = "nothing is left to happen" if due is None else f"{limit_ms} ms of virtual time passed"
                     raise LimitReached(
                         f"{what} was not reached: {why} (now {self.now_ms}, step {self.journal.next_step})",
                         hint="lab.upcoming(5) shows what is armed; limit= allows more time",

@@ -190,8 +190,7 @@ def _starting(options: Mapping[str, str]) -> tuple[str, dict[str, int]]:
     except ValueError:
         pass
     raise UsageError(
-        f"option startingOffsets is {text!r}: expected {EARLIEST}, {LATEST} or offsets such as "
-        '{"broker-a": 4096}',
+        f'option startingOffsets is {text!r}: expected {EARLIEST}, {LATEST} or offsets such as {{"broker-a": 4096}}',
         hint="an offset is a place of the commit log at which a message begins: the column physical_offset",
     )
 

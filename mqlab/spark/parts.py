@@ -135,4 +135,3 @@ class StorePartReader(DataSourceReader):
         # When there is nothing to read, Spark makes one partition of its own with None.
         for where in partition.value or []:
             yield from read_queue_range(where, self.selection)
-

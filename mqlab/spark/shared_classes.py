@@ -79,7 +79,9 @@ def base_archive(java: Path, directory: Path) -> Path | None:
         with whole_file(target) as draft:
             subprocess.run(
                 [java, f"-XX:SharedArchiveFile={draft}", "-Xshare:dump", QUIET],
-                capture_output=True, timeout=DUMP_SECONDS, check=True,
+                capture_output=True,
+                timeout=DUMP_SECONDS,
+                check=True,
             )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -1,7 +1,7 @@
 """Bodies of order messages: how orders and customers are numbered, and how many bytes a body takes.
 
-    order, customer ──▶ OrderTexts    columns of text: numbers, amount, articles, time
-                    ──▶ OrderBodies   classes of their stretches (see message_shapes), sizes of the bodies
+order, customer ──▶ OrderTexts    columns of text: numbers, amount, articles, time
+                ──▶ OrderBodies   classes of their stretches (see message_shapes), sizes of the bodies
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Order messages and copies of failed ones as units of a slice; the bytes are those of MessageExtEncoder.
 
-    Slice              ──▶ sent         topic orders
-    copies that are due ──▶ given_back   schedule topic, retry topics, dead letter topics
+Slice              ──▶ sent         topic orders
+copies that are due ──▶ given_back   schedule topic, retry topics, dead letter topics
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The common state of one broker's store while it is written: the plan, the day, the files, the counters.
 
-    open_state(plan, broker, directory)     made once, before the first slice
-      plan       the request, and the incidents that can be seen at this broker
-      day        orders, consumers, clients, the numbering of orders and customers
-      files      commit log, consume queues, key index
-      pending    trace entries and copies of failed messages that belong to later slices
+open_state(plan, broker, directory)     made once, before the first slice
+  plan       the request, and the incidents that can be seen at this broker
+  day        orders, consumers, clients, the numbering of orders and customers
+  files      commit log, consume queues, key index
+  pending    trace entries and copies of failed messages that belong to later slices
 """
 
 from __future__ import annotations

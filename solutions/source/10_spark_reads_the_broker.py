@@ -390,7 +390,9 @@ def busiest(messages, most):
     """
     ### BEGIN SOLUTION
     orders = messages.where("topic = 'orders'")
-    keys = orders.select(functions.explode(functions.split("keys", " ")).alias("customer"))
+    keys = orders.select(
+        functions.explode(functions.split("keys", " ")).alias("customer")
+    )
     mine = keys.where(functions.col("customer").startswith("C")).groupBy("customer")
     counts = mine.agg(functions.count("*").alias("messages"))
     return counts.orderBy(functions.desc("messages"), "customer").limit(most)
@@ -410,12 +412,17 @@ check("lab10.busiest")
 tags = events.groupBy("tags").count().collect()
 total = sum(row["count"] for row in tags)
 Table(
-    {"tag": row["tags"], "messages": row["count"], "share": f"{row['count'] / total:.1%}"}
+    {
+        "tag": row["tags"],
+        "messages": row["count"],
+        "share": f"{row['count'] / total:.1%}",
+    }
     for row in sorted(tags, key=lambda row: -row["count"])
 )
 
 # %% [markdown]
 # Add up the lines of the three tags: that share of the topic the group wants. How is it in each queue?
+
 
 # %%
 # exercise: lab10.cost
@@ -427,7 +434,9 @@ def cost(messages, topic, tags):
     """
     ### BEGIN SOLUTION
     is_wanted = functions.col("tags").isin(tags)
-    queues = messages.where(functions.col("topic") == topic).groupBy("broker_name", "queue_id")
+    queues = messages.where(functions.col("topic") == topic).groupBy(
+        "broker_name", "queue_id"
+    )
     looked_at = functions.count("*").alias("looked_at")
     return queues.agg(looked_at, functions.count_if(is_wanted).alias("matched"))
     ### END SOLUTION
@@ -470,6 +479,7 @@ reveal("lab10.exchanges", plan_of(sorted_counts).count("Exchange "))
 # ## Break it: one task does the work of all
 #
 # Which customers fill the hot queues? All messages about a customer are in one queue of one broker.
+
 
 # %%
 def key_of(letter):
@@ -633,7 +643,8 @@ ways = {
 answers = {way: sorted(map(tuple, run())) for way, run in ways.items()}
 loop = answers["a loop in Python, pandas"]
 Table(
-    {"way": way, "rows": len(rows), "same": rows == loop} for way, rows in answers.items()
+    {"way": way, "rows": len(rows), "same": rows == loop}
+    for way, rows in answers.items()
 )
 
 # %% [markdown]

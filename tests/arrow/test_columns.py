@@ -121,9 +121,11 @@ def flipped_log(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, 
     directory = tmp_path_factory.mktemp("flip") / "b"
     written = write_log(directory, some_records(6))
     path = directory / "commitlog" / f"{0:020}"
-    return path, path.read_bytes(), [record.physical_offset for record in written] + [
-        written[-1].physical_offset + written[-1].total_size
-    ]
+    return (
+        path,
+        path.read_bytes(),
+        [record.physical_offset for record in written] + [written[-1].physical_offset + written[-1].total_size],
+    )
 
 
 def test_a_file_cut_short_anywhere_reads_as_far_as_whole_units_reach(tmp_path: Path) -> None:

@@ -48,8 +48,12 @@ def half_way(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, bytes
     end, newest = inspector.max_physical_offset, inspector.last_store_timestamp()
     assert newest is not None
     long = b"KEYS\x01" + b"k" * 5000 + b"\x02"
-    return directory, end, encode(
-        Record("orders", "订单".encode() * 900, store_timestamp=newest + 5, physical_offset=end, properties=long)
+    return (
+        directory,
+        end,
+        encode(
+            Record("orders", "订单".encode() * 900, store_timestamp=newest + 5, physical_offset=end, properties=long)
+        ),
     )
 
 

@@ -121,9 +121,7 @@ def test_a_damaged_last_unit_is_not_left_out_silently(store: Path) -> None:
         read_table(store, ["topic"])
 
 
-def test_healthy_stores_are_read_without_a_word(
-    store: Path, real_store: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_healthy_stores_are_read_without_a_word(store: Path, real_store: Callable[[str], Path], tmp_path: Path) -> None:
     """Whole ones, one in use whose queues are behind, old files deleted, and a queue of deleted messages only."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -25,8 +25,12 @@ def test_the_printed_address_serves_the_labs_headless(tmp_path: Path) -> None:
     (tmp_path / "labs" / "index.ipynb").write_text(notebook, "utf-8")
     environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "mqlab.cli", "lab", "--port", "0"], cwd=tmp_path, env=environment,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-m", "mqlab.cli", "lab", "--port", "0"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     try:
         assert process.stdout is not None

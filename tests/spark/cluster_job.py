@@ -1,7 +1,7 @@
 """One job for every kind of master, run as a program: prints what it found as one line of JSON.
 
-    python -m tests.spark.cluster_job KIND STORES WORK
-    KIND: local-cluster | standalone | connect | connect-standalone
+python -m tests.spark.cluster_job KIND STORES WORK
+KIND: local-cluster | standalone | connect | connect-standalone
 """
 
 from __future__ import annotations

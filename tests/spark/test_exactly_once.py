@@ -1,8 +1,8 @@
 """A streaming job is killed again and again while the stores grow: every message is in the sink, once.
 
-    this process    puts, and reads the job's lines: one for each batch it is done with
-    the job         python + JVM in a process group of its own; dies by SIGKILL in the middle of whatever it does
-    at the end      one more run to the end, then rows in the stores = rows in the sink = distinct rows in the sink
+this process    puts, and reads the job's lines: one for each batch it is done with
+the job         python + JVM in a process group of its own; dies by SIGKILL in the middle of whatever it does
+at the end      one more run to the end, then rows in the stores = rows in the sink = distinct rows in the sink
 """
 
 from __future__ import annotations

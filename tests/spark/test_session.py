@@ -97,7 +97,11 @@ def test_without_any_java_on_the_machine_and_with_a_blank_in_every_path(
     environment |= {"PATH": str(tools), "XDG_CACHE_HOME": str(folder / "cache"), "TMPDIR": str(temporary)}
     answer = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(store)],
-        env=environment, cwd=folder, capture_output=True, text=True, check=False,
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert answer.returncode == 0, answer.stderr
     assert answer.stderr == ""

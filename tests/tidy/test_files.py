@@ -28,7 +28,10 @@ MAY_SPEAK_OF_IT = {"tests/tidy/test_files.py", "Makefile"}
 def tracked() -> list[Path]:
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if listed.returncode:
         pytest.skip("not a git work tree")

@@ -38,7 +38,11 @@ def run(suite: Path, *words: str, ci: bool) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "CI": "true" if ci else "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, "tests"],
-        cwd=suite, env=environment, capture_output=True, text=True, check=False,
+        cwd=suite,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -153,6 +153,7 @@ class PullSlots:
     def __repr__(self) -> str:
         return f"<PullSlots {self.taken}/{self.size}, {len(self._waiting)} waiting>"
 
+
 @dataclass(slots=True, eq=False)
 class LiteState(MemberState[LitePullConsumerConfig]):
     """The state of a lite pull consumer. ``mode``: SUBSCRIBE or ASSIGN, None before one of the two was called."""

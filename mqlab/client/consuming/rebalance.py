@@ -212,9 +212,7 @@ class Rebalance:
         self._state.process_queues.clear()
 
     def _note_dropped(self, queue: MessageQueue, reason: str) -> None:
-        self._ports.note(
-            "queue.dropped", group=self._state.group, client=self._ports.node, queue=queue, reason=reason
-        )
+        self._ports.note("queue.dropped", group=self._state.group, client=self._ports.node, queue=queue, reason=reason)
 
     def _working(self, topic: str) -> list[MessageQueue]:
         owned = self._state.process_queues.items()

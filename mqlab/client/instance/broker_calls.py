@@ -302,9 +302,7 @@ def _update_offset(group: str, queue: MessageQueue, commit_offset: int) -> Remot
     )
 
 
-def send_result_of(
-    answer: RemotingCommand, queue: MessageQueue, topic: str, msg_id: str, address: str
-) -> SendResult:
+def send_result_of(answer: RemotingCommand, queue: MessageQueue, topic: str, msg_id: str, address: str) -> SendResult:
     """The SendResult of a message that the queue's broker stored. BrokerError when it refused.
 
     ``msg_id`` is the unique key; for a batch, its keys joined by commas.

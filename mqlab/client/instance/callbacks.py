@@ -86,9 +86,7 @@ class BrokerCallbacks:
         background(self._ports, self._reset_in_turn(consumer, topic, offsets), "offset reset")
 
     @flow
-    def _reset_in_turn(
-        self, consumer: RegisteredConsumer, topic: str, offsets: dict[MessageQueue, int]
-    ) -> Flow[None]:
+    def _reset_in_turn(self, consumer: RegisteredConsumer, topic: str, offsets: dict[MessageQueue, int]) -> Flow[None]:
         before, done = self._resets, Promise[Any]()
         self._resets = done
         yield before
@@ -114,9 +112,7 @@ class BrokerCallbacks:
         background(self._ports, self._answer_running_info(consumer, request, reply), "running info")
 
     @flow
-    def _answer_running_info(
-        self, consumer: RegisteredConsumer, request: RemotingCommand, reply: Reply
-    ) -> Flow[None]:
+    def _answer_running_info(self, consumer: RegisteredConsumer, request: RemotingCommand, reply: Reply) -> Flow[None]:
         info = yield consumer.running_info()
         reply(request.reply(body=_json(info)))
 
@@ -136,9 +132,7 @@ class BrokerCallbacks:
         background(self._ports, self._answer_directly(consumed, request, reply), "consume directly")
 
     @flow
-    def _answer_directly(
-        self, consumed: Promise[ListenerAnswer], request: RemotingCommand, reply: Reply
-    ) -> Flow[None]:
+    def _answer_directly(self, consumed: Promise[ListenerAnswer], request: RemotingCommand, reply: Reply) -> Flow[None]:
         direct: ListenerAnswer = yield consumed
         if direct.error is not None:
             result = "CR_THROW_EXCEPTION"

@@ -189,9 +189,7 @@ class Sender:
     def _send_to_queue(self, outgoing: Outgoing, queue: MessageQueue, options: SendOptions) -> Flow[Any]:
         return (yield from self._send_to(outgoing, queue, options.timeout_ms, options.mode))
 
-    def _send_to(
-        self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, mode: str
-    ) -> Flow[SendResult | None]:
+    def _send_to(self, outgoing: Outgoing, queue: MessageQueue, timeout_ms: int, mode: str) -> Flow[SendResult | None]:
         """Send to a queue that the caller chose: sync once; async up to three times, always to its broker."""
         if queue.topic != outgoing.message.topic:
             raise ClientError(
@@ -203,9 +201,7 @@ class Sender:
         return (yield from self._attempt(outgoing, queue, timeout_ms, mode, judged=False))
 
     @flow
-    def _send_by_selector(
-        self, outgoing: Outgoing, selector: QueueSelector | str, options: SendOptions
-    ) -> Flow[Any]:
+    def _send_by_selector(self, outgoing: Outgoing, selector: QueueSelector | str, options: SendOptions) -> Flow[Any]:
         choose = selector_of(selector, self._ports.rng)
         began_ms = self._clock.now_ms()
         info: PublishInfo = yield self.find_publish_info(outgoing.message.topic)
