@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mqlab.errors import UsageError
-from mqlab.grading.lab_files import marked_exercise, pristine
+from mqlab.grading.lab_files import marked_exercise, parts_of, pristine
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "solutions" / "grading" / "wrong"
@@ -101,8 +101,8 @@ def _read(path: Path) -> Iterator[Wrong]:
 
 
 def references(number: str) -> dict[str, str]:
-    """The reference answers of a lab: exercise -> the text of its cell in the solved notebook."""
-    path, _ = pristine(ROOT, number)
-    cells = json.loads((ROOT / "solutions" / path.name).read_text("utf-8"))["cells"]
+    """The reference answers of a lab: exercise -> the text of its solved cell, in whichever part it is."""
+    paths = [ROOT / "solutions" / pristine(ROOT, part)[0].name for part in parts_of(ROOT, number)]
+    cells = [cell for path in paths for cell in json.loads(path.read_text("utf-8"))["cells"]]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     return {marked_exercise(source): f"{source.rstrip()}\n" for source in sources if marked_exercise(source)}

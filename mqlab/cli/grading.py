@@ -31,7 +31,14 @@ def course_option(command: Any) -> Any:
 
 @click.command()
 @click.argument("submissions", type=click.Path(path_type=Path))
-@click.option("--lab", "labs", multiple=True, required=True, metavar="NN", help="A lab's number, or all; repeatable.")
+@click.option(
+    "--lab",
+    "labs",
+    multiple=True,
+    required=True,
+    metavar="NN",
+    help="A lab (01), one part of it (01a), or all. Repeatable.",
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="The folder of the results.")
 @click.option("--seed", help="The seed of the class's hidden cases. Default: a random one, kept in --out.")
 @click.option("-j", "--jobs", type=click.IntRange(1, 256), help="Notebooks at a time. Default: one per processor.")
@@ -65,6 +72,9 @@ def grade(
     # 1. Find out what is to be graded; nothing is written before this has succeeded.
     home = course_folder(course)
     numbers = lab_numbers(home) if "all" in labs else [number.removeprefix("lab") for number in dict.fromkeys(labs)]
+    twice = next((number for number in numbers if number != number[:2] and number[:2] in numbers), "")
+    if twice:
+        raise UsageError(f"part {twice} would count twice: lab {twice[:2]} is graded with all its parts")
     opened = [open_lab(home, number) for number in numbers]
     chosen = [lab for lab in opened if lab.answers]
     if not chosen:
@@ -211,21 +221,24 @@ def check(notebooks: tuple[Path, ...], as_json: bool, course: Path | None) -> No
 @click.option("--to", type=Folder, help="The folder to work in. Default: labs if it exists, else the current folder.")
 @course_option
 def start(number: str, to: Path | None, course: Path | None) -> None:
-    """Start a lab: make a dated copy of its notebook, unless there is one already.
+    """Start a lab (01) or one part of it (01a): make a dated copy of its notebook, unless there is one already.
 
     Example:  mqlab start 01
     """
     from mqlab.grading.lab_files import course_folder, open_lab
     from mqlab.grading.working_copies import copies, fresh_copy, working_folder
 
-    lab = open_lab(course_folder(course), number, False)
+    lab = open_lab(course_folder(course), number.removeprefix("lab"), False)
     folder = to or working_folder(Path())
-    existing = copies(lab, folder)
-    if existing:
-        click.echo(existing[-1])
-        click.echo(f"you have started this lab already; mqlab restore {number} makes a fresh copy beside it", err=True)
-        return
-    click.echo(fresh_copy(lab, folder, datetime.date.today())[0])
+    started = []
+    for part in lab.parts:
+        existing = copies(part, folder)
+        if existing:
+            started.append(part.name)
+        click.echo(existing[-1] if existing else fresh_copy(lab, part, folder, datetime.date.today())[0])
+    if started:
+        what = ", ".join(started) if lab.is_in_parts else "this lab"
+        click.echo(f"you have started {what} already; mqlab restore makes a fresh copy beside your work", err=True)
 
 
 @click.command()
@@ -234,16 +247,19 @@ def start(number: str, to: Path | None, course: Path | None) -> None:
 @click.option("--answers-of", type=click.Path(path_type=Path), help="A notebook whose answers are carried over.")
 @course_option
 def restore(number: str, to: Path | None, answers_of: Path | None, course: Path | None) -> None:
-    """Make a fresh dated copy of a lab's notebook. Nothing is overwritten.
+    """Make a fresh dated copy of a lab (01) or of one part of it (01a). Nothing is overwritten.
 
     Example:  mqlab restore 01 --answers-of 01-what-the-broker-writes-2026-03-05.ipynb
     """
     from mqlab.grading.lab_files import course_folder, open_lab
     from mqlab.grading.working_copies import fresh_copy, working_folder
 
-    lab = open_lab(course_folder(course), number, False)
-    path, carried = fresh_copy(lab, to or working_folder(Path()), datetime.date.today(), answers_of)
-    click.echo(path)
+    lab = open_lab(course_folder(course), number.removeprefix("lab"), False)
+    carried: list[str] = []
+    for part in lab.parts:
+        path, answers = fresh_copy(lab, part, to or working_folder(Path()), datetime.date.today(), answers_of)
+        carried += answers
+        click.echo(path)
     if answers_of is not None:
         click.echo(f"answers carried over: {', '.join(carried) or 'none'}", err=True)
 

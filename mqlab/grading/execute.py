@@ -28,11 +28,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mqlab.grading.handed_in.parts import parts_not_in, together
 from mqlab.grading.job import Answer, Job
 from mqlab.grading.lab_files import Lab, open_lab
 from mqlab.grading.limits import SPARK
 from mqlab.grading.nbval_engine import CellRun, Engine, run_notebook
-from mqlab.grading.notebook_file import NotANotebook, read_notebook
+from mqlab.grading.notebook_file import NotANotebook
 from mqlab.grading.rebuild import Transplant, rebuilt, transplant
 from mqlab.grading.sandbox import Sandbox, own_user_id
 from mqlab.grading.tampering import suspicions
@@ -65,7 +66,10 @@ LEFT_BEHIND = re.compile(rf"{SCRATCH}(\d+)-\w+")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be graded and how. Paths are absolute; ``file`` is the submission as the class knows it."""
+    """What is to be graded and how. Paths are absolute; ``file`` is the submission as the class knows it.
+
+    ``other_parts`` are the notebooks of a lab's further parts.
+    """
 
     student: str
     file: str
@@ -77,6 +81,7 @@ class Order:
     hidden: bool
     seconds: float
     fingerprint: str = ""
+    other_parts: tuple[str, ...] = ()
 
 
 def grade(order: Order) -> Record:
@@ -85,12 +90,12 @@ def grade(order: Order) -> Record:
     # 1. Read the submission. A file that is not a notebook gets its record at once.
     lab = open_lab(Path(order.course), order.lab, order.hidden)
     try:
-        submission = read_notebook(Path(order.submission))
+        submission, unread = together(lab, [Path(path) for path in (order.submission, *order.other_parts)])
     except NotANotebook as error:
         return without_answers(order, lab, MALFORMED, error.text)
     # 2. Take the answers out of it; everything else in it is only looked at for signs of tampering.
     taken = transplant(lab, submission)
-    notes = [*taken.notes, *suspicions(lab, submission)]
+    notes = [*unread, *taken.notes, *suspicions(lab, submission)]
     # 3. Run the rebuilt notebook. The folder's name has our process id, so that a later run can remove it after a kill.
     scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-"))
     try:
@@ -99,6 +104,7 @@ def grade(order: Order) -> Record:
         shutil.rmtree(scratch, ignore_errors=True)
     # 4. Turn what the cells reported into results and one status.
     results = tuple(_result(lab, taken, runs, exercise_id) for exercise_id in (e.id for e in lab.exercises))
+    results = tuple(_with_missing_part(lab, parts_not_in(lab, submission), result) for result in results)
     status, reason, more = _status(results, runs, trouble, notes)
     return Record(
         order.student, lab.id, status, reason, order.file, results, (*notes, *more), order.fingerprint,
@@ -132,13 +138,17 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
         user_id=own_user_id(),
     )
     # 3. The job tells the kernel what to judge; the notebook contains calls instead of answers.
-    names = {answer.exercise.id: answer.names for answer in lab.answers}
+    cells = {answer.exercise.id: answer for answer in lab.answers}
     job = Job(
         lab=lab.id,
         seed=order.seed,
         sandbox=sandbox,
-        answers={name: Answer(source, names[name], limits[name]) for name, source in taken.answers.items()},
+        answers={
+            name: Answer(source, cells[name].names, limits[name], cells[name].cell.part)
+            for name, source in taken.answers.items()
+        },
         set_up=taken.set_up,
+        later_set_up=taken.later_set_up,
         hidden_file=str(lab.hidden_file or "") if order.hidden else "",
         cases_folder=str(lab.cases_folder or ""),
         fresh_workers=widest.processes < SPARK.processes,
@@ -242,6 +252,13 @@ def _result(lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str) 
     return ExerciseResult(*head, state, reason, tuple(cases[PUBLIC] + cases[HIDDEN]), source, cause)
 
 
+def _with_missing_part(lab: Lab, parts: set[str], result: ExerciseResult) -> ExerciseResult:
+    """The result of an exercise; where the notebook of its part was not handed in, that is the reason."""
+    part = next(answer.cell.part for answer in lab.answers if answer.exercise.id == result.id)
+    missing = result.state == MISSING and part in parts
+    return replace(result, reason=f"the notebook of part {part} was not handed in") if missing else result
+
+
 def _cases(runs: list[CellRun], exercise_id: str, kind: str) -> list[CaseResult]:
     return [
         CaseResult(**case)
@@ -309,7 +326,8 @@ def read_order(line: bytes) -> tuple[Order, Path]:
     """The order on a line of JSON, and the path of its record."""
     data: dict[str, Any] = json.loads(line)
     record = Path(data.pop("record"))
-    return Order(**{**data, "sandbox": Sandbox.from_json(data["sandbox"])}), record
+    data |= {"sandbox": Sandbox.from_json(data["sandbox"]), "other_parts": tuple(data["other_parts"])}
+    return Order(**data), record
 
 
 def main() -> None:

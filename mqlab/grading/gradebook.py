@@ -33,7 +33,7 @@ from mqlab.grading.execute import GRACE_SECONDS, Order, remove_left_behind, with
 from mqlab.grading.lab_files import Lab
 from mqlab.grading.notebook_file import MAX_FILE_BYTES
 from mqlab.grading.sandbox import Sandbox
-from mqlab.grading.submissions import Submission
+from mqlab.grading.submissions import Submission, readable
 from mqlab.grading.verdict import KERNEL_DIED, MALFORMED, MISSING, TAMPERED, TIMEOUT, Note, Record
 
 MARK = "gradebook.json"
@@ -134,15 +134,17 @@ class Grader:
         # 1. Remove the old record first: after an interruption there is no record rather than a wrong one.
         path = record_path(plan.out, submission)
         path.unlink(missing_ok=True)
+        unfit = {file: reason for file in submission.files if (reason := _unfit(file)) is not None}
+        fit = [str(file) for file in submission.files if file not in unfit]
         order = Order(
-            student=submission.student, file=submission.name, submission=str(submission.path), course=str(plan.course),
+            student=submission.student, file=submission.name, submission=fit[0] if fit else "", course=str(plan.course),
             lab=lab.number, seed=plan.seed, sandbox=plan.sandbox, hidden=plan.hidden, seconds=plan.seconds,
-            fingerprint=mark,
+            fingerprint=mark, other_parts=tuple(fit[1:]),
         )  # fmt: skip
         # 2. A process of its own grades it, and writes the record even if it runs out of time.
-        unfit = _unfit(submission)
-        if unfit is not None:
-            record = without_answers(order, lab, *unfit)
+        if not fit:
+            missing = MISSING, submission.note or "nothing was handed in"
+            record = without_answers(order, lab, *next(iter(unfit.values()), missing))
         else:
             trouble = self._in_a_process(order, path)
             record = read_record(path) or without_answers(order, lab, *trouble)
@@ -150,6 +152,7 @@ class Grader:
         if self._stopped:
             path.unlink(missing_ok=True)
             raise Stopped
+        record = _with_unfit_parts(record, unfit) if fit else record
         if submission.note:
             record = replace(record, notes=(*record.notes, Note("files", submission.note)))
         write_record(record, path)
@@ -222,7 +225,7 @@ def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:
     facts = [mqlab_version(), lab.id, plan.seed, plan.hidden, plan.seconds, submission.note, sandbox]
     digest.update(json.dumps(facts, sort_keys=True, default=str).encode())
     digest.update(lab.notebook.data)
-    for path in (lab.hidden_file, *_cases_files(lab), submission.path):
+    for path in (lab.hidden_file, *_cases_files(lab), *submission.files):
         digest.update(b"\0")
         for piece in _pieces(path) if path is not None else ():
             digest.update(piece)
@@ -236,7 +239,8 @@ def _cases_files(lab: Lab) -> list[Path]:
     """
     package = Path(mqlab.__file__).parent / "teach" / "cases"
     folder = lab.cases_folder or package
-    return sorted({*folder.glob(f"{lab.id}*.py"), *(folder / lab.id).rglob("*.py"), *package.glob("*.py")})
+    name = lab.manifest_id
+    return sorted({*folder.glob(f"{name}*.py"), *(folder / name).rglob("*.py"), *package.glob("*.py")})
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
@@ -263,12 +267,20 @@ def mqlab_version() -> str:
     return version("mqlab")
 
 
-def _unfit(submission: Submission) -> tuple[str, str] | None:
-    path = submission.path
-    if path is None:
-        return MISSING, submission.note or "nothing was handed in"
+def _unfit(path: Path) -> tuple[str, str] | None:
+    """The status and the reason of a file that is not even opened; None for an ordinary file."""
     if path.is_symlink():
         return TAMPERED, f"it is a link to {os.readlink(path)}, which was not followed"
     if not path.is_file():
         return MALFORMED, "it is not a regular file"
     return None
+
+
+def _with_unfit_parts(record: Record, unfit: dict[Path, tuple[str, str]]) -> Record:
+    """The record of a submission of which some parts' files were not opened; a link among them is a grave matter."""
+    for path, (status, reason) in unfit.items():
+        note = Note("files", readable(f"{path.name}: {reason}"), grave=status == TAMPERED)
+        record = replace(record, notes=(*record.notes, note))
+        if note.grave:
+            record = replace(record, status=TAMPERED, reason=note.text)
+    return record

@@ -10,7 +10,7 @@ It does not say who the student is: nothing in a kernel may depend on that.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mqlab.grading.limits import Limits
@@ -19,18 +19,20 @@ from mqlab.grading.sandbox import Sandbox
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The text of one answer cell, and the names it must define."""
+    """The text of one answer cell, the names it must define, and the part of the lab that it belongs to."""
 
     source: str
     names: tuple[str, ...]
     limits: Limits
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """A work order; paths are absolute. ``hidden_file`` is empty where only public cases run.
 
-    The first text of ``set_up`` is the lab's own; the others are a submission's, and may fail.
+    The first text of ``set_up`` is the lab's own; the others are a submission's, and may fail. Where a lab has parts,
+    ``set_up`` is the first part's, and ``later_set_up`` has that of each later part.
     """
 
     lab: str
@@ -41,6 +43,7 @@ class Job:
     hidden_file: str = ""
     cases_folder: str = ""
     fresh_workers: bool = True
+    later_set_up: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -49,7 +52,7 @@ class Job:
     def from_json(cls, data: dict[str, Any]) -> Job:
         """The job of ``to_json``."""
         answers = {
-            name: Answer(one["source"], tuple(one["names"]), Limits.of(one["limits"]))
+            name: Answer(one["source"], tuple(one["names"]), Limits.of(one["limits"]), one["part"])
             for name, one in data["answers"].items()
         }
         return cls(
@@ -58,5 +61,6 @@ class Job:
                 "answers": answers,
                 "sandbox": Sandbox.from_json(data["sandbox"]),
                 "set_up": tuple(data["set_up"]),
+                "later_set_up": {name: tuple(texts) for name, texts in data["later_set_up"].items()},
             }
         )

@@ -49,6 +49,7 @@ class Judge:
         self._budgets: dict[str, Budget] = {}
         self._hidden = _hidden_module(job)
         self._lacking = ""
+        self._later_set_up = dict(job.later_set_up)
         for number, source in enumerate(job.set_up):
             self._set_up(f"set-up {number}", source, is_own=number == 0)
 
@@ -73,6 +74,9 @@ class Judge:
         answer = self.job.answers.get(exercise_id)
         if answer is None:
             return
+        # What a later part of the lab gives its answers comes before the first of them, and hides what came before it.
+        for number, source in enumerate(self._later_set_up.pop(answer.part, ())):
+            self._set_up(f"set-up of {answer.part} {number}", source, is_own=number == 0)
         # The exercise counts as begun even if loading fails: then its result is that failure.
         self.answers[exercise_id] = {}
         try:

@@ -33,13 +33,14 @@ class NotANotebook(MqlabError):
 
 @dataclass(frozen=True, slots=True)
 class CellText:
-    """The parts of a cell that grading uses."""
+    """What grading uses of a cell. ``part`` is the part of a lab whose notebook it is from, as in "01a"."""
 
     kind: str
     source: str
     id: str = ""
     grade_id: str = ""
     tags: tuple[str, ...] = ()
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

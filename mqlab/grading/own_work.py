@@ -13,7 +13,8 @@ from pathlib import Path
 
 from mqlab.errors import UsageError
 from mqlab.grading.execute import Order, grade
-from mqlab.grading.lab_files import Lab, course_folder, lab_numbers, marked_exercise, open_lab
+from mqlab.grading.handed_in.parts import ids_in, main_part
+from mqlab.grading.lab_files import Lab, course_folder, marked_exercise, open_lab, part_names
 from mqlab.grading.notebook_file import NotANotebook, read_notebook
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.submissions import LAB_NUMBER
@@ -34,7 +35,7 @@ def check_notebook(path: Path, course: str | Path | None = None) -> Record:
 
 
 def lab_of(path: Path, course: Path) -> Lab:
-    """The lab that a notebook belongs to: by its answer cells, else by the number in its name."""
+    """The lab, or its part, that a notebook belongs to: by its answer cells, else by the number in its name."""
     try:
         cells = read_notebook(path).cells
     except NotANotebook as error:
@@ -42,6 +43,9 @@ def lab_of(path: Path, course: Path) -> Lab:
     marks = [mark for cell in cells if (mark := marked_exercise(cell.source))]
     number = LAB_NUMBER.search(path.name)
     wanted = marks[0].partition(".")[0].removeprefix("lab") if marks else number[1] if number else ""
-    if wanted not in lab_numbers(course):
-        raise UsageError(f"{path} belongs to no lab", hint=f"there are: {', '.join(lab_numbers(course))}")
-    return open_lab(course, wanted, False)
+    names = part_names(course)
+    if wanted not in (*names, *(name[:2] for name in names)):
+        raise UsageError(f"{path} belongs to no lab", hint=f"there are: {', '.join(names)}")
+    lab = open_lab(course, wanted, False)
+    part = main_part(lab, ids_in(cells), path.name)
+    return open_lab(course, part, False) if part and part != lab.number else lab

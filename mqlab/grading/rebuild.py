@@ -15,8 +15,9 @@ mqlab.grading.execute runs it.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.grading.lab_files import Lab, grade_id, marked_exercise
@@ -33,7 +34,8 @@ DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 class Transplant:
     """What was taken from a submission: the answers of begun exercises, and which ones are untouched or missing.
 
-    ``set_up`` are texts to run before them: first the lab's own, then what the submission's other cells bring.
+    ``set_up`` are texts to run before them: first the lab's own, then what the submission's other cells bring. Where
+    the lab has parts they are the first part's, and ``later_set_up`` has those of each later part.
     """
 
     answers: dict[str, str]
@@ -41,6 +43,7 @@ class Transplant:
     missing: tuple[str, ...]
     set_up: tuple[str, ...]
     notes: tuple[Note, ...]
+    later_set_up: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def transplant(lab: Lab, submission: Notebook) -> Transplant:
@@ -55,7 +58,8 @@ def transplant(lab: Lab, submission: Notebook) -> Transplant:
         if not cells:
             missing.append(name)
             continue
-        chosen = next((cell for cell in cells if cell.id == answer.cell.id), cells[0])
+        at_home = [cell for cell in cells if cell.part == answer.cell.part] or cells
+        chosen = next((cell for cell in at_home if cell.id == answer.cell.id), at_home[0])
         if len(cells) > 1:
             notes.append(Note("duplicate", f"{name}: {len(cells)} answer cells; the original one was judged"))
         if chosen.kind != "code":
@@ -67,9 +71,19 @@ def transplant(lab: Lab, submission: Notebook) -> Transplant:
             answers[name] = chosen.source
     # 3. Answers may rely on the lab's set-up, and on imports and helpers that the learner added in other cells.
     taken = {id(cell) for cell in submission.cells if id(cell) in owners}
-    brought = (_imports(submission), _helpers(lab, submission, taken))
-    set_up = (_own_setup(lab), *(text for text in brought if text))
-    return Transplant(answers, tuple(untouched), tuple(missing), set_up, tuple(notes))
+    set_ups = {mark: _set_up(lab, mark, submission, taken) for mark in dict.fromkeys(a.cell.part for a in lab.answers)}
+    first = next(iter(set_ups), "")
+    return Transplant(
+        answers, tuple(untouched), tuple(missing), set_ups.pop(first, ()), tuple(notes), set_ups
+    )  # fmt: skip
+
+
+def _set_up(lab: Lab, part: str, submission: Notebook, answers: set[int]) -> tuple[str, ...]:
+    """What answers of a part may rely on: what the lab gives, then what the student's notebook of that part brings."""
+    own = Notebook(tuple(cell for cell in lab.notebook.cells if cell.part == part), b"")
+    theirs = Notebook(tuple(cell for cell in submission.cells if cell.part in (part, "")), b"")
+    brought = (_imports(theirs), _helpers(lab, theirs, answers))
+    return (_own_setup(own), *(text for text in brought if text))
 
 
 def _owners(lab: Lab, submission: Notebook) -> dict[int, str]:
@@ -128,10 +142,10 @@ def _guarded(statements: list[ast.stmt]) -> str:
     return "\n".join(parts)
 
 
-def _own_setup(lab: Lab) -> str:
+def _own_setup(pristine: Notebook) -> str:
     """What the lab itself gives to answers: its imports, functions and classes, and its cells tagged ``setup``."""
     statements: list[ast.stmt] = []
-    for cell in lab.notebook.code:
+    for cell in pristine.code:
         body = _statements(cell.source)
         if not marked_exercise(cell.source):
             statements += body if SETUP_TAG in cell.tags else [s for s in body if isinstance(s, IMPORTS | DEFINITIONS)]
@@ -170,21 +184,23 @@ def rebuilt(lab: Lab, begun: Collection[str], job_file: str, *, hidden: bool) ->
     Answer cells of ``begun`` exercises become calls of the kernel; other answer cells stay as handed out. Cells after
     the last check of a begun exercise are left out, because a lab may go on for minutes.
     """
-    # 1. The first cell opens the desk; then come the lab's own cells.
+    # 1. The first cell opens the desk; then come the lab's own cells. Two parts may have cells of the same id.
     cells = [_code("mqlab-desk", f"{KERNEL}.open_desk({job_file!r})", role="desk")]
+    used = Counter(cell.id for cell in lab.notebook.cells)
     answers = {id(answer.cell): answer.exercise.id for answer in lab.answers}
     for number, cell in enumerate(lab.notebook.cells):
         if cell.kind != "code":
             continue
         exercise = answers.get(id(cell), "")
+        cell_id = cell.id if used[cell.id] == 1 and cell.id else f"cell-{number}"
         if exercise in begun:
             source = f"# exercise: {exercise}\n{KERNEL}.give_answer({exercise!r}, globals())"
-            cells.append(_code(cell.id or f"cell-{number}", source, role="answer", exercise=exercise))
+            cells.append(_code(cell_id, source, role="answer", exercise=exercise))
         else:
             checked = cell.grade_id.removesuffix("-check") if cell.grade_id.endswith("-check") else ""
             named = next((e.id for e in lab.exercises if grade_id(e.id) == checked), "")
             role = "check" if named else "demo"
-            cells.append(_code(cell.id or f"cell-{number}", cell.source, role=role, exercise=named))
+            cells.append(_code(cell_id, cell.source, role=role, exercise=named))
     # 2. Leave out what comes after the last cell of a begun exercise.
     last = max((n for n, cell in enumerate(cells) if cell["metadata"][ROLE]["exercise"] in begun), default=0)
     del cells[last + 1 :]

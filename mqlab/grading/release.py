@@ -18,7 +18,7 @@ import zipfile
 from pathlib import Path
 
 from mqlab.errors import UsageError
-from mqlab.grading.lab_files import COPY, lab_numbers, pristine
+from mqlab.grading.lab_files import COPY, part_names, pristine
 from mqlab.whole_files import whole_file
 
 TOP = "mqlab-labs"
@@ -32,8 +32,8 @@ def write_release(course: Path, target: Path) -> list[str]:
     """Write the zip atomically; returns the names in it. UsageError if a lab must not be handed out as it is."""
     # 1. What git tracks, with every lab replaced by its untouched version.
     files = {name: (course / name).read_bytes() for name in _tracked(course) if not _kept_back(name)}
-    for number in lab_numbers(course):
-        path, notebook = pristine(course, number)
+    for name in part_names(course):
+        path, notebook = pristine(course, name)
         files[f"originals/{path.name}"] = files[f"labs/{path.name}"] = notebook.data
     # 2. No solution may be handed out by mistake.
     for name, data in files.items():

@@ -6,9 +6,11 @@ The first thing ``mqlab grade`` does.
     SUBMISSIONS/anna/01-what-the-broker-writes.ipynb         student anna, lab 01
     SUBMISSIONS/Anna Ek_1234_assignsubmission_file_/x.ipynb  student "Anna Ek 1234" (Moodle)
     SUBMISSIONS/ekanna_5_6_01-what-the-broker-writes.ipynb   student "ekanna 5" (Canvas)
+    SUBMISSIONS/anna_01a.ipynb, SUBMISSIONS/anna_01b.ipynb   student anna, where lab 01 has these parts
 
-A notebook belongs to a lab by its answer cells, else by the number in its name. Those who are on a roster and handed in
-nothing get an empty submission. Files of two people never become one student's: the second gets a mark, ann~1f40fc92.
+A notebook belongs to a lab by its answer cells, else by the number in its name. Where a lab has parts, a student hands
+in one file per part; together they are one submission. Those who are on a roster and handed in nothing get an empty
+submission. Files of two people never become one student's: the second gets a mark, ann~1f40fc92.
 Archives are not opened: unpack them first. Links are reported and not followed.
 """
 
@@ -18,18 +20,20 @@ import csv
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mqlab.errors import UsageError
 from mqlab.grading.attempts import FILE_NAME
-from mqlab.grading.lab_files import Lab, grade_id, marked_exercise
-from mqlab.grading.notebook_file import NotANotebook, read_notebook
+from mqlab.grading.handed_in.parts import answers_of, ids_in_file, main_part
+from mqlab.grading.lab_files import Lab, Part
 
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<number>\d+)_assignsubmission_\w*")
 CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)")
-LAB_NUMBER = re.compile(r"(?:^|\D)(\d\d)-")
+LAB_NUMBER = re.compile(r"(?:^|\D)(\d\d[a-z]?)-")
+OF_A_PART = re.compile(r"(?P<name>.+?)[-_ ](?P<part>\d\d[a-z])(?:[-_ ].*)?\.ipynb")
+"""One student's file for one part in a folder of notebooks: anna_01a.ipynb, anna-01a-what-the-broker-writes.ipynb."""
 SKIPPED_FOLDERS = {".ipynb_checkpoints", "__MACOSX", "__pycache__"}
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters, and those that turn a line's direction: a name with them shows as another one."""
@@ -39,34 +43,50 @@ LIMIT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One notebook (or none) of one student for one lab. ``note`` is the reason for choosing this file."""
+    """What one student handed in for one lab: a notebook, none, or one for each part of the lab.
+
+    ``path`` is the first of them. ``name`` names all of them; ``note`` is the reason for choosing them.
+    """
 
     student: str
     lab: str
     path: Path | None
     name: str = ""
     note: str = ""
+    other_parts: tuple[Path, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Its notebooks, in the order of the lab's parts."""
+        return () if self.path is None else (self.path, *self.other_parts)
 
 
 def find_submissions(folder: Path, labs: Sequence[Lab], roster: Iterable[str] = ()) -> list[Submission]:
     """One submission for each student and lab, sorted. UsageError if the folder does not exist or has no submission."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", hint="give the folder that holds the submitted notebooks")
+    # 1. Whose files are these? Several files of one student come together.
     handed_in: dict[str, list[Path]] = {student: [] for student in roster}
     marked: set[str] = set()
-    for path, student in _students(folder, marked):
+    parts = {part.name for lab in labs if lab.is_in_parts for part in lab.parts}
+    for path, student in _students(folder, marked, parts):
         handed_in.setdefault(student, []).extend(_notebooks(path) if _is_students_folder(path) else [path])
     if not handed_in:
         raise UsageError(f"{folder} holds no notebooks and no student folders")
-    chosen = [
-        _chosen(student, lab, paths, labs, folder) for student, paths in sorted(handed_in.items()) for lab in labs
-    ]
+    # 2. Which of a student's files are the submission for which lab?
+    chosen = []
+    for student, paths in sorted(handed_in.items()):
+        ids = {path: ids_in_file(path) for path in paths}
+        chosen += [_chosen(student, lab, ids, labs, folder) for lab in labs]
     same = "somebody else's files have the same name"
     return [replace(one, note=f"{one.note}; {same}".lstrip("; ")) if one.student in marked else one for one in chosen]
 
 
-def _students(folder: Path, marked: set[str]) -> list[tuple[Path, str]]:
-    """What was handed in, and whose it is, in the order of names; students of one name go into ``marked``."""
+def _students(folder: Path, marked: set[str], parts: Collection[str] = ()) -> list[tuple[Path, str]]:
+    """What was handed in, and whose it is, in the order of names; students of one name go into ``marked``.
+
+    ``parts`` are the parts that a file's name may mention after the student's.
+    """
     owners: dict[str, tuple[str, ...]] = {}
     entries = []
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
@@ -74,12 +94,21 @@ def _students(folder: Path, marked: set[str]) -> list[tuple[Path, str]]:
             continue
         if not (_is_students_folder(path) or path.suffix == ".ipynb" or path.is_symlink()):
             continue
-        student, owner = student_of(readable(path.name)), _owner(path.name)
+        name = _without_part(path.name, parts)
+        student, owner = student_of(readable(name)), _owner(name)
         if owners.setdefault(student, owner) != owner:
             student += "~" + hashlib.sha256("/".join(owner).encode("utf-8", "surrogateescape")).hexdigest()[:8]
             marked.add(student)
         entries.append((path, student))
     return entries
+
+
+def _without_part(name: str, parts: Collection[str]) -> str:
+    """A file's name without the part of the lab that it mentions, so that the files of one student come together."""
+    found = OF_A_PART.fullmatch(name)
+    if found is None or found["part"] not in parts or CANVAS.fullmatch(name) or MOODLE.fullmatch(name):
+        return name
+    return f"{found['name']}.ipynb"
 
 
 def _is_students_folder(path: Path) -> bool:
@@ -151,28 +180,45 @@ def _notebooks(folder: Path) -> list[Path]:
     return found
 
 
-def _chosen(student: str, lab: Lab, paths: list[Path], labs: Sequence[Lab], folder: Path) -> Submission:
-    """The student's notebook for a lab; of several, the one with most answers, then the one with the latest name."""
-    scored = [(score, path.name, path) for path in paths if (score := _belongs(path, lab, labs, len(paths)))]
-    if not scored:
-        others = f"{len(paths)} other notebooks were handed in" if paths else ""
-        return Submission(student, lab.number, None, note=others)
-    best = max(scored, key=lambda item: (item[0], item[1]))[2]
-    note = "" if len(scored) == 1 else f"{len(scored)} notebooks of this lab; {best.name} was judged"
-    return Submission(student, lab.number, best, readable(str(best.relative_to(folder))), readable(note))
+def _chosen(student: str, lab: Lab, ids: dict[Path, frozenset[str]], labs: Sequence[Lab], folder: Path) -> Submission:
+    """A student's notebooks for a lab; ``ids`` are the ids of the cells in each of the student's files.
+
+    Of several for the same part, the one with most answers is taken, then the one with the latest name.
+    """
+    files: list[Path] = []
+    notes: list[str] = []
+    for part in lab.parts:
+        scored = [
+            (score, path.name, path) for path in ids if (score := _belongs(path, ids[path], lab, part, labs, ids))
+        ]
+        what = f"part {part.name}" if lab.is_in_parts else "this lab"
+        if not scored:
+            notes.append(f"{what} was not handed in")
+            continue
+        best = max(scored, key=lambda item: (item[0], item[1]))[2]
+        if best not in files:
+            files.append(best)
+        if len(scored) > 1:
+            notes.append(f"{len(scored)} notebooks of {what}; {best.name} was judged")
+    if not files:
+        return Submission(student, lab.number, None, note=f"{len(ids)} other notebooks were handed in" if ids else "")
+    names = ", ".join(str(path.relative_to(folder)) for path in files)
+    return Submission(student, lab.number, files[0], readable(names), readable("; ".join(notes)), tuple(files[1:]))
 
 
-def _belongs(path: Path, lab: Lab, labs: Sequence[Lab], count: int) -> int:
-    """How surely a notebook belongs to a lab: 0 it does not, 1 by its name or as the only lab, more by its answers."""
-    try:
-        cells = read_notebook(path).cells
-    except NotANotebook:
-        cells = ()
-    ours = {name for exercise in lab.exercises for name in (exercise.id, grade_id(exercise.id))}
-    hits = {marked_exercise(cell.source) for cell in cells} | {cell.grade_id for cell in cells} | {c.id for c in cells}
-    if ours & hits:
-        return 1 + len(ours & hits)
+def _belongs(
+    path: Path, ids: frozenset[str], lab: Lab, part: Part, labs: Sequence[Lab], all_ids: dict[Path, frozenset[str]]
+) -> int:
+    """How surely a notebook belongs to a part: 0 it does not, 1 by its name or as the only one, more by its answers."""
+    hits = answers_of(lab, part, ids)
+    if hits:
+        # An answer that was pasted into another part's notebook counts only where the part has no notebook of its own.
+        is_guest = main_part(lab, ids, path.name) not in ("", part.name)
+        hosts = (other for other in all_ids if main_part(lab, all_ids[other], other.name) == part.name)
+        return 0 if is_guest and any(hosts) else 1 + hits
+    if any(answers_of(lab, other, ids) for other in lab.parts):
+        return 0
     number = LAB_NUMBER.search(path.name)
     if number:
-        return 1 if number[1] == lab.number else 0
-    return 1 if count == 1 and len(labs) == 1 else 0
+        return 1 if number[1] in (part.name, lab.number) and (number[1] == part.name or part is lab.parts[0]) else 0
+    return 1 if len(all_ids) == 1 and len(labs) == 1 and part is lab.parts[0] else 0

@@ -15,6 +15,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from mqlab.grading.handed_in.parts import parts_not_in
 from mqlab.grading.lab_files import Lab, marked_exercise
 from mqlab.grading.notebook_file import CellText, Notebook
 from mqlab.grading.verdict import Note
@@ -56,8 +57,11 @@ def suspicions(lab: Lab, submission: Notebook) -> list[Note]:
 def _changed_checks(lab: Lab, submission: Notebook) -> Iterator[Note]:
     theirs = {cell.grade_id or cell.id: cell.source for cell in submission.code}
     sources = {cell.source.strip() for cell in submission.code}
+    absent = parts_not_in(lab, submission)
     for cell in lab.notebook.code:
         if not cell.grade_id.endswith("-check") or cell.source.strip() in sources:
+            continue
+        if cell.part in absent:
             continue
         if cell.grade_id in theirs or cell.id in theirs:
             yield Note("check edited", f"the check cell {cell.grade_id} was changed; the lab's own was used")

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from mqlab.cli import main
 from mqlab.grading.gradebook import file_name
-from mqlab.grading.lab_files import CLONE, lab_numbers
+from mqlab.grading.lab_files import CLONE, part_names
 from mqlab.grading.sandbox import Sandbox
 from tests.grading.course import RIGHT, save, untouched, with_answers
 
@@ -286,7 +286,7 @@ def test_a_release_has_labs_and_no_solutions(tmp_path: Path) -> None:
     folders = {name.split("/")[1] for name in names}
     assert {"mqlab", "labs", "originals", "Makefile", "pyproject.toml"} <= folders
     assert not {"solutions", "tests", "benchmarks", ".git"} & folders
-    assert len([name for name in texts if "/originals/" in name]) == len(lab_numbers(CLONE))
+    assert len([name for name in texts if "/originals/" in name]) == len(part_names(CLONE))
     for text in texts.values():
         assert b"SOLUTION" not in text and not any(cell.get("outputs") for cell in json.loads(text)["cells"])
     again = tmp_path / "again.zip"

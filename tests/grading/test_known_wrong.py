@@ -12,7 +12,6 @@ from mqlab.grading.job import Answer, Job
 from mqlab.grading.judging import hidden_seeds, judge
 from mqlab.grading.kernel import Judge
 from mqlab.grading.lab_files import Lab, course_folder, lab_numbers, open_lab
-from mqlab.grading.notebook_file import parse_notebook
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import FAILED, HIDDEN, PUBLIC, RAISED, CaseResult
@@ -28,12 +27,15 @@ EXERCISES = [(number, exercise.id) for number in LABS for exercise in open_lab(C
 
 def judged(lab: Lab, sources: dict[str, str], sandbox: Sandbox) -> dict[str, list[CaseResult]]:
     """All cases of some answers, as the trusted kernel would run them."""
-    names = {answer.exercise.id: answer.names for answer in lab.answers}
-    submission = parse_notebook(lab.notebook.data)
-    answers = {one: Answer(source, names[one], sandbox.limits) for one, source in sources.items()}
+    cells = {answer.exercise.id: answer for answer in lab.answers}
+    taken = transplant(lab, lab.notebook)
+    answers = {
+        one: Answer(source, cells[one].names, sandbox.limits, cells[one].cell.part) for one, source in sources.items()
+    }
     job = Job(
-        lab.id, "autumn", sandbox, answers, transplant(lab, submission).set_up, hidden_file=str(lab.hidden_file or "")
-    )
+        lab.id, "autumn", sandbox, answers, taken.set_up, hidden_file=str(lab.hidden_file or ""),
+        later_set_up=taken.later_set_up,
+    )  # fmt: skip
     court = Judge(job)
     results = {}
     for exercise in lab.exercises:

@@ -20,7 +20,6 @@ from mqlab.grading.judging import judge
 from mqlab.grading.kernel import Judge
 from mqlab.grading.lab_files import Lab, open_lab
 from mqlab.grading.limits import SPARK
-from mqlab.grading.notebook_file import parse_notebook
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import HIDDEN, PUBLIC
@@ -111,7 +110,7 @@ def test_behind_the_wall_the_reference_passes_and_a_wrong_answer_does_not(
     sandbox = Sandbox("bwrap", (str(days_folder),), limits=SPARK)
     job = Job(
         lab.id, "autumn", sandbox, {one: Answer(source, names[one], SPARK) for one, source in sources.items()},
-        transplant(lab, parse_notebook(lab.notebook.data)).set_up, str(lab.hidden_file), fresh_workers=False,
+        transplant(lab, lab.notebook).set_up, str(lab.hidden_file), fresh_workers=False,
     )  # fmt: skip
     court = Judge(job)
     for exercise in lab.exercises:
