@@ -3,9 +3,17 @@
     solutions/source/00_a_messages_day.py ─┬─▶ labs/00-a-messages-day.ipynb        no answers, no outputs
                                            └─▶ solutions/00-a-messages-day.ipynb   answers, outputs of a fresh run
     solutions/source/index.py ───────────────▶ labs/index.ipynb
+    solutions/source/07a_….py, 07b_….py ─────▶ mqlab/teach/words/lab07.json        what the lab says beside its prose
+
+A lab in parts has a source and two notebooks for each part; its exercises are still called lab07.schedule.
 
 A source is py:percent text (jupytext reads it too): ``# %%`` begins a code cell, ``# %% [markdown]`` a text cell,
-options such as ``tags=["explorer"]`` may follow. Markers enclose an answer, and may enclose the student's text:
+options such as ``tags=["explorer"]`` may follow. ``minutes=10`` beside a heading is the time of its section
+(solutions/minutes.py). Questions, hints, refutations and model answers have cells of their own, between the prose:
+``# %% [prediction] lab07.first_retry``, and ``[exercise]``, ``[answer]``, ``[reflection]``, ``[belief]``; how they are
+written is at the head of solutions/words.py. What a lab with such cells must keep to is in solutions/lint.py.
+
+Markers enclose an answer, and may enclose the student's text:
 
     # exercise: lab00.find                 first line of an answer cell; a cell with check("lab00.find") is its check
     def find(...):
@@ -23,19 +31,24 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mqlab.errors import UsageError
-from mqlab.teach.exercises import exercise
+from mqlab.teach.exercises import exercise, manifest
+from mqlab.teach.words import words_of
+from solutions.cells import Cell, read, read_words, shown
+from solutions.lint import complaints, new_complaints
+from solutions.minutes import filled, filled_page, sections
+from solutions.words import KINDS, Typed, compiled, lab_and_part
+from solutions.wrong import beliefs_held
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "solutions" / "source"
 STARTER = "...  # your code here"
 BEGIN, MIDDLE, END = "### BEGIN SOLUTION", "### STARTER", "### END SOLUTION"
-HEADER = re.compile(r"# %%(?P<markdown> \[markdown\])?(?P<options>(?: \w+=\S.*)?)$")
-OPTION = re.compile(r'(\w+)=("[^"]*"|\[[^\]]*\])')
+WORDS = ROOT / "mqlab" / "teach" / "words"
+PAGE = ROOT / "docs" / "instructors.md"
 ANSWER = re.compile(r"# exercise: (\S+)$", re.MULTILINE)
 CHECK = re.compile(r'^check\("([^"]+)"', re.MULTILINE)
 NO_OUTPUTS = "explorer"  # a widget: saved without outputs, a static view follows it
@@ -43,56 +56,6 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-
-
-@dataclass(slots=True)
-class Cell:
-    """One cell of a source: ``line`` is the number of its header's line."""
-
-    kind: str
-    source: str
-    line: int
-    tags: list[str] = field(default_factory=list)
-
-
-def read(text: str, where: str) -> list[Cell]:
-    """The cells of a py:percent text. UsageError for text before the first cell, and for a header of another form."""
-    cells: list[Cell] = []
-    lines: list[str] = []
-
-    # A cell ends where the next header begins, so its text is known only then.
-    def finish() -> None:
-        if cells:
-            body = "\n".join(lines).strip("\n")
-            cells[-1].source = _uncommented(body, where, cells[-1].line) if cells[-1].kind == "markdown" else body
-        elif any(line.strip() for line in lines):
-            raise UsageError(f"{where}: text before the first cell", hint="begin with '# %%' or '# %% [markdown]'")
-        lines.clear()
-
-    # Headers divide the text; every other line belongs to the cell above it.
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.startswith("# %%"):
-            lines.append(line)
-            continue
-        header = HEADER.match(line)
-        if header is None:
-            raise UsageError(f"{where} line {number}: not a cell header: {line!r}")
-        finish()
-        options = {name: json.loads(value) for name, value in OPTION.findall(header["options"])}
-        unknown = sorted(options.keys() - {"tags"})
-        if unknown:
-            raise UsageError(f"{where} line {number}: unknown option {unknown[0]!r}", hint="there is: tags")
-        cells.append(Cell("markdown" if header["markdown"] else "code", "", number, options.get("tags", [])))
-    finish()
-    return cells
-
-
-def _uncommented(body: str, where: str, line: int) -> str:
-    lines = body.splitlines()
-    wrong = next((text for text in lines if text != "#" and text.strip() and not text.startswith("# ")), None)
-    if wrong is not None:
-        raise UsageError(f"{where}, cell of line {line}: every line of a text cell begins with '# ', found {wrong!r}")
-    return "\n".join(text[2:] for text in lines)
 
 
 def split(source: str, where: str) -> tuple[str, str]:
@@ -132,16 +95,48 @@ def split(source: str, where: str) -> tuple[str, str]:
     return "\n".join(student), "\n".join(solved)
 
 
+def words_in(text: str, where: str) -> list[Typed]:
+    """The cells of words of a source. UsageError for an id of another lab."""
+    lab, _ = lab_and_part(where)
+    found = [read_words(cell, where) for cell in read(text, where) if cell.kind in KINDS]
+    for cell in found:
+        if not cell.id.startswith(f"{lab}."):
+            raise UsageError(f"{cell.where}: {cell.id} is not an id of {lab}")
+    return found
+
+
+def minutes_in(text: str, where: str) -> dict[str, int]:
+    """The sections of a source that have minutes."""
+    return sections((cell.source, cell.minutes, f"{where} line {cell.line}") for cell in read(text, where))
+
+
+def parts_of(lab: str) -> list[Path]:
+    """The sources of a lab, one for each of its parts."""
+    return [path for path in sorted(SOURCES.glob("*.py")) if lab_and_part(path.name)[0] == lab]
+
+
+def words(lab: str) -> dict[str, Any] | None:
+    """The words of all parts of a lab, as its file has them; None if its sources have none."""
+    texts = {path.name: path.read_text("utf-8") for path in parts_of(lab)}
+    found = [cell for where, text in texts.items() for cell in words_in(text, where)]
+    minutes = {lab_and_part(where)[1]: minutes_in(text, where) for where, text in texts.items()}
+    return compiled(found, minutes) if found or any(minutes.values()) else None
+
+
 def notebook(text: str, where: str, *, solved: bool) -> dict[str, Any]:
     """The notebook of a source, without outputs."""
-    lab = f"lab{where[:2]}" if where[:2].isdigit() else Path(where).stem
+    _, part = lab_and_part(where)
+    own_minutes = sum(minutes_in(text, where).values())
     cells, seen = [], set()
-    for number, cell in enumerate(read(text, where), 1):
+    every = [cell for written in read(text, where) for cell in shown(written, where)]
+    for number, cell in enumerate(every, 1):
         source = cell.source
         if cell.kind == "code":
             student, answered = split(source, f"{where}, cell of line {cell.line}")
             source = answered if solved else student
-        identity, metadata = _identity(cell, lab, number)
+        else:
+            source = filled(source, own_minutes, f"{where} line {cell.line}")
+        identity, metadata = _identity(cell, f"lab{part}" if part[:2].isdigit() else part, number)
         # nbformat demands unique ids, and a submission's answers are found by them.
         if identity in seen:
             raise UsageError(
@@ -163,6 +158,9 @@ def _identity(cell: Cell, lab: str, number: int) -> tuple[str, dict[str, Any]]:
     """A cell's id and its grading metadata (shaped as nbgrader's): answers and checks are named by their exercise."""
     answer, check = ANSWER.match(cell.source), CHECK.search(cell.source)
     found = answer or check
+    # A saved prediction is found by its cell's id, wherever the cell stands in the next version of the lab.
+    if cell.kind == "code" and cell.id:
+        return f"{cell.id.replace('.', '-')}-predict", {}
     if cell.kind == "markdown" or found is None:
         return f"{lab}-{number:02d}", {}
     asked = exercise(found[1])
@@ -209,6 +207,11 @@ def dumped(made: dict[str, Any]) -> str:
     return json.dumps(made, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
+def spelled(words: dict[str, Any]) -> str:
+    """A lab's words as the text of their file, in the order in which the source has them."""
+    return json.dumps(words, indent=1, ensure_ascii=False) + "\n"
+
+
 def targets(source: Path) -> tuple[Path, Path | None]:
     """The two files of a source; the index has no solution."""
     name = source.stem.replace("_", "-") + ".ipynb"
@@ -230,10 +233,34 @@ def without_outputs(made: dict[str, Any]) -> dict[str, Any]:
     return made | {"cells": cells}
 
 
+def against_the_rules(lab: str) -> list[str]:
+    """What solutions.lint finds in a lab whose words are in its source; nothing for others."""
+    found = words(lab)
+    if found is None:
+        return []
+    parts = {
+        path.name: [cell for written in read(path.read_text("utf-8"), path.name) for cell in shown(written, path.name)]
+        for path in parts_of(lab)
+    }
+    return new_complaints(lab, complaints(parts, found, manifest(lab), beliefs_held(lab)))
+
+
+def generated(source: Path) -> dict[Path, str]:
+    """The texts beside the notebooks that a source gives: its lab's words; the instructor's page with the index."""
+    lab, _ = lab_and_part(source.name)
+    if lab == "index":
+        return {PAGE: filled_page(PAGE.read_text("utf-8"), PAGE.name)} if PAGE.exists() else {}
+    found = words(lab)
+    return {WORDS / f"{lab}.json": spelled(found)} if found is not None else {}
+
+
 def stale(source: Path) -> list[str]:
     """The files that differ from what the source gives: one line per file."""
     text, wrong = source.read_text("utf-8"), []
     lab, solution = targets(source)
+    for page, content in generated(source).items():
+        if not page.exists() or page.read_text("utf-8") != content:
+            wrong.append(page)
     for path, solved in ((lab, False), (solution, True)):
         if path is None:
             continue
@@ -241,13 +268,17 @@ def stale(source: Path) -> list[str]:
         built = notebook(text, source.name, solved=solved)
         # Outputs may differ from run to run (times, for example), so they are not compared.
         if (without_outputs(kept) if solved else kept) != built:
-            wrong.append(f"{path.relative_to(ROOT)} is not what {source.name} says: run make labs")
-    return wrong
+            wrong.append(path)
+    return [f"{path.relative_to(ROOT)} is not what {source.name} says: run make labs" for path in wrong]
 
 
 def build(source: Path) -> None:
-    """Write both notebooks of a source."""
+    """Write a source's words and both of its notebooks."""
     text = source.read_text("utf-8")
+    # The words come first: the manifest reads them, and the notebooks ask the manifest for points.
+    for path, content in generated(source).items():
+        path.write_text(content, "utf-8")
+    words_of.cache_clear()
     lab, solution = targets(source)
     lab.write_text(dumped(notebook(text, source.name, solved=False)), "utf-8")
     if solution is not None:
@@ -263,6 +294,8 @@ def main(arguments: list[str]) -> int:
         for source in () if only_check else chosen:
             print(f"building {source.name}", file=sys.stderr)
             build(source)
+        for lab in dict.fromkeys(lab_and_part(source.name)[0] for source in chosen):
+            wrong += against_the_rules(lab)
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2

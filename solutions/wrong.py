@@ -106,3 +106,9 @@ def references(number: str) -> dict[str, str]:
     cells = [cell for path in paths for cell in json.loads(path.read_text("utf-8"))["cells"]]
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     return {marked_exercise(source): f"{source.rstrip()}\n" for source in sources if marked_exercise(source)}
+
+
+def beliefs_held(lab: str) -> frozenset[str]:
+    """The beliefs of a lab that a wrong answer holds: those whose line "belief:" is an id, as lab07.level_one."""
+    found = {wrong.belief for path in sorted(FOLDER.glob(f"{lab}.*.diff")) for wrong in _read(path)}
+    return frozenset(belief for belief in found if re.fullmatch(rf"{lab}\.\w+", belief))

@@ -1,8 +1,8 @@
-"""The functions of a lab's notebook: lock a prediction, see it beside the run, check an answer, ask for a hint.
+"""The functions of a lab's notebook: predict, see it beside the run, check an answer, ask for a hint.
 
 Every lab uses these four.
 
-    predict("lab00.after_ack", "stays")      locks an answer before the run
+    predict("lab00.after_ack", "stays")      notes an answer before the run
     reveal("lab00.after_ack", "stays")       shows the answer and what the run did, side by side
     check("lab00.find")                      not started │ its cell failed │ wrong: which rule, first bad thing │ passes
     hint("lab00.find")                       the next of three

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mqlab.teach.said import AskedWrongly
+from mqlab.teach.tasks import Task
 
 if TYPE_CHECKING:
     from mqlab.lab.lab import Lab
@@ -131,12 +132,17 @@ class Prediction:
     question: str
     note: str  # shown when the run has answered
     choices: tuple[tuple[str, str], ...] = ()
+    refutations: Mapping[str, str] = field(default_factory=dict)  # key of a choice -> what is said to who chose it
 
     def problem_with(self, answer: object) -> str:
         """Why this cannot be an answer; empty if it can."""
         if self.choices:
             keys = [key for key, _ in self.choices]
-            return "" if answer in keys else f"answer one of {', '.join(map(repr, keys))}, not {answer!r}"
+            return (
+                ""
+                if str(answer) in keys and not isinstance(answer, bool)
+                else f"answer one of {', '.join(map(repr, keys))}, not {answer!r}"
+            )
         is_number = isinstance(answer, int) and not isinstance(answer, bool)
         return "" if is_number else f"answer a whole number, not {answer!r}"
 
@@ -153,6 +159,7 @@ class Manifest:
     lab: str
     predictions: tuple[Prediction, ...]
     exercises: tuple[Exercise, ...]
+    tasks: tuple[Task, ...] = ()
 
 
 def manifest(lab: str) -> Manifest:

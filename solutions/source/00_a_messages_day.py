@@ -1,4 +1,4 @@
-# %% [markdown]
+# %% [markdown] minutes=2 tags=["reading"]
 # # Lab 00: A message's day
 #
 # ## Why
@@ -12,10 +12,10 @@
 # One of them is wrong, and the auditors would like to know which. In this lab you will not have to believe either: you
 # will send messages to a broker, let a service acknowledge them, and then open the broker's own files and look.
 
-# %% [markdown]
+# %% [markdown] minutes=1 tags=["reading"]
 # ## Objectives
 #
-# About 60 minutes. You need Python. You need to know nothing about message brokers, and nothing has to be installed:
+# About {minutes} minutes. You need Python. You need to know nothing about message brokers, and nothing has to be installed:
 # the whole cluster runs inside this notebook.
 #
 # When you are done you can
@@ -25,7 +25,7 @@
 # - say what an *acknowledgement* is, who remembers it, and from when on;
 # - say what a service gets again after a crash.
 
-# %% [markdown]
+# %% [markdown] minutes=4 tags=["reading"]
 # ## The world
 #
 # Five words are enough to begin with. (All others are in the [glossary](glossary.ipynb), in English and Chinese.)
@@ -47,7 +47,7 @@ from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
 from mqlab.teach import check, hint, predict, reveal
 from mqlab.views import Table
 
-# %% [markdown]
+# %% [markdown] minutes=8
 # ## Morning: three orders are sent
 #
 # Each `Message` has a topic, a body (bytes: the broker never looks inside) and, if you like, keys to find it by.
@@ -80,7 +80,7 @@ lab.timeline()
 # Nobody drew this picture: it is made from the journal of the run you have just made. "The same as text" under it is for
 # those who cannot see it, or would rather search.
 
-# %% [markdown]
+# %% [markdown] minutes=10
 # ## Three files know your message
 #
 # The broker is an ordinary program with ordinary files. These are the ones that matter today:
@@ -125,7 +125,8 @@ Hexdump(cq_field_map(queue_file.read_bytes(), place), base=place)
 # %% [markdown]
 # **Third file: `config/consumerOffset.json`.** It says how far each group has read. It does not exist yet: nobody has
 # read anything.
-#
+
+# %% [markdown] minutes=4
 # ## Reading by hand
 #
 # To read is to **pull** (拉取): a client names a queue, the offset to begin at, and how many messages it would like. It
@@ -152,28 +153,41 @@ Table([pull(0), pull(2), pull(0)])
 # The third pull asks for the same as the first and gets the same. The broker did not hand the messages out, it showed
 # them. Where a reader stands is the reader's own business, so far.
 
-# %% [markdown]
+# %% [markdown] minutes=15
 # ## Noon: billing reads
 #
 # ### Predict
 #
 # A service reads with a **listener**: a function that gets messages and returns `CONSUME_SUCCESS` when it is done with
-# them. That is the acknowledgement (确认). Before you run anything, answer two questions. Replace the `...`; the answer
-# is locked, so that you can compare it with the run.
+# them. That is the acknowledgement (确认). Before you run anything, answer two questions. Run the cell under a question
+# and click; you may change your mind until the run has shown what happens.
 
-# %%
-### BEGIN SOLUTION
-predict("lab00.after_ack", 3)
-### STARTER
-# predict("lab00.after_ack", ...)
-### END SOLUTION
+# %% [prediction] lab00.after_ack
+# Three orders are stored. Billing reads all three and acknowledges them. How many are in the commit log then?
+#
+# - 3: all three; nothing is taken out
+#   = The log never loses a message because somebody has read it.
+# - 0: none; what is acknowledged is deleted
+#   > A classic RabbitMQ queue works so. Here the log is written at its end and nowhere else: no acknowledgement changes
+#   > what is in it.
+# - 1: one; the last order stays until the next one comes
+#   > The last order is nothing special to the log. All of them lie where they were written.
+# note: An acknowledgement moves a number, it deletes nothing. Messages go when their file is old (72 hours by
+#   default), read or unread.
 
-# %%
-### BEGIN SOLUTION
-predict("lab00.known_when", "later")
-### STARTER
-# predict("lab00.known_when", ...)
-### END SOLUTION
+# %% [prediction] lab00.known_when
+# Billing's listener has returned CONSUME_SUCCESS. When does the broker know?
+#
+# - at once: the answer goes to the broker with each message
+#   > A request for each message would double the traffic. Look at billing's lane: after the listener returns, nothing
+#   > leaves it for seconds.
+# - later: seconds later, in one report for all messages so far
+#   = One number says it for all orders at once.
+# - never: the broker gets no report at all
+#   > It does get one: look for UPDATE_CONSUMER_OFFSET in the timeline. Without it, billing would begin from the start
+#   > again after every restart.
+# note: The client keeps its progress in memory and reports it every 5 seconds, the first time after 10. In between, the
+#   broker knows less than the client.
 
 # %% [markdown]
 # ### Run
@@ -252,19 +266,25 @@ reveal("lab00.known_when", "later" if waited > 1000 else "at once")
 # %%
 lab.store().config("consumerOffset.json")["offsetTable"]
 
-# %% [markdown]
+# %% [markdown] minutes=15
 # ## Evening: audit arrives late
 #
 # ### Predict
 #
 # It is Monday: billing has acknowledged everything long ago, and audit starts for the first time.
 
-# %%
-### BEGIN SOLUTION
-predict("lab00.audit", 3)
-### STARTER
-# predict("lab00.audit", ...)
-### END SOLUTION
+# %% [prediction] lab00.audit
+# Audit starts a minute after billing has acknowledged all three orders. How many of them does audit get?
+#
+# - 3: all three
+#   = Audit has a number of its own, and it begins at 0.
+# - 0: none; billing has consumed them
+#   > Billing has moved its own number. Nothing else in the broker says that an order was read, so nothing keeps audit
+#   > from reading it.
+# - new ones: none of these; a group that is late gets what is sent from now on
+#   > Some groups do begin at the end: new groups on a topic whose first messages are gone or no longer in memory. These
+#   > orders are all there, so audit begins at the first (lab 04).
+# note: Each group has a position of its own in the same queue. What billing has read is not gone for audit.
 
 # %% [markdown]
 # ### Run, and look
@@ -349,12 +369,13 @@ explorer
 # %%
 explorer.stepper.table()
 
-# %% [markdown]
+# %% [markdown] minutes=40
 # ## Build
 #
 # Two exercises now, a third after the crash. `check(...)` tries your function on days that you have not seen. When you
 # are stuck, `hint("lab00.find")` gives you the first of three hints; asking is free.
-#
+
+# %% [exercise] lab00.find
 # ### Exercise 1: find your message in three files
 #
 # Write `find`. It gets what you have looked at above, as plain bytes:
@@ -363,6 +384,14 @@ explorer.stepper.table()
 #   message's unit (4), a tag code (8); big-endian, which `struct` calls `">"`.
 # - `log`: the commit log file.
 # - `offset_table`: the third file, as `{"orders@billing": {0: 3}, …}`: group's next offset, for each queue.
+#
+# hint: An entry of the queue file is 20 bytes, so entry n begins at byte 20 * n. Which of its bytes are a place?
+# hint: struct.unpack_from(">qiq", entries, 20 * queue_offset) reads a place (8 bytes), a size (4) and a tag code (8).
+#   The unit is that many bytes of the log, from that place.
+# hint: offset_table.get(f"orders@{group}", {}).get(0, 0) is what a group reads next from queue 0. It is past message
+#   n when that is greater than n; equal means: this one comes next.
+# note: You have just done by hand what the broker does for every pull: entry, place, unit. And you have seen that a
+#   group is nothing but a number in a small file.
 
 # %%
 import struct
@@ -390,11 +419,20 @@ def find(queue_offset, entries, log, offset_table):
 # %%
 check("lab00.find")
 
-# %% [markdown]
+# %% [exercise] lab00.timeline
 # ### Exercise 2: read the timeline
 #
 # Write `read_day`. It gets the rows of a timeline, as you get them here, and answers three questions about one message
 # and one group. Each row is a dictionary; what the journal wrote down is under `"values"`.
+#
+# hint: Three kinds of rows are enough: message.stored, listener.started and offset.committed. Print the values of one
+#   row of each.
+# hint: message.stored contains the message's queue_offset. You need it to recognise the commit that passes it: a
+#   commit names a group and a queue_offset, not a message.
+# hint: One commit may pass several messages at once. Look for the first offset.committed of the group whose
+#   queue_offset is greater than the message's; next(..., None) gives None where there is none.
+# note: Between seen and known lie seconds in which only the consumer's memory knows. Everything about duplicates
+#   happens there.
 
 # %%
 from pprint import pprint
@@ -433,18 +471,24 @@ def read_day(rows, msg_id, group):
 # %%
 check("lab00.timeline")
 
-# %% [markdown]
+# %% [markdown] minutes=15
 # ## Break it
 #
 # Billing starts, handles all three orders, and three seconds later its process is killed. Ten seconds after that it is
 # started again.
 
-# %%
-### BEGIN SOLUTION
-predict("lab00.again", 3)
-### STARTER
-# predict("lab00.again", ...)
-### END SOLUTION
+# %% [prediction] lab00.again
+# Billing has handled all three orders and is killed 3 seconds after it started. It is started again. How many orders
+# does its listener get in its second life?
+#
+# - 3: all three again
+#   = The first report would have left after 10 seconds; the process lived for 3.
+# - 0: none; it has acknowledged all of them
+#   > The acknowledgements were noted in the memory of the process that died. The broker had heard of none of them.
+# - 1: one; the order that it was working on
+#   > It was working on nothing: all three were done. What counts is what the broker was told, and that was nothing.
+# note: The broker had no report yet, so the group goes on from the beginning. At least once means: be ready to see a
+#   message again.
 
 
 # %%
@@ -491,11 +535,18 @@ def broker_crash(lab):
 lab = play(broker_crash, seed=7)
 show_queue(lab, "orders")
 
-# %% [markdown]
+# %% [exercise] lab00.crash
 # ### Exercise 3: say where each group stands after a crash
 #
 # All consumers are killed at the same moment. You get the rows of the timeline up to that moment, and the names of the
 # groups. What will each group read next from the queue when it is started again?
+#
+# hint: Two kinds of rows speak of progress: offset.updated (whose memory?) and offset.committed (whose memory?). Only
+#   one of them is left when the consumer is dead.
+# hint: Go through the rows in order and keep, for each group, the queue_offset of its latest offset.committed.
+# hint: Begin with {group: 0 for group in groups}: a group that never reported begins at 0. The queue_offset of a
+#   commit is already the next one to read: add nothing.
+# note: That number, and nothing else, decides what is delivered again. Lab 04 is about keeping it small.
 
 
 # %%
@@ -518,7 +569,7 @@ def stand(rows, groups):
 # %%
 check("lab00.crash")
 
-# %% [markdown]
+# %% [markdown] minutes=3 tags=["reading"]
 # ## What this does not prove
 #
 # - **Messages do not stay for ever.** The broker deletes whole files of its log, by default when they are 72 hours old
@@ -531,7 +582,7 @@ check("lab00.crash")
 #   message is still there and in memory; on an old topic it begins at the *end* unless it asks for more (lab 04).
 # - **The network and the clock are simulated,** the files and the frames are not: other tools can read them.
 
-# %% [markdown]
+# %% [markdown] minutes=3 tags=["reading"]
 # ## RocketMQ does it so
 #
 # | step | where in RocketMQ |
@@ -547,14 +598,35 @@ check("lab00.crash")
 # Where you may read it differently: "the broker pushes" (it answers pulls), "the broker marks a message as consumed" (it
 # has no such mark; a group is one number a queue), "an ack deletes" (true for a classic RabbitMQ queue, not here).
 
-# %% [markdown]
+# %% [markdown] minutes=5 tags=["reading"]
 # ## Reflect
 #
-# - Ten groups read the same topic. What does the tenth cost the broker in disk space?
-# - Billing reports its offset every 5 seconds. What would you gain, and what would it cost, to report after each message?
-# - The colleague who was wrong had a good reason to be. Which broker had they used before?
+# There is no check for these. Say your answer aloud or write it down, then open the model answer.
 
-# %% [markdown]
+# %% [reflection] lab00.ten_groups
+# **1.** Ten groups read the same topic. What does the tenth cost the broker in disk space?
+#
+# answer: Almost nothing: one number for each queue in `consumerOffset.json`, and a retry topic, which stays empty while
+#   no listener fails. The messages are stored once, however many groups read them. (What the tenth group does cost is
+#   reading: network and, if it is far behind, disk reads.)
+
+# %% [reflection] lab00.every_message
+# **2.** Billing reports its offset every 5 seconds. What would you gain, and what would it cost, to report after each
+# message?
+#
+# answer: After a crash you would get back one message instead of seconds of them. It would cost a request for each
+#   message, and the broker would note a new number each time. Duplicates would become fewer, not none: the process can
+#   die between the work and the report. So the listener must cope with a message that it has seen in any case, and then
+#   a report every few seconds is enough.
+
+# %% [reflection] lab00.other_broker
+# **3.** The colleague who was wrong had a good reason to be. Which broker had they used before?
+#
+# answer: Probably RabbitMQ with classic queues, or another broker whose queue belongs to one service: there a message is
+#   removed when it is acknowledged, and a second service needs a queue of its own, which gets copies from the moment on
+#   at which it is bound. Audit would have come too late.
+
+# %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
 # You have found one message in three files. [Lab 01](01-what-the-broker-writes.ipynb) opens all of them, cuts the power,

@@ -7,7 +7,7 @@
 #
 # | lab | what it opens | you need | minutes |
 # |---|---|---|---|
-# | [00 A message's day](00-a-messages-day.ipynb) | send, store, pull, consume, acknowledge; two groups read one topic; a crash | Python | 60 |
+# | [00 A message's day](00-a-messages-day.ipynb) | send, store, pull, consume, acknowledge; two groups read one topic; a crash | Python | {minutes:00} |
 # | [01 What the broker writes](01-what-the-broker-writes.ipynb) | commit log, queue, index, checkpoint byte by byte; flush, power cut, recovery, retention; a real broker's files | lab 00 | 120 |
 # | [07 Failure takes time](07-failure-takes-time.ipynb) | retries and their eighteen levels, dead letters, orderly failure, a listener that hangs, an order that kills its process | lab 00 | 180 |
 # | [10 Spark reads the broker](10-spark-reads-the-broker.ipynb) | a cluster's logs as one table: hot queues and keys, what a tag costs, how often failures came back, plans, skew, Parquet | lab 00, some Spark | 120 |
@@ -21,8 +21,8 @@
 #
 # - **Shift+Enter** runs a cell and goes on to the next. Work from the top. Every lab also runs from top to bottom as it
 #   is (*Run > Run All Cells*).
-# - `predict(...)` asks you before the lab shows what happens. Replace the `...` with your answer. It is locked then, so
-#   that you can compare.
+# - `predict(...)` asks you before the lab shows what happens. Run the cell and click your answer, or write it into the
+#   cell, as in `predict("lab00.audit", "3")`. You may change it until the run has shown what happens.
 # - A cell that begins with `# exercise:` is yours. Write the function, run the cell, then the `check(...)` under it. It
 #   says "not started", or that your answer passes, or which rule it breaks and where this shows first.
 # - `hint("lab00.find")` gives the first of three hints; run it again for the next one.

@@ -567,15 +567,17 @@ def test_wrong_questions_are_told_so() -> None:
         lab.kill("broker-a")
 
 
-def test_predictions_are_locked_before_the_run() -> None:
+def test_predictions_are_noted_before_the_run() -> None:
     from mqlab.teach import check, hint, predict, reveal
     from mqlab.teach.predictions import forget_predictions
 
     forget_predictions()
     try:
-        assert "Locked" in str(predict("lab00.after_ack", 2))
-        assert "The first answer stays" in str(predict("lab00.after_ack", 3))
+        assert "Noted" in str(predict("lab00.after_ack", 3))
+        assert "nothing is taken out" in str(predict("lab00.after_ack", 3))
+        predict("lab00.after_ack", 0)
         assert reveal("lab00.after_ack", 3).state == "bad"
+        assert "You have seen the run" in str(predict("lab00.after_ack", 3))
         assert len(str(hint("lab00.find"))) > 20
         assert callable(check)
     finally:

@@ -109,6 +109,8 @@ def test_jupytext_reads_the_same_cells() -> None:
         ("x = 1\n# %%\n", "text before the first cell"),
         ("# %% [raw]\n", "line 1: not a cell header"),
         ('# %% id="x"\n', "unknown option 'id'"),
+        ("# %% [prediction]\n# Why?\n", "line 1: not a cell header"),
+        ("# %% [markdown] lab99.kept\n# Why?\n", "line 1: not a cell header"),
         ("# %% [markdown]\nplain\n", "every line of a text cell begins with '# ', found 'plain'"),
         ("# %%\n### BEGIN SOLUTION\nx = 1\n", "'### BEGIN SOLUTION' is not closed"),
         ("# %%\n### BEGIN SOLUTION\n### STARTER\n# x\n", "'### STARTER' is not closed"),

@@ -14,6 +14,7 @@ from solutions import build
 from tests.labs.notebooks import ROOT, errors, execute, load_json, nbval, read, source, texts, without_java
 
 SOURCES = sorted(build.SOURCES.glob("*.py"))
+PAGES = ("glossary", "index", "not_modelled")
 LABS = [
     pytest.param(path, marks=[pytest.mark.spark] if path.stem[:2] >= "10" else [], id=path.stem)
     for path in SOURCES
@@ -75,10 +76,25 @@ def test_unsolved_it_runs_to_the_end_and_every_check_says_not_started(path: Path
     assert errors(lab) == []
     checks = [cell for cell in lab.cells if cell.metadata.get("nbgrader", {}).get("grade")]
     assert all("not started" in texts(cell) for cell in checks)
-    asked = manifest(f"lab{path.stem[:2]}").exercises
-    assert {cell.metadata.nbgrader.grade_id for cell in checks} == {e.id.replace(".", "-") + "-check" for e in asked}
+    # A part has its own exercises and predictions; together the parts have those of the manifest.
+    written = path.read_text("utf-8")
+    asked = [one.id for one in manifest(f"lab{path.stem[:2]}").exercises if f"# exercise: {one.id}\n" in written]
+    assert {cell.metadata.nbgrader.grade_id for cell in checks} == {f"{e.replace('.', '-')}-check" for e in asked}
     for question in manifest(f"lab{path.stem[:2]}").predictions:
-        assert any(question.question in texts(cell) for cell in lab.cells), question.id
+        if f'reveal("{question.id}"' in written:
+            assert any(question.question in texts(cell) for cell in lab.cells), question.id
+
+
+@pytest.mark.parametrize("lab", sorted({build.lab_and_part(path.name)[0] for path in SOURCES} - set(PAGES)))
+def test_a_lab_keeps_to_the_rules_and_asks_everything_in_one_of_its_parts(lab: str) -> None:
+    assert build.against_the_rules(lab) == []
+    written = "".join(path.read_text("utf-8") for path in build.parts_of(lab))
+    assert all(written.count(f"# exercise: {one.id}\n") == 1 for one in manifest(lab).exercises)
+    assert all(f'reveal("{one.id}"' in written for one in manifest(lab).predictions)
+
+
+def test_words_have_a_source() -> None:
+    assert all(build.words(path.stem) for path in build.WORDS.glob("*.json"))
 
 
 def test_unsolved_it_runs_under_nbval() -> None:

@@ -10,33 +10,57 @@ from mqlab.teach.exercises import Manifest, Prediction
 from mqlab.teach.predictions import forget_predictions
 
 KEPT = Prediction(
-    "labxx.kept", "Где сообщение после ack?", "It stays. 还在。", (("stays", "it stays"), ("gone", "deleted"))
+    "labxx.kept",
+    "Где сообщение после ack?",
+    "It stays. 还在。",
+    (("stays", "it stays"), ("gone", "deleted")),
+    {"stays": "So it is.", "gone": "Nothing was deleted."},
 )
 COUNT = Prediction("labxx.count", "How many?", "Each group reads all.")
 
 
 @pytest.fixture(autouse=True)
 def a_lab(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(exercises, "manifest", lambda lab: Manifest(lab, (KEPT, COUNT), ()))
+    true_manifest = exercises.manifest
+    made_up = Manifest("labxx", (KEPT, COUNT), ())
+    monkeypatch.setattr(exercises, "manifest", lambda lab: made_up if lab == "labxx" else true_manifest(lab))
     forget_predictions()
     yield
     forget_predictions()
 
 
-def test_ellipsis_asks_and_locks_nothing() -> None:
-    said = predict("labxx.kept", ...)
-    assert said.state == "open" and "'stays'  it stays" in str(said) and "Где сообщение" in str(said)
-    assert "Locked" in str(predict("labxx.kept", "gone"))
+def test_without_an_answer_it_only_asks() -> None:
+    for said in (predict("labxx.kept", ...), predict("labxx.kept")):
+        assert said.state == "open" and "'stays'  it stays" in str(said) and "Где сообщение" in str(said)
+    assert "Noted" in str(predict("labxx.kept", "gone"))
 
 
-def test_the_first_answer_stays() -> None:
-    predict("labxx.kept", "gone")
-    said = predict("labxx.kept", "stays")
-    assert "gone: deleted" in str(said) and "The first answer stays" in str(said)
+def test_an_answer_can_be_changed_until_the_run_has_shown_what_happens() -> None:
+    predict("labxx.kept", "stays")
+    assert "gone: deleted" in str(predict("labxx.kept", "gone"))
+    assert "gone: deleted" in str(predict("labxx.kept"))
     assert dict(reveal("labxx.kept", "stays").facts) == {
         "you predicted": "gone: deleted",
         "it happened": "stays: it stays",
     }
+    late = predict("labxx.kept", "stays")
+    assert "gone: deleted" in str(late) and "You have seen the run" in str(late)
+    assert reveal("labxx.kept", "stays").state == "bad"
+
+
+def test_what_is_said_depends_on_the_choice() -> None:
+    predict("labxx.kept", "gone")
+    assert reveal("labxx.kept", "stays").note == "Nothing was deleted. It stays. 还在。"
+    forget_predictions()
+    predict("labxx.kept", "stays")
+    assert reveal("labxx.kept", "stays").note == "So it is. It stays. 还在。"
+    forget_predictions()
+    assert reveal("labxx.kept", "stays").note == "It stays. 还在。"
+
+
+def test_keys_that_are_numbers_compare_with_numbers() -> None:
+    predict("lab00.after_ack", 3)
+    assert reveal("lab00.after_ack", 3).state == "good" and reveal("lab00.after_ack", "3").state == "good"
 
 
 def test_running_the_cell_again_says_the_same() -> None:
@@ -62,7 +86,7 @@ def test_after_the_reveal_a_prediction_comes_too_late() -> None:
 def test_a_choice_must_be_one_of_the_choices(answer: object) -> None:
     with pytest.raises(UsageError, match="answer one of 'stays', 'gone'"):
         predict("labxx.kept", answer)
-    assert predict("labxx.kept", "stays").note.startswith("Locked")
+    assert predict("labxx.kept", "stays").note.startswith("Noted")
 
 
 @pytest.mark.parametrize("answer", ["3", 3.0, True])

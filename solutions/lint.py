@@ -1,0 +1,163 @@
+"""What a lab keeps to whose words are in its source. ``make labs`` and the tests say where it does not.
+
+    pictures          in a section with minutes, no more than 8 cells in a row are without a picture or a parameter
+    first exercise    comes within 15 minutes
+    easiest first     no exercise of the notebook gives fewer points than the first; or the first is tagged "easiest"
+    minutes           every section (a heading "## …") has them
+    words             exercises, tasks and predictions of the source are those of the manifest and of the cells
+    beliefs           each has both halves: words in the source, and a wrong answer beside the hidden cases
+
+A section that is only to be read (why, objectives, where RocketMQ does it) is tagged "reading": it needs no picture.
+A cell that shows a picture or holds a parameter in a way that is not seen here is tagged "picture" or "parameter".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mqlab.teach.exercises import Manifest
+from solutions.cells import Cell
+
+CELLS_WITHOUT_A_PICTURE, MINUTES_BEFORE_AN_EXERCISE = 8, 15
+PICTURE = re.compile(
+    r"\b(timeline|diagram|hexdump|Hexdump|show_\w+|explore\w*|MessageView|draw\w*|picture\w*|plot\w*|bars|curve\w*|chart\w*)"
+    r"\("
+)
+EXERCISE = re.compile(r"# exercise: (\S+)")
+ASKED = re.compile(r'^(?:\w+ = )?(predict|reveal|answer)\("(lab\d\d\.\w+)"', re.MULTILINE)
+NOT_YET = {
+    ("lab00", "first exercise"): "lab 00 is going to be rearranged: its exercises still follow all of its runs",
+    ("lab00", "pictures"): "the same: at noon a table and two questions come before the queue is drawn",
+}
+"""Rules that a lab does not keep to yet, and why. One that is kept to must not be listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One place where a lab does not keep to a rule."""
+
+    rule: str
+    where: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.words} ({self.rule})"
+
+
+def complaints(
+    parts: Mapping[str, Sequence[Cell]], words: Mapping[str, Any], asked: Manifest, wrong: frozenset[str]
+) -> list[Complaint]:
+    """What is against the rules in a lab. ``parts``: source name -> cells as the notebook has them.
+
+    ``wrong``: ids of the beliefs that have a wrong answer beside the hidden cases.
+    """
+    found: list[Complaint] = []
+    for where, cells in parts.items():
+        found += _without_minutes(where, cells)
+        found += _without_pictures(where, cells)
+        found += _first_exercise(where, cells, {exercise.id: exercise.points for exercise in asked.exercises})
+    everything = [cell for cells in parts.values() for cell in cells]
+    found += _missing_words(", ".join(parts), everything, words, asked)
+    found += _half_beliefs(", ".join(parts), words, wrong)
+    return found
+
+
+def new_complaints(lab: str, found: Sequence[Complaint]) -> list[str]:
+    """The complaints that are not excused by NOT_YET, and the excuses that are not needed."""
+    wrong = [str(one) for one in found if (lab, one.rule) not in NOT_YET]
+    rules = {one.rule for one in found}
+    wrong += [
+        f"{lab} keeps to the rule {rule!r}: take it out of NOT_YET"
+        for name, rule in NOT_YET
+        if name == lab and rule not in rules
+    ]
+    return wrong
+
+
+def _without_minutes(where: str, cells: Sequence[Cell]) -> Iterator[Complaint]:
+    """Each "## " must have minutes: in its own cell, or in a smaller heading's before the next one."""
+    open_section: Cell | None = None
+    for cell in (*cells, Cell("markdown", "## end", 0)):
+        if cell.kind == "markdown" and re.search(r"^## ", cell.source, re.MULTILINE):
+            if open_section is not None:
+                title = re.search(r"^## (.+)", open_section.source, re.MULTILINE)
+                words = f"the section {title[1] if title else ''!r} has no minutes=…"
+                yield Complaint("minutes", f"{where} line {open_section.line}", words)
+            open_section = cell
+        if cell.minutes:
+            open_section = None
+
+
+def _without_pictures(where: str, cells: Sequence[Cell]) -> Iterator[Complaint]:
+    """Counts cells since the section's heading, or since the last picture or parameter in it."""
+    plain, section = 0, None
+    for cell in cells:
+        if cell.minutes:
+            section, plain = cell, 0
+        if section is None or "reading" in section.tags:
+            continue
+        # A question and the cell in which it is answered count as one.
+        if not (cell.kind == "code" and cell.id):
+            plain = 0 if shows_something(cell) else plain + 1
+        if plain == CELLS_WITHOUT_A_PICTURE + 1:
+            words = f"{plain} cells in a row show no picture and have no parameter to change"
+            yield Complaint("pictures", f"{where} line {cell.line}", words)
+
+
+def shows_something(cell: Cell) -> bool:
+    """Whether a cell has a picture, or something for the learner to change."""
+    if {"picture", "parameter", "explorer"} & set(cell.tags) or "![" in cell.source or "<svg" in cell.source:
+        return True
+    return cell.kind == "code" and (bool(PICTURE.search(cell.source)) or 'answer("' in cell.source)
+
+
+def _first_exercise(where: str, cells: Sequence[Cell], points: Mapping[str, int]) -> Iterator[Complaint]:
+    before = current = 0
+    exercises: list[tuple[str, Cell]] = []
+    easiest = {cell.id for cell in cells if "easiest" in cell.tags}
+    for cell in cells:
+        found = EXERCISE.match(cell.source) if cell.kind == "code" else None
+        if cell.minutes and not exercises:
+            before, current = before + current, cell.minutes
+        if found:
+            exercises.append((found[1], cell))
+    if not exercises:
+        return
+    first, cell = exercises[0]
+    if before > MINUTES_BEFORE_AN_EXERCISE:
+        words = f"{before} minutes pass before the section of the first exercise, {first}"
+        yield Complaint("first exercise", f"{where} line {cell.line}", words)
+    least = min(points.get(name, 0) for name, _ in exercises)
+    if points.get(first, 0) > least and first not in easiest:
+        words = f"{first} comes first and is not the easiest: it gives {points.get(first)} points, another {least}"
+        yield Complaint("easiest first", f"{where} line {cell.line}", words)
+
+
+def _missing_words(where: str, cells: Sequence[Cell], words: Mapping[str, Any], asked: Manifest) -> Iterator[Complaint]:
+    calls: dict[str, set[str]] = {"predict": set(), "reveal": set(), "answer": set()}
+    for cell in cells:
+        for verb, name in ASKED.findall(cell.source) if cell.kind == "code" else ():
+            calls[verb].add(name)
+    # Each pair of sets has to be the same: what is in one only is missing in the other.
+    pairs = (
+        ("exercises of the manifest", {one.id for one in asked.exercises}, "[exercise] cells", set(words["exercises"])),
+        ("tasks of the manifest", {one.id for one in asked.tasks}, "[answer] cells", set(words["tasks"])),
+        ("answer(…) calls", calls["answer"], "[answer] cells", set(words["tasks"])),
+        ("reveal(…) calls", calls["reveal"], "[prediction] cells", set(words["predictions"])),
+    )
+    for one, first, other, second in pairs:
+        for name in sorted(first - second):
+            yield Complaint("words", where, f"{name} is among the {one} and not among the {other}")
+        for name in sorted(second - first):
+            yield Complaint("words", where, f"{name} is among the {other} and not among the {one}")
+
+
+def _half_beliefs(where: str, words: Mapping[str, Any], wrong: frozenset[str]) -> Iterator[Complaint]:
+    spoken = set(words["beliefs"])
+    for name in sorted(spoken - wrong):
+        yield Complaint("beliefs", where, f"{name} has words, but no wrong answer beside the hidden cases holds it")
+    for name in sorted(wrong - spoken):
+        yield Complaint("beliefs", where, f"{name} is held by a wrong answer, and the source has no words for it")
