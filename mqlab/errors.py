@@ -4,6 +4,7 @@ Mirrors: the exception packages of RocketMQ's client and remoting modules.
 
     MqlabError
     ├── UsageError          the call has no meaning: a wrong name, range or combination
+    │   └── NotGiven        a part of mqlab that does what an exercise asks for, used in its answer
     ├── CorruptionError     bytes that are not what the format says (file, physical offset, expected, found)
     ├── StoreError          the store refuses a request or cannot continue
     ├── RemotingError       a request got no usable answer (not sent, connection lost, timed out)
@@ -41,6 +42,19 @@ class UsageError(MqlabError, ValueError):
     """A call that has no meaning: the message has the value and what is allowed, the hint what to write instead."""
 
     code = "usage"
+
+
+class NotGiven(UsageError):
+    """A part of mqlab that does what an exercise asks for was used in an answer to it. ``name`` is its full name."""
+
+    code = "not_given"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"{name} cannot be used in this exercise: it does what you are asked to write",
+            hint="the exercise says what is given",
+        )
 
 
 class CorruptionError(MqlabError):

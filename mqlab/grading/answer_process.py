@@ -29,6 +29,7 @@ from mqlab.grading import limits
 from mqlab.grading.handing import HandedOver
 from mqlab.grading.sandbox import Sandbox, mirror_in
 from mqlab.grading.values import MAX_BYTES, Malformed, dump_line, load_line
+from mqlab.grading.withheld import copied_without, withhold
 
 START_SECONDS = 60.0
 CHUNK = 1 << 16
@@ -57,25 +58,33 @@ class NotStarted(MqlabError):
 
 
 class AnswerProcess:
-    """A started worker. Every method but ``end`` raises Gone and ends the process when it cannot go on."""
+    """A started worker. Every method but ``end`` raises Gone and ends the process when it cannot go on.
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    ``forbids`` are names of mqlab that its answers must not use; see mqlab.grading.withheld.
+    """
+
+    def __init__(self, sandbox: Sandbox, forbids: tuple[str, ...] = ()) -> None:
         self._buffer = b""
         self._folder = tempfile.TemporaryDirectory(prefix="mqlab-answers-")
         self._handed: HandedOver | None = None
         if sandbox.level == "bwrap" and sandbox.handing:
             self._handed = HandedOver(Path(sandbox.handing), mirror_in(Path(self._folder.name)))
+        own = Path(self._folder.name)
+        instead = withhold(forbids, own / "withheld")
+        environment = sandbox.environment()
+        if sandbox.level == "process" and instead:
+            environment["PYTHONPATH"] = str(copied_without(instead, own / "package"))
         with tempfile.TemporaryFile() as words:  # what bubblewrap or Python report before the worker closes its stderr
-            self._start(sandbox, words)
+            self._start(sandbox, words, sandbox.command(self._folder.name, instead=instead), environment)
 
-    def _start(self, sandbox: Sandbox, words: IO[bytes]) -> None:
+    def _start(self, sandbox: Sandbox, words: IO[bytes], command: list[str], environment: dict[str, str]) -> None:
         # 1. A session of its own, so that ``end`` can kill everything the worker starts.
         self._process = subprocess.Popen(
-            sandbox.command(self._folder.name),
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=words,
-            env=sandbox.environment(),
+            env=environment,
             cwd=self._folder.name,
             start_new_session=True,
         )

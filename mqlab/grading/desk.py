@@ -65,6 +65,7 @@ class Desk:
         self._process: AnswerProcess | None = None
         self._life = 0
         self._calls = 0
+        self._forbids: tuple[str, ...] = ()  # what the worker lacks of mqlab
         self._has_copies = False  # the worker works in a copy of itself, made when all was loaded: see renew
         self._called: set[str] = set()  # whose answers were called in this life of the worker
         self._loaded: dict[str, Loaded] = {}
@@ -123,6 +124,12 @@ class Desk:
             raise NameError(f"name {name!r} is not defined", name=name)
         return self._life, piece.numbers[name]
 
+    def withhold(self, forbids: tuple[str, ...]) -> None:
+        """From now on answers run in a worker that lacks these names of mqlab; see mqlab.grading.withheld."""
+        if forbids != self._forbids:
+            self.close()
+            self._forbids = forbids
+
     def begin(self, exercise: str) -> None:
         """Prepare to judge an exercise: use a worker in which no other exercise's answer has been called.
 
@@ -161,7 +168,7 @@ class Desk:
         """Start a worker if there is none, and load all pieces that still work; a piece that is stopped now is over."""
         if self._process is not None:
             return
-        self._process = AnswerProcess(self._sandbox)
+        self._process = AnswerProcess(self._sandbox, self._forbids)
         self._has_copies = False
         self._life += 1
         self._called.clear()

@@ -74,6 +74,7 @@ class Judge:
         answer = self.job.answers.get(exercise_id)
         if answer is None:
             return
+        self.desk.withhold(exercise(exercise_id).forbids)
         # What a later part of the lab gives its answers comes before the first of them, and hides what came before it.
         for number, source in enumerate(self._later_set_up.pop(answer.part, ())):
             self._set_up(f"set-up of {answer.part} {number}", source, is_own=number == 0)
@@ -109,6 +110,7 @@ class Judge:
             self._publish(asked, kind, [CaseResult("the cell itself", kind, FAILED, rule)])
             return
         # 3. Run the cases, if possible in a worker that no other answer has used.
+        self.desk.withhold(asked.forbids)
         if self.job.fresh_workers:
             self.desk.begin(asked.id)
         self._publish(asked, kind, self._results(asked.id, cases, given, kind))

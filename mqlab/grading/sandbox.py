@@ -20,18 +20,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import mqlab
 from mqlab.errors import MqlabError
-from mqlab.grading.covers import own_judges
+from mqlab.grading.covers import CASES, own_judges
 from mqlab.grading.limits import Limits
 
 WORKER = ["-P", "-s", "-B", "-m", "mqlab.grading.worker"]
 PROBE_SECONDS = 60
+NOTHING: Mapping[Path, Path] = {}
 SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYSTEM_FILES = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime", "/nix/store",
@@ -71,10 +72,15 @@ class Sandbox:
     limits: Limits = field(default_factory=Limits)
     user_id: int = field(default_factory=own_user_id)
 
-    def command(self, folder: str, arguments: tuple[str, ...] = ()) -> list[str]:
-        """The command line that starts a worker. ``folder`` is one of the caller's, for files that it needs."""
+    def command(
+        self, folder: str, arguments: tuple[str, ...] = (), instead: Mapping[Path, Path] = NOTHING
+    ) -> list[str]:
+        """The command line that starts a worker. ``folder`` is one of the caller's, for files that it needs.
+
+        ``instead``: files and folders that the worker sees in the place of others; see mqlab.grading.withheld.
+        """
         worker = [sys.executable, *WORKER, *arguments]
-        return worker if self.level == "process" else [*self._walls(Path(folder)), "--", *worker]
+        return worker if self.level == "process" else [*self._walls(Path(folder), instead), "--", *worker]
 
     def environment(self) -> dict[str, str]:
         """The worker's environment variables; none of the grader's own are in it."""
@@ -95,7 +101,7 @@ class Sandbox:
         """True if the grader is root: its rights build the walls, and the worker gives them up before it begins."""
         return os.geteuid() == 0
 
-    def _walls(self, own: Path) -> list[str]:
+    def _walls(self, own: Path, instead: Mapping[Path, Path]) -> list[str]:
         # 1. Namespaces of its own: no network, no other processes. Root keeps only the rights to become another user.
         words = ["bwrap", "--die-with-parent", "--new-session", "--clearenv"]
         if self.drops_root:
@@ -129,6 +135,8 @@ class Sandbox:
             words += ["--ro-bind", path, path]
         for path in self._covered():
             words += ["--tmpfs", path, "--remount-ro", path] if os.path.isdir(path) else ["--ro-bind", os.devnull, path]
+        for place, other in instead.items():
+            words += ["--ro-bind", str(other), str(place)]
         # 5. Files that cases hand over appear under their own names, from a mirror.
         if self.handing:
             words += ["--ro-bind", str(mirror_in(own)), self.handing]
@@ -138,7 +146,7 @@ class Sandbox:
         """The judges, and everything else that is hidden but inside a readable folder."""
         seen = [Path(path) for path in ("/usr", *python_folders(), *self.readable)]
         hidden = [Path(path) for path in self.hidden if os.path.exists(path)]
-        through = [str(path) for path in hidden if any(path.is_relative_to(root) for root in seen)]
+        through = [str(_whole_copy(path)) for path in hidden if any(path.is_relative_to(root) for root in seen)]
         return list(dict.fromkeys([own_judges(), *through]))
 
     def to_json(self) -> dict[str, Any]:
@@ -154,6 +162,13 @@ class Sandbox:
             limits=Limits.of(data["limits"]),
             user_id=data["user_id"],
         )
+
+
+def _whole_copy(judges: Path) -> Path:
+    """A copy of mqlab that holds these judges, if it is not the one that runs: of it, answers need nothing."""
+    of_a_package = judges.parts[-len(CASES.parts) :] == CASES.parts
+    copy = judges.parents[len(CASES.parts) - 2] if of_a_package else judges
+    return judges if copy == _package() else copy
 
 
 def _package() -> Path:

@@ -1,0 +1,210 @@
+"""The notebook's side of ``Exercise.forbids``: an answer that uses what does the exercise for it is told so, kindly.
+
+``check`` asks it; behind the wall the code itself is missing (mqlab.grading.withheld).
+
+    named_in(answers, forbids)          what the answers' code names, whether it is run or not
+    Watch(answers, forbids) ─ with ─▶   what is called while an answer runs, under whatever name, by whatever function
+                              .used     the first of these; the call itself raised NotGiven
+
+Everything else in the notebook uses the same functions freely: the lab's own cells, the judges, another exercise.
+Not seen: what runs in another process or thread.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import importlib
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+import mqlab
+from mqlab.errors import NotGiven
+
+PACKAGE = Path(mqlab.__file__).resolve().parent
+WHOLE_BROKER = (
+    "mqlab.admin", "mqlab.arrow", "mqlab.broker", "mqlab.cli", "mqlab.inspector", "mqlab.lab", "mqlab.nameserver",
+    "mqlab.spark", "mqlab.store", "mqlab.traffic", "mqlab.widgets",
+)  # fmt: skip
+"""Whoever may use a broker, a store, or what reads one, can have files written or read instead of doing it."""
+UNIT_READERS = (
+    "mqlab.wire.record.decode", "mqlab.wire.record.decode_all", "mqlab.wire.record.check",
+    "mqlab.wire.record.field_map", "mqlab.wire.record_layout.measure", "mqlab.wire.message.decode_messages",
+    "mqlab.wire.message.MessageExt.from_record", "mqlab.wire.properties.decode",
+)  # fmt: skip
+ENTRY_READERS = (
+    "mqlab.wire.units.decode_cq", "mqlab.wire.units.cq_field_map", "mqlab.wire.layout.number_fields",
+)  # fmt: skip
+INDEX_READERS = (
+    "mqlab.wire.units.index_header_field_map", "mqlab.wire.units.index_slot_field_map",
+    "mqlab.wire.units.index_entry_field_map", "mqlab.wire.layout.number_fields",
+)  # fmt: skip
+HASHES = (
+    "mqlab.wire.java_hash.string_hash", "mqlab.wire.java_hash.tags_code", "mqlab.wire.java_hash.index_key_hash",
+    "mqlab.wire.java_hash.hash_map_order", "mqlab.wire.java_hash.utf16_units", "mqlab.filter.tags.parse",
+)  # fmt: skip
+REPORTS = ("mqlab.spark.pipeline", "mqlab.spark.report")
+
+
+class Forbidden:
+    """What some names of mqlab stand for: functions, classes, and modules with all that they define."""
+
+    def __init__(self, forbids: Iterable[str]) -> None:
+        self._codes: dict[CodeType, str] = {}
+        self._objects: dict[int, str] = {}
+        self._places: dict[str, str] = {}
+        self._known_files: dict[str, str] = {}
+        for name in forbids:
+            place = PACKAGE.joinpath(*name.split(".")[1:])
+            if place.is_dir() or place.with_suffix(".py").is_file():
+                self._places[name] = str(place) if place.is_dir() else str(place.with_suffix(".py"))
+            else:
+                self._add(name, _object_of(name))
+
+    def _add(self, name: str, value: Any) -> None:
+        self._objects[id(value)] = name
+        function = getattr(value, "__func__", value)
+        function = getattr(function, "__wrapped__", function)
+        if isinstance(function, FunctionType):
+            self._codes[function.__code__] = name
+        elif isinstance(value, type):
+            self._codes.update(
+                (item.__code__, name) for item in vars(value).values() if isinstance(item, FunctionType)
+            )
+
+    def name_of(self, value: object) -> str:
+        """The forbidden name that an object goes by; empty for everything else."""
+        found = self._objects.get(id(value), "")
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if found or not isinstance(home, str) or not isinstance(value, ModuleType | FunctionType | type):
+            return found
+        inside = next((name for name in self._places if home == name or home.startswith(f"{name}.")), "")
+        return inside if isinstance(value, ModuleType) or not inside else f"{home}.{value.__qualname__}"
+
+    def name_of_code(self, code: CodeType) -> str:
+        """The forbidden name that code belongs to; empty for all other code."""
+        if code in self._codes:
+            return self._codes[code]
+        file = code.co_filename
+        if file not in self._known_files:
+            self._known_files[file] = next(
+                (name for name, place in self._places.items() if Path(file).is_relative_to(place)), ""
+            )
+        return self._known_files[file]
+
+
+def _object_of(name: str) -> Any:
+    """The object of a dotted name: modules as far as there are any, attributes from there."""
+    parts = name.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        if PACKAGE.joinpath(*parts[1:count]).with_suffix(".py").is_file() or count == 1:
+            break
+    return reduce(getattr, parts[count:], importlib.import_module(".".join(parts[:count])))
+
+
+# what the code of an answer names ---------------------------------------------------------------------------------
+
+
+def named_in(answers: Mapping[str, Any], forbids: Iterable[str]) -> str:
+    """The first forbidden name that the code of some answers names, in itself or in the notebook's own helpers."""
+    forbidden = Forbidden(forbids)
+    seen: set[int] = set()
+    waiting = [value for answer in answers.values() for value in _functions_of(answer)]
+    while waiting:
+        function = waiting.pop(0)
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        for value in _values_named(function.__code__, function.__globals__):
+            if name := forbidden.name_of(value):
+                return name
+            # A helper of the notebook's own is part of the answer.
+            waiting += [one for one in _functions_of(value) if one.__globals__ is function.__globals__]
+    return ""
+
+
+def _functions_of(value: Any) -> list[FunctionType]:
+    value = getattr(value, "__func__", value)
+    if isinstance(value, FunctionType):
+        return [value]
+    if isinstance(value, type):
+        return [item for item in vars(value).values() if isinstance(item, FunctionType)]
+    return []
+
+
+def _values_named(code: CodeType, names: Mapping[str, Any]) -> Iterator[object]:
+    """The objects that code names: globals, what it imports, and attributes of modules and classes among them."""
+    value: object = None
+    for step in dis.get_instructions(code):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            value = names.get(step.argval, getattr(builtins, str(step.argval), None))
+        elif step.opname == "IMPORT_NAME":
+            value = sys.modules.get(step.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM") and isinstance(value, ModuleType | type):
+            whole, value = value, vars(value).get(step.argval)
+            if step.opname == "IMPORT_FROM":  # the next name is taken out of the same module
+                yield value
+                value = whole
+        else:
+            continue
+        yield value
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _values_named(constant, names)
+
+
+# what an answer calls ---------------------------------------------------------------------------------------------
+
+
+class Watch:
+    """While it is open, a forbidden function that an answer calls, itself or through others, raises NotGiven."""
+
+    def __init__(self, answers: Mapping[str, Any], forbids: Iterable[str]) -> None:
+        self.used = ""
+        self._forbidden = Forbidden(forbids)
+        functions = [function for answer in answers.values() for function in _functions_of(answer)]
+        functions += [function for answer in answers.values() for function in _functions_of(type(answer))]
+        self._globals = {id(function.__globals__) for function in functions if not _is_ours(function)}
+        self._files = {function.__code__.co_filename for function in functions if not _is_ours(function)}
+        self._before: Any = None
+        self._outside: FrameType | None = None
+
+    def __enter__(self) -> Watch:
+        self._before = sys.getprofile()
+        self._outside = sys._getframe(1)
+        if self._globals:
+            sys.setprofile(self._called)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        sys.setprofile(self._before)
+        self._outside = None
+
+    def _called(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            name, caller = self._forbidden.name_of_code(frame.f_code), frame.f_back
+        elif event == "c_call":
+            # A function with a cache is called without a frame of its own.
+            name, caller = self._forbidden.name_of(argument), frame
+        else:
+            return
+        if name and self._is_for_an_answer(caller):
+            self.used = self.used or name
+            raise NotGiven(name)
+
+    def _is_for_an_answer(self, frame: FrameType | None) -> bool:
+        while frame is not None and frame is not self._outside:
+            if id(frame.f_globals) in self._globals or frame.f_code.co_filename in self._files:
+                return True
+            frame = frame.f_back
+        return False
+
+
+def _is_ours(function: types.FunctionType) -> bool:
+    """True for a function of the package, such as the stand-in for an answer behind the wall."""
+    return Path(function.__code__.co_filename).is_relative_to(PACKAGE)
