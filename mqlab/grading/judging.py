@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from mqlab.errors import NotGiven
 from mqlab.grading.desk import AnswerStopped
 from mqlab.grading.values import AnswerError
 from mqlab.grading.verdict import FAILED, NOT_JUDGED, NOT_RUN, PASSED, RAISED, STOPPED, CaseResult
@@ -78,6 +79,8 @@ def raised(name: str, kind: str, error: Exception) -> CaseResult:
     if isinstance(error, SyntaxError) and NOTEBOOK_COMMAND.search(error.text or ""):
         return CaseResult(name, kind, RAISED, short(COMMAND_RULE.format((error.text or "").strip()[:80], error.lineno)))
     trace = getattr(error, "answer_trace", "")
+    if isinstance(error, NotGiven):
+        return CaseResult(name, kind, RAISED, short(f"{error.text}; {error.hint}"), trace=short(trace, 2_000))
     what = str(error) if isinstance(error, AnswerError) else f"{type(error).__name__}: {error}"
     rule = f"your code raised {what}" if trace else f"{UNUSABLE} ({what})"
     return CaseResult(name, kind, RAISED, short(rule), trace=short(trace, 2_000))

@@ -50,6 +50,8 @@ class Judge:
         self._hidden = _hidden_module(job)
         self._lacking = ""
         self._later_set_up = dict(job.later_set_up)
+        for first in list(job.answers)[:1]:  # the worker then need not change when this one is loaded
+            self.desk.withhold(exercise(first).forbids)
         for number, source in enumerate(job.set_up):
             self._set_up(f"set-up {number}", source, is_own=number == 0)
 

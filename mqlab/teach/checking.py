@@ -21,9 +21,10 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from mqlab.errors import MqlabError, words_of
+from mqlab.errors import MqlabError, NotGiven, words_of
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, exercise, why_unusable
 from mqlab.teach.failed_cells import failure_of
+from mqlab.teach.forbidden import refuse_named, run_watched
 from mqlab.teach.lives import cell_is_run_anew
 from mqlab.teach.said import Said
 
@@ -101,7 +102,10 @@ def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
     cases = asked.public_cases()
     for number, case in enumerate(cases, 1):
         try:
-            finding = case.run(given)
+            refuse_named(given, asked.forbids)
+            finding = run_watched(case, given, asked.forbids)
+        except NotGiven as error:
+            raise CheckFailed(_not_given(asked, error)) from None
         except NotImplementedError:
             return not_started(asked, list(asked.defines))
         except KeyboardInterrupt as stop:
@@ -157,6 +161,12 @@ def _raised(asked: Exercise, case: Case, error: Exception) -> Said:
     """The result for an answer that raised: the error, and the last line that is the learner's own."""
     facts = [("raised", f"{type(error).__name__}: {words_of(error)}"), *_place(error), ("case", case.name)]
     return Said("bad", f"{asked.id}: your code raised an exception", facts, note=f'hint("{asked.id}") helps.')
+
+
+def _not_given(asked: Exercise, error: NotGiven) -> Said:
+    """The result for an answer that uses what the exercise forbids, with the line if it was called."""
+    note = f'{error.hint[:1].upper()}{error.hint[1:]}. hint("{asked.id}") helps.'
+    return Said("bad", f"{asked.id}: {error.text}", _place(error), note=note)
 
 
 def _not_defined(asked: Exercise, name: str, error: BaseException) -> Said:

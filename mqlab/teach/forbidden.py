@@ -2,12 +2,12 @@
 
 ``check`` asks it; behind the wall the code itself is missing (mqlab.grading.withheld).
 
-    named_in(answers, forbids)          what the answers' code names, whether it is run or not
-    Watch(answers, forbids) ─ with ─▶   what is called while an answer runs, under whatever name, by whatever function
-                              .used     the first of these; the call itself raised NotGiven
+    refuse_named(answers, forbids)       what the answers' code names, whether it is run or not
+    run_watched(case, answers, forbids)  what is called while an answer runs, under whatever name, by whatever function
 
-Everything else in the notebook uses the same functions freely: the lab's own cells, the judges, another exercise.
-Not seen: what runs in another process or thread.
+Both raise NotGiven. Everything else in the notebook uses the same functions freely: the lab's own cells, the judges,
+another exercise.
+Not seen: what runs in another process or thread, and what a cache knows already.
 """
 
 from __future__ import annotations
@@ -25,30 +25,9 @@ from typing import Any
 
 import mqlab
 from mqlab.errors import NotGiven
+from mqlab.teach.exercises import Answers, Case, Finding
 
 PACKAGE = Path(mqlab.__file__).resolve().parent
-WHOLE_BROKER = (
-    "mqlab.admin", "mqlab.arrow", "mqlab.broker", "mqlab.cli", "mqlab.inspector", "mqlab.lab", "mqlab.nameserver",
-    "mqlab.spark", "mqlab.store", "mqlab.traffic", "mqlab.widgets",
-)  # fmt: skip
-"""Whoever may use a broker, a store, or what reads one, can have files written or read instead of doing it."""
-UNIT_READERS = (
-    "mqlab.wire.record.decode", "mqlab.wire.record.decode_all", "mqlab.wire.record.check",
-    "mqlab.wire.record.field_map", "mqlab.wire.record_layout.measure", "mqlab.wire.message.decode_messages",
-    "mqlab.wire.message.MessageExt.from_record", "mqlab.wire.properties.decode",
-)  # fmt: skip
-ENTRY_READERS = (
-    "mqlab.wire.units.decode_cq", "mqlab.wire.units.cq_field_map", "mqlab.wire.layout.number_fields",
-)  # fmt: skip
-INDEX_READERS = (
-    "mqlab.wire.units.index_header_field_map", "mqlab.wire.units.index_slot_field_map",
-    "mqlab.wire.units.index_entry_field_map", "mqlab.wire.layout.number_fields",
-)  # fmt: skip
-HASHES = (
-    "mqlab.wire.java_hash.string_hash", "mqlab.wire.java_hash.tags_code", "mqlab.wire.java_hash.index_key_hash",
-    "mqlab.wire.java_hash.hash_map_order", "mqlab.wire.java_hash.utf16_units", "mqlab.filter.tags.parse",
-)  # fmt: skip
-REPORTS = ("mqlab.spark.pipeline", "mqlab.spark.report")
 
 
 class Forbidden:
@@ -56,7 +35,7 @@ class Forbidden:
 
     def __init__(self, forbids: Iterable[str]) -> None:
         self._codes: dict[CodeType, str] = {}
-        self._objects: dict[int, str] = {}
+        self._objects: list[tuple[object, str]] = []
         self._places: dict[str, str] = {}
         self._known_files: dict[str, str] = {}
         for name in forbids:
@@ -67,19 +46,20 @@ class Forbidden:
                 self._add(name, _object_of(name))
 
     def _add(self, name: str, value: Any) -> None:
-        self._objects[id(value)] = name
         function = getattr(value, "__func__", value)
+        self._objects.append((function, name))
+        # A cache would answer without a call that can be seen.
+        getattr(function, "cache_clear", lambda: None)()
         function = getattr(function, "__wrapped__", function)
         if isinstance(function, FunctionType):
             self._codes[function.__code__] = name
         elif isinstance(value, type):
-            self._codes.update(
-                (item.__code__, name) for item in vars(value).values() if isinstance(item, FunctionType)
-            )
+            self._codes.update((item.__code__, name) for item in vars(value).values() if isinstance(item, FunctionType))
 
     def name_of(self, value: object) -> str:
         """The forbidden name that an object goes by; empty for everything else."""
-        found = self._objects.get(id(value), "")
+        value = getattr(value, "__func__", value)
+        found = next((name for one, name in self._objects if one is value), "")
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         if found or not isinstance(home, str) or not isinstance(value, ModuleType | FunctionType | type):
             return found
@@ -110,8 +90,11 @@ def _object_of(name: str) -> Any:
 # what the code of an answer names ---------------------------------------------------------------------------------
 
 
-def named_in(answers: Mapping[str, Any], forbids: Iterable[str]) -> str:
-    """The first forbidden name that the code of some answers names, in itself or in the notebook's own helpers."""
+def refuse_named(answers: Mapping[str, Any], forbids: Iterable[str]) -> None:
+    """Look for forbidden names in the code of some answers, and of the notebook's own helpers that they call.
+
+    Raises NotGiven for the first one.
+    """
     forbidden = Forbidden(forbids)
     seen: set[int] = set()
     waiting = [value for answer in answers.values() for value in _functions_of(answer)]
@@ -122,10 +105,9 @@ def named_in(answers: Mapping[str, Any], forbids: Iterable[str]) -> str:
         seen.add(id(function))
         for value in _values_named(function.__code__, function.__globals__):
             if name := forbidden.name_of(value):
-                return name
+                raise NotGiven(name)
             # A helper of the notebook's own is part of the answer.
             waiting += [one for one in _functions_of(value) if one.__globals__ is function.__globals__]
-    return ""
 
 
 def _functions_of(value: Any) -> list[FunctionType]:
@@ -161,6 +143,20 @@ def _values_named(code: CodeType, names: Mapping[str, Any]) -> Iterator[object]:
 # what an answer calls ---------------------------------------------------------------------------------------------
 
 
+def run_watched(case: Case, answers: Answers, forbids: Iterable[str]) -> Finding | None:
+    """What a case finds. NotGiven if an answer called what is forbidden, even if it caught the error."""
+    finding = None
+    with Watch(answers, forbids) as watch:
+        try:
+            finding = case.run(answers)
+        except Exception:
+            if not watch.used:
+                raise
+    if watch.used:
+        raise NotGiven(watch.used)
+    return finding
+
+
 class Watch:
     """While it is open, a forbidden function that an answer calls, itself or through others, raises NotGiven."""
 
@@ -186,14 +182,10 @@ class Watch:
         self._outside = None
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call":
-            name, caller = self._forbidden.name_of_code(frame.f_code), frame.f_back
-        elif event == "c_call":
-            # A function with a cache is called without a frame of its own.
-            name, caller = self._forbidden.name_of(argument), frame
-        else:
+        if event != "call":
             return
-        if name and self._is_for_an_answer(caller):
+        name = self._forbidden.name_of_code(frame.f_code)
+        if name and self._is_for_an_answer(frame.f_back):
             self.used = self.used or name
             raise NotGiven(name)
 

@@ -13,6 +13,7 @@ from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
 from mqlab.grading.limits import Limits
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.withheld import PACKAGE, withhold, without
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.wire import record
 from mqlab.wire.record import Record
 
@@ -199,4 +200,5 @@ def test_every_exercise_forbids_names_that_there_are(tmp_path: Path) -> None:
     for number in lab_numbers(course_folder()):
         for exercise in open_lab(course_folder(), number).exercises:
             shown = withhold(exercise.forbids, tmp_path / exercise.id)
+            assert exercise.forbids == FORBIDS.get(exercise.id, ())
             assert bool(shown) == bool(exercise.forbids)

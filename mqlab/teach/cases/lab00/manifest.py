@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import random
 
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab00 import days, judges
 from mqlab.teach.exercises import Case, Exercise, Manifest
 from mqlab.teach.predictions import predictions_of
@@ -39,12 +40,15 @@ def _crash_case(seed: int) -> Case:
 WORDS = words_of("lab00").exercises
 
 EXERCISES = tuple(
-    Exercise(name, WORDS[name].title, points, defines, case, seeds, WORDS[name].hints, WORDS[name].note)
+    Exercise(
+        name, WORDS[name].title, points, defines, case, seeds, WORDS[name].hints, WORDS[name].note,
+        forbids=FORBIDS.get(name, ()),
+    )
     for name, points, defines, case, seeds in (
         ("lab00.find", 3, ("find",), _find_case, (1, 2, 3)),
         ("lab00.timeline", 3, ("read_day",), _timeline_case, (1, 2)),
         ("lab00.crash", 4, ("stand",), _crash_case, (1, 2, 3)),
     )
-)
+)  # fmt: skip
 
 MANIFEST = Manifest("lab00", predictions_of("lab00"), EXERCISES)

@@ -13,6 +13,7 @@ package.
 
 from __future__ import annotations
 
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab01 import files as made
 from mqlab.teach.cases.lab01 import judges
 from mqlab.teach.exercises import Case, Exercise, Manifest, Prediction
@@ -122,6 +123,7 @@ EXERCISES = (
         ),
         "You can now read any message of any RocketMQ broker with a hex editor. Note what is not there: nothing says "
         "where the next unit of the same queue is, and nothing says who has read it.",
+        forbids=FORBIDS["lab01.unit"],
     ),
     Exercise(
         "lab01.tags",
@@ -139,6 +141,7 @@ EXERCISES = (
         ),
         "The broker filters by these eight bytes and never looks at the tag itself. Aa and BB have the same code: the "
         "broker lets both pass, and the client compares the texts again (lab 06).",
+        forbids=FORBIDS["lab01.tags"],
     ),
     Exercise(
         "lab01.lookup",
@@ -157,6 +160,7 @@ EXERCISES = (
         ),
         "One multiplication, two reads: that is why a broker can have ten thousand queues, and why a group can go back "
         "to any message that is still there.",
+        forbids=FORBIDS["lab01.lookup"],
     ),
     Exercise(
         "lab01.index",
@@ -175,6 +179,7 @@ EXERCISES = (
         ),
         "The index never holds the key itself. Two keys with one hash both come out, and whoever asked compares the "
         "real keys in the messages.",
+        forbids=FORBIDS["lab01.index"],
     ),
     Exercise(
         "lab01.torn",
@@ -193,6 +198,7 @@ EXERCISES = (
         ),
         "Whole units behind the hole are lost too. It must be so: a queue must not have a hole, and nobody could say "
         "what stood in it. This is how a broker loses messages that are still on its disk.",
+        forbids=FORBIDS["lab01.torn"],
     ),
     Exercise(
         "lab01.rebuild",
@@ -211,6 +217,7 @@ EXERCISES = (
         ),
         "So the consume queue can be deleted without losing anything: the log knows it all. Index and queues are "
         "a faster way to the log, nothing more.",
+        forbids=FORBIDS["lab01.rebuild"],
     ),
 )
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab07 import bank, days, judges
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest, Prediction
 
@@ -175,6 +176,7 @@ EXERCISES = (
         ),
         "This is AbstractSendMessageProcessor.consumerSendMsgBack. Note what it is not: the broker does not remember "
         "the failure anywhere else. A retry is a message like any other.",
+        forbids=FORBIDS["lab07.rewrite"],
     ),
     Exercise(
         "lab07.schedule",
@@ -193,6 +195,7 @@ EXERCISES = (
         ),
         "With sixteen retries a message may be four and three quarter hours late. If your business cannot wait so "
         "long, set max_reconsume_times, and think about what shall happen to those that are left.",
+        forbids=FORBIDS["lab07.schedule"],
     ),
     Exercise(
         "lab07.redrive",

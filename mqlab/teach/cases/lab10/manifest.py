@@ -13,6 +13,7 @@ rows. The stores are in days, judging is in judges and reads. Reference and know
 
 from __future__ import annotations
 
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab10 import judges, reads
 from mqlab.teach.cases.lab10.days import day
 from mqlab.teach.exercises import Case, Exercise, Manifest, Prediction
@@ -109,6 +110,7 @@ EXERCISES = (
         ),
         "A broker can tell you this for one topic at a time. Note what you did not need: the bodies, the keys, the "
         "times. The next pages make the read cheaper by not decoding them.",
+        forbids=FORBIDS["lab10.fullest"],
     ),
     Exercise(
         "lab10.options",
@@ -125,6 +127,7 @@ EXERCISES = (
         ),
         "Why does Spark not do this for you? It would push filters to a source that asks for them; in this version a "
         "DataFrame used twice then gives wrong answers. So the source says no, and you say what you want.",
+        forbids=FORBIDS["lab10.options"],
     ),
     Exercise(
         "lab10.busiest",
@@ -142,6 +145,7 @@ EXERCISES = (
         ),
         "The customer decides the queue, so the hot key is why one queue is hot. More queues would not help: all of "
         "a customer's messages go to one.",
+        forbids=FORBIDS["lab10.busiest"],
     ),
     Exercise(
         "lab10.cost",
@@ -158,6 +162,7 @@ EXERCISES = (
         ),
         "The broker reads entry after entry and compares tag codes; a group that wants one message in fifty moves on "
         "by fifty. What is filtered costs no network, but it is not free (lab 06).",
+        forbids=FORBIDS["lab10.cost"],
     ),
     Exercise(
         "lab10.parts",
@@ -176,6 +181,7 @@ EXERCISES = (
         ),
         "This is what repartition(parts, key) does with a key of yours. A key that is too coarse makes one task do "
         "the work of many: the last task of a stage is the stage.",
+        forbids=FORBIDS["lab10.parts"],
     ),
     Exercise(
         "lab10.failures",
@@ -194,6 +200,7 @@ EXERCISES = (
         ),
         "copies / messages is the retry amplification of a group: how many deliveries a failure costs. Together with "
         "the waiting copies, each retry is two more messages on the disk.",
+        forbids=FORBIDS["lab10.failures"],
     ),
 )
 
