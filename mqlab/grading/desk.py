@@ -25,7 +25,7 @@ from mqlab.grading.handing import paths_in
 from mqlab.grading.limits import Limits
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.values import Codec, Malformed, NotPlain
-from mqlab.grading.world import World
+from mqlab.grading.world.world import World
 from mqlab.runtime.line_watch import LineWatch
 from mqlab.runtime.sim_workers import current_listener
 

@@ -34,7 +34,7 @@ from mqlab.errors import NodeDown, is_of_spark, words_of
 from mqlab.grading import limits
 from mqlab.grading.namespaces import Namespaces
 from mqlab.grading.values import Codec, Malformed, NotPlain, describe, dump_line, load_line
-from mqlab.grading.world_object import WorldObject, make_world_object
+from mqlab.grading.world.stand_in import WorldObject, make_world_object
 
 TRACE_CHARACTERS = 4_000
 ANSWER_FILE = "<answer {}>"

@@ -17,8 +17,8 @@ from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.wire import record
 from mqlab.wire.record import Record
 
-FORBIDS = ("mqlab.wire.record.decode", "mqlab.wire.java_hash.tags_code", "mqlab.wire.java_hash.string_hash",
-           "mqlab.inspector", "mqlab.store", "mqlab.broker", "mqlab.lab")  # fmt: skip
+SOME = ("mqlab.wire.record.decode", "mqlab.wire.java_hash.tags_code", "mqlab.wire.java_hash.string_hash",
+        "mqlab.inspector", "mqlab.store", "mqlab.broker", "mqlab.lab")  # fmt: skip
 UNIT = record.encode(Record("orders", b"letter"))
 
 BYPASSES = {
@@ -132,7 +132,7 @@ def byte_code() -> None:
 def test_no_way_leads_to_what_is_forbidden(desk: Desk, way: str, request: pytest.FixtureRequest) -> None:
     if way in ("its byte code", "the file beneath") and "process" in request.node.name:
         pytest.skip("a process without walls can read all files")
-    desk.withhold(FORBIDS)
+    desk.withhold(SOME)
     answer = desk.load("lab.a", BYPASSES[way], ["answer"])["answer"]
     with pytest.raises(Exception) as raised:
         answer(UNIT)
@@ -172,7 +172,7 @@ def test_what_is_not_forbidden_works_beside_it(desk: Desk) -> None:
         "from mqlab.store import MessageStore\n"
         "def answer(unit):\n    return record.LAYOUT[0].name, len(utf16_units('ab')), units.CQ_UNIT.size\n"
     )
-    desk.withhold(FORBIDS)
+    desk.withhold(SOME)
     assert desk.load("lab.a", source, ["answer"])["answer"](UNIT) == ("total_size", 2, 20)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from mqlab.errors import UsageError
 from mqlab.grading.values import Codec, Malformed
-from mqlab.grading.world_verbs import Role, role_of
+from mqlab.grading.world.verbs import Role, role_of
 from mqlab.wire.message import MessageExt
 
 
