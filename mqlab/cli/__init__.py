@@ -30,6 +30,7 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     "start": ("mqlab.cli.grading:start", "Start a lab in a dated copy of its notebook."),
     "restore": ("mqlab.cli.grading:restore", "Make a fresh copy of a lab beside your work."),
     "grade": ("mqlab.cli.grading:grade", "Grade a class; answers run in a sandbox."),
+    "override": ("mqlab.cli.grading:override", "Give a student other points for an exercise, with a comment."),
     "spark": ("mqlab.cli.spark:spark", "Make tables and a report from stores with Spark."),
     "release": ("mqlab.cli.grading:release", "Pack what students get."),
 }

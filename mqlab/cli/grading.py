@@ -49,12 +49,13 @@ def course_option(command: Any) -> Any:
 @click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export to fill.")
 @click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds each.")
 @click.option("--unsafe-no-sandbox", is_flag=True, help="Let answers read the judges, and read and change your files.")
+@click.option("--only-predictions", is_flag=True, help="Count what the class predicted, and judge nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per record.")
 @course_option
 def grade(
     submissions: Path, labs: tuple[str, ...], out: Path, seed: str | None, jobs: int | None, resume: bool,
     show_hidden: str, roster: Path | None, sheet: Path | None, time_limit: float, unsafe_no_sandbox: bool,
-    as_json: bool, course: Path | None,
+    only_predictions: bool, as_json: bool, course: Path | None,
 ) -> None:  # fmt: skip
     """Grade a folder of notebooks or of student folders; every submission gets a record.
 
@@ -62,33 +63,32 @@ def grade(
 
     Example:  mqlab grade submissions --lab 01 --out grades --seed autumn -j 4
     """
-    from mqlab.grading.attempts import efforts, read_attempts
     from mqlab.grading.gradebook import Grader, Plan, open_gradebook
-    from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
-    from mqlab.grading.reports import write_reports
+    from mqlab.grading.handed_in.predictions import class_predictions
+    from mqlab.grading.lab_files import course_folder
+    from mqlab.grading.reports import write_predictions, write_reports
     from mqlab.grading.reports.course_sheet import must_fit
-    from mqlab.grading.submissions import attempt_logs, find_submissions, read_roster
+    from mqlab.grading.reports.overrides import overridden, read_overrides
+    from mqlab.grading.submissions import find_submissions, read_roster
 
     # 1. Find out what is to be graded; nothing is written before this has succeeded.
     home = course_folder(course)
-    numbers = lab_numbers(home) if "all" in labs else [number.removeprefix("lab") for number in dict.fromkeys(labs)]
-    twice = next((number for number in numbers if number != number[:2] and number[:2] in numbers), "")
-    if twice:
-        raise UsageError(f"part {twice} would count twice: lab {twice[:2]} is graded with all its parts")
-    opened = [open_lab(home, number) for number in numbers]
-    chosen = [lab for lab in opened if lab.answers]
-    if not chosen:
-        raise UsageError(f"lab {', '.join(numbers)} has no exercises to grade")
+    chosen = _labs(home, labs)
+    by_hand = read_overrides(out)
     if sheet is not None:
         must_fit(sheet, [lab.id for lab in chosen])
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
-    for lab in chosen:
-        if lab.hidden_file is None:
-            click.echo(f"lab {lab.number} has no hidden cases of its own, only seeded ones", err=True)
 
-    # 2. Try the sandbox, then judge one submission after another.
-    sandbox = _sandbox(home, submissions, out, unsafe_no_sandbox)
+    # 2. What the class predicted needs no judging, so it is there first.
     open_gradebook(out)
+    histograms = class_predictions(chosen, found)
+    write_predictions(out, histograms)
+    click.echo(f"what the class predicted: {out / 'predictions.html'}", err=True)
+    if only_predictions:
+        return
+
+    # 3. Try the sandbox, then judge one submission after another.
+    sandbox = _sandbox(home, submissions, out, unsafe_no_sandbox)
     plan = Plan(home, out.absolute(), _seed(out, seed), sandbox, jobs or os.cpu_count() or 1, resume, True, time_limit)
     grader = Grader(plan, chosen)
     try:
@@ -97,32 +97,63 @@ def grade(
         click.echo("stopped; the same command with --resume goes on", err=True)
         sys.exit(130)
 
-    # 3. Write the reports, from the records and from attempt logs that were handed in.
-    exercises = [exercise.id for lab in chosen for exercise in lab.exercises]
-    logged = [
+    # 4. Write the reports, from the records, the points given by hand, and attempt logs that were handed in.
+    records, unused = overridden(records, by_hand)
+    logged = _efforts(submissions, chosen)
+    write_reports(out, records, seed=plan.seed, show_hidden=show_hidden, efforts=logged, histograms=histograms)
+    if sheet is not None:
+        _fill_sheet(sheet, records, out)
+    _print_records(records, as_json)
+    for line in unused:
+        click.echo(
+            f"overrides.csv: {line.student} has no exercise {line.exercise} here; that line was not used", err=True
+        )
+    click.echo(f"reports: {out / 'index.html'}", err=True)
+    if len(records) < len(found):
+        sys.exit(1)
+
+
+def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
+    """The labs to grade. UsageError where there is nothing to grade, or where a part would count twice."""
+    from mqlab.grading.lab_files import lab_numbers, open_lab
+
+    numbers = lab_numbers(course) if "all" in wanted else [one.removeprefix("lab") for one in dict.fromkeys(wanted)]
+    twice = next((number for number in numbers if number != number[:2] and number[:2] in numbers), "")
+    if twice:
+        raise UsageError(f"part {twice} would count twice: lab {twice[:2]} is graded with all its parts")
+    chosen = [lab for lab in (open_lab(course, number) for number in numbers) if lab.answers]
+    if not chosen:
+        raise UsageError(f"lab {', '.join(numbers)} has no exercises to grade")
+    for lab in chosen:
+        if lab.hidden_file is None:
+            click.echo(f"lab {lab.number} has no hidden cases of its own, only seeded ones", err=True)
+    return chosen
+
+
+def _efforts(submissions: Path, labs: list[Any]) -> list[Any]:
+    """How often each student checked each exercise, from the logs that students chose to hand in."""
+    from mqlab.grading.attempts import efforts, read_attempts
+    from mqlab.grading.submissions import attempt_logs
+
+    exercises = [exercise.id for lab in labs for exercise in lab.exercises]
+    return [
         effort
         for student, logs in attempt_logs(submissions).items()
         for effort in efforts(student, [one for log in logs for one in read_attempts(log)], exercises)
     ]
-    write_reports(out, records, seed=plan.seed, show_hidden=show_hidden, efforts=logged)
-    if sheet is not None:
-        _fill_sheet(sheet, records, out)
-    _print_records(records, as_json)
-    click.echo(f"reports: {out / 'index.html'}", err=True)
-    if len(records) < len(found):
-        sys.exit(1)
 
 
 def _print_records(records: list[Any], as_json: bool) -> None:
     """Print one line per record on stdout, and on stderr how many have exercises that were not judged."""
     from wcwidth import ljust
 
+    from mqlab.grading.reports.tables import points
     from mqlab.views.text_width import width
 
     widest = max([WIDTH, *(width(record.student) for record in records)])
     for record in sorted(records, key=lambda record: (record.student, record.lab)):
         student = ljust(record.student, widest)
-        line = f"{student} {record.lab}  {record.status:<12} {record.scored:>3} of {record.points}"
+        line = f"{student} {record.lab}  {record.status:<12} {points(record.scored):>3} of {record.points}"
         click.echo(json.dumps(record.to_json(), ensure_ascii=False) if as_json else line)
     unjudged = sum(bool(record.not_judged) for record in records)
     if unjudged:
@@ -182,6 +213,44 @@ def _with_progress(grader: Any, submissions: list[Any]) -> list[Any]:
             bar.set_postfix_str(record.student[:20], refresh=False)
             bar.update()
     return records
+
+
+@click.command()
+@click.argument("out", type=Folder)
+@click.argument("student")
+@click.argument("exercise")
+@click.argument("points", required=False, type=click.FloatRange(min=0))
+@click.option("--comment", required=True, help="Why. The student reads it in the feedback.")
+def override(out: Path, student: str, exercise: str, points: float | None, comment: str) -> None:
+    """Give a student other points for an exercise than the judge did; without POINTS, withdraw what was given.
+
+    OUT is the folder of the results. Each call adds a line to overrides.csv there. Repeat mqlab grade with --resume to
+    write the reports with it.
+
+    Example:  mqlab override grades anna lab01.unit 3 --comment "Right; the check had a bug"
+    """
+    from mqlab.grading.gradebook import is_gradebook, read_records
+    from mqlab.grading.reports.overrides import FILE, add_override
+
+    # 1. A slip of the fingers is told now, and not when the reports are written.
+    if not is_gradebook(out):
+        raise UsageError(f"{out} holds no grades", hint="give the folder that mqlab grade wrote with --out")
+    found = {one.id: one for record in read_records(out) if record.student == student for one in record.exercises}
+    if exercise not in found:
+        raise UsageError(
+            f"{student} has no exercise {exercise} in {out}", hint=f"there are: {', '.join(found) or 'none'}"
+        )
+    if points is not None and points > found[exercise].points:
+        raise UsageError(f"{exercise} has {found[exercise].points} points, not {points:g}")
+    # 2. Only now the line is added.
+    line = add_override(out, student, exercise, points, comment)
+    said = (
+        "the judge's points count again"
+        if line.points is None
+        else f"{line.points:g} of {found[exercise].points} points"
+    )
+    click.echo(f"{student} {exercise}: {said}")
+    click.echo(f"noted in {out / FILE}; repeat mqlab grade with --resume to write the reports", err=True)
 
 
 @click.command()

@@ -68,6 +68,11 @@ def open_gradebook(out: Path) -> None:
     (out / MARK).write_text('{"made_by": "mqlab grade"}\n', "utf-8")
 
 
+def is_gradebook(out: Path) -> bool:
+    """Whether a folder holds results of ``mqlab grade``."""
+    return (out / MARK).is_file()
+
+
 def class_seed(out: Path, wanted: str | None = None) -> str:
     """The seed that a class is graded with: the one asked for, else the one kept in ``out``, else a random one.
 
@@ -216,6 +221,12 @@ def read_record(path: Path) -> Record | None:
         return Record.from_json(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def read_records(out: Path) -> list[Record]:
+    """All records of a folder that can be read, in the order of their files."""
+    found = (read_record(path) for path in sorted((out / "records").glob("*.json")))
+    return [record for record in found if record is not None]
 
 
 def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:

@@ -70,7 +70,7 @@ def judge_one(case: Case, answers: Mapping[str, Any], kind: str) -> CaseResult:
         raise TypeError(f"the case {case.name!r} gave {finding!r}; a case gives a Finding or None")
     return CaseResult(
         case.name, kind, FAILED, short(finding.rule), short(finding.first_wrong),
-        shown(finding.expected), shown(finding.found),
+        shown(finding.expected), shown(finding.found), belief=short(finding.belief),
     )  # fmt: skip
 
 

@@ -34,7 +34,8 @@ PUBLIC, HIDDEN = "public", "hidden"
 class CaseResult:
     """One case: ``rule`` is what was broken (or raised), the rest shows where; all are strings.
 
-    ``cause`` says how a stopped answer ended: timeout, died, garbled, lost.
+    ``cause`` says how a stopped answer ended: timeout, died, garbled, lost. ``belief`` is the id of the wrong idea that
+    answers like this, where the case knows it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class CaseResult:
     found: str = ""
     trace: str = ""
     cause: str = ""
+    belief: str = ""
 
     @property
     def passed(self) -> bool:
@@ -53,8 +55,21 @@ class CaseResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Override:
+    """Points that the instructor gave by hand, and why. ``by`` and ``at`` say who and when, where that was noted."""
+
+    points: float
+    comment: str
+    by: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ExerciseResult:
-    """One exercise of one submission. ``source`` is the answer as it was judged."""
+    """One exercise of one submission. ``source`` is the answer as it was judged.
+
+    ``override`` is there only while reports are made: records keep what was judged.
+    """
 
     id: str
     title: str
@@ -64,10 +79,17 @@ class ExerciseResult:
     cases: tuple[CaseResult, ...] = ()
     source: str = ""
     cause: str = ""
+    override: Override | None = None
 
     @property
-    def scored(self) -> int:
+    def judged_points(self) -> float:
+        """The points that the judge gives."""
         return self.points if self.state == PASSED else 0
+
+    @property
+    def scored(self) -> float:
+        """The points that count: the judge's, unless the instructor gave others."""
+        return self.judged_points if self.override is None else self.override.points
 
     def count(self, kind: str) -> tuple[int, int]:
         """How many cases of a kind passed, and how many there are."""
@@ -99,7 +121,7 @@ class Record:
     seconds: float = field(default=0.0, compare=False)
 
     @property
-    def scored(self) -> int:
+    def scored(self) -> float:
         return sum(exercise.scored for exercise in self.exercises)
 
     @property
@@ -108,8 +130,8 @@ class Record:
 
     @property
     def not_judged(self) -> tuple[str, ...]:
-        """The exercises that the grader itself failed to judge."""
-        return tuple(exercise.id for exercise in self.exercises if exercise.state == NOT_JUDGED)
+        """The exercises that the grader itself failed to judge, and that nobody gave points by hand."""
+        return tuple(one.id for one in self.exercises if one.state == NOT_JUDGED and one.override is None)
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -118,7 +140,13 @@ class Record:
     def from_json(cls, data: dict[str, Any]) -> Record:
         """The record of ``to_json``; KeyError or TypeError for anything else."""
         exercises = [
-            ExerciseResult(**{**one, "cases": tuple(CaseResult(**case) for case in one["cases"])})
+            ExerciseResult(
+                **{
+                    **one,
+                    "cases": tuple(CaseResult(**case) for case in one["cases"]),
+                    "override": Override(**one["override"]) if one.get("override") else None,
+                }
+            )
             for one in data["exercises"]
         ]
         return cls(**{**data, "exercises": tuple(exercises), "notes": tuple(Note(**note) for note in data["notes"])})

@@ -45,7 +45,7 @@ def test_who_could_not_be_judged_keeps_what_the_sheet_says(tmp_path: Path) -> No
     (tmp_path / "sheet.csv").write_text(MOODLE, "utf-8")
     own = Record("李雷 12", "lab01", GRADED, exercises=(ExerciseResult("lab01.unit", "Decode", 4, NOT_JUDGED),))
     assert [row["Grade"] for row in rows(filled(tmp_path / "sheet.csv", [own])[0])] == ["", "", "3.00"]
-    assert grades_csv([own]).splitlines()[1] == '"李雷 12","graded","0","4","graded","0","4","","4"'
+    assert grades_csv([own]).splitlines()[1] == '"李雷 12","graded","0","4","graded","0","4","","4",""'
 
 
 def test_canvas_knows_two_people_of_one_name_apart(tmp_path: Path) -> None:

@@ -30,14 +30,14 @@ def test_the_syllabus_names_the_labs_as_they_are_called() -> None:
 
 def test_every_verb_it_names_exists() -> None:
     told = set(re.findall(r"(?:^|`)mqlab (\w+)", GUIDE, re.MULTILINE))
-    assert told == {"release", "start", "restore", "check", "grade"} <= set(VERBS)
+    assert told == {"release", "start", "restore", "check", "grade", "override"} <= set(VERBS)
 
 
 def test_every_option_it_names_exists_and_the_other_way_round() -> None:
     options = {name for parameter in grade.params for name in parameter.opts if name.startswith("--")}
     told = set(re.findall(r"`(--[a-z-]+)", GUIDE))
     assert options - told <= {"--lab", "--out", "--jobs"}
-    assert told - options <= {"--privileged", "--answers-of"}
+    assert told - options <= {"--privileged", "--answers-of", "--comment"}
 
 
 def test_every_status_and_redaction_is_explained() -> None:

@@ -7,6 +7,8 @@
     tampering.html    what looks like an attempt          junit.xml           for CI systems
     feedback/*.html   one page per student                gradescope/*.json   results.json, one per submission
     attempts.csv      from logs that were handed in       heat_map.csv, tampering.csv
+    predictions.html  what the class predicted            predictions.csv
+    class.html        points, difficulty, wrong ideas     class.csv, ideas.csv
 
 The same records give the same bytes.
 Nothing is sent anywhere.
@@ -20,16 +22,34 @@ from pathlib import Path
 from mqlab.errors import UsageError
 from mqlab.grading.attempts import Effort
 from mqlab.grading.gradebook import write_private
-from mqlab.grading.reports import feedback, gradescope, heat_map, junit, overview, tables, tampering
+from mqlab.grading.handed_in.predictions import Histogram
+from mqlab.grading.reports import (
+    feedback,
+    gradescope,
+    heat_map,
+    junit,
+    overview,
+    predictions,
+    statistics,
+    tables,
+    tampering,
+)
 from mqlab.grading.verdict import Record
 
 HOLD_THE_SEED = ("index.html", "grades.json")
 REDACTIONS = ("none", "name", "message", "full")
 
 
+def write_predictions(out: Path, histograms: Sequence[Histogram]) -> None:
+    """Write what the class predicted, which is known before the first answer is judged."""
+    (out / "predictions.html").write_text(predictions.page(histograms), "utf-8")
+    (out / "predictions.csv").write_text(predictions.csv_text(histograms), "utf-8")
+
+
 def write_reports(
-    out: Path, records: Sequence[Record], *, seed: str, show_hidden: str, efforts: Sequence[Effort] = ()
-) -> None:
+    out: Path, records: Sequence[Record], *, seed: str, show_hidden: str, efforts: Sequence[Effort] = (),
+    histograms: Sequence[Histogram] = (),
+) -> None:  # fmt: skip
     """Write all reports of a class. ``show_hidden``: how much students see of hidden cases, one of REDACTIONS."""
     if show_hidden not in REDACTIONS:
         raise UsageError(f"cannot show hidden cases as {show_hidden!r}", hint=f"choose one of {', '.join(REDACTIONS)}")
@@ -46,6 +66,11 @@ def write_reports(
         "grades.json": tables.grades_json(ordered, seed),
         "junit.xml": junit.junit_xml(ordered, show_hidden),
         "index.html": overview.page(ordered, seed),
+        "predictions.html": predictions.page(histograms),
+        "predictions.csv": predictions.csv_text(histograms),
+        "class.html": statistics.page(ordered),
+        "class.csv": statistics.csv_text(ordered),
+        "ideas.csv": statistics.ideas_csv(ordered),
         "heat_map.html": heat_map.page(ordered, efforts),
         "attempts.csv": tables.attempts_csv(efforts),
         "heat_map.csv": heat_map.csv_text(ordered),

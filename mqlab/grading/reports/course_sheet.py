@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mqlab.errors import UsageError
+from mqlab.grading.reports.tables import points
 from mqlab.grading.verdict import MISSING, Record
 
 NUMBER_COLUMNS = ("Identifier", "ID")
@@ -36,11 +37,12 @@ def filled(path: Path, records: Sequence[Record]) -> tuple[str, list[str]]:
     lost = []
     for record in records:
         # An empty cell can still be graded by hand; a 0 would look like a result.
-        if record.status == MISSING or record.not_judged:
+        by_hand = any(one.override for one in record.exercises)
+        if (record.status == MISSING and not by_hand) or record.not_judged:
             continue
         found = [row for row in rows if _is_of(row, record.student)]
         if len(found) == 1:
-            found[0][column] = str(record.scored)
+            found[0][column] = points(record.scored)
         else:
             lost.append(record.student)
     text = io.StringIO()

@@ -12,15 +12,16 @@ from __future__ import annotations
 import json
 
 from mqlab.grading.reports.redaction import told_cases, told_reason, told_status
+from mqlab.grading.reports.tables import given_by_hand, number, points
 from mqlab.grading.verdict import HIDDEN, PASSED, ExerciseResult, Record
 
 
 def results(record: Record, show_hidden: str) -> str:
     """The text of results.json."""
-    words = f"{record.lab}: {record.scored} of {record.points} points ({record.status})"
+    words = f"{record.lab}: {points(record.scored)} of {record.points} points ({record.status})"
     # Without ``status``, Gradescope would derive it from the score.
     content = {
-        "score": record.scored,
+        "score": number(record.scored),
         "max_score": record.points,
         "output": f"{words}\n{told_status(record, show_hidden)}".strip(),
         "output_format": "text",
@@ -28,7 +29,7 @@ def results(record: Record, show_hidden: str) -> str:
         "tests": [
             {
                 "name": f"{exercise.id} {exercise.title}".strip(),
-                "score": exercise.scored,
+                "score": number(exercise.scored),
                 "max_score": exercise.points,
                 "status": "passed" if exercise.state == PASSED else "failed",
                 "output": _words(exercise, show_hidden),
@@ -45,6 +46,8 @@ def _words(exercise: ExerciseResult, show_hidden: str) -> str:
     lines = [f"{exercise.state}: {told_reason(exercise, show_hidden)}".rstrip(": ")]
     for case in told_cases(exercise, show_hidden):
         lines.append(f"{'✓' if case.passed else '✗'} {case.kind} case {case.name}: {case.rule or case.state}")
+    if exercise.override is not None:
+        lines.insert(0, f"your instructor gave {given_by_hand(exercise)}")
     passed, count = exercise.count(HIDDEN)
     if count:
         lines.append(f"{passed} of {count} hidden cases pass")

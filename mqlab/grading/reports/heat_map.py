@@ -10,27 +10,27 @@ Students who handed nothing in are left out: they would colour every row.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from markupsafe import Markup
 
 from mqlab.grading.attempts import Effort
+from mqlab.grading.reports.beliefs import met
 from mqlab.grading.reports.page import frame, table
 from mqlab.grading.reports.tables import csv_of
-from mqlab.grading.verdict import HIDDEN, MALFORMED, MISSING, NOT_JUDGED, CaseResult, Record
+from mqlab.grading.verdict import HIDDEN, MALFORMED, MISSING, NOT_JUDGED, Record
 
 MOST_BROKEN = 15
 SIGNS = {"passed": "✓", "failed": "✗", "raised": "!", "stopped": "‖", "not run": "·", "not judged": "?"}
-SILENT = ("passed", "not run", NOT_JUDGED)  # no rule was broken
 Key = tuple[str, str, str]
 
 
 def page(records: Sequence[Record], efforts: Sequence[Effort] = ()) -> str:
     """The heat map, the rules broken most, and how often those students checked who handed in a log."""
     known = "✓ passed, ✗ wrong, ! raised, ‖ stopped, · not run, ? failed here and not judged; an empty field: not begun"
+    ideas = [(one.students, one.exercise, one.text) for one in met(records)[:MOST_BROKEN]]
     rules = Markup("<h2>Rules broken most</h2>{}").format(
-        table(["students", "exercise", "rule"], _rules(records), numbers=[0])
+        table(["students", "exercise", "idea or rule"], ideas, numbers=[0])
     )
     students, rows = _grid(records)
     shown = [
@@ -93,18 +93,3 @@ def _sign(state: str) -> Markup:
     if state in ("", "passed"):
         return Markup("{}").format(sign)
     return Markup('<span class="heat" style="background:rgba(211,84,36,.25)">{}</span>').format(sign)
-
-
-def _rules(records: Sequence[Record]) -> list[tuple[int, str, str]]:
-    broken: Counter[tuple[str, str]] = Counter()
-    for record in records:
-        for exercise in record.exercises:
-            # Each student counts once per rule, however many cases broke it.
-            rules = {case.rule for case in exercise.cases if _is_wrong(case)}
-            broken.update((exercise.id, rule) for rule in sorted(rules))
-    most = sorted(broken.items(), key=lambda item: (-item[1], item[0]))[:MOST_BROKEN]
-    return [(count, exercise, rule) for (exercise, rule), count in most]
-
-
-def _is_wrong(case: CaseResult) -> bool:
-    return case.state not in SILENT and bool(case.rule)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from mqlab.grading.reports.redaction import told_cases, told_reason, told_status
+from mqlab.grading.reports.tables import points
 from mqlab.grading.verdict import FAILED, NOT_JUDGED, PASSED, STOPPED, ExerciseResult, Record
 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -35,7 +36,7 @@ def junit_xml(records: Sequence[Record], show_hidden: str) -> str:
             skipped=str(sum(state not in (PASSED, FAILED, STOPPED, NOT_JUDGED) for state in states)),
         )  # fmt: skip
         _properties(suite, student=record.student, status=record.status, reason=told_status(record, show_hidden),
-                    score=str(record.scored), max=str(record.points))  # fmt: skip
+                    score=points(record.scored), max=str(record.points))  # fmt: skip
         for exercise in record.exercises:
             _test(suite, record, exercise, show_hidden)
     ElementTree.indent(root)
@@ -50,7 +51,7 @@ def _properties(parent: ElementTree.Element, **values: str) -> None:
 
 def _test(suite: ElementTree.Element, record: Record, exercise: ExerciseResult, show_hidden: str) -> None:
     test = ElementTree.SubElement(suite, "testcase", classname=clean(record.lab), name=clean(exercise.id), time="0")
-    _properties(test, points=str(exercise.points), scored=str(exercise.scored), state=exercise.state)
+    _properties(test, points=str(exercise.points), scored=points(exercise.scored), state=exercise.state)
     if exercise.state == PASSED:
         return
     tag = {FAILED: "failure", STOPPED: "error", NOT_JUDGED: "error"}.get(exercise.state, "skipped")

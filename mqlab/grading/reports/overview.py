@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from mqlab.grading.gradebook import file_name
 from mqlab.grading.reports.page import frame, table
-from mqlab.grading.reports.tables import by_student, labs_of, worst
+from mqlab.grading.reports.tables import by_student, labs_of, points, worst
 from mqlab.grading.verdict import FAILED, MISSING, NOT_JUDGED, NOT_STARTED, PASSED, STOPPED, Record
 
 
@@ -33,7 +33,8 @@ def page(records: Sequence[Record], seed: str) -> str:
     said = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in sorted(counts.items()))
     top = Markup(
         "<p>{} submissions: {}. Class seed: <code>{}</code>.</p>"
-        '<p><a href="heat_map.html">Which cases fail</a> · <a href="tampering.html">What looks like an attempt</a> · '
+        '<p><a href="predictions.html">What the class predicted</a> · <a href="class.html">The class in numbers</a> · '
+        '<a href="heat_map.html">Which cases fail</a> · <a href="tampering.html">Possible manipulation</a> · '
         '<a href="grades.csv">grades.csv</a> · <a href="grades.json">grades.json</a> · '
         '<a href="junit.xml">junit.xml</a></p>'
     ).format(len(records), said or "none", seed)
@@ -44,7 +45,21 @@ def page(records: Sequence[Record], seed: str) -> str:
             "machine before it called the answer. No student caused this. See “why” below, remove the cause, and "
             "repeat the command with --resume: these are graded again.</p>"
         ).format(len(unjudged))
-    return frame("Grades", top, _students(records), Markup("<h2>Exercises</h2>"), _exercises(records))
+    exercises = Markup("<h2>Exercises</h2>{}").format(_exercises(records))
+    return frame("Grades", top, _students(records), _by_hand(records), exercises)
+
+
+def _by_hand(records: Sequence[Record]) -> Markup:
+    """The points that were given by hand, with their comments; nothing where there are none."""
+    rows = [
+        (record.student, one.id, points(one.override.points), points(one.judged_points), one.override.comment,
+         one.override.by, one.override.at[:10])
+        for record in records for one in record.exercises if one.override is not None
+    ]  # fmt: skip
+    if not rows:
+        return Markup("")
+    head = ["student", "exercise", "given", "judged", "comment", "by", "on"]
+    return Markup("<h2>* Points given by hand</h2>{}").format(table(head, rows, numbers=[2, 3]))
 
 
 def _students(records: Sequence[Record]) -> Markup:
@@ -52,7 +67,7 @@ def _students(records: Sequence[Record]) -> Markup:
     rows = []
     for student, own in by_student(records).items():
         cells: list[object] = [student, worst(record.status for record in own).replace("_", " ")]
-        cells.append(f"{sum(record.scored for record in own)} of {sum(record.points for record in own)}")
+        cells.append(f"{points(sum(record.scored for record in own))} of {sum(record.points for record in own)}")
         found = {record.lab: record for record in own}
         for lab in labs:
             record = found.get(lab)
@@ -63,8 +78,9 @@ def _students(records: Sequence[Record]) -> Markup:
 
 
 def _link(record: Record) -> Markup:
-    return Markup('<a href="feedback/{}.html">{} of {}</a>').format(
-        quote(base_name(record)), record.scored, record.points
+    star = "*" if any(one.override for one in record.exercises) else ""
+    return Markup('<a href="feedback/{}.html">{} of {}{}</a>').format(
+        quote(base_name(record)), points(record.scored), record.points, star
     )
 
 

@@ -2,7 +2,7 @@
 
 Reports of mqlab.grading.
 
-    student,status,score,max,lab01.status,lab01.score,lab01.max,lab01.unit,lab01.queue,..,lab01.unit.max,..
+    student,status,score,max,lab01.status,lab01.score,lab01.max,lab01.unit,..,lab01.unit.max,..,changed_by_hand
 
 Every cell is quoted. One that a spreadsheet would take for a formula gets a single quote in front, also where it would
 begin after a semicolon (the separator of many countries); control characters become blanks.
@@ -12,6 +12,7 @@ Letter grades and curves are up to the course.
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -46,6 +47,20 @@ def csv_of(rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
+def points(value: float) -> str:
+    """Points as text: whole ones without a decimal point, parts of a point with at most two decimals.
+
+    >>> points(3), points(2.0), points(3.5), points(8 / 3)
+    ('3', '2', '3.5', '2.67')
+    """
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def number(value: float) -> float:
+    """Points as a number for tables and programs: an int where they are whole."""
+    return int(value) if value == int(value) else round(value, 2)
+
+
 def worst(statuses: Iterable[str]) -> str:
     """The worst status of several: ``graded`` only when all are."""
     return max(statuses, key=STATUSES.index, default=GRADED)
@@ -78,21 +93,35 @@ def grades_csv(records: Sequence[Record]) -> str:
     head: list[object] = ["student", "status", "score", "max"]
     for lab, asked in labs.items():
         head += [f"{lab}.status", f"{lab}.score", f"{lab}.max", *(exercise.id for exercise in asked)]
-    rows = [head + [f"{exercise.id}.max" for exercise in exercises]]
+    rows = [head + [f"{exercise.id}.max" for exercise in exercises] + ["changed_by_hand"]]
     # 2. A student's row begins with the totals over all labs.
     for student, own in by_student(records).items():
         found = {record.lab: record for record in own}
         row: list[object] = [
-            student, worst(r.status for r in own), sum(r.scored for r in own), sum(r.points for r in own)
+            student, worst(r.status for r in own), number(sum(r.scored for r in own)), sum(r.points for r in own)
         ]  # fmt: skip
         for lab, asked in labs.items():
             record = found.get(lab)
-            row += ["", "", ""] if record is None else [record.status, record.scored, record.points]
-            judged = [] if record is None else [one for one in record.exercises if one.state != NOT_JUDGED]
-            scored = {exercise.id: exercise.scored for exercise in judged}
+            row += ["", "", ""] if record is None else [record.status, number(record.scored), record.points]
+            judged = [] if record is None else [one for one in record.exercises if _has_points(one)]
+            scored = {exercise.id: number(exercise.scored) for exercise in judged}
             row += [scored.get(exercise.id, "") for exercise in asked]
-        rows.append(row + [exercise.points for exercise in exercises])
+        by_hand = [f"{one.id}: {given_by_hand(one)}" for record in own for one in record.exercises if one.override]
+        rows.append(row + [exercise.points for exercise in exercises] + ["; ".join(by_hand)])
     return csv_of(rows)
+
+
+def _has_points(exercise: ExerciseResult) -> bool:
+    return exercise.state != NOT_JUDGED or exercise.override is not None
+
+
+def given_by_hand(exercise: ExerciseResult) -> str:
+    """What the instructor changed in an exercise, in words; "" where nothing was changed."""
+    if exercise.override is None:
+        return ""
+    return (
+        f"{points(exercise.override.points)} instead of {points(exercise.judged_points)}: {exercise.override.comment}"
+    )
 
 
 def attempts_csv(efforts: Sequence[Effort]) -> str:
@@ -109,7 +138,7 @@ def grades_json(records: Sequence[Record], seed: str) -> str:
         {
             "student": student,
             "status": worst(record.status for record in own),
-            "score": sum(record.scored for record in own),
+            "score": number(sum(record.scored for record in own)),
             "max": sum(record.points for record in own),
             "labs": [_record(record) for record in own],
         }
@@ -124,7 +153,7 @@ def _record(record: Record) -> dict[str, Any]:
         "file": record.file,
         "status": record.status,
         "reason": record.reason,
-        "score": record.scored,
+        "score": number(record.scored),
         "max": record.points,
         "notes": [{"kind": note.kind, "text": note.text, "grave": note.grave} for note in record.notes],
         "exercises": [_exercise(exercise) for exercise in record.exercises],
@@ -134,11 +163,13 @@ def _record(record: Record) -> dict[str, Any]:
 def _exercise(exercise: ExerciseResult) -> dict[str, Any]:
     counts = {kind: dict(zip(("passed", "of"), exercise.count(kind), strict=True)) for kind in (PUBLIC, HIDDEN)}
     failed = [
-        {"case": case.name, "kind": case.kind, "state": case.state, "rule": case.rule}
+        {"case": case.name, "kind": case.kind, "state": case.state, "rule": case.rule, "belief": case.belief}
         for case in exercise.cases
         if not case.passed
     ]
+    override = dataclasses.asdict(exercise.override) if exercise.override else None
     return {
-        "id": exercise.id, "title": exercise.title, "state": exercise.state, "score": exercise.scored,
-        "max": exercise.points, "reason": exercise.reason, **counts, "failed": failed,
+        "id": exercise.id, "title": exercise.title, "state": exercise.state, "score": number(exercise.scored),
+        "max": exercise.points, "judged": number(exercise.judged_points), "override": override,
+        "reason": exercise.reason, **counts, "failed": failed,
     }  # fmt: skip
