@@ -22,6 +22,7 @@ TIME_STEPS_MS = (
 )  # fmt: skip
 MOST_TIME_TICKS = 9
 MOST_POWERS = 7
+MOST_SPANS = 8
 
 
 def count_text(value: float) -> str:
@@ -35,6 +36,15 @@ def count_text(value: float) -> str:
     if value >= 1_000_000:
         return f"{value / 1e6:.2f} M"
     return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:.2f}"
+
+
+def tick_text(value: float) -> str:
+    """A number beside an axis: whole numbers in short form, small and very large ones as powers of ten.
+
+    >>> tick_text(1000), tick_text(0.5), tick_text(0.001), tick_text(10**9)
+    ('1,000', '0.5', '0.001', '1e+09')
+    """
+    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e7 else f"{value:.3g}"
 
 
 def bytes_text(value: float) -> str:
@@ -114,6 +124,19 @@ def durations(least_ms: float, most_ms: float) -> Scale:
     low = max((word for word in words if word <= least_ms), default=words[0])
     high = next((word for word in words if word >= most_ms and word > low), words[-1])
     return Scale(low, high, tuple(word for word in words if low <= word <= high), logarithmic=True)
+
+
+def spans(most_ms: float) -> Scale:
+    """A linear axis of durations from 0 to not below ``most_ms``, in at most eight steps of usual lengths.
+
+    >>> spans(9_000).ticks, spans(17_000_000).ticks[:2]
+    ((0, 5000, 10000), (0, 3600000))
+    """
+    steps = (1, 5, 10, 50, 100, 500, *TIME_STEPS_MS)
+    most_ms = max(most_ms, 1)
+    step = next((step for step in steps if most_ms / step <= MOST_SPANS), 7 * DAY * -(-int(most_ms) // (56 * DAY)))
+    count = max(-(-math.ceil(most_ms) // step), 1)
+    return Scale(0, count * step, tuple(number * step for number in range(count + 1)))
 
 
 def time_ticks(start_ms: int, end_ms: int) -> tuple[list[int], int]:

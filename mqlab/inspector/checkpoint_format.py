@@ -14,17 +14,23 @@ Left out: writing, which is in mqlab.store.checkpoint.
 
 from __future__ import annotations
 
-import struct
+from mqlab.wire.layout import Field, FieldSpec, number_fields, number_struct
 
 SIZE = 4096
-LAYOUT = struct.Struct(">5q")
-FIELDS = (
-    "physic_msg_timestamp",
-    "logics_msg_timestamp",
-    "index_msg_timestamp",
-    "master_flushed_offset",
-    "confirm_physical_offset",
+SPECS = (
+    FieldSpec("physic_msg_timestamp", "i64", "store time of the last message flushed in the commit log"),
+    FieldSpec("logics_msg_timestamp", "i64", "store time of the last unit dispatched to a consume queue"),
+    FieldSpec("index_msg_timestamp", "i64", "last store time in the newest index file that is full and flushed"),
+    FieldSpec("master_flushed_offset", "i64", "replication: how far the master's log is flushed"),
+    FieldSpec("confirm_physical_offset", "i64", "start of the last unit that the last recovery accepted"),
 )
+LAYOUT = number_struct(SPECS)
+FIELDS = tuple(spec.name for spec in SPECS)
+
+
+def field_map(data: bytes | memoryview) -> list[Field]:
+    """The five numbers of a checkpoint file's bytes as fields; missing bytes count as zeros."""
+    return number_fields(SPECS, bytes(data[: LAYOUT.size]).ljust(LAYOUT.size, b"\0"))
 
 
 def decode(data: bytes | memoryview) -> dict[str, int]:

@@ -5,7 +5,8 @@ RocketMQ has no such tool: its own tools start a store to read it. Lab 01 uses i
     StoreInspector("store")
       .messages(topic=, queue=, key=, ...)   messages in the order of the log        .message_at(physical_offset)
       .queue("orders", 0)   .queues()        bounds and units of consume queues      .index_files()   .checkpoint()
-      .problems()                            what is damaged or missing              .tree()          .hexdump(offset)
+      .problems()                            what is damaged or missing              .tree()          .map(message)
+      .hexdump(offset)   .checkpoint_hexdump()   .queue(…).hexdump(n)   .index.hexdump(entry=, slot=)   .index.chain(…)
 
 A running store and one of 500 GB can be read as well: files are opened when a question needs them, and a log of more
 than 64 MiB is not read from its start but found through its queues and its index.
@@ -21,7 +22,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import CorruptionError, UsageError
-from mqlab.inspector import store_tree
+from mqlab.inspector import checkpoint_format, store_tree
 from mqlab.inspector.deep_check import Problem
 from mqlab.inspector.file_sizes import FoundSizes, found_sizes
 from mqlab.inspector.index_reader import IndexSummary
@@ -37,6 +38,7 @@ from mqlab.wire.record import Record, field_map
 
 if TYPE_CHECKING:
     from mqlab.views.hexdump import Hexdump
+    from mqlab.views.store_map import StoreMap
     from mqlab.views.table import Table
 
 SMALL_LOG_BYTES = 64 * 1024 * 1024  # up to here a question may read the whole log
@@ -205,6 +207,24 @@ class StoreInspector:
             raise CorruptionError(piece.text, where=self.log.folder, hint="messages() lists where units start")
         raw = piece.raw() if piece.kind == UNIT else bytes(piece.view[-piece.size :][:8])
         return Hexdump(field_map(raw), base=physical_offset, title=f"{piece.kind} at {physical_offset}")
+
+    def map(self, message: str | None = None, *, topic: str | None = None) -> StoreMap:
+        """Log, queues and index side by side with their arrows; the message with a unique id or key is lit up.
+
+        ``topic`` chooses the units of one topic. A long log is shown from its newest units on.
+        """
+        from mqlab.inspector.map_of_store import map_of
+
+        return map_of(self.reader, message, topic, os.path.basename(self.directory.rstrip("/")))
+
+    def checkpoint_hexdump(self) -> Hexdump:
+        """The five numbers of the checkpoint file as bytes with their names. UsageError when there is no such file."""
+        from mqlab.views.hexdump import Hexdump
+
+        data = self.reader.checkpoint_bytes()
+        if data is None:
+            raise UsageError("this store has no checkpoint yet", hint="a broker writes it when it flushes or closes")
+        return Hexdump(checkpoint_format.field_map(data), title=f"checkpoint: the first 40 of {len(data)} bytes")
 
     def close(self) -> None:
         """Let go of the open files; the next question opens what it needs."""

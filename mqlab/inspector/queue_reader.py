@@ -123,14 +123,15 @@ class QueueReader:
         return Table(rows, title=f"{self.topic} {self.queue_id}", empty="no units")
 
     def hexdump(self, queue_offset: int) -> Hexdump:
-        """One unit as bytes with the names of its fields. Raises UsageError where none is written."""
+        """One unit as bytes with the names of its fields, at its place in its file. UsageError where there is none."""
         from mqlab.views.hexdump import Hexdump
 
         for file in self.queue_files():
             at = queue_offset - file.first_offset
             if 0 <= at < file.capacity and self._is_written(file, at):
                 fields = cq_field_map(self._open_files.view(file.path), at * CQ_UNIT_SIZE)
-                return Hexdump(fields, base=at * CQ_UNIT_SIZE, title=f"unit {queue_offset} in {file.path}")
+                place = f"{self.topic} {self.queue_id}, in file {file.path.rpartition('/')[2]}"
+                return Hexdump(fields, base=at * CQ_UNIT_SIZE, title=f"entry {queue_offset} of {place}")
         raise UsageError(f"{self!r} has no unit {queue_offset}", hint="units run from min_offset up to max_offset")
 
     def _written(self, file: QueueFile) -> int:

@@ -113,8 +113,13 @@ class StoreReader:
 
     def checkpoint(self) -> dict[str, int] | None:
         """The numbers of the checkpoint file by name; None when there is none."""
+        data = self.checkpoint_bytes()
+        return checkpoint_format.decode(data) if data is not None else None
+
+    def checkpoint_bytes(self) -> bytes | None:
+        """The checkpoint file as it is; None when there is none."""
         path = f"{self.directory}/checkpoint"
-        return checkpoint_format.decode(self.files.read(path)) if self.files.exists(path) else None
+        return self.files.read(path) if self.files.exists(path) else None
 
     def close(self) -> None:
         """Let go of the open files; the next question opens what it needs."""

@@ -73,6 +73,10 @@ class DeliveryBook:
         """The rows of one group."""
         return [row for row in self._rows if row.group == group]
 
+    def of_message(self, msg_id: str) -> list[Delivery]:
+        """The rows of one message, of all groups."""
+        return [row for row in self._rows if row.msg_id == msg_id]
+
     def _discarded(self, record: StepRecord, values: dict[str, Any]) -> None:
         """The result counts for nothing; this is reported in the same step as what the listener returned."""
         for row in self._last_returned.get(record.node, ()):

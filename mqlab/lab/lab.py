@@ -6,7 +6,7 @@ Mirrors: a cluster with its machines. Every lab begins with ``Lab()`` or ``play(
     producer = lab.producer("shop")                   each client is a node of its own: shop-1
     lab.run_for("10s"), lab.step(), lab.journal       let time pass and look at what happened
 
-The verbs are in groups (clients, faults, schedule, what_happened); all of them work on one state (state.py).
+The verbs are in groups (clients, faults, schedule, stored, what_happened); all of them work on one state (state.py).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from mqlab.lab.clients import ClientVerbs, shutdown_all
 from mqlab.lab.faults import Faults
 from mqlab.lab.handles import BROKERS
 from mqlab.lab.schedule import ScheduleVerbs
+from mqlab.lab.stored import Stored
 from mqlab.lab.story import Story, StoryTeller
 from mqlab.lab.what_happened import WhatHappened
 from mqlab.runtime.journal import StepRecord
@@ -41,7 +42,7 @@ Duration = str | int
 FaultsByStep = Mapping[int, Callable[["Lab"], Any]]
 
 
-class Lab(ClientVerbs, Faults, ScheduleVerbs, WhatHappened):
+class Lab(ClientVerbs, Faults, ScheduleVerbs, Stored, WhatHappened):
     """A world of RocketMQ nodes. Raises UsageError for settings that do not exist, naming the nearest one.
 
     ``brokers`` and ``name_servers`` are counts or lists of names; ``broker`` and ``name_server`` hold settings by their

@@ -5,14 +5,16 @@ Mirrors: the pages of RocketMQ Dashboard and the output of mqadmin. Every lab sh
     object          text/plain          text/html                       .table()
     Table           aligned columns     <table>                         itself
     Hexdump         bytes and fields    coloured bytes, named fields    one row per field
-    Timeline, …     lanes as text       an SVG picture in <img>         one row per moment
+    Timeline, …     lanes as text       an SVG picture                  one row per moment
+    Bars, Curve, …  bars of letters     an SVG picture                  one row per number
 
 Nothing here moves or needs a kernel: it is all still there when the notebook is read as a static page.
 Left out: anything interactive (mqlab.widgets) and anything that changes a world.
 """
 
+from mqlab.views.charts import Bars, Curve, Histogram, ranked
 from mqlab.views.table import Row, Table
 from mqlab.views.verify import verify
 from mqlab.views.view import View
 
-__all__ = ["Row", "Table", "View", "verify"]
+__all__ = ["Bars", "Curve", "Histogram", "Row", "Table", "View", "ranked", "verify"]

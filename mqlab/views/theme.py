@@ -63,6 +63,6 @@ SCHEMES: Final = (
 COLOURS: Final = ".mqlab-view{" + ";".join(f"--mq-{name}:{_value(name)}" for name in PALETTE) + "}"
 # A notebook that is not trusted drops style sheets and SVG but keeps the words in the SVG. So the drawing is hidden
 # until this style sheet shows it, and the image of it is shown until this style sheet hides it.
-SHOWN: Final = ".mqlab-view .mqlab-live{display:block!important}.mqlab-view .mqlab-still{display:none!important}"
+SHOWN: Final = ".mqlab-view .mqlab-drawing{display:block!important}.mqlab-view .mqlab-image{display:none!important}"
 STYLE: Final = SCHEMES + COLOURS + SHOWN
 """What a page needs for pictures, as a style sheet; every picture brings it along."""

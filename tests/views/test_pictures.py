@@ -43,7 +43,7 @@ def test_every_picture_is_an_image_with_a_text_twin_and_a_table(picture: Picture
     assert bundle["text/plain"] == str(picture) == picture.text()
     if picture.svg():
         found = re.search(
-            r'<img class="mqlab-still" alt="[^"]+" style="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">',
+            r'<img class="mqlab-image" alt="[^"]+" style="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">',
             bundle["text/html"],
         )
         assert found is not None
@@ -182,10 +182,10 @@ def test_without_style_sheets_and_svg_only_the_still_image_is_left() -> None:
     """What JupyterLab leaves of a picture in a notebook that is not trusted: no style, no svg, but the words in it."""
     html = str(PICTURES[0].html())
     left = re.sub(r"<style>.*?</style>", "", html)
-    live = left[left.index('<div class="mqlab-live"') :]
-    assert live.startswith('<div class="mqlab-live" hidden')  # the words of the drawing stay hidden
-    assert '<img class="mqlab-still"' in left and "display:none" not in left
-    assert ".mqlab-live{display:block!important}" in html and ".mqlab-still{display:none!important}" in html
+    live = left[left.index('<div class="mqlab-drawing"') :]
+    assert live.startswith('<div class="mqlab-drawing" hidden')  # the words of the drawing stay hidden
+    assert '<img class="mqlab-image"' in left and "display:none" not in left
+    assert ".mqlab-drawing{display:block!important}" in html and ".mqlab-image{display:none!important}" in html
 
 
 def test_style_sheets_in_drawings_do_not_reach_the_page() -> None:
