@@ -40,7 +40,7 @@ class Call:
     __slots__ = ("about", "arguments", "given", "right", "to")
 
     def __init__(
-        self, *, right: object = ..., about: str = "", to: str = "", given: object = None, **arguments: object
+        self, *, right: Any = ..., about: str = "", to: str = "", given: object = None, **arguments: object
     ) -> None:
         self.arguments: Mapping[str, object] = arguments
         self.right, self.about, self.to, self.given = right, about, to, given
@@ -101,6 +101,7 @@ class Exercise:
     note: str  # shown after success
     limits: Mapping[str, float] = field(default_factory=dict)  # while graded: seconds, memory_mb, …; see grading.limits
     forbids: tuple[str, ...] = ()
+    form: Any = None  # what the case is made of, if the exercise is one of mqlab.teach.kit; see kit.form
 
     def public_cases(self) -> list[Case]:
         """The cases that ``check`` runs."""

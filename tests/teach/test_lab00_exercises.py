@@ -132,10 +132,10 @@ def only_those_that_reported(rows: Rows, groups: list[str]) -> Any:
 
 
 WRONG = [
-    ("lab00.find", little_endian, "first 8 bytes say where the message is"),
+    ("lab00.find", little_endian, "Numbers in the files are big-endian"),
     ("lab00.find", offset_is_a_byte, "is at byte 20 * n"),
     ("lab00.find", last_read, "the offset it reads next is greater"),
-    ("lab00.find", one_position_for_all, "the groups past it"),
+    ("lab00.find", one_position_for_all, "A group is past a message when"),
     ("lab00.find", up_to_the_next_entry, "as many bytes of the log as the entry's bytes 8 to 11 say"),
     ("lab00.timeline", known_from_memory, "The broker knows that a group is past"),
     ("lab00.timeline", any_groups_commit, "The broker knows that a group is past"),

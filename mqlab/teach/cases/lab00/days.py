@@ -2,18 +2,26 @@
 
 half_read     orders between letters; one group stopped half-way        ─▶ lab00.find
 working_day   orders now and then; a fast group and a late, slow one    ─▶ lab00.timeline, lab00.crash
+
+What is right is read from a day: from the broker's own files and steps.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from mqlab.lab.lab import Lab, play
 from mqlab.teach.cases.story_parts import one_queue, reader
+from mqlab.teach.exercises import Call
+from mqlab.wire import record
 from mqlab.wire.message import Message
 
 BODIES = ("книга", "三本书", "🎁🎁", "a lamp", "чай с лимоном", "one very long order " * 20)
 GROUPS = ("audit", "billing")
+FIRST_FILE = "00000000000000000000"
 
 
 def half_read(seed: int) -> Lab:
@@ -61,3 +69,55 @@ def working_day(seed: int, end_ms: int) -> Lab:
         lab.run_for(max(start_ms + end_ms - lab.now_ms, 1))
 
     return play(story, seed=seed)
+
+
+def find_calls(seed: int) -> Iterator[Call]:
+    """Each order's place, unit and the groups past it."""
+    store = half_read(seed).store()
+    folder = Path(store.directory)
+    log = (folder / "commitlog" / FIRST_FILE).read_bytes()[: store.max_physical_offset]
+    entries = (folder / "consumequeue" / "orders" / "0" / FIRST_FILE).read_bytes()
+    offsets = store.config("consumerOffset.json")["offsetTable"]
+    for message in store.messages("orders"):
+        unit = log[message.physical_offset :][: record.decode(log, message.physical_offset).total_size]
+        past = [group for group in GROUPS if offsets.get(f"orders@{group}", {}).get(0, 0) > message.queue_offset]
+        yield Call(
+            queue_offset=message.queue_offset, entries=entries, log=log, offset_table=offsets,
+            right=(message.physical_offset, unit, past), about=f"message {message.queue_offset} of the queue",
+        )  # fmt: skip
+
+
+def timeline_calls(seed: int) -> Iterator[Call]:
+    """For each order and group: when it was stored, first seen, and known to be done."""
+    lab = working_day(seed, 26_000)
+    rows = lab.timeline().table().to_dicts()
+    for group in GROUPS:
+        for message in lab.store().messages("orders"):
+            right = (message.store_timestamp, *_seen_and_known(lab, message, group))
+            about = f"{message.keys} and {group}"
+            yield Call(rows=rows, msg_id=message.msg_id, group=group, right=right, about=about)
+
+
+def _seen_and_known(lab: Lab, message: Any, group: str) -> tuple[int | None, int | None]:
+    seen = next((d.started_ms for d in lab.deliveries(group) if d.msg_id == message.msg_id), None)
+    for step, values in lab.journal.changes("offset.committed"):
+        # An offset is the next message to read, so it must be greater than the message's own.
+        ours = values["group"] == group and values["topic"] == "orders"
+        if ours and values["queue_offset"] > message.queue_offset:
+            return seen, step.now_ms
+    return seen, None
+
+
+def crash_calls(seed: int) -> list[Call]:
+    """What each group reads next after its consumer was killed; one group was never there."""
+    lab = working_day(seed, random.Random(f"lab00.crash {seed}").randint(12_000, 24_000))
+    return [killed(lab, [*GROUPS, "nobody"])]
+
+
+def killed(lab: Lab, groups: Sequence[str]) -> Call:
+    """Where groups stand after all consumers of a day were killed."""
+    for group in GROUPS:
+        lab.kill(f"{group}-1")
+    offsets = lab.broker().offset_table
+    right = {group: (offsets.queues_of(group, "orders") or {}).get(0, 0) for group in groups}
+    return Call(rows=lab.timeline().table().to_dicts(), groups=list(groups), right=right, about="the result")

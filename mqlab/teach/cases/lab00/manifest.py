@@ -1,54 +1,74 @@
 """What lab 00 asks: four predictions about a message's day, three exercises over real files and real timelines.
 
-    lab00.after_ack  lab00.known_when  lab00.audit  lab00.again        predictions
     lab00.find       two files and an offset table  ->  where a message is, and who is past it
     lab00.timeline   rows of a timeline             ->  stored, first seen, known to be done
     lab00.crash      rows up to a crash             ->  what each group reads next
 
-Every case plays a day of its own, made from its seed; the right answer is read from that day.
-The days are in days, the replies to a wrong answer in judges. Reference and known-wrong answers are not in this
-package. Questions, titles, hints and notes are in the lab's source (mqlab.teach.words).
+Every case plays a day of its own (days), made from its seed; the right answer is read from that day. Reference and
+known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's source.
 """
 
 from __future__ import annotations
 
-import random
-
 from mqlab.teach.cases.forbids import FORBIDS
-from mqlab.teach.cases.lab00 import days, judges
-from mqlab.teach.exercises import Case, Exercise, Manifest
+from mqlab.teach.cases.lab00.days import crash_calls, find_calls, timeline_calls
+from mqlab.teach.exercises import Call, Manifest
+from mqlab.teach.kit import OneOf, Pure, Slip, slips, tuple_of
+from mqlab.teach.kit.shapes import Difference
 from mqlab.teach.predictions import predictions_of
-from mqlab.teach.words import words_of
 
 
-def _find_case(seed: int) -> Case:
-    name = f"orders between letters, seed {seed}"
-    return Case(name, lambda answers: judges.judge_find(answers, days.half_read(seed)))
+def _one_more(call: Call) -> OneOf:
+    """One is added to every number, or to those that were reported."""
+    everywhere = {group: offset + 1 for group, offset in call.right.items()}
+    return OneOf([everywhere, {group: offset if offset > 1 else 0 for group, offset in everywhere.items()}])
 
 
-def _timeline_case(seed: int) -> Case:
-    name = f"a working day, seed {seed}"
-    return Case(name, lambda answers: judges.judge_timeline(answers, days.working_day(seed, 26_000)))
-
-
-def _crash_case(seed: int) -> Case:
-    end_ms = random.Random(f"lab00.crash {seed}").randint(12_000, 24_000)
-    name = f"both consumers killed, seed {seed}"
-    return Case(name, lambda answers: judges.judge_crash(answers, days.working_day(seed, end_ms)))
-
-
-WORDS = words_of("lab00").exercises
-
-EXERCISES = tuple(
-    Exercise(
-        name, WORDS[name].title, points, defines, case, seeds, WORDS[name].hints, WORDS[name].note,
-        forbids=FORBIDS.get(name, ()),
+def _crash_rule(call: Call, found: object, seen: Difference) -> str:
+    if seen.right in (0, None):
+        return "A group that has reported nothing to the broker begins a young queue at offset 0"
+    return (
+        "After a crash a group goes on from the last offset that the broker got, not from what its client remembered"
     )
-    for name, points, defines, case, seeds in (
-        ("lab00.find", 3, ("find",), _find_case, (1, 2, 3)),
-        ("lab00.timeline", 3, ("read_day",), _timeline_case, (1, 2)),
-        ("lab00.crash", 4, ("stand",), _crash_case, (1, 2, 3)),
-    )
+
+
+EXERCISES = (
+    Pure(
+        "lab00.find", "find(queue_offset, entries, log, offset_table)", points=3, forbids=FORBIDS["lab00.find"],
+        about="orders between letters", calls=find_calls, seeds=(1, 2, 3),
+        returns=tuple_of(physical_offset=int, unit=bytes, groups=[str]),
+        rules={
+            "physical_offset": "Entry n of a queue is at byte 20 * n, and its first 8 bytes say where the message is "
+            "in the log",
+            "unit": "The unit is as many bytes of the log as the entry's bytes 8 to 11 say, beginning at the physical "
+            "offset",
+            "groups": "A group is past a message when the offset it reads next is greater than the message's",
+        },
+        slips=[slips.little_endian],
+    ),
+    Pure(
+        "lab00.timeline", "read_day(rows, msg_id, group)", points=3,
+        about="a working day", calls=timeline_calls,
+        returns=tuple_of(stored_ms=int | None, seen_ms=int | None, known_ms=int | None),
+        rules={
+            "stored_ms": "A message is stored when the broker writes it: the moment of its message.stored",
+            "seen_ms": "A group first sees a message at its own first listener.started for it",
+            "known_ms": "The broker knows that a group is past a message from the group's first offset.committed that "
+            "is greater than its offset",
+        },
+        slips=[slips.seconds],
+    ),
+    Pure(
+        "lab00.crash", "stand(rows, groups)", points=4,
+        about="both consumers killed", calls=crash_calls, seeds=(1, 2, 3),
+        returns={str: int}, explain=_crash_rule,
+        slips=[
+            Slip(
+                "next is one more", _one_more,
+                "A committed offset is the next message to read: add nothing to the number that the broker got",
+            )
+        ],
+    ),
 )  # fmt: skip
 
 MANIFEST = Manifest("lab00", predictions_of("lab00"), EXERCISES)

@@ -17,7 +17,7 @@ from typing import Any
 from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER, SUSPEND_CURRENT_QUEUE_A_MOMENT
 from mqlab.lab.lab import Lab, play
 from mqlab.teach.cases.story_parts import one_queue, reader
-from mqlab.teach.exercises import Answers
+from mqlab.teach.exercises import Answers, Call
 from mqlab.wire import names
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import Message, MessageExt
@@ -48,18 +48,11 @@ def start_billing(lab: Lab, listener: Any, *, name: str = "billing-1", orderly: 
 # lab07.rewrite ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SentBack:
-    """One message given back: the client's request, and the unit that the broker wrote."""
+def sent_back(seed: int) -> list[Call]:
+    """Orders that always fail; at each try the listener asks for another level, some for none.
 
-    original: MessageExt
-    max_reconsume_times: int
-    delay_level: int
-    written: MessageExt
-
-
-def sent_back(seed: int) -> list[SentBack]:
-    """Orders that always fail; at each try the listener asks for another level, some for none."""
+    One call for each message given back: what is right is the unit that the broker wrote.
+    """
     rng = random.Random(f"lab07.rewrite {seed}")
     most = rng.choice((1, 2, 3))
 
@@ -92,31 +85,32 @@ def sent_back(seed: int) -> list[SentBack]:
             written = lab.store().message_at(stored[0].values["physical_offset"])
             assert original is not None and written is not None
             level, limit = int(fields["delayLevel"]), int(fields["maxReconsumeTimes"])
-            found.append(SentBack(original, limit, level, written))
+            about = (
+                f"{original.keys} of {original.topic}, reconsume_times {original.reconsume_times}, "
+                f"max_reconsume_times {limit}, level asked {level}: its copy"
+            )
+            right = (written.topic, written.queue_id, written.reconsume_times, written.properties)
+            found.append(
+                Call(
+                    message=original, group=GROUP, max_reconsume_times=limit, delay_level=level, right=right,
+                    about=about,
+                )  # fmt: skip
+            )
     return found
 
 
 # lab07.schedule --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPlan:
-    """A table of delay levels, a consumer's limit, and the retries that the broker planned: (level, second)."""
-
-    levels: str
-    max_reconsume_times: int
-    retries: list[tuple[int, int]]
-
-
-def retry_plan(seed: int) -> RetryPlan:
+def retry_plan(seed: int) -> list[Call]:
     """Seed 0 is RocketMQ's default; others have a short table, sometimes shorter than the first retry's level."""
     rng = random.Random(f"lab07.schedule {seed}")
     chosen = [rng.choice(("1s", "3s", "8s", "15s", "40s", "1m", "2m")) for _ in range(rng.randint(2, 7))]
     levels, most = (DEFAULT_LEVELS, -1) if seed == 0 else (" ".join(chosen), rng.choice((-1, 0, 1, 3, 5, 8)))
-    return planned(levels, most, seed)
+    return [planned(levels, most, seed)]
 
 
-def planned(levels: str, max_reconsume_times: int, seed: int = 0) -> RetryPlan:
+def planned(levels: str, max_reconsume_times: int, seed: int = 0) -> Call:
     """Play an order that always fails until its last retry is parked, and read the plan from the schedule topic."""
     most = 16 if max_reconsume_times == -1 else max_reconsume_times
 
@@ -136,7 +130,7 @@ def planned(levels: str, max_reconsume_times: int, seed: int = 0) -> RetryPlan:
         assert unit is not None
         elapsed_ms += unit.tags_code - message.store_timestamp  # in this topic, the tag code is the time when it is due
         retries.append((message.queue_id + 1, elapsed_ms // 1000))
-    return RetryPlan(levels, max_reconsume_times, retries)
+    return Call(levels=levels, max_reconsume_times=max_reconsume_times, right=retries)
 
 
 # lab07.redrive ---------------------------------------------------------------------------------------------------

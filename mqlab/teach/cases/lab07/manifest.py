@@ -14,20 +14,10 @@ this package.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from mqlab.teach.cases.forbids import FORBIDS
-from mqlab.teach.cases.lab07 import bank, days, judges
+from mqlab.teach.cases.lab07 import bank, days, judges, retries
 from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest, Prediction
-
-
-def _rewrite_case(seed: int) -> Case:
-    name = f"orders that fail, seed {seed}"
-    return Case(name, lambda answers: judges.judge_rewrite(answers, days.sent_back(seed)))
-
-
-def _schedule_case(seed: int) -> Case:
-    name = "RocketMQ's default" if seed == 0 else f"a broker with a table of its own, seed {seed}"
-    return Case(name, lambda answers: judges.judge_schedule(answers, days.retry_plan(seed)))
 
 
 def _redrive_case(seed: int) -> Case:
@@ -158,14 +148,10 @@ PREDICTIONS = (
 )
 
 EXERCISES = (
-    Exercise(
-        "lab07.rewrite",
-        "Build the send-back rewrite",
-        4,
-        ("give_back",),
-        _rewrite_case,
-        (1, 2),
-        (
+    replace(
+        retries.REWRITE,
+        title="Build the send-back rewrite",
+        hints=(
             "Decide first where the copy goes: dead when `message.reconsume_times >= max_reconsume_times` or "
             "`delay_level < 0`. Start from `dict(message.properties)`, so that what you do not touch stays.",
             "RETRY_TOPIC and ORIGIN_MESSAGE_ID are set only if they are not there yet: `properties.setdefault(name, "
@@ -174,18 +160,13 @@ EXERCISES = (
             'SCHEDULE_TOPIC_XXXX, queue level - 1, DELAY `str(level)`, REAL_TOPIC `f"%RETRY%{group}"`, REAL_QID "0". '
             'A dead one: `f"%DLQ%{group}"`, queue 0, DELAY "0". Both: WAIT "false".',
         ),
-        "This is AbstractSendMessageProcessor.consumerSendMsgBack. Note what it is not: the broker does not remember "
-        "the failure anywhere else. A retry is a message like any other.",
-        forbids=FORBIDS["lab07.rewrite"],
+        note="This is AbstractSendMessageProcessor.consumerSendMsgBack. Note what it is not: the broker does not "
+        "remember the failure anywhere else. A retry is a message like any other.",
     ),
-    Exercise(
-        "lab07.schedule",
-        "Compute the whole schedule",
-        3,
-        ("schedule",),
-        _schedule_case,
-        (0, 1, 2, 4),
-        (
+    replace(
+        retries.SCHEDULE,
+        title="Compute the whole schedule",
+        hints=(
             '`levels.split()` are the delays. Level 1 is number 0 of the list. Turn "5m" into seconds: '
             '`int(text[:-1])` times the value of `{"s": 1, "m": 60, "h": 3600, "d": 86400}` for `text[-1]`.',
             "The failure of the delivery with reconsume_times r waits for level 3 + r, or for the last one if the "
@@ -193,9 +174,8 @@ EXERCISES = (
             "`retries = 16 if max_reconsume_times == -1 else max_reconsume_times`; `for r in range(retries)`: `level "
             "= min(3 + r, last)`; second += the delay of that level; append (level, second).",
         ),
-        "With sixteen retries a message may be four and three quarter hours late. If your business cannot wait so "
+        note="With sixteen retries a message may be four and three quarter hours late. If your business cannot wait so "
         "long, set max_reconsume_times, and think about what shall happen to those that are left.",
-        forbids=FORBIDS["lab07.schedule"],
     ),
     Exercise(
         "lab07.redrive",

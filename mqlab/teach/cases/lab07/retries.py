@@ -1,0 +1,82 @@
+"""Lab 07's exercises about what the broker writes and when: the send-back rewrite, and the schedule of all retries.
+
+What is right comes from a broker that was made to do it (days).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mqlab.teach.cases.forbids import FORBIDS
+from mqlab.teach.cases.lab07 import days
+from mqlab.teach.exercises import Call
+from mqlab.teach.kit import Pure, Slip, slips, tuple_of
+from mqlab.teach.kit.shapes import Difference
+from mqlab.wire import names
+from mqlab.wire import property_names as p
+
+DEAD_RULE = (
+    "A message is dead when its reconsume_times has reached max_reconsume_times, or the level asked is below 0: it "
+    "goes to queue 0 of %DLQ%group at once. Every other one goes to SCHEDULE_TOPIC_XXXX to wait"
+)
+LEVEL_RULE = (
+    "A message waits in queue level - 1 of SCHEDULE_TOPIC_XXXX. Level 0 leaves it to the broker: 3 + reconsume_times; "
+    "the highest is 18"
+)
+CLAMP_RULE = "The table ends with its last level: all further retries wait for the last one"
+SUM_RULE = "Each wait begins when the try before it has failed: the seconds add up"
+
+
+def _wrong_queue(call: Call, found: Any, seen: Difference) -> str:
+    return LEVEL_RULE if seen.part == "queue_id" and call.right[0] == names.SCHEDULE_TOPIC else ""
+
+
+def _wrong_level(call: Call, found: Any, seen: Difference) -> str:
+    number = next((n for n, pair in enumerate(zip(call.right, found, strict=False), 1) if pair[0] != pair[1]), 0)
+    at_the_end = seen.part == "level" and seen.right == len(call["levels"].split())
+    return CLAMP_RULE if at_the_end and number > 1 else ""
+
+
+def _from_the_first_failure(call: Call) -> list[tuple[int, int]]:
+    before = [0, *(second for _, second in call.right)]
+    return [(level, second - start) for (level, second), start in zip(call.right, before, strict=False)]
+
+
+REWRITE = Pure(
+    "lab07.rewrite", "give_back(message, group, max_reconsume_times, delay_level)", points=4,
+    about="orders that fail", calls=days.sent_back,
+    returns=tuple_of(topic=str, queue_id=int, reconsume_times=int, properties={str: str}),
+    explain=_wrong_queue,
+    rules={
+        "topic": DEAD_RULE,
+        "queue_id": DEAD_RULE,
+        "reconsume_times": "The copy's reconsume_times is one more than the original's",
+        "properties": "All other properties stay as they are",
+        p.RETRY_TOPIC: "RETRY_TOPIC holds the topic that the message was sent to; it is set at the first failure "
+        "and stays",
+        p.ORIGIN_MESSAGE_ID: "ORIGIN_MESSAGE_ID holds the offset id of the message that failed first; it is set "
+        "once and stays",
+        p.DELAY: "DELAY holds the level for which the message waits, as text; 0 for a dead letter",
+        p.REAL_TOPIC: "REAL_TOPIC of a waiting message is where it goes afterwards: %RETRY%group. A dead letter "
+        "keeps what it had",
+        p.REAL_QID: "REAL_QID of a waiting message is the queue it goes to afterwards, 0. A dead letter keeps what "
+        "it had",
+        p.WAIT: "WAIT of a message given back is false: nobody waits for its flush",
+    },
+    forbids=FORBIDS["lab07.rewrite"],
+)  # fmt: skip
+
+SCHEDULE = Pure(
+    "lab07.schedule", "schedule(levels, max_reconsume_times)", points=3,
+    about="a broker's table of levels", calls=days.retry_plan, seeds=(0, 1, 2, 4),
+    returns=[tuple_of("retry", level=int, second=int)],
+    explain=_wrong_level,
+    rules={
+        "level": "The first retry waits for level 3, each further one for the next level",
+        "second": SUM_RULE,
+        "number": "max_reconsume_times counts retries, not deliveries, and -1 means 16; after the failure of the "
+        "last retry there is no further wait",
+    },
+    forbids=FORBIDS["lab07.schedule"],
+    slips=[slips.milliseconds, Slip("from the first failure", _from_the_first_failure, SUM_RULE)],
+)  # fmt: skip

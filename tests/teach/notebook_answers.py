@@ -1,0 +1,52 @@
+"""Runs the cells that answers need, and an answer's cell, in this process: what a notebook's kernel would hold."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+
+from mqlab.grading.lab_files import AnswerCell, Lab, course_folder, open_lab
+from mqlab.grading.rebuild import transplant
+
+wrong_module = importlib.import_module("solutions.wrong")
+
+
+@functools.cache
+def _lab(number: str) -> Lab:
+    return open_lab(course_folder(), number)
+
+
+@functools.cache
+def _set_up(exercise_id: str) -> tuple[str, ...]:
+    lab = _lab(exercise_id[3:5])
+    made = transplant(lab, lab.notebook)
+    part = _answer(exercise_id).cell.part
+    return tuple(made.later_set_up.get(part, made.set_up))
+
+
+def _answer(exercise_id: str) -> AnswerCell:
+    return next(one for one in _lab(exercise_id[3:5]).answers if one.exercise.id == exercise_id)
+
+
+@functools.cache
+def _references(number: str) -> dict[str, str]:
+    return dict(wrong_module.references(number))
+
+
+def names_after(exercise_id: str, source: str) -> dict[str, Any]:
+    """What the lab's own cells and this cell define."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for cell in (*_set_up(exercise_id), source):
+        exec(compile(cell, f"<{exercise_id}>", "exec"), names)
+    return names
+
+
+def reference(exercise_id: str) -> dict[str, Any]:
+    """The names of a notebook that holds the reference answer."""
+    return names_after(exercise_id, _references(exercise_id[3:5])[exercise_id])
+
+
+def starter(exercise_id: str) -> dict[str, Any]:
+    """The names of a notebook in which the answer's cell was run as it was handed out."""
+    return names_after(exercise_id, _answer(exercise_id).cell.source)

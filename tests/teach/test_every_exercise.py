@@ -1,0 +1,148 @@
+"""One test per exercise of the kit and rule: what a declaration promises is so, for every lab.
+
+reference passes    untouched is told "not started"    each slip is told its words    forbidden names exist
+a public check takes under 5 s    (each known-wrong answer gets its words: tests/grading/test_known_wrong.py)
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from mqlab.grading.lab_files import course_folder, lab_numbers
+from mqlab.teach import check
+from mqlab.teach.exercises import Call, Exercise, Finding, manifest
+from mqlab.teach.kit.form import SECONDS
+from mqlab.teach.kit.shapes import Parts
+from mqlab.teach.kit.slips import PartSlip, Slip
+from mqlab.teach.kit.values import Values
+from tests.teach.notebook_answers import reference, starter
+
+LABS = [number for number in lab_numbers(course_folder()) if number < "10"]  # Spark's need a session
+EXERCISES = [one for number in LABS for one in manifest(f"lab{number}").exercises if one.form is not None]
+OF_VALUES = [one for one in EXERCISES if isinstance(one.form, Values)]
+SLIPS = [(one, slip) for one in OF_VALUES for slip in one.form.slips]
+FIRST_SEED = 1_000
+
+
+def failures(asked: Exercise, seeds: Sequence[int]) -> list[tuple[int, Finding]]:
+    names = reference(asked.id)
+    given = {name: names[name] for name in asked.defines}
+    found = [(seed, asked.case(seed).run(given)) for seed in seeds]
+    return [(seed, finding) for seed, finding in found if finding is not None]
+
+
+@pytest.mark.parametrize("asked", EXERCISES, ids=lambda asked: asked.id)
+def test_the_reference_passes(asked: Exercise) -> None:
+    count = 20 if isinstance(asked.form, Values) else 3
+    assert failures(asked, range(FIRST_SEED, FIRST_SEED + count)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("asked", EXERCISES, ids=lambda asked: asked.id)
+def test_the_reference_passes_twenty_other_days(asked: Exercise) -> None:
+    assert failures(asked, range(2_000, 2_020)) == []
+
+
+@pytest.mark.parametrize("asked", EXERCISES, ids=lambda asked: asked.id)
+def test_an_untouched_answer_is_not_started(asked: Exercise) -> None:
+    said = check(asked.id, starter(asked.id))
+    assert said.state == "open" and "not started" in said.headline
+
+
+@pytest.mark.parametrize("asked", EXERCISES, ids=lambda asked: asked.id)
+def test_a_public_check_passes_in_its_time(asked: Exercise) -> None:
+    names = reference(asked.id)
+    before = time.process_time()
+    assert check(asked.id, names).state == "good"
+    assert time.process_time() - before < SECONDS
+
+
+@pytest.mark.parametrize("asked", EXERCISES, ids=lambda asked: asked.id)
+def test_it_has_points_words_and_names_that_exist(asked: Exercise) -> None:
+    assert asked.points > 0 and asked.title and len(asked.hints) == 3 and all(asked.hints) and asked.note
+    for name in asked.forbids:
+        assert is_there(name), f"{asked.id} forbids {name}, which does not exist"
+
+
+def is_there(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, last = name.rpartition(".")
+        return bool(module) and (is_there(module) if not last else hasattr(_object(module), last))
+    return True
+
+
+def _object(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, last = name.rpartition(".")
+        return getattr(_object(module), last, None)
+
+
+@pytest.mark.parametrize(("asked", "slip"), SLIPS, ids=lambda one: getattr(one, "id", None) or one.name)
+def test_a_slip_is_told_its_words(asked: Exercise, slip: Slip | PartSlip) -> None:
+    told = set()
+    for seed in [*asked.public_seeds, *range(FIRST_SEED, FIRST_SEED + 4)]:
+        calls = asked.form.make(seed)
+        for values in impostors(asked.form, slip, calls):
+            if any(values(call) != call.right for call in calls):
+                finding = asked.form.judge({asked.defines[0]: answering(calls, values)}, calls)
+                told.add(finding.rule if finding is not None else "nothing")
+    assert told and told <= {one.says for one in asked.form.slips if one.name == slip.name}
+
+
+def impostors(form: Values, slip: Slip | PartSlip, calls: list[Call]) -> list[Callable[[Call], Any]]:
+    """Answers that hold a misunderstanding: one for each of its values."""
+    if isinstance(slip, Slip):
+        return [lambda call, n=n: slip.values(call)[n] for n in range(len(slip.values(calls[0])))]  # type: ignore[misc]
+    return [lambda call: misread(form.returns, call.right, slip, [])]
+
+
+def misread(shape: Any, right: Any, slip: PartSlip, parts: list[str], name: str = "") -> Any:
+    """The right value with the first part that the slip can change changed wherever it stands."""
+    if isinstance(shape, Parts):
+        keys = [name if shape.keyed else number for number, (name, _) in enumerate(shape.parts)]
+        changed = [
+            misread(one, right[key], slip, parts, part) for key, (part, one) in zip(keys, shape.parts, strict=True)
+        ]
+        return dict(zip(keys, changed, strict=True)) if shape.keyed else tuple(changed)
+    if isinstance(shape, list):
+        return [misread(shape[0], one, slip, parts, name) for one in right]
+    if isinstance(shape, dict):
+        return {
+            key: misread(next(iter(shape.values())), one, slip, parts, name or str(key)) for key, one in right.items()
+        }
+    wrong = list(slip.wrong(right))
+    if wrong and not parts:
+        parts.append(name)
+    return wrong[0] if wrong and parts == [name] else right
+
+
+def answering(calls: list[Call], values: Callable[[Call], Any]) -> Callable[..., Any]:
+    """A function that knows these calls."""
+
+    def answer(*given: Any) -> Any:
+        return values(next(call for call in calls if list(call.arguments.values()) == list(given)))
+
+    return answer
+
+
+@pytest.mark.parametrize("asked", OF_VALUES, ids=lambda asked: asked.id)
+def test_nothing_returned_and_a_printed_result_are_told_apart(
+    asked: Exercise, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls = asked.form.make(asked.public_seeds[-1])
+    silent = asked.form.judge({asked.defines[0]: lambda *given: None}, calls)
+    talking = asked.form.judge({asked.defines[0]: answering(calls, lambda call: print(call.right))}, calls)
+    if None in [call.right for call in calls]:
+        return
+    assert "returned nothing: a function gives its result with return" in silent.rule
+    assert "printed its result" in talking.rule and str(calls[0].right) in capsys.readouterr().out
