@@ -90,12 +90,10 @@ def sent_back(seed: int) -> list[Call]:
                 f"max_reconsume_times {limit}, level asked {level}: its copy"
             )
             right = (written.topic, written.queue_id, written.reconsume_times, written.properties)
-            found.append(
-                Call(
-                    message=original, group=GROUP, max_reconsume_times=limit, delay_level=level, right=right,
-                    about=about,
-                )  # fmt: skip
+            given_back = Call(
+                message=original, group=GROUP, max_reconsume_times=limit, delay_level=level, right=right, about=about
             )
+            found.append(given_back)
     return found
 
 
