@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from mqlab.errors import UsageError
-from mqlab.teach import exercises, predict, reveal
+from mqlab.teach import clicking, exercises, predict, predictions, reveal
+from mqlab.teach.clicking import PREDICTION_MIME
 from mqlab.teach.exercises import Manifest, Prediction
 from mqlab.teach.predictions import forget_predictions
 
@@ -98,3 +102,89 @@ def test_a_number_must_be_a_whole_number(answer: object) -> None:
 def test_unknown_ids_name_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"labxx\.kept, labxx\.count"):
         predict("labxx.nothing", 1)
+
+
+# What a saved notebook has -------------------------------------------------------------------------------------------
+
+
+def saved(said: object) -> object:
+    return said._repr_mimebundle_().get(PREDICTION_MIME)  # type: ignore[attr-defined]
+
+
+def test_the_output_carries_the_answer_as_data() -> None:
+    assert saved(predict("labxx.kept")) is None
+    expected = {"version": 1, "prediction": "labxx.kept", "answer": "gone", "before_reveal": True}
+    assert saved(predict("labxx.kept", "gone")) == expected
+    assert saved(predict("labxx.kept")) == expected
+    reveal("labxx.kept", "stays")
+    assert saved(predict("labxx.kept", "stays")) == expected
+    json.dumps(expected)
+
+
+def test_an_answer_after_the_reveal_is_kept_as_such() -> None:
+    reveal("labxx.count", 3)
+    late = {"version": 1, "prediction": "labxx.count", "answer": "3", "before_reveal": False}
+    assert saved(predict("labxx.count", 3)) == late
+    assert saved(predict("labxx.count")) is None
+
+
+@pytest.fixture()
+def shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[list[dict[str, Any]]]]:
+    """What a notebook shows of each cell's outputs, the newest state last; every process counts as a notebook."""
+    outputs: list[list[dict[str, Any]]] = []
+
+    class Handle:
+        def __init__(self, bundle: dict[str, Any]) -> None:
+            self.states = [bundle]
+            outputs.append(self.states)
+
+        def update(self, bundle: dict[str, Any], raw: bool) -> None:
+            assert raw
+            self.states.append(bundle)
+
+    monkeypatch.setattr(clicking, "show", Handle)
+    monkeypatch.setattr(predictions, "can_be_clicked", lambda: True)
+    yield outputs
+
+
+def test_a_click_changes_the_answers_output_and_the_reveal_takes_the_buttons_away(
+    shown: list[list[dict[str, Any]]],
+) -> None:
+    predict("labxx.kept")._ipython_display_()  # type: ignore[attr-defined]
+    question, answer = shown
+    assert "application/vnd.jupyter.widget-view+json" in question[0] and "Где" in question[0]["text/plain"]
+    assert "Nothing chosen yet" in answer[0]["text/plain"] and PREDICTION_MIME not in answer[0]
+    buttons = predictions._noted["labxx.kept"].shown[0]._buttons
+    buttons.answer = "stays"
+    buttons.answer = "gone"
+    assert [state[PREDICTION_MIME]["answer"] for state in answer[1:]] == ["stays", "gone"]
+    assert len(question) == 1  # the focus stays on the button
+    assert reveal("labxx.kept", "stays").note.startswith("Nothing was deleted.")
+    assert "application/vnd.jupyter.widget-view+json" not in question[-1] and "● gone" in question[-1]["text/plain"]
+    assert answer[-1][PREDICTION_MIME]["answer"] == "gone"
+    buttons.answer = "stays"
+    assert "gone" in str(predict("labxx.kept")) and len(answer) == 4
+
+
+def test_the_field_of_a_number_takes_whole_numbers_only(shown: list[list[dict[str, Any]]]) -> None:
+    predict("labxx.count")._ipython_display_()  # type: ignore[attr-defined]
+    buttons = predictions._noted["labxx.count"].shown[0]._buttons
+    for typed in ("", "1e3", "7"):
+        buttons.answer = typed
+    assert [state.get(PREDICTION_MIME, {}).get("answer") for state in shown[1]] == [None, "7"]
+    assert reveal("labxx.count", 7).state == "good"
+
+
+def test_without_anywidget_or_a_kernel_there_is_the_python_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundles: list[dict[str, Any]] = []
+    monkeypatch.setattr(predictions, "show", bundles.append)
+    predict("labxx.kept")._ipython_display_()  # type: ignore[attr-defined]
+    assert 'predict("labxx.kept", ...)' in bundles[0]["text/plain"]
+
+    class Shell:
+        kernel = object()
+
+    monkeypatch.setattr(clicking, "running_shell", Shell)
+    assert clicking.can_be_clicked()
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    assert not clicking.can_be_clicked()

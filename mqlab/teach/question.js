@@ -1,0 +1,67 @@
+// A question with radio buttons (or a field for a number), as mqlab.teach.clicking shows it in a notebook.
+// Names, arrow keys and focus are the browser's own: a fieldset with a legend, a label around each button.
+
+const STYLE = `
+.mqlab-question { border: 1px solid var(--jp-border-color1, #8a93a3); border-radius: 3px; padding: 4px 12px 8px; margin: 2px 0;
+  color: var(--jp-ui-font-color1, CanvasText); font-family: var(--jp-ui-font-family, sans-serif); font-size: 14px; }
+.mqlab-question legend { font-weight: 600; padding: 0 6px; }
+.mqlab-question label { display: block; padding: 5px 0 5px 26px; text-indent: -26px; cursor: pointer; line-height: 1.35; }
+.mqlab-question input[type=radio] { width: 16px; height: 16px; margin: 0 10px 0 0; vertical-align: -2px; }
+.mqlab-question input:focus-visible { outline: 2px solid var(--jp-brand-color1, Highlight); outline-offset: 2px; }
+`;
+
+let made = 0;
+
+function radio(model, name, key, text) {
+  const label = document.createElement("label");
+  const button = document.createElement("input");
+  Object.assign(button, { type: "radio", name, value: key, checked: model.get("answer") === key });
+  button.addEventListener("change", () => {
+    model.set("answer", key);
+    model.save_changes();
+  });
+  const bold = document.createElement("b");
+  bold.textContent = key;
+  label.append(button, bold, `: ${text}`);
+  return label;
+}
+
+function number(model) {
+  const label = document.createElement("label");
+  const field = document.createElement("input");
+  Object.assign(field, { type: "number", step: 1, value: model.get("answer") });
+  field.addEventListener("change", () => {
+    model.set("answer", field.value);
+    model.save_changes();
+  });
+  label.append("A whole number: ", field);
+  return label;
+}
+
+function render({ model, el }) {
+  const form = document.createElement("fieldset");
+  form.className = "mqlab-question";
+  // Arrow keys choose here; JupyterLab would move to another cell. Keys with Control or Shift stay its own.
+  form.addEventListener("keydown", (event) => {
+    if (!event.ctrlKey && !event.metaKey && !event.shiftKey) event.stopPropagation();
+  });
+  const legend = document.createElement("legend");
+  legend.textContent = "Your prediction";
+  const style = document.createElement("style");
+  style.textContent = STYLE;
+  form.append(style, legend);
+  form.setAttribute("aria-label", `Your prediction: ${model.get("question")}`);
+  const name = `mqlab-question-${(made += 1)}-${Date.now()}`;
+  const choices = model.get("choices");
+  form.append(...(choices.length ? choices.map(([key, text]) => radio(model, name, key, text)) : [number(model)]));
+  // A second view of the same question, or the Python form, may have changed the answer.
+  model.on("change:answer", () => {
+    for (const field of form.querySelectorAll("input")) {
+      if (field.type === "radio") field.checked = field.value === model.get("answer");
+      else field.value = model.get("answer");
+    }
+  });
+  el.append(form);
+}
+
+export default { render };

@@ -1,0 +1,113 @@
+"""A prediction in JupyterLab: read before it is run, clicked with mouse and keyboard, saved, opened again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import JupyterLab
+
+pytestmark = pytest.mark.browser
+
+CELLS = (
+    "from mqlab.teach import predict, reveal",
+    'predict("lab00.after_ack")',
+    'predict("lab00.audit")',
+    'predict("lab00.again", "1")',
+    'print("here", sum(1 for _ in range(3)))',
+    'reveal("lab00.audit", 3)',
+)
+MIME = "application/vnd.mqlab.prediction+json"
+
+
+def notebook(folder: Path, name: str) -> Path:
+    cells = [
+        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+        for n, text in enumerate(CELLS)
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    path = folder / name
+    path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}), "utf-8")
+    return path
+
+
+def run(page: Any, cell: int) -> Any:
+    """Runs one cell and waits for its end; the cell."""
+    found = page.locator(".jp-CodeCell").nth(cell)
+    found.locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+    found.locator(".jp-InputPrompt", has_text="]").and_(found.locator(".jp-InputPrompt:not(:has-text('*'))")).wait_for()
+    return found
+
+
+def saved(page: Any, path: Path) -> list[dict[str, Any]]:
+    """What the file holds of each prediction, after a save."""
+    page.keyboard.press("Control+S")
+    page.wait_for_timeout(1500)
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    return [
+        {key: value for key, value in output["data"][MIME].items() if key != "version"}
+        for cell in cells
+        for output in cell.get("outputs", [])
+        if MIME in output.get("data", {})
+    ]
+
+
+def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: JupyterLab, tmp_path: Path) -> None:
+    path = notebook(jupyterlab.folder, "click.ipynb")
+    page = chromium.new_page(viewport={"width": 1280, "height": 1100})
+    page.set_default_timeout(60_000)
+    page.goto(jupyterlab.url("click.ipynb"))
+    page.get_by_text("| Idle").wait_for()
+    run(page, 0)
+
+    # 1. With the mouse, and another choice after that.
+    first = run(page, 1)
+    group = first.get_by_role("group", name="Your prediction: Three orders are stored.")
+    group.wait_for()
+    assert group.get_by_role("radio").count() == 3
+    group.get_by_role("radio", name="0: none").check()
+    first.get_by_text("You predict 0: none; what is acknowledged is deleted").wait_for()
+    group.get_by_role("radio", name="1: one").check()
+    first.get_by_text("Noted. You can change it").wait_for()
+
+    # 2. With the keyboard alone: arrow keys choose and do not leave the cell.
+    second = run(page, 2)
+    radios = second.get_by_role("radio")
+    radios.first.wait_for()
+    radios.first.focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert radios.nth(2).is_checked() and radios.nth(2).evaluate("e => e === document.activeElement")
+    second.get_by_text("You predict new ones: none of these").wait_for()
+    run(page, 3)
+    page.screenshot(path=tmp_path / "clicked.png")
+    assert saved(page, path) == [
+        {"prediction": "lab00.after_ack", "answer": "1", "before_reveal": True},
+        {"prediction": "lab00.audit", "answer": "new ones", "before_reveal": True},
+        {"prediction": "lab00.again", "answer": "1", "before_reveal": True},
+    ]
+
+    # 3. The run has shown what happens: no more buttons, and the choice is answered.
+    last = run(page, 5)
+    last.get_by_text("Some groups do begin at the end").wait_for()
+    second.get_by_text("● new ones").wait_for()
+    assert second.get_by_role("radio").count() == 0
+    page.screenshot(path=tmp_path / "revealed.png")
+    assert saved(page, path)[1] == {"prediction": "lab00.audit", "answer": "new ones", "before_reveal": True}
+    page.close()
+
+    # 4. Opened again: what was answered is shown, and nothing of it is broken.
+    page = chromium.new_page(viewport={"width": 1280, "height": 1100})
+    page.set_default_timeout(60_000)
+    page.goto(jupyterlab.url("click.ipynb"))
+    page.get_by_text("| Idle").wait_for()
+    page.get_by_text("● new ones").wait_for()
+    assert page.get_by_text("You predict 1: one; the last order stays until the next one comes").count() == 1
+    page.wait_for_timeout(1000)
+    page.screenshot(path=tmp_path / "reopened.png")
+    page.close()
