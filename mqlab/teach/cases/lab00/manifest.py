@@ -27,9 +27,7 @@ def _one_more(call: Call) -> OneOf:
 def _crash_rule(call: Call, found: object, seen: Difference) -> str:
     if seen.right in (0, None):
         return "A group that has reported nothing to the broker begins a young queue at offset 0"
-    return (
-        "After a crash a group goes on from the last offset that the broker got, not from what its client remembered"
-    )
+    return "After a crash a group goes on from the last offset that the broker got, not from what its client remembered"
 
 
 EXERCISES = (
