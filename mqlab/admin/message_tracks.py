@@ -25,7 +25,7 @@ from mqlab.admin.messages import END_OF_TIME_MS, indexed_messages
 from mqlab.admin.requests import AdminNode
 from mqlab.admin.topics import query_topic_consume_by_who
 from mqlab.errors import BrokerError, FilterError
-from mqlab.filter import sql, tags
+from mqlab.filter import compile_sql, tags
 from mqlab.wire import names, property_names
 from mqlab.wire.bodies import SubscriptionData
 from mqlab.wire.codes import ResponseCode
@@ -117,7 +117,7 @@ def _left_out(message: MessageExt, subscriptions: Iterable[SubscriptionData]) ->
         if wanted.expression_type == "TAG":
             return not tags.parse(wanted.sub_string).matches_text(message.tags)
         try:
-            return sql.compile(wanted.sub_string).evaluate(message.properties) is not True
+            return compile_sql(wanted.sub_string).evaluate(message.properties) is not True
         except FilterError:
             return True
     return False

@@ -14,9 +14,10 @@ Left out: the second table for pulls that read cold data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from mqlab.broker.tables.table import Table
 from mqlab.ports import Clock, Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.state_table import StateTable
@@ -70,7 +71,7 @@ class HeldPull:
     deadline: Deadline | None = field(default=None, repr=False)
 
 
-class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
+class HeldPulls(Table[QueueKey, list[HeldPull]]):
     """(topic, queue id) -> the pulls held for that queue, oldest first. Mirrors PullRequestHoldService.
 
     Each pull is run again once, after it has left the table, by the function that it carries.
@@ -89,11 +90,11 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
         self._period_ms = check_period_ms
         self._origin_ms = clock.now_ms()
         self._note = note
-        self._queues: dict[QueueKey, list[HeldPull]] = {}
+        self._entries: dict[QueueKey, list[HeldPull]] = {}
 
     def hold(self, pull: HeldPull) -> None:
         """Hold a pull until a message arrives or its time is over. Mirrors suspendPullRequest."""
-        self._queues.setdefault((pull.topic, pull.queue_id), []).append(pull)
+        self._entries.setdefault((pull.topic, pull.queue_id), []).append(pull)
         self._check_at(pull, pull.held_at_ms + pull.timeout_ms, "pull.hold")
         if self._max_offset(pull.topic, pull.queue_id) > pull.queue_offset:
             pull.state = HELD_PULL[pull.state, LOOK]  # there is a message although nothing was read
@@ -109,7 +110,7 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
 
         Mirrors notifyMessageArriving.
         """
-        waiting = self._queues.get((topic, queue_id))
+        waiting = self._entries.get((topic, queue_id))
         if not waiting:
             return
         for pull in list(waiting):
@@ -123,19 +124,19 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
 
     def drop(self, channel: Channel) -> None:
         """Drop the pulls of a closed channel: their client is gone."""
-        for waiting in list(self._queues.values()):
+        for waiting in list(self._entries.values()):
             for pull in [held for held in waiting if held.channel is channel]:
                 self._remove(pull, DROP)
 
     def clear(self) -> None:
         """Drop all pulls: the broker stops."""
-        for waiting in list(self._queues.values()):
+        for waiting in list(self._entries.values()):
             for pull in list(waiting):
                 self._remove(pull, DROP)
 
     def held(self) -> list[HeldPull]:
         """All held pulls."""
-        return [pull for waiting in self._queues.values() for pull in waiting]
+        return [pull for waiting in self._entries.values() for pull in waiting]
 
     def _passes(self, message_filter: MessageFilter, tags_code: int, properties: Mapping[str, str] | None) -> bool:
         if not message_filter.matches_code(tags_code):
@@ -168,20 +169,11 @@ class HeldPulls(Mapping[QueueKey, list[HeldPull]]):
         if pull.deadline is not None:
             pull.deadline.cancel()
             pull.deadline = None
-        waiting = self._queues.get((pull.topic, pull.queue_id), [])
+        waiting = self._entries.get((pull.topic, pull.queue_id), [])
         if pull in waiting:
             waiting.remove(pull)
         if not waiting:
-            self._queues.pop((pull.topic, pull.queue_id), None)
-
-    def __getitem__(self, key: QueueKey) -> list[HeldPull]:
-        return self._queues[key]
-
-    def __iter__(self) -> Iterator[QueueKey]:
-        return iter(self._queues)
-
-    def __len__(self) -> int:
-        return len(self._queues)
+            self._entries.pop((pull.topic, pull.queue_id), None)
 
     def __repr__(self) -> str:
-        return f"<HeldPulls: {len(self.held())} pulls on {len(self._queues)} queues>"
+        return f"<HeldPulls: {len(self.held())} pulls on {len(self._entries)} queues>"

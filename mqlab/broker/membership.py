@@ -19,7 +19,7 @@ from mqlab.broker.tables import topics
 from mqlab.broker.tables.consumer_filters import TAG_TYPES
 from mqlab.broker.tables.consumers import CONSUME_ACTIVELY, ConsumerGroup, Member
 from mqlab.errors import FilterError
-from mqlab.filter import sql
+from mqlab.filter import compile_sql
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, body, text
@@ -130,7 +130,7 @@ class Membership:
                 f"The broker does not support consumer to filter message by {subscription.expression_type}",
             )
         try:
-            sql.compile(subscription.sub_string)
+            compile_sql(subscription.sub_string)
         except FilterError as error:
             raise Refused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, str(error)) from error
         return request.reply()

@@ -15,6 +15,7 @@ Left out: request-reply (324, 325), recall (370), static topics, compaction topi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mqlab.broker.putting import STORED_CODES, Putter, delay_level_of, encode_as_java, refusal
 from mqlab.broker.state import BrokerState
@@ -31,7 +32,6 @@ from mqlab.wire.bodies import TopicConfig
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.host import host_of
-from mqlab.wire.java_hash import hash_map_order
 from mqlab.wire.record import Record
 
 V3_4_9 = 121  # from this client version on, the request's maxReconsumeTimes counts
@@ -105,7 +105,7 @@ class Sending:
         self._putter = putter
         self._transactions = transactions
         trace_on = "true" if state.config.trace_on else "false"
-        self._stamp = {p.MSG_REGION: state.config.region_id, p.TRACE_ON: trace_on}
+        self._stamp: dict[str, Any] = {p.MSG_REGION: state.config.region_id, p.TRACE_ON: trace_on}
 
     def send_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE."""
@@ -216,10 +216,14 @@ class Sending:
         self._answer_when_safe(result, place, queue_id, property_map[p.UNIQ_KEY], request, reply)
 
     def _named_properties(self, header: SendHeader) -> dict[str, str]:
-        """The client's properties with region and trace switch, in the order that Java's two passes leave."""
+        """The client's properties with region and trace switch.
+
+        RocketMQ writes them as a string here and reads it again into a map of the same size. That changes nothing:
+        the order inside a bucket is the order of the keys. So the order is computed once, when they are encoded.
+        """
         property_map = properties.decode(header.properties) | self._stamp
         property_map.pop(p.POP_CK, None)
-        return {name: property_map[name] for name in hash_map_order(property_map, 128)}
+        return property_map
 
     def _goes_to_dlq(self, header: SendHeader, version: int) -> bool:
         """Whether a failed message that its consumer sends again becomes a dead letter. Mirrors handleRetryAndDLQ."""
@@ -320,8 +324,8 @@ class Sending:
                 queueId=queue_id,
                 queueOffset=result.queue_offset,
                 transactionId=unique_key,
+                **self._stamp,
             )
-            answer.ext_fields.update(self._stamp)
             reply(answer)
 
         self._putter.when_safe(result).then(durable)

@@ -13,7 +13,6 @@ Left out: a pool of threads per request code (a node has one mailbox), and closi
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Mapping
 
 from mqlab.errors import CorruptionError, RemotingError
@@ -197,6 +196,8 @@ class Remoting:
         try:
             handler(channel, command, reply)
         except Exception as error:  # a node answers whatever its handler raises; the journal keeps the traceback
+            import traceback  # here: most nodes never need it
+
             self.ports.note("handler.failed", code=command.code, error=traceback.format_exc())
             reply(command.reply(ResponseCode.SYSTEM_ERROR, f"{type(error).__name__}: {error}"))
 

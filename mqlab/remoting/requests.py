@@ -64,34 +64,27 @@ def whole(request: RemotingCommand, name: str) -> int:
     """A header field that is a required whole number."""
     fields = request.ext_fields
     try:
-        number = int(fields[name])
-        if str(number) == fields[name]:  # nearly always; other spellings are looked at below
+        value = fields[name]
+        number = int(value)
+        # int() also reads blanks and underscores, which are not numbers in a header field.
+        if str(number) == value or value.isdecimal() or (value[:1] in ("+", "-") and value[1:].isdecimal()):
             return number
     except (KeyError, ValueError):
         pass
-    value = whole_or(request, name, None)
-    if value is None:
-        raise Refused(
-            ResponseCode.INVALID_PARAMETER,
-            f"{request_name(request.code)} needs a whole number in the field {name}, found {fields.get(name)!r}",
-        )
-    return value
+    raise Refused(
+        ResponseCode.INVALID_PARAMETER,
+        f"{request_name(request.code)} needs a whole number in the field {name}, found {fields.get(name)!r}",
+    )
 
 
 def whole_or(request: RemotingCommand, name: str, default: int | None) -> int | None:
     """A whole number, or the default when it is missing or not a number (RocketMQ reads such text as null)."""
-    fields = request.ext_fields
-    if name not in fields:
+    if name not in request.ext_fields:
         return default
-    value = fields[name]
     try:
-        number = int(value)
-    except ValueError:
+        return whole(request, name)
+    except Refused:
         return default
-    # int() also reads blanks and underscores, which are not numbers in a header field.
-    if str(number) == value or value.isdecimal() or (value[:1] in ("+", "-") and value[1:].isdecimal()):
-        return number
-    return default
 
 
 def truth(request: RemotingCommand, name: str, default: bool = False) -> bool:

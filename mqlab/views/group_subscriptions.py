@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import FilterError
-from mqlab.filter import sql, tags
+from mqlab.filter import compile_sql, tags
 from mqlab.wire import property_names
 from mqlab.wire.bodies import ConsumerData, HeartbeatData
 from mqlab.wire.codes import RequestCode
@@ -39,7 +39,7 @@ class Wish:
         """
         try:
             if self.is_sql:
-                return sql.compile(self.expression).evaluate(properties) is True
+                return compile_sql(self.expression).evaluate(properties) is True
             return tags.parse(self.expression).matches_text(properties.get(property_names.TAGS))
         except FilterError:
             return None

@@ -42,7 +42,7 @@ _I16 = struct.Struct(">h")
 _I32 = struct.Struct(">i")
 _quoted = json.encoder.encode_basestring  # what JSONEncoder(ensure_ascii=False) does with a string
 _json_chunks = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).iterencode
-_NUMBERS = itemgetter("code", "flag", "opaque", "version")
+_USUAL_FIELDS = itemgetter("code", "flag", "opaque", "version", "language")
 _json_at_start = json.JSONDecoder().raw_decode
 _JSON_BLANKS = " \t\n\r"
 
@@ -203,15 +203,16 @@ def _from_json(header: bytes, body: bytes | None) -> RemotingCommand:
         if type(value) is not str:  # some clients leave numbers and booleans unquoted
             fields = _texts(fields)
             break
-    remark, language = values.get("remark"), values.get("language", "JAVA")
+    remark = values.get("remark")
     if remark is not None and type(remark) is not str:
         remark = java_text(remark)
-    if language != LANGUAGE:
-        language = _language(language)
     try:
-        code, flag, opaque, version = _NUMBERS(values)
+        code, flag, opaque, version, language = _USUAL_FIELDS(values)
     except KeyError:  # a client may leave out what is 0
         code = flag = opaque = version = None
+        language = values.get("language", "JAVA")
+    if language != LANGUAGE:
+        language = _language(language)
     # The usual header passes with one comparison; every other one is read field by field.
     if not type(code) is type(flag) is type(opaque) is type(version) is int:
         code, flag = _whole(values, "code", "nothing"), _whole(values, "flag", 0)

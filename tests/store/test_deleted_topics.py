@@ -82,7 +82,7 @@ def test_all_messages_since_the_deletion_are_repaired(world: Any, new_record: Ne
 def test_a_lost_queue_is_repaired_and_a_deleted_topic_stays_as_it_would_be(
     world: Any, new_record: NewRecord, numpy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mqlab.store.recovery.recovery.WORTH_IT", 1)
+    monkeypatch.setattr("mqlab.store.recovery.fast_scan.WORTH_IT", 1)
     for round_of_both in range(40):
         put(world, new_record, "kept", 1, first=round_of_both)
         put(world, new_record, "a", 1, first=round_of_both)
@@ -97,7 +97,7 @@ def test_a_lost_queue_is_repaired_and_a_deleted_topic_stays_as_it_would_be(
 def test_going_back_for_a_lost_queue_makes_no_empty_queue(
     world: Any, new_record: NewRecord, numpy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mqlab.store.recovery.recovery.WORTH_IT", 1)
+    monkeypatch.setattr("mqlab.store.recovery.fast_scan.WORTH_IT", 1)
     put(world, new_record, "a", 5)
     put(world, new_record, "kept", 60)
     world.store.delete_topic("a")

@@ -72,7 +72,7 @@ def crashed(machines: Any, scratch: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_run_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recovery, "WORTH_IT", 1)
+    monkeypatch.setattr(fast_scan, "WORTH_IT", 1)
     monkeypatch.setattr(recovery, "LOOK_AGAIN_AFTER", 500)
     monkeypatch.setattr(fast_scan, "MOST_UNITS", 7)
     monkeypatch.setattr(fast_scan, "MOST_DISTINCT", 2)

@@ -309,7 +309,7 @@ def test_a_half_message_at_the_end_is_indexed_once_however_often_the_store_is_op
     world: Any, new_record: NewRecord, numpy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half messages are in no queue, so every clean start reads those behind the last queued one again."""
-    monkeypatch.setattr("mqlab.store.recovery.recovery.WORTH_IT", 1)
+    monkeypatch.setattr("mqlab.store.recovery.fast_scan.WORTH_IT", 1)
     for number, sys_flag in enumerate([0, TRANSACTION_PREPARED, TRANSACTION_PREPARED]):
         world.store.put(new_record(number, sys_flag=sys_flag))
     world.settle()
@@ -324,7 +324,7 @@ def test_a_half_message_at_the_end_is_indexed_once_however_often_the_store_is_op
 def test_an_index_that_is_gone_is_made_again_for_half_messages(
     world: Any, new_record: NewRecord, numpy: bool, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mqlab.store.recovery.recovery.WORTH_IT", 1)
+    monkeypatch.setattr("mqlab.store.recovery.fast_scan.WORTH_IT", 1)
     for number in range(count):
         world.store.put(new_record(number, sys_flag=TRANSACTION_PREPARED))
     world.settle()

@@ -84,6 +84,13 @@ def test_names_given_twice_keep_their_first_place():
     assert java_hash.hash_map_order(["p", "@", "p"]) == ["p", "@"]
 
 
+@given(st.lists(st.text("p@AaB", max_size=4)), st.lists(st.text("p@AaB", max_size=4)), st.sampled_from([1, 16, 128]))
+def test_a_second_pass_through_a_map_of_the_same_size_changes_nothing(first, more, capacity):
+    """RocketMQ's broker puts the properties through two maps: one is enough, even where keys share a bucket."""
+    twice = java_hash.hash_map_order([*java_hash.hash_map_order(first, capacity), *more], capacity)
+    assert java_hash.hash_map_order([*first, *more], capacity) == twice
+
+
 @given(st.lists(st.text(max_size=5)))
 def test_utf16_key_orders_by_unit(texts):
     def units(text):

@@ -17,15 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mqlab.broker.tables import bloom_filter
 from mqlab.errors import CorruptionError, FilterError
-from mqlab.filter import sql
+from mqlab.filter import compile_sql
 from mqlab.signals import Signal
 from mqlab.wire import java_json, names
 from mqlab.wire import property_names as p
 from mqlab.wire.bodies import SubscriptionData
+
+if TYPE_CHECKING:
+    from mqlab.filter.sql import Expression
 
 ALL = "*"
 TAG, SQL92 = "TAG", "SQL92"
@@ -48,7 +51,7 @@ class ConsumerFilter:
     bloom_bits: int
     bloom_positions: list[int]
     dead_ms: int = 0
-    compiled: sql.Expression | None = field(default=None, repr=False)
+    compiled: Expression | None = field(default=None, repr=False)
 
     @property
     def is_dead(self) -> bool:
@@ -99,7 +102,7 @@ class ConsumerFilterTable:
         consumer_filter = ConsumerFilter(
             topic, group, expression, expression_type, version, self._now_ms(), self._bits, positions
         )
-        consumer_filter.compiled = sql.compile(expression)
+        consumer_filter.compiled = compile_sql(expression)
         return consumer_filter
 
     def register(self, group: str, subscriptions: Iterable[SubscriptionData]) -> None:
@@ -204,7 +207,7 @@ class ConsumerFilterTable:
         if loaded.dead_ms == 0:
             loaded.dead_ms = max(self._now_ms() - 30_000, loaded.born_ms)
         try:
-            loaded.compiled = sql.compile(loaded.expression)
+            loaded.compiled = compile_sql(loaded.expression)
         except FilterError:
             loaded.compiled = None
         return loaded

@@ -14,9 +14,10 @@ Left out: POP and the proxy's members.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from mqlab.broker.tables.table import Table
 from mqlab.remoting.endpoint import Channel
 from mqlab.signals import Signal
 from mqlab.wire.bodies import SubscriptionData
@@ -80,7 +81,7 @@ class ConsumerGroup:
         return changed
 
 
-class ConsumerTable(Mapping[str, ConsumerGroup]):
+class ConsumerTable(Table[str, ConsumerGroup]):
     """group -> members and subscriptions. Mirrors ConsumerManager.
 
     ``members_changed(group)`` asks for a notice to all members; ``registered(group name, subscriptions)`` follows
@@ -98,7 +99,7 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
         self.registered: Signal[[str, list[SubscriptionData]]] = Signal()
         self.removed: Signal[[str]] = Signal()
         self._note = note
-        self._groups: dict[str, ConsumerGroup] = {}
+        self._entries: dict[str, ConsumerGroup] = {}
 
     def register(
         self,
@@ -115,9 +116,9 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
 
         Type, model and starting point are those of the last heartbeat. Mirrors registerConsumer.
         """
-        group = self._groups.get(name)
+        group = self._entries.get(name)
         if group is None:
-            group = self._groups[name] = ConsumerGroup(name, consume_type, message_model, consume_from_where)
+            group = self._entries[name] = ConsumerGroup(name, consume_type, message_model, consume_from_where)
         group.consume_type, group.message_model = consume_type, message_model
         group.consume_from_where = consume_from_where
         # 1. The member itself, then the subscriptions that it shares with its group.
@@ -137,7 +138,7 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
 
         Mirrors unregisterConsumer.
         """
-        group = self._groups.get(name)
+        group = self._entries.get(name)
         if group is None:
             return
         self._left(group, channel, "unregistered")
@@ -146,7 +147,7 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
 
     def channel_closed(self, channel: Channel) -> None:
         """A connection is gone: its member leaves every group. Mirrors doChannelCloseEvent."""
-        for group in list(self._groups.values()):
+        for group in list(self._entries.values()):
             if self._left(group, channel, "channel closed") and not group.is_broadcasting:
                 self.members_changed(group)
 
@@ -157,7 +158,7 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
         """
         silent = []
         now_ms = self._now_ms()
-        for group in list(self._groups.values()):
+        for group in list(self._entries.values()):
             for member in [each for each in group.members.values() if now_ms - each.last_update_ms > timeout_ms]:
                 silent.append(member.channel)
                 self._left(group, member.channel, "expired")
@@ -165,12 +166,12 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
 
     def oldest_update_ms(self) -> int | None:
         """The time of the oldest last heartbeat of a member, None without members."""
-        last_heard_ms = [member.last_update_ms for group in self._groups.values() for member in group.members.values()]
+        last_heard_ms = [member.last_update_ms for group in self._entries.values() for member in group.members.values()]
         return min(last_heard_ms, default=None)
 
     def groups_subscribing(self, topic: str) -> list[str]:
         """The groups that have members now and subscribe to the topic. Mirrors queryTopicConsumeByWho."""
-        return [group.name for group in self._groups.values() if topic in group.subscriptions]
+        return [group.name for group in self._entries.values() if topic in group.subscriptions]
 
     def _joined(self, group: ConsumerGroup, member: Member) -> bool:
         current = group.members.get(member.channel)
@@ -188,22 +189,13 @@ class ConsumerTable(Mapping[str, ConsumerGroup]):
             return False
         self._note("member.left", group=group.name, client=member.client_id, why=why, members=len(group.members))
         if not group.members:
-            del self._groups[group.name]
+            del self._entries[group.name]
             self.removed(group.name)
         return True
 
-    def __getitem__(self, name: str) -> ConsumerGroup:
-        return self._groups[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._groups)
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
     def __repr__(self) -> str:
-        members = sum(len(group.members) for group in self._groups.values())
-        return f"<ConsumerTable: {members} members of {len(self._groups)} groups>"
+        members = sum(len(group.members) for group in self._entries.values())
+        return f"<ConsumerTable: {members} members of {len(self._entries)} groups>"
 
 
 def _expressions(group: ConsumerGroup) -> dict[str, str]:

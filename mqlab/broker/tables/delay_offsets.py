@@ -9,16 +9,17 @@ Mirrors: the offset table of ScheduleMessageService; file config/delayOffset.jso
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from mqlab.broker.tables.table import Table
 from mqlab.errors import CorruptionError
 from mqlab.signals import Signal
 from mqlab.wire import java_json
 from mqlab.wire.bodies import DataVersion
 
 
-class DelayOffsetTable(Mapping[int, int]):
+class DelayOffsetTable(Table[int, int]):
     """Delay level -> the next queue offset to look at in that level's queue. Part of ScheduleMessageService."""
 
     def __init__(self, now_ms: Callable[[], int], *, version_step: int) -> None:
@@ -26,7 +27,7 @@ class DelayOffsetTable(Mapping[int, int]):
         self._version_step = version_step
         self.changed: Signal[[]] = Signal()
         self._updates = 0
-        self._offsets: dict[int, int] = {}
+        self._entries: dict[int, int] = {}
         self.data_version = DataVersion.at(now_ms())
 
     def update(self, level: int, queue_offset: int) -> None:
@@ -34,18 +35,18 @@ class DelayOffsetTable(Mapping[int, int]):
         self._updates += 1
         if self._updates % self._version_step == 0:
             self.data_version = self.data_version.next(self._now_ms())
-        if self._offsets.get(level) != queue_offset:
-            self._offsets[level] = queue_offset
+        if self._entries.get(level) != queue_offset:
+            self._entries[level] = queue_offset
             self.changed()
 
     def correct(self, level: int, queue_offset: int) -> None:
         """Set a level to an offset that its queue has. This does not count for the data version."""
-        self._offsets[level] = queue_offset
+        self._entries[level] = queue_offset
         self.changed()
 
     def to_value(self) -> dict[str, Any]:
         """The content of the file and of the answer to GET_ALL_DELAY_OFFSET."""
-        return {"dataVersion": self.data_version.to_value(), "offsetTable": dict(self._offsets)}
+        return {"dataVersion": self.data_version.to_value(), "offsetTable": dict(self._entries)}
 
     def to_json(self) -> bytes:
         """The body of the answer to GET_ALL_DELAY_OFFSET."""
@@ -59,7 +60,7 @@ class DelayOffsetTable(Mapping[int, int]):
         """Use the offsets of a file; other levels stay. Raises CorruptionError."""
         try:
             value = java_json.loads(text)
-            self._offsets = self._offsets | {int(level): int(at) for level, at in value["offsetTable"].items()}
+            self._entries = self._entries | {int(level): int(at) for level, at in value["offsetTable"].items()}
             version = value.get("dataVersion")
             self.data_version = DataVersion.from_value(version) if version else self.data_version
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -73,20 +74,11 @@ class DelayOffsetTable(Mapping[int, int]):
         They may be after the end of the slave's own queues, which follow later; the next start corrects them.
         Raises CorruptionError. Mirrors SlaveSynchronize.syncDelayOffset and loadWhenSyncDelayOffset.
         """
-        before = self._offsets
+        before = self._entries
         self.decode(text)
-        if self._offsets != before:
+        if self._entries != before:
             self.changed()
-        return self._offsets != before
-
-    def __getitem__(self, level: int) -> int:
-        return self._offsets[level]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._offsets)
-
-    def __len__(self) -> int:
-        return len(self._offsets)
+        return self._entries != before
 
     def __repr__(self) -> str:
-        return f"<DelayOffsetTable {self._offsets}>"
+        return f"<DelayOffsetTable {self._entries}>"

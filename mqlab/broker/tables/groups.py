@@ -12,9 +12,10 @@ Left out: POP's retry policies (written to the file with their default, as Rocke
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
+from mqlab.broker.tables.table import Table
 from mqlab.broker.tables.topic_attributes import KNOWN_OF_GROUPS, altered_attributes
 from mqlab.errors import CorruptionError
 from mqlab.signals import Signal
@@ -22,7 +23,7 @@ from mqlab.wire import java_json, names
 from mqlab.wire.bodies import DataVersion, SubscriptionGroupConfig
 
 
-class GroupTable(Mapping[str, SubscriptionGroupConfig]):
+class GroupTable(Table[str, SubscriptionGroupConfig]):
     """group -> its configuration. Mirrors SubscriptionGroupManager."""
 
     def __init__(
@@ -37,7 +38,8 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         self.changed: Signal[[]] = Signal()
         self._note = note
         self.data_version = DataVersion.at(now_ms())
-        self._groups = {name: SubscriptionGroupConfig(group_name=name) for name in names.PREDEFINED_GROUPS}
+        predefined = {name: SubscriptionGroupConfig(group_name=name) for name in names.PREDEFINED_GROUPS}
+        self._entries: dict[str, SubscriptionGroupConfig] = predefined
         self.forbidden: dict[str, dict[str, int]] = {}
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
@@ -45,22 +47,22 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
 
         Mirrors findSubscriptionGroupConfig.
         """
-        current = self._groups.get(group)
+        current = self._entries.get(group)
         if current is not None:
             return current
         if not (self.auto_create or group in names.PREDEFINED_GROUPS) or names.group_problem(group):
             return None
-        self._groups[group] = SubscriptionGroupConfig(group_name=group)
+        self._entries[group] = SubscriptionGroupConfig(group_name=group)
         self._note("group.created", group=group, by="use")
         self._advance()
-        return self._groups[group]
+        return self._entries[group]
 
     def update(self, config: SubscriptionGroupConfig) -> None:
         """Create or replace a group; its ``attributes`` are changes: ``{"+name": value, "-name": ""}``.
 
         Raises UsageError for attributes that groups do not have. Mirrors updateSubscriptionGroupConfig.
         """
-        current = self._groups.get(config.group_name)
+        current = self._entries.get(config.group_name)
         kind = "group.created" if current is None else "group.updated"
         attributes = altered_attributes(
             {} if current is None else current.attributes,
@@ -69,13 +71,13 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
             known=KNOWN_OF_GROUPS,
             of="group",
         )
-        self._groups[config.group_name] = dataclasses.replace(config, attributes=attributes)
+        self._entries[config.group_name] = dataclasses.replace(config, attributes=attributes)
         self._note(kind, group=config.group_name, by="admin")
         self._advance()
 
     def delete(self, group: str) -> bool:
         """Remove a group; False if there is none. Mirrors deleteSubscriptionGroupConfig."""
-        if self._groups.pop(group, None) is None:
+        if self._entries.pop(group, None) is None:
             return False
         self.forbidden.pop(group, None)
         self._note("group.deleted", group=group)
@@ -91,7 +93,7 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         return {
             "dataVersion": self.data_version.to_value(),
             "forbiddenTable": {group: dict(topics) for group, topics in self.forbidden.items()},
-            "subscriptionGroupTable": {name: group.to_value() for name, group in self._groups.items()},
+            "subscriptionGroupTable": {name: group.to_value() for name, group in self._entries.items()},
         }
 
     def encode(self) -> str:
@@ -102,7 +104,7 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         """Add the groups of a file to the predefined ones. Raises CorruptionError."""
         version, loaded, forbidden = _parsed(text)
         self.data_version = version or self.data_version
-        self._groups.update(loaded)
+        self._entries.update(loaded)
         self.forbidden = forbidden
 
     def take_over(self, text: str) -> bool:
@@ -113,7 +115,7 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         version, groups, _ = _parsed(text)
         if version == self.data_version:
             return False
-        self._groups = groups
+        self._entries = groups
         self.data_version = version or self.data_version
         self.changed()
         return True
@@ -122,17 +124,8 @@ class GroupTable(Mapping[str, SubscriptionGroupConfig]):
         self.data_version = self.data_version.next(self._now_ms())
         self.changed()
 
-    def __getitem__(self, group: str) -> SubscriptionGroupConfig:
-        return self._groups[group]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._groups)
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
     def __repr__(self) -> str:
-        return f"<GroupTable: {len(self._groups)} groups, version {self.data_version.counter}>"
+        return f"<GroupTable: {len(self._entries)} groups, version {self.data_version.counter}>"
 
 
 def _parsed(

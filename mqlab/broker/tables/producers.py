@@ -8,26 +8,27 @@ Mirrors: ProducerManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from mqlab.broker.tables.consumers import Member
+from mqlab.broker.tables.table import Table
 from mqlab.remoting.endpoint import Channel
 
 TRIES_FOR_OPEN_CHANNEL = 3  # ProducerManager.GET_AVAILABLE_CHANNEL_RETRY_COUNT
 
 
-class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
+class ProducerTable(Table[str, Mapping[Channel, Member]]):
     """group -> channel -> client. Mirrors ProducerManager."""
 
     def __init__(self, now_ms: Callable[[], int], *, note: Callable[..., None] = lambda *_, **__: None) -> None:
         self._now_ms = now_ms
         self._note = note
-        self._groups: dict[str, dict[Channel, Member]] = {}
+        self._entries: dict[str, dict[Channel, Member]] = {}
         self._turn = 0
 
     def register(self, group: str, member: Member) -> None:
         """Register one producer entry of a heartbeat. Mirrors registerProducer."""
-        members = self._groups.setdefault(group, {})
+        members = self._entries.setdefault(group, {})
         current = members.get(member.channel)
         if current is None:
             members[member.channel] = member
@@ -37,21 +38,21 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
 
     def unregister(self, group: str, channel: Channel) -> None:
         """A client leaves the group. Mirrors unregisterProducer."""
-        members = self._groups.get(group, {})
+        members = self._entries.get(group, {})
         member = members.pop(channel, None)
         if member is not None:
             self._note("producer.left", group=group, client=member.client_id)
         if not members:
-            self._groups.pop(group, None)
+            self._entries.pop(group, None)
 
     def channel_closed(self, channel: Channel) -> None:
         """A connection is gone: its client leaves every group."""
-        for group in list(self._groups):
+        for group in list(self._entries):
             self.unregister(group, channel)
 
     def available_channel(self, group: str) -> Channel | None:
         """The open channel of the next member in turn; None if three are closed. Mirrors getAvailableChannel."""
-        channels = list(self._groups.get(group, {}))
+        channels = list(self._entries.get(group, {}))
         for _ in range(min(TRIES_FOR_OPEN_CHANNEL, len(channels))):
             # The turn is shared by all groups, as in RocketMQ.
             self._turn += 1
@@ -62,7 +63,7 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
 
     def find(self, client_id: str) -> Member | None:
         """A client's member entry in any group."""
-        for members in self._groups.values():
+        for members in self._entries.values():
             for member in members.values():
                 if member.client_id == client_id:
                     return member
@@ -72,8 +73,8 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
         """Remove clients without a heartbeat for ``timeout_ms``; returns their channels, which are to be closed."""
         now_ms = self._now_ms()
         silent = []
-        for group in list(self._groups):
-            for member in list(self._groups.get(group, {}).values()):
+        for group in list(self._entries):
+            for member in list(self._entries.get(group, {}).values()):
                 if now_ms - member.last_update_ms > timeout_ms:
                     silent.append(member.channel)
                     self.unregister(group, member.channel)
@@ -81,17 +82,8 @@ class ProducerTable(Mapping[str, Mapping[Channel, Member]]):
 
     def oldest_update_ms(self) -> int | None:
         """The time of the oldest last heartbeat of a client, None without clients."""
-        last_heard_ms = [member.last_update_ms for members in self._groups.values() for member in members.values()]
+        last_heard_ms = [member.last_update_ms for members in self._entries.values() for member in members.values()]
         return min(last_heard_ms, default=None)
 
-    def __getitem__(self, group: str) -> Mapping[Channel, Member]:
-        return self._groups[group]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._groups)
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
     def __repr__(self) -> str:
-        return f"<ProducerTable: {sum(map(len, self._groups.values()))} clients of {len(self._groups)} groups>"
+        return f"<ProducerTable: {sum(map(len, self._entries.values()))} clients of {len(self._entries)} groups>"

@@ -15,9 +15,10 @@ Left out: lockInStrictMode (a quorum of replicas).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from mqlab.broker.tables.table import Table
 from mqlab.wire.message import MessageQueue
 
 MAX_LIVE_MS = 60_000  # rocketmq.broker.rebalance.lockMaxLiveTime
@@ -31,7 +32,7 @@ class QueueLock:
     last_update_ms: int
 
 
-class QueueLocks(Mapping[str, Mapping[MessageQueue, QueueLock]]):
+class QueueLocks(Table[str, Mapping[MessageQueue, QueueLock]]):
     """group -> queue -> lock. Mirrors RebalanceLockManager.
 
     >>> now = [0]
@@ -54,12 +55,12 @@ class QueueLocks(Mapping[str, Mapping[MessageQueue, QueueLock]]):
         self._now_ms = now_ms
         self._max_live_ms = max_live_ms
         self._note = note
-        self._groups: dict[str, dict[MessageQueue, QueueLock]] = {}
+        self._entries: dict[str, dict[MessageQueue, QueueLock]] = {}
 
     def try_lock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> list[MessageQueue]:
         """Lock or renew as many as possible; returns those that ``client_id`` holds now, in the order of ``queues``."""
         now_ms = self._now_ms()
-        locks = self._groups.setdefault(group, {})
+        locks = self._entries.setdefault(group, {})
         granted = []
         for queue in queues:
             lock = locks.get(queue)
@@ -75,7 +76,7 @@ class QueueLocks(Mapping[str, Mapping[MessageQueue, QueueLock]]):
 
     def unlock(self, group: str, queues: Iterable[MessageQueue], client_id: str) -> None:
         """Release the queues that ``client_id`` holds; the locks of others stay."""
-        locks = self._groups.get(group, {})
+        locks = self._entries.get(group, {})
         for queue in queues:
             lock = locks.get(queue)
             if lock is not None and lock.client_id == client_id:
@@ -84,25 +85,16 @@ class QueueLocks(Mapping[str, Mapping[MessageQueue, QueueLock]]):
 
     def holder(self, group: str, queue: MessageQueue) -> str | None:
         """The client that holds the queue now, None if there is no lock or it has expired."""
-        lock = self._groups.get(group, {}).get(queue)
+        lock = self._entries.get(group, {}).get(queue)
         return None if lock is None or self._expired(lock, self._now_ms()) else lock.client_id
 
     def all_expired(self, group: str) -> bool:
         """True if no lock of the group is alive: its messages are not consumed in order."""
         now_ms = self._now_ms()
-        return all(self._expired(lock, now_ms) for lock in self._groups.get(group, {}).values())
+        return all(self._expired(lock, now_ms) for lock in self._entries.get(group, {}).values())
 
     def _expired(self, lock: QueueLock, now_ms: int) -> bool:
         return now_ms - lock.last_update_ms > self._max_live_ms
 
-    def __getitem__(self, group: str) -> Mapping[MessageQueue, QueueLock]:
-        return self._groups[group]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._groups)
-
-    def __len__(self) -> int:
-        return len(self._groups)
-
     def __repr__(self) -> str:
-        return f"<QueueLocks: {sum(map(len, self._groups.values()))} queues of {len(self._groups)} groups>"
+        return f"<QueueLocks: {sum(map(len, self._entries.values()))} queues of {len(self._entries)} groups>"

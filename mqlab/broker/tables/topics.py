@@ -14,10 +14,11 @@ Left out: static topics (queue mapping) and what other attributes than the known
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mqlab.broker.config import BrokerConfig
+from mqlab.broker.tables.table import Table
 from mqlab.broker.tables.topic_attributes import altered_attributes
 from mqlab.errors import CorruptionError
 from mqlab.signals import Signal
@@ -67,7 +68,7 @@ def system_topics(config: BrokerConfig) -> list[TopicConfig]:
     return topics
 
 
-class TopicTable(Mapping[str, TopicConfig]):
+class TopicTable(Table[str, TopicConfig]):
     """topic -> its configuration. Mirrors TopicConfigManager.
 
     ``changed`` gets the topics that were created or changed (none for a deletion), after the version advanced.
@@ -85,8 +86,8 @@ class TopicTable(Mapping[str, TopicConfig]):
         self.changed: Signal[[list[TopicConfig]]] = Signal()
         self._note = note
         self.data_version = DataVersion.at(now_ms())
-        self._topics = {topic.topic_name: topic for topic in system_topics(config)}
-        self.system_names = tuple(self._topics)
+        self._entries: dict[str, TopicConfig] = {topic.topic_name: topic for topic in system_topics(config)}
+        self.system_names = tuple(self._entries)
 
     def is_system(self, topic: str) -> bool:
         """True for the topics that this broker created at its start, and for RocketMQ's other reserved names."""
@@ -117,10 +118,10 @@ class TopicTable(Mapping[str, TopicConfig]):
 
         Mirrors createTopicInSendMessageMethod.
         """
-        current = self._topics.get(topic)
+        current = self._entries.get(topic)
         if current is not None:
             return current
-        template = self._topics.get(default_topic)
+        template = self._entries.get(default_topic)
         if template is None or not template.perm & PERM_INHERIT:
             return None
         if default_topic == names.AUTO_CREATE_TOPIC and not self.config.auto_create_topic_enable:
@@ -145,7 +146,7 @@ class TopicTable(Mapping[str, TopicConfig]):
 
         Mirrors createTopicInSendMessageBackMethod.
         """
-        current = self._topics.get(topic)
+        current = self._entries.get(topic)
         if current is None:
             config = TopicConfig(
                 topic_name=topic,
@@ -165,13 +166,13 @@ class TopicTable(Mapping[str, TopicConfig]):
 
         Raises UsageError for attributes that are unknown or cannot change. Mirrors updateTopicConfig.
         """
-        before = self._topics.get(config.topic_name)
+        before = self._entries.get(config.topic_name)
         current = {} if before is None else dict(before.attributes)
         attributes = altered_attributes(current, attribute_changes or {}, create=before is None)
         config = dataclasses.replace(config, attributes=attributes)
         if before is None:
             return self._create(config, by="admin")
-        self._topics[config.topic_name] = config
+        self._entries[config.topic_name] = config
         self._advance([config])
         self._note("topic.updated", topic=config.topic_name, before=_counts(before), now=_counts(config))
         return config
@@ -180,10 +181,10 @@ class TopicTable(Mapping[str, TopicConfig]):
         """Mark the topics that the name servers list as ordered. Mirrors updateOrderTopicConfig."""
         changed = []
         for topic in ordered:
-            current = self._topics.get(topic)
+            current = self._entries.get(topic)
             if current is not None and not current.order:
-                self._topics[topic] = dataclasses.replace(current, order=True)
-                changed.append(self._topics[topic])
+                self._entries[topic] = dataclasses.replace(current, order=True)
+                changed.append(self._entries[topic])
         if changed:
             self._advance(changed)
 
@@ -195,7 +196,7 @@ class TopicTable(Mapping[str, TopicConfig]):
         version, topics = _parsed(text)
         if version == self.data_version:
             return False
-        self._topics = topics
+        self._entries = topics
         self.data_version = version or self.data_version
         self.changed([])
         return True
@@ -206,7 +207,7 @@ class TopicTable(Mapping[str, TopicConfig]):
 
     def delete(self, topic: str) -> bool:
         """Remove a topic; False if there is none. Mirrors deleteTopicConfig."""
-        if self._topics.pop(topic, None) is None:
+        if self._entries.pop(topic, None) is None:
             return False
         self._advance([])
         self._note("topic.deleted", topic=topic)
@@ -216,7 +217,7 @@ class TopicTable(Mapping[str, TopicConfig]):
         """The content of the file."""
         return {
             "dataVersion": self.data_version.to_value(),
-            "topicConfigTable": {name: topic.to_value() for name, topic in self._topics.items()},
+            "topicConfigTable": {name: topic.to_value() for name, topic in self._entries.items()},
         }
 
     def encode(self) -> str:
@@ -227,10 +228,10 @@ class TopicTable(Mapping[str, TopicConfig]):
         """Add the topics of a file to those created at the start. Raises CorruptionError."""
         version, loaded = _parsed(text)
         self.data_version = version or self.data_version
-        self._topics.update(loaded)
+        self._entries.update(loaded)
 
     def _create(self, config: TopicConfig, by: str) -> TopicConfig:
-        self._topics[config.topic_name] = config
+        self._entries[config.topic_name] = config
         self._note("topic.created", topic=config.topic_name, by=by, **_counts(config))
         self._advance([config])
         return config
@@ -239,17 +240,8 @@ class TopicTable(Mapping[str, TopicConfig]):
         self.data_version = self.data_version.next(self._now_ms())
         self.changed(changed)
 
-    def __getitem__(self, topic: str) -> TopicConfig:
-        return self._topics[topic]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._topics)
-
-    def __len__(self) -> int:
-        return len(self._topics)
-
     def __repr__(self) -> str:
-        return f"<TopicTable: {len(self._topics)} topics, version {self.data_version.counter}>"
+        return f"<TopicTable: {len(self._entries)} topics, version {self.data_version.counter}>"
 
 
 def _parsed(text: str) -> tuple[DataVersion | None, dict[str, TopicConfig]]:

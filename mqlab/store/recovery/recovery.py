@@ -17,18 +17,21 @@ from __future__ import annotations
 import struct
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mqlab.errors import CorruptionError
 from mqlab.inspector.torn_units import is_torn
 from mqlab.store.consumequeue import RECOVERED_FILES, ConsumeQueue, Unit
 from mqlab.store.dispatch import Dispatcher, UndecodableUnit
 from mqlab.store.mapped_file import MappedFile
-from mqlab.store.recovery.fast_scan import WORTH_IT, FastScan, walk
 from mqlab.store.recovery.misfits import MOST_PROBLEMS, Misfits, QueueGap
 from mqlab.store.state import StoreState
 from mqlab.wire import record
 from mqlab.wire.record_layout import MAGIC_V1, MAGIC_V2
 from mqlab.wire.units import PREBLANK_SIZE
+
+if TYPE_CHECKING:
+    from mqlab.store.recovery.fast_scan import FastScan
 
 LOOK_AGAIN_AFTER = 1 << 20  # bytes the plain scan does before numpy is tried again
 _HEAD = struct.Struct(">ii")
@@ -236,6 +239,8 @@ class Recovery:
 
     def _scan_fast(self, mapped: MappedFile, at: int, first_new: int) -> int:
         """Scan as many units as possible with numpy. Returns where the plain scan continues."""
+        from mqlab.store.recovery.fast_scan import WORTH_IT, FastScan, walk  # here: a new store has nothing to scan
+
         positions = walk(mapped.view, at, mapped.size)
         if len(positions) < WORTH_IT:
             return at
