@@ -1,0 +1,390 @@
+// uses: element, slider, controls
+// The log X-ray: log, queues, index, pages and bytes of a real store after each action; one message lit up everywhere.
+
+const STYLE = `
+.lx-strip { display: flex; flex-wrap: wrap; gap: 3px; align-items: stretch; margin: 2px 0 6px; }
+.mqlab-board button.lx-unit { padding: 1px 4px; border-radius: 3px; border: 1px solid var(--mq-muted); text-align: left;
+  border-left-width: 6px; font-size: 11px; line-height: 1.25; min-width: 66px; overflow: hidden; }
+.mqlab-board button.lx-unit.mq-lit, .mqlab-board button.lx-entry.mq-lit { font-weight: 700; background: var(--mq-light); }
+.lx-blank, .lx-gap, .lx-free { font-size: 11px; line-height: 1.25; padding: 2px 5px; border: 1px dashed var(--mq-rule); }
+.lx-gap { border: 2px solid var(--mq-4); }
+.mqlab-board button.lx-entry { padding: 0 5px; font-size: 11px; min-height: 24px; }
+.lx-chain { display: flex; flex-wrap: wrap; gap: 3px; align-items: center; margin: 2px 0; font-size: 12px; }
+.mqlab-board button.lx-page { width: 28px; min-height: 28px; padding: 0; }
+.lx-mark { align-self: center; font-size: 11px; border-left: 3px solid var(--mq-ink); padding-left: 3px; }
+.lx-hex { font: 11px/1.6 ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; margin: 2px 0; }
+.lx-hex span:nth-child(odd) { background: var(--mq-card); outline: 1px solid var(--mq-rule); }
+.lx-scroll { max-height: 300px; overflow: auto; }
+.lx-steps tr[aria-selected="true"] td { background: var(--mq-light); font-weight: 600; }
+.lx-steps tr { cursor: pointer; }
+.mqlab-board .lx-steps { width: 100%; table-layout: fixed; overflow-wrap: anywhere; }
+.lx-steps th:first-child { width: 3.5em; }
+.lx-steps code { white-space: pre-wrap; }
+.mqlab-board fieldset { border: 1px solid var(--mq-rule); border-radius: 6px; margin: 4px 0; padding: 2px 8px; min-width: 0; }
+.lx-code { white-space: pre; overflow-x: auto; }
+`;
+const WAITS = ["1ms", "100ms", "500ms", "1s", "10s", "1m"];
+const PAGE_BYTES = 4096;
+
+// Buttons of a panel are one stop of the Tab key; the arrow keys go from button to button.
+function roving(container) {
+  const buttons = () => [...container.querySelectorAll("button")];
+  container.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step || event.target.tagName !== "BUTTON") return;
+    event.preventDefault();
+    const all = buttons();
+    const next = all[Math.min(Math.max(all.indexOf(event.target) + step, 0), all.length - 1)];
+    all.forEach((button) => (button.tabIndex = button === next ? 0 : -1));
+    next.focus();
+  });
+  return () => {
+    const all = buttons();
+    const lit = all.findIndex((button) => button.getAttribute("aria-pressed") === "true");
+    all.forEach((button, at) => (button.tabIndex = at === Math.max(lit, 0) ? 0 : -1));
+  };
+}
+
+function render({ model, el }) {
+  const kernel = model.get("kernel") !== false;
+  const data = () => model.get("data");
+  const marked = new Set();
+  let scrolling = 0;
+  let litWanted = null; // what has the focus back after a redraw
+  const step = () => data().steps[Math.min(Math.max(model.get("position"), 0), data().steps.length - 1)];
+  const topics = () => [...new Set(Object.values(data().units).map((unit) => unit.topic))];
+  const ink = (topic) => `var(--mq-${1 + (topics().indexOf(topic) % 6)})`;
+
+  // 1. Controls.
+  const start = data().message;
+  const topic = textControl({ label: "Topic", value: start.topic });
+  const tags = textControl({ label: "Tags", value: start.tags });
+  const keys = textControl({ label: "Key", value: start.keys });
+  const size = numberControl({ label: "Body bytes", value: start.size, min: 1, max: 4000, step: 1 });
+  const count = numberControl({ label: "How many", value: 1, min: 1, max: 20, step: 1 });
+  [topic, tags, keys].forEach((each) => (each.input.size = 7));
+  const act = (verb, args) => ask("do", { verb, arguments: args ?? {} });
+  const append = buttonControl("Append", () => {
+    // A key that ends with "-" gets a number, so that one press after the other gives different keys.
+    const number = keys.value().endsWith("-") && count.value() === 1 ? Object.keys(data().units).length : "";
+    act("append", { topic: topic.value(), tags: tags.value(), keys: `${keys.value()}${number}`, size: size.value(),
+      count: count.value() });
+  });
+  const duration = choiceControl({ label: "Let pass", value: "500ms", choices: WAITS });
+  const buttons = [
+    buttonControl("Dispatch one", () => act("dispatch", { units: 1 })),
+    buttonControl("Dispatch all", () => act("dispatch", { units: null })),
+    duration, buttonControl("Wait", () => act("wait", { duration: duration.value() })),
+    buttonControl("Kill", () => act("kill"), "End the process: kill -9"),
+    buttonControl("Power cut", () => act("power_cut"), "Everything that is not on the disk is lost"),
+    buttonControl("Power cut, lose marked pages only", () => act("power_cut", { lose: markedPages() })),
+    buttonControl("Recover", () => act("recover"), "Start the broker again"),
+    buttonControl("Undo", () => ask("undo")),
+  ];
+  const policy = choiceControl({ label: "Flush policy", value: data().settings.flush, choices: data().choices.flush,
+    onValue: (flush) => ask("change", { flush }) });
+  const fileSize = choiceControl({ label: "Log file size", value: data().settings.file_size,
+    choices: data().choices.file_size, onValue: (value) => ask("change", { file_size: value }) });
+  const controls = element("div", {},
+    element("fieldset", {}, element("legend", {}, "Append"),
+      element("div", { class: "mq-row" }, [topic, tags, keys, size, count, append].map((each) => each.el))),
+    element("div", { class: "mq-row", role: "group", "aria-label": "Actions" }, buttons.map((each) => each.el)),
+    element("div", { class: "mq-row", role: "group", "aria-label": "Settings: all steps are done again" },
+      policy.el, fileSize.el));
+  const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+  const position = slider({ label: "Step", max: data().steps.length - 1, value: model.get("position"),
+    text: (at) => sentence(at), onValue: (at) => goTo(at) });
+  const status = element("div", { role: "status", "aria-live": "polite" });
+
+  // 2. Panels.
+  const panel = (title, name) => {
+    const inside = element("div", { class: "lx-scroll" });
+    const box = element("section", { class: "mq-panel", "aria-label": name ?? title }, element("h4", {}, title), inside);
+    return { box, inside, settle: roving(inside) };
+  };
+  const panels = {
+    log: panel("Commit log"), queues: panel("Consume queues"), index: panel("Index: slots and chains"),
+    disk: panel("Pages and checkpoint"), message: panel("The message, byte by byte"), steps: panel("Steps"),
+  };
+  panels.log.box.style.flexBasis = "100%";
+  panels.message.box.style.flexBasis = "100%";
+  const code = element("pre", { class: "lx-code", tabindex: 0, "aria-label": "The steps as Python" });
+  el.append(element("style", {}, STYLE));
+  if (kernel) el.append(controls);
+  el.append(problem, element("div", { class: "mq-row" }, position.el), status,
+    element("div", { class: "mq-panels" }, Object.values(panels).map((each) => each.box)),
+    element("details", {}, element("summary", {}, "The steps as Python, to paste into a cell"), code));
+
+  // 3. Asking the kernel.
+  async function ask(name, args) {
+    problem.hidden = true;
+    controls.inert = true;
+    const focused = document.activeElement;
+    try {
+      await model.ask(name, args);
+      marked.clear();
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+    controls.inert = false;
+    if (focused && controls.contains(focused)) focused.focus();
+    draw();
+  }
+
+  function goTo(at) {
+    model.set("position", at);
+    model.save_changes();
+    draw();
+  }
+
+  function select(place) {
+    litWanted = document.activeElement?.dataset?.spot ?? null;
+    model.set("selected", model.get("selected") === place ? -1 : place);
+    model.save_changes();
+    draw();
+  }
+
+  function markedPages() {
+    return [...marked].map((name) => [name.slice(0, name.lastIndexOf(" ")), Number(name.slice(name.lastIndexOf(" ")))]);
+  }
+
+  // 4. Drawing. Everything is drawn from one step; a store in the lab is small.
+  function sentence(at) {
+    const shown = data().steps[Math.min(at, data().steps.length - 1)];
+    return `step ${at} of ${data().steps.length - 1}: ${shown.words}`;
+  }
+
+  function draw() {
+    const now = step();
+    const at = data().steps.indexOf(now);
+    position.input.max = data().steps.length - 1;
+    position.put(at);
+    policy.put(data().settings.flush);
+    fileSize.put(data().settings.file_size);
+    const last = at === data().steps.length - 1;
+    status.replaceChildren(
+      element("b", {}, `Step ${at} of ${data().steps.length - 1}: ${now.words}. `),
+      `The broker is ${now.picture.broker}, ${data().settings.flush}, ${now.picture.now_ms} ms after the start.` +
+      (last || !kernel ? "" : " An action here drops the later steps."));
+    drawLog(now.picture);
+    drawQueues(now.picture);
+    drawIndex(now.picture);
+    drawDisk(now.picture);
+    drawMessage(now.picture);
+    drawSteps(at);
+    code.textContent = data().code[at];
+    Object.values(panels).forEach((each) => each.settle());
+    if (litWanted) el.querySelector(`[data-spot="${litWanted}"]`)?.focus();
+    litWanted = null;
+    clearTimeout(scrolling);
+    scrolling = setTimeout(showStepRow, 150);
+  }
+
+  const isLit = (place) => place === model.get("selected");
+  const spot = (name, place, label, title, extra = {}) => element("button", {
+    type: "button", class: `${extra.class ?? "lx-entry"}${isLit(place) ? " mq-lit" : ""}`, "data-spot": name,
+    "aria-pressed": isLit(place) ? "true" : "false", "aria-label": title, title, style: extra.style,
+    onclick: () => select(place),
+  }, isLit(place) ? "◉ " : "", label);
+
+  function drawLog(picture) {
+    const rows = [element("p", { class: "mq-note" },
+      "● in its queue  ○ not yet   # in the index   ■ on the disk  □ in memory only")];
+    for (const file of picture.log) {
+      if (file.used === file.start && file !== picture.log[0]) continue;
+      const strip = element("div", { class: "lx-strip" });
+      for (const piece of file.pieces) {
+        if (picture.flushed !== null && piece[1] === picture.flushed && piece[1] > 0) strip.append(flushMark());
+        strip.append(pieceOf(piece));
+      }
+      if (picture.flushed !== null && file.used === picture.flushed && picture.flushed > 0) strip.append(flushMark());
+      const free = file.start + file.size - file.used;
+      if (free > 0) strip.append(element("span", { class: "lx-free" }, `${free} bytes free (zeros)`));
+      rows.push(element("div", { class: "mq-note" }, `${file.path}: ${file.size} bytes`), strip);
+    }
+    rows.push(element("div", { class: "mq-note" },
+      picture.log.length ? `The log ends at ${picture.log_end}.` : "No file yet."));
+    picture.problems.forEach((text) => rows.push(element("div", { class: "mq-error" }, `Problem: ${text}`)));
+    panels.log.inside.replaceChildren(...rows);
+  }
+
+  const flushMark = () => element("span", { class: "lx-mark" }, "◀ flushed up to here");
+
+  function pieceOf([kind, place, size, key, inQueue, inIndex, onDisk]) {
+    if (kind === "BLANK") return element("span", { class: "lx-blank" }, `BLANK at ${place}, ${size} bytes`);
+    if (kind !== "UNIT") return element("span", { class: "lx-gap" }, `✕ ${kind} at ${place}, ${size} bytes`);
+    const unit = data().units[key];
+    const marks = `${inQueue ? "●" : "○"}${inIndex ? "#" : ""} ${onDisk ? "■" : "□"}`;
+    const title = `byte ${place}, ${size} bytes: ${unit.topic} ${unit.queue_id}, queue offset ${unit.queue_offset}, ` +
+      `keys ${unit.keys || "none"}, tags ${unit.tags || "none"}, ${inQueue ? "in its queue" : "not dispatched"}, ` +
+      `${onDisk ? "on the disk" : "in memory only"}`;
+    return spot(`log-${place}`, place, [`${unit.topic} ${unit.queue_offset} ${marks}`, element("br"),
+      `${place} · ${unit.keys || "no key"}`], title,
+    { class: "lx-unit", style: `border-left-color:${ink(unit.topic)};width:${Math.min(200, 40 + size / 4)}px` });
+  }
+
+  function drawQueues(picture) {
+    const rows = picture.queues.map((queue) => element("div", { class: "lx-chain" },
+      element("b", { style: `color:${ink(queue.topic)}` }, `${queue.topic} ${queue.queue_id}: `),
+      queue.entries.map(([offset, place, size, tagsCode]) => spot(`queue-${queue.topic}-${offset}`, place,
+        `${offset} → ${place}`,
+        `${queue.topic} ${queue.queue_id}, entry ${offset}: unit at byte ${place}, ${size} bytes, tags code ${tagsCode}`))));
+    panels.queues.inside.replaceChildren(...(rows.length ? rows
+      : [element("p", { class: "mq-note" }, "No queue has a file: nothing was dispatched yet.")]));
+  }
+
+  function drawIndex(picture) {
+    const rows = [];
+    for (const file of picture.index) {
+      rows.push(element("p", { class: "mq-note" }, `${file.name}: ${file.slots} slots, ${file.entries} entries`));
+      for (const { slot, head, entries } of file.chains) {
+        rows.push(element("div", { class: "lx-chain" }, element("b", {}, `slot ${slot} [${head}]`),
+          entries.flatMap(([number, hash, place, seconds, previous]) => ["→", spot(`index-${file.name}-${number}`, place,
+            `#${number} ${place}`, `slot ${slot}, entry ${number}: hash ${hash}, unit at byte ${place}, ` +
+            `${seconds} s, previous entry ${previous}`)]), entries.length ? "→ 0" : " empty"));
+      }
+    }
+    panels.index.inside.replaceChildren(...(rows.length ? rows
+      : [element("p", { class: "mq-note" }, "No index file yet.")]));
+  }
+
+  function drawDisk(picture) {
+    const selected = chosen(picture);
+    const rows = [element("p", { class: "mq-note" }, "■ page on the disk  □ dirty: written, not synced" +
+      (kernel ? "  ✕ marked: a power cut may lose it" : ""))];
+    for (const file of picture.pages) {
+      const used = picture.log.find((each) => each.path === file.path);
+      const shownPages = used ? Math.max(1, Math.ceil((used.used - used.start) / PAGE_BYTES)) : file.pages;
+      const line = element("div", { class: "lx-chain" }, element("span", {}, shortPath(file.path)));
+      for (let page = 0; page < Math.min(shownPages, file.pages); page += 1) line.append(pageOf(file, page, used, selected));
+      if (shownPages < file.pages) line.append(element("span", { class: "mq-note" }, `+ ${file.pages - shownPages} unused`));
+      rows.push(line);
+    }
+    if (!picture.pages.length) rows.push(element("p", { class: "mq-note" }, "No file yet."));
+    if (picture.unsynced_names) {
+      rows.push(element("p", { class: "mq-note" },
+        `${picture.unsynced_names} new names or small files are not on the disk either.`));
+    }
+    const numbers = Object.entries(picture.checkpoint ?? {}).map(([name, value]) =>
+      element("tr", {}, element("td", {}, name), element("td", {}, String(value))));
+    rows.push(element("b", {}, "checkpoint"), numbers.length
+      ? element("table", {}, element("tbody", {}, numbers)) : element("p", { class: "mq-note" }, "no file"));
+    panels.disk.inside.replaceChildren(...rows);
+  }
+
+  function pageOf(file, page, used, selected) {
+    const name = `${file.path} ${page}`;
+    const dirty = file.dirty.includes(page);
+    const symbol = marked.has(name) ? "✕" : dirty ? "□" : "■";
+    const words = `${file.path}, page ${page}: ${dirty ? "dirty" : "on the disk"}${marked.has(name) ? ", marked" : ""}`;
+    const holds = used && selected && selected[1] < used.start + (page + 1) * PAGE_BYTES &&
+      selected[1] + selected[2] > used.start + page * PAGE_BYTES;
+    return element("button", { type: "button", class: `lx-page${holds ? " mq-lit" : ""}`, "data-spot": `page-${name}`,
+      "aria-label": words + (holds ? ", holds the message" : ""), title: words,
+      "aria-pressed": marked.has(name) ? "true" : "false", disabled: !kernel || !dirty,
+      onclick: () => {
+        litWanted = `page-${name}`;
+        if (!marked.delete(name)) marked.add(name);
+        draw();
+      } }, symbol);
+  }
+
+  // Which entries lead to a place: a redraw is needed only when they change.
+  function placesOf(picture, place) {
+    const queues = picture.queues.flatMap((queue) => queue.entries.filter((entry) => entry[1] === place));
+    return [queues, picture.index.flatMap((file) => file.chains.flatMap((chain) =>
+      chain.entries.filter((entry) => entry[2] === place)))];
+  }
+
+  const shortPath = (path) => path.replace(/0{6,}(?=\d)/g, "…");
+
+  function chosen(picture) {
+    for (const file of picture.log) {
+      const piece = file.pieces.find((each) => each[0] === "UNIT" && isLit(each[1]));
+      if (piece) return piece;
+    }
+    return null;
+  }
+
+  let drawnMessage = "";
+  function drawMessage(picture) {
+    const piece = chosen(picture);
+    const place = model.get("selected");
+    const same = `${place} ${piece} ${JSON.stringify(placesOf(picture, place))}`;
+    if (same === drawnMessage) return;
+    drawnMessage = same;
+    if (!piece) {
+      const words = place < 0 ? "Choose a message in the log, in a queue or in the index."
+        : `There is no unit at byte ${place} in this step.`;
+      panels.message.inside.replaceChildren(element("p", { class: "mq-note" }, words));
+      return;
+    }
+    const unit = data().units[piece[3]];
+    const parts = [dump(`The unit at byte ${place}`, unit.hex, unit.fields.map(([name, , bytes]) => [name, bytes])),
+      fieldTable(unit.fields)];
+    for (const queue of picture.queues) {
+      for (const [offset, at, , , hex] of queue.entries) {
+        if (at === place) parts.push(dump(`Entry ${offset} of ${queue.topic} ${queue.queue_id}`, hex, data().queue_fields));
+      }
+    }
+    for (const file of picture.index) {
+      for (const { slot, entries } of file.chains) {
+        for (const [number, , at, , , hex] of entries) {
+          if (at === place) parts.push(dump(`Index entry ${number}, in the chain of slot ${slot}`, hex, data().index_fields));
+        }
+      }
+    }
+    panels.message.inside.replaceChildren(...parts);
+  }
+
+  // Each field is a span of its own; the number beside it leads to the table.
+  function dump(title, hex, fields) {
+    const line = element("div", { class: "lx-hex" });
+    let at = 0;
+    fields.forEach(([name, bytes]) => {
+      const raw = hex.slice(2 * at, 2 * (at + bytes)).replace(/(..)(?=.)/g, "$1 ");
+      if (bytes) line.append(element("span", { title: name }, raw), " ");
+      at += bytes;
+    });
+    return element("div", {}, element("b", {}, title), line,
+      fields.length < 6 ? element("div", { class: "mq-note" }, fields.map(([name]) => name).join(" · ")) : "");
+  }
+
+  function fieldTable(fields) {
+    const rows = fields.map((field, number) => element("tr", {}, [number + 1, ...field.slice(0, 5)].map((cell) =>
+      element("td", { style: "overflow-wrap:anywhere" }, String(cell)))));
+    const head = ["#", "field", "offset", "size", "value", "meaning"];
+    return element("details", {}, element("summary", {}, `${fields.length} fields with their values`), element("table", {},
+      element("thead", {}, element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))),
+      element("tbody", {}, rows)));
+  }
+
+  // The table of steps changes with the data only; a step further, another row is marked.
+  let listedData = null;
+  function drawSteps(at) {
+    if (listedData !== data()) {
+      listedData = data();
+      const rows = data().steps.map((each, number) => element("tr", { onclick: () => goTo(number) },
+        element("td", {}, String(number)),
+        element("td", {}, each.code.length ? element("code", {}, each.code.join("\n")) : "—"),
+        element("td", {}, each.words)));
+      panels.steps.inside.replaceChildren(element("table", { class: "lx-steps" },
+        element("thead", {}, element("tr", {}, ["step", "code", "what happened"].map((name) =>
+          element("th", { scope: "col" }, name)))), element("tbody", {}, rows)));
+    }
+    [...panels.steps.inside.querySelectorAll("tbody tr")].forEach((row, number) =>
+      row.setAttribute("aria-selected", number === at));
+  }
+
+  // Only when the step was chosen with the slider or by an action, and once the picture is there: measuring costs time.
+  function showStepRow() {
+    const here = panels.steps.inside.querySelector('[aria-selected="true"]');
+    if (here) panels.steps.inside.scrollTop = Math.max(0, here.offsetTop - 120);
+  }
+
+  ["change:position", "change:selected", "change:data"].forEach((event) => model.on(event, draw));
+  draw();
+}
+
+export default { render };
