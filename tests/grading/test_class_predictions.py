@@ -131,7 +131,7 @@ def test_the_page_shows_every_question_with_its_shares(lab: Lab, asked: Predicti
     histograms = class_predictions([lab], find_submissions(folder, [lab]))
     text = page(histograms)
     assert text.count("<section>") == len(manifest("lab00").predictions) == len(histograms)
-    assert "1 students answered; 1 did not" in text and "100 %" in text
+    assert "1 answered, 1 did not" in text and "100 %" in text
     out = tmp_path / "out"
     out.mkdir()
     write_predictions(out, histograms)

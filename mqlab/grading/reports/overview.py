@@ -74,7 +74,7 @@ def _students(records: Sequence[Record]) -> Markup:
             cells.append(_link(record) if record is not None else "")
         cells.append("; ".join(record.reason for record in own if record.reason))
         rows.append(cells)
-    return table(["student", "status", "points", *labs, "why"], rows, numbers=[2])
+    return table(["student", "status", "points", *labs, "why"], rows, numbers=range(2, 3 + len(labs)))
 
 
 def _link(record: Record) -> Markup:

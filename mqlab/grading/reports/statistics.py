@@ -2,7 +2,7 @@
 
 Reports of mqlab.grading; for the instructor.
 
-    points      how many students have 0, 1, 2 .. points of a lab (in ten steps where a lab has more than 20)
+    points      how many students have 0, 1, 2 .. points of a lab (in about ten steps where a lab has more than 12)
     solved      the share of the students with all points of an exercise
     tells apart the correlation of an exercise's points with the points of all other exercises, -1 to 1
 
@@ -21,7 +21,7 @@ from mqlab.grading.reports.tables import csv_of, points
 from mqlab.grading.verdict import MALFORMED, MISSING, NOT_JUDGED, ExerciseResult, Record
 
 MOST_IDEAS = 30
-SINGLE_POINTS = 20
+SINGLE_POINTS = 12
 FEWEST_FOR_A_CORRELATION = 5
 SMALL_CLASS = 50
 WEAK = 0.2
