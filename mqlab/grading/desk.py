@@ -293,7 +293,7 @@ class Desk:
         try:
             args = [codec.decode(value) for value in question["args"]]
             kwargs = {name: codec.decode(value) for name, value in question["kwargs"].items()}
-            value = self._world.perform(question["world"], question["verb"], args, kwargs)
+            value = self._world.perform(question["world"], question["verb"], args, kwargs, self._forbids)
             return {"op": "resume", "value": codec.encode(value)}, None
         except Exception as error:
             return {"op": "resume", "error": Codec().encode(error)}, None

@@ -7,6 +7,7 @@ It is used instead of pickle, which would let an answer run code in the judge.
     {"data": [module, class, [[field, value], ..]]}     a dataclass or named tuple of mqlab
     {"message": [class, [[field, value], ..]]}          a Message or MessageExt
     {"table": [[row, ..], [column, ..], title]}         what a lab answers with
+    {"rows": [[item, ..], title]}                       what lab.admin answers with
     {"error": [module, class, [argument, ..], {..}]}    an exception
     {"answer": [..]} {"world": [..]} {"given": [..]}    an object that stays where it is; see ``Codec``
 
@@ -116,6 +117,8 @@ class Codec:
             return self._encode_message(value, depth)
         if type(value).__module__ == "mqlab.views.table":
             return self._encode_table(value, depth)
+        if type(value).__module__ == "mqlab.admin.answers":
+            return {"rows": [self._many(value, depth), value.title]}
         raise NotPlain(f"{describe(value)} cannot be handed over: {_advice(value)}")
 
     def _many(self, values: Iterable[Any], depth: int) -> list[Any]:
@@ -207,6 +210,11 @@ class Codec:
             return _make_message(_expect(str, name), {_expect(str, n): self.decode(v, depth) for n, v in fields})
         if tag in ("row", "table"):
             return self._decode_table(tag, payload, depth)
+        if tag == "rows":
+            from mqlab.admin.answers import Rows
+
+            items, title = payload
+            return Rows([self.decode(item, depth) for item in _expect(list, items)], _expect(str, title))
         # 4. Everything else refers to an object that stayed on its own side.
         return self._resolve(tag, payload)
 
@@ -365,34 +373,3 @@ def load_line(line: bytes) -> dict[str, Any]:
 
 def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is not written by an encoder")
-
-
-def same(found: Any, expected: Any) -> bool:
-    """Equal, with equal types all the way down: 1 is not True, 1.0 is not 1, [1] is not (1,).
-
-    >>> same([1, (b"x",)], [1, (b"x",)]), same(True, 1), same([1], (1,))
-    (True, False, False)
-    """
-    if type(found) is not type(expected):
-        return False
-    if isinstance(expected, (list, tuple)):
-        return len(found) == len(expected) and all(map(same, found, expected))
-    if isinstance(expected, dict):
-        return _same_dict(found, expected)
-    if isinstance(expected, (set, frozenset)):
-        return found == expected and sorted(map(_typed, found)) == sorted(map(_typed, expected))
-    if dataclasses.is_dataclass(expected):
-        return all(same(getattr(found, f.name), getattr(expected, f.name)) for f in dataclasses.fields(expected))
-    if isinstance(expected, float) and math.isnan(expected):
-        return math.isnan(found)
-    return bool(found == expected)
-
-
-def _same_dict(found: dict[Any, Any], expected: dict[Any, Any]) -> bool:
-    if len(found) != len(expected) or sorted(map(_typed, found)) != sorted(map(_typed, expected)):
-        return False
-    return all(same(found[key], item) for key, item in expected.items())
-
-
-def _typed(value: Any) -> str:
-    return f"{type(value).__name__} {value!r}"

@@ -28,6 +28,7 @@ from mqlab.errors import NotGiven
 from mqlab.teach.exercises import Answers, Case, Finding
 
 PACKAGE = Path(mqlab.__file__).resolve().parent
+THE_SIMULATION = str(PACKAGE / "runtime")
 
 
 class Forbidden:
@@ -191,6 +192,9 @@ class Watch:
 
     def _is_for_an_answer(self, frame: FrameType | None) -> bool:
         while frame is not None and frame is not self._outside:
+            # Beyond a step of a simulated world are those who play it, not those who act in the step.
+            if frame.f_code.co_filename.startswith(THE_SIMULATION):
+                return False
             if id(frame.f_globals) in self._globals or frame.f_code.co_filename in self._files:
                 return True
             frame = frame.f_back

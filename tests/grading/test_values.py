@@ -23,11 +23,11 @@ from mqlab.grading.values import (
     NotPlain,
     dump_line,
     load_line,
-    same,
 )
 from mqlab.views.table import Table
 from mqlab.wire.message import Message, MessageExt, MessageQueue
 from mqlab.wire.units import CqUnit
+from tests.grading.same import same
 
 
 def across(value: Any) -> Any:

@@ -15,7 +15,7 @@ from mqlab.client.settings import LitePullConsumerConfig, ProducerConfig, PullCo
 from mqlab.errors import UsageError
 from mqlab.grading.desk import AnswerStopped, Desk
 from mqlab.grading.values import NotPlain
-from mqlab.grading.world.verbs import LITE_PULL_CONSUMER, PRODUCER, PULL_CONSUMER, PUSH_CONSUMER
+from mqlab.grading.world.settings import LITE_PULL_CONSUMER, PRODUCER, PULL_CONSUMER, PUSH_CONSUMER
 from mqlab.lab.crashes import CrashPoint, every_crash
 from tests.grading.conftest import HASTY
 

@@ -185,6 +185,21 @@ def test_names_that_do_not_exist_are_refused(tmp_path: Path) -> None:
             withhold((name,), tmp_path)
 
 
+@pytest.mark.parametrize("exercise", {forbids: exercise for exercise, forbids in FORBIDS.items()}.values())
+def test_a_worker_without_these_names_starts_and_the_rest_of_mqlab_can_be_imported(exercise: str) -> None:
+    desk = Desk(Sandbox("process", limits=Limits(seconds=60, total_seconds=240)))
+    desk.withhold(FORBIDS[exercise])
+    source = (
+        "from mqlab import CONSUME_SUCCESS, Lab, Message, MessageQueue, every_crash, play\n"
+        "from mqlab.client.statuses import COMMIT_MESSAGE\nfrom mqlab.store import MessageStore, StoreInspector\n"
+        "from mqlab.admin import Admin\nfrom mqlab.views import Table\nfrom mqlab.teach import check, hint\n"
+        "from mqlab.wire import layout, record, units\nfrom mqlab.filter import sql\n"
+        "def answer():\n    return Message('orders', b'x').topic\n"
+    )
+    assert desk.load("lab.a", source, ["answer"])["answer"]() == "orders"
+    desk.close()
+
+
 def test_a_class_loses_its_methods() -> None:
     names: dict[str, object] = {"__name__": "mqlab.x"}
     exec(without("class One:\n    @property\n    def two(self): return 2\n", ["One"]), names)

@@ -44,6 +44,11 @@ class WorldObject:
         known = ", ".join(sorted(self._mqlab_verbs | self._mqlab_attributes))
         raise AttributeError(f"an answer cannot use {role}.{name}; it has {known}")
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if "__call__" not in self._mqlab_verbs:
+            raise TypeError(f"a {type(self).__name__} cannot be called")
+        return self._mqlab_ask(self._mqlab_number, "__call__", args, kwargs)
+
     def __setattr__(self, name: str, value: Any) -> None:
         self._mqlab_ask(self._mqlab_number, "__setattr__", (name, value), {})
 

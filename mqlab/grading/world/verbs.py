@@ -6,10 +6,14 @@ Answers that use a Lab need it; a new lab may add a row.
     ConsumeConcurrentlyContext  sleep compute                         message_queue     ack_index delay_level_..
     Lab                         producer push_consumer run_for kill   now_ms
     PushConsumer                subscribe on_messages start ..        message_queues    ..
+    Admin                       examine_consume_stats update_topic ..
+    function                    a function of the case that an answer gets as an argument
 
+A verb that answers an exercise is missing in it: see ``Exercise.forbids`` and World.perform.
 Names of clients, groups, topics and databases become names of files, so only RocketMQ's letters are accepted.
 The settings that an answer may give to a client are listed; those that name a folder or another topic are left out. A
-Lab's seed cannot be read: a hidden case is made from it.
+Lab's seed cannot be read: a hidden case is made from it. Of mqadmin's verbs, those are missing that change a broker's
+settings, which name folders.
 The inside of a Lab (its journal, its world, its brokers' tables) is not in the table.
 """
 
@@ -18,51 +22,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 from mqlab.errors import UsageError
 from mqlab.grading.database_guard import guarded
+from mqlab.grading.world.settings import (
+    GROUP,
+    LITE_PULL_CONSUMER,
+    PRODUCER,
+    PULL_CONSUMER,
+    PUSH_CONSUMER,
+    TOPIC,
+    names,
+)
 
 Verb = Callable[..., Any]
+FUNCTION = "function"
+"""The role of a function that a case hands to an answer: read(position, size), search(timestamp_ms)."""
 NAME = re.compile(r"[%A-Za-z0-9_-]{1,127}")
 NAMES = ("name", "instance_name", "unit_name")
 """Settings that become parts of paths and addresses, beside the first argument."""
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-CLIENT = _names(
-    """name instance_name unit_name unit_mode poll_name_server_interval heartbeat_broker_interval
-    persist_consumer_offset_interval pull_time_delay_mills_when_exception mq_client_api_timeout enable_trace"""
-)
-PRODUCER = CLIENT | _names(
-    """topics create_topic_key default_topic_queue_nums send_msg_timeout send_msg_max_timeout_per_request
-    retry_times_when_send_failed retry_times_when_send_async_failed retry_another_broker_when_not_store_ok
-    retry_response_codes max_message_size compress_msg_body_over_howmuch compress_type compress_level
-    send_latency_fault_enable latency_max not_available_duration start_detector_enable detect_interval detect_timeout
-    mq_fault_strategy enable_backpressure_for_async_mode back_pressure_for_async_send_num
-    back_pressure_for_async_send_size"""
-)
-CONSUMER = CLIENT | _names(
-    "message_model consume_from_where consume_timestamp allocate_message_queue_strategy process_queue"
-)
-PUSH_CONSUMER = CONSUMER | _names(
-    """cores consume_thread_min consume_thread_max consume_concurrently_max_span pull_threshold_for_queue
-    pull_threshold_size_for_queue pull_threshold_for_topic pull_threshold_size_for_topic pull_interval pull_batch_size
-    pull_batch_size_in_bytes consume_message_batch_max_size post_subscription_when_pull max_reconsume_times
-    suspend_current_queue_time_millis consume_timeout await_termination_millis_when_shutdown message_timeout"""
-)
-PULL_CONSUMER = CONSUMER | _names(
-    """broker_suspend_max_time_millis consumer_timeout_millis_when_suspend consumer_pull_timeout_millis
-    max_reconsume_times"""
-)
-LITE_PULL_CONSUMER = CONSUMER | _names(
-    """pull_batch_size pull_thread_nums pull_threshold_for_all pull_threshold_for_queue pull_threshold_size_for_queue
-    consume_max_span auto_commit auto_commit_interval_millis poll_timeout_millis broker_suspend_max_time_millis
-    consumer_timeout_millis_when_suspend consumer_pull_timeout_millis topic_metadata_check_interval_millis"""
-)
 
 
 def _as_it_is(value: Any) -> Any:
@@ -122,37 +103,59 @@ ROLES = {
         Role(
             "ConsumeConcurrentlyContext",
             CONTEXT,
-            _names("message_queue"),
-            _names("ack_index delay_level_when_next_consume"),
+            names("message_queue"),
+            names("ack_index delay_level_when_next_consume"),
         ),
         Role(
             "ConsumeOrderlyContext",
             CONTEXT,
-            _names("message_queue"),
-            _names("auto_commit suspend_current_queue_time_millis"),
+            names("message_queue"),
+            names("auto_commit suspend_current_queue_time_millis"),
         ),
         Role(
             "Lab",
             _makes(
                 producer=PRODUCER, transaction_producer=PRODUCER, push_consumer=PUSH_CONSUMER,
                 pull_consumer=PULL_CONSUMER, lite_pull_consumer=LITE_PULL_CONSUMER,
-                create_topic=_names("read_queue_nums write_queue_nums perm brokers"), database=_names(""),
-                resource=_names("slots"),
+                create_topic=TOPIC - names("order"), database=names(""),
+                resource=names("slots"),
             )
             | _calls(
                 "run_for", "run_until", "run_until_quiet", "at", "traffic", "kill", "power_off", "start", "partition",
-                "heal", "slow", "drop", "skew_clock", "deliveries", "progress", "upcoming",
+                "heal", "slow", "slow_disk", "disk_full", "lose_disk", "drop", "skew_clock", "deliveries", "progress",
+                "upcoming",
             ),
-            _names("now_ms admin"),
+            names("now_ms admin"),
         ),
-        Role("LabDatabases", _makes(database=_names(""))),  # lab 07: the part that survives the death of a process
+        Role(
+            "Admin",
+            _calls(
+                # what there is, and who is connected
+                "examine_broker_cluster_info", "cluster_list", "ha_status", "stats_all", "fetch_all_topic_list",
+                "examine_topic_route_info", "examine_topic_config", "examine_topic_stats",
+                "query_topic_consume_by_who", "query_all_groups", "examine_subscription_group_config",
+                "examine_consume_stats", "consumer_progress", "lag", "query_consume_time_span",
+                "examine_consumer_connection_info", "examine_producer_connection_info", "get_all_producer_info",
+                "get_consumer_running_info", "consumer_status", "get_consume_status", "consumer_problems",
+                # messages
+                "view_message", "query_message", "query_message_by_unique_key", "query_message_by_time",
+                "query_message_by_offset", "message_track_detail", "view_trace", "query_dlq", "resend_dlq",
+                "consume_message_directly",
+                # what an operator changes
+                "wipe_write_perm", "add_write_perm", "delete_expired_commit_log", "clean_expired_consumer_queue",
+                "delete_topic", "delete_subscription_group", "clone_group_offset", "reset_offset_by_timestamp",
+                "skip_accumulated_message", "reset_offset_of_queue",
+            )
+            | _makes(create_topic=TOPIC, update_topic=TOPIC, create_and_update_subscription_group_config=GROUP),
+        ),
+        Role("LabDatabases", _makes(database=names(""))),  # lab 07: the part that survives the death of a process
         Role(
             "Producer",
             _calls(
                 "send", "send_async", "send_oneway", "send_batch", "fetch_publish_message_queues", "shutdown",
                 "send_message_in_transaction",
             ),
-            _names("name client_id"),
+            names("name client_id"),
         ),
         Role(
             "PushConsumer",
@@ -160,38 +163,39 @@ ROLES = {
                 "subscribe", "unsubscribe", "on_messages", "on_messages_orderly", "register_message_listener", "start",
                 "shutdown", "suspend", "resume",
             ),
-            _names("name client_id message_queues offset_store"),
+            names("name client_id message_queues offset_store"),
         ),
         Role(
             "PullConsumer",
             _calls("pull", "pull_block_if_not_found", "start", "shutdown", "fetch_subscribe_message_queues",
                    "fetch_consume_offset", "update_consume_offset", "min_offset", "max_offset", "search_offset",
                    "send_message_back", "register_topics"),
-            _names("name client_id"),
+            names("name client_id"),
         ),
         Role(
             "LitePullConsumer",
             _calls("subscribe", "unsubscribe", "assign", "assignment", "poll", "seek", "seek_to_begin", "seek_to_end",
                    "commit", "commit_sync", "committed", "offset_for_timestamp", "fetch_message_queues", "pause",
                    "resume", "start", "shutdown"),
-            _names("name client_id"),
+            names("name client_id"),
         ),
+        Role(FUNCTION, {"__call__": lambda target, *args, **kwargs: target(*args, **kwargs)}),
         Role("OffsetStore", _calls("update_offset", "read_memory", "persist", "persist_all", "clone_offset_table")),
-        Role("Pending", _calls("result", "then"), _names("done")),
-        Role("Traffic", _calls("stop"), _names("number sent failed")),
-        Role("Resource", ENTER_AND_LEAVE, _names("name slots in_use waiting longest_queue")),
+        Role("Pending", _calls("result", "then"), names("done")),
+        Role("Traffic", _calls("stop"), names("number sent failed")),
+        Role("Resource", ENTER_AND_LEAVE, names("name slots in_use waiting longest_queue")),
         Role("Database", {"connect": lambda target: guarded(target.connect())}),
         Role(
             "Connection",
             _calls("execute", "executemany", "executescript", "commit", "rollback", "close", "cursor")
             | ENTER_AND_LEAVE,
-            _names("in_transaction total_changes isolation_level"),
+            names("in_transaction total_changes isolation_level"),
         ),
         Role(
             "Cursor",
             _calls("execute", "executemany", "fetchone", "fetchmany", "fetchall", "close")
             | {"__iter__": lambda target: target.fetchall()},
-            _names("rowcount lastrowid description"),
+            names("rowcount lastrowid description"),
         ),
     )
 }  # fmt: skip
@@ -206,6 +210,10 @@ def role_of(value: Any) -> Role | None:
     if type(value).__name__ == "NodeHandle":  # a node's handle plays the role of its node
         value = value.node
     kind = type(value)
+    if isinstance(value, FunctionType | MethodType | partial):
+        return ROLES[FUNCTION]
+    if kind.__module__.startswith("mqlab.teach.") and callable(value):
+        return ROLES[FUNCTION]
     if not kind.__module__.startswith(("mqlab.", "sqlite3")):
         return None
     return ROLES.get(OTHER_NAMES.get(kind.__name__, kind.__name__))

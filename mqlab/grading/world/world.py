@@ -11,9 +11,10 @@ Objects that cross by value are in mqlab.grading.values.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from mqlab.errors import UsageError
+from mqlab.errors import NotGiven, UsageError
 from mqlab.grading.values import Codec, Malformed
 from mqlab.grading.world.verbs import Role, role_of
 from mqlab.wire.message import MessageExt
@@ -54,9 +55,16 @@ class World:
             raise Malformed("a message that was never given out")
         return self._messages[number]
 
-    def perform(self, number: int, verb: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call one verb of one object. UsageError for a verb that its role does not have."""
+    def perform(
+        self, number: int, verb: str, args: list[Any], kwargs: dict[str, Any], forbids: Collection[str] = ()
+    ) -> Any:
+        """Call one verb of one object.
+
+        UsageError for a verb that its role does not have, NotGiven for one that the exercise ``forbids``.
+        """
         target, role = self.find(number), self._objects[number][1]
+        if verb in role.verbs and (name := _forbidden(target, verb, forbids)):
+            raise NotGiven(name)
         if verb == "__getattr__" and len(args) == 1 and args[0] in role.readable | role.writable:
             return role.shown(getattr(target, args[0]))
         if verb == "__setattr__" and len(args) == 2 and args[0] in role.writable:
@@ -64,3 +72,11 @@ class World:
         if verb in role.verbs:
             return role.shown(role.verbs[verb](target, *args, **kwargs))
         raise UsageError(f"an answer cannot use {role.name}.{verb}", hint=f"it has {', '.join(sorted(role.verbs))}")
+
+
+def _forbidden(target: Any, verb: str, forbids: Collection[str]) -> str:
+    """The full name of a verb's function, if it or its module is forbidden; empty otherwise."""
+    node = target.node if type(target).__name__ == "NodeHandle" else target
+    function = getattr(type(node), verb, None)
+    name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}"
+    return name if any(name == one or name.startswith(f"{one}.") for one in forbids) else ""

@@ -1,6 +1,7 @@
 """What the exercises forbid of mqlab: the parts that would answer them. See ``Exercise.forbids``.
 
-An exercise that is not named here forbids nothing: no part of mqlab takes its arguments and gives its answer.
+An exercise that is not named here forbids nothing: no part of mqlab takes its arguments and gives its answer. A verb of
+a Lab or of its admin is forbidden by its function: an answer's Lab then lacks it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ HASHES = (
     "mqlab.wire.java_hash.string_hash", "mqlab.wire.java_hash.tags_code", "mqlab.wire.java_hash.index_key_hash",
     "mqlab.wire.java_hash.hash_map_order", "mqlab.wire.java_hash.utf16_units", "mqlab.filter.tags.parse",
 )  # fmt: skip
+TAG_FILTERS = ("mqlab.filter.tags", "mqlab.client.consuming.subscriptions")
+RESETS = ("mqlab.admin.offset_resets",)
+DEATHS = ("mqlab.lab.faults.Faults.kill", "mqlab.lab.faults.Faults.power_off")
 REPORTS = ("mqlab.spark.pipeline", "mqlab.spark.report")
 
 FORBIDS = {
@@ -38,6 +42,23 @@ FORBIDS = {
     "lab01.index": (*WHOLE_BROKER, *INDEX_READERS),  # index_key_hash is given
     "lab01.torn": (*WHOLE_BROKER, *UNIT_READERS),  # the lab's own whole_unit is given
     "lab01.rebuild": (*WHOLE_BROKER, "mqlab.wire.units.encode_cq"),  # record.decode and tags_code are given
+    "lab02.believes": (*WHOLE_BROKER, "mqlab.client"),
+    "lab02.strategy": ("mqlab.client.sending.fault_strategy",),
+    "lab03.average": ("mqlab.client.allocate",),
+    "lab03.circle": ("mqlab.client.allocate",),
+    "lab03.ring": ("mqlab.client.allocate",),
+    "lab03.sticky": ("mqlab.client.allocate",),
+    "lab03.twins": ("mqlab.admin.diagnosis", "mqlab.admin.connections.consumer_status"),
+    "lab03.two_owners": (*DEATHS, *RESETS),
+    "lab04.process_queue": ("mqlab.client.consuming.process_queue",),
+    "lab04.committed": (*WHOLE_BROKER, "mqlab.client"),
+    "lab04.crash_cost": (*WHOLE_BROKER, "mqlab.client"),
+    "lab04.plan_reset": RESETS,
+    "lab06.who_gets": (*WHOLE_BROKER, *TAG_FILTERS),  # java_hash is given, and in lab06.collide too
+    "lab06.scan": WHOLE_BROKER,
+    "lab06.detector": ("mqlab.admin.diagnosis", "mqlab.admin.connections.consumer_status"),
+    "lab06.three_valued": (*WHOLE_BROKER, "mqlab.filter.sql", "mqlab.filter.sql_values"),
+    "lab08.due": WHOLE_BROKER,
     "lab07.rewrite": WHOLE_BROKER,
     "lab07.schedule": WHOLE_BROKER,
     **dict.fromkeys(
