@@ -23,9 +23,10 @@ from mqlab.errors import NotGiven
 from mqlab.grading.desk import AnswerStopped
 from mqlab.grading.values import AnswerError
 from mqlab.grading.verdict import FAILED, NOT_JUDGED, NOT_RUN, PASSED, RAISED, STOPPED, CaseResult
-from mqlab.teach.exercises import Case, Exercise, Finding
+from mqlab.teach.exercises import Call, Case, Exercise, Finding
 
 MAX_TEXT = 600
+MAX_ARGUMENT = 120
 UNUSABLE = "your answer gave something the check cannot use"
 OWN_FAILURE = "the case itself failed before it asked the answer"
 NOTEBOOK_COMMAND = re.compile(r"^\s*[%!?]|=\s*[%!]|\?\s*$")
@@ -52,7 +53,7 @@ def judge(
         if asked is not None and result.state == RAISED and asked() == before:
             result = replace(result, state=NOT_JUDGED, rule=result.rule.replace(UNUSABLE, OWN_FAILURE))
         stopped = result.state == STOPPED
-        results.append(result)
+        results.append(replace(result, weight=case.weight))
     return results
 
 
@@ -71,6 +72,7 @@ def judge_one(case: Case, answers: Mapping[str, Any], kind: str) -> CaseResult:
     return CaseResult(
         case.name, kind, FAILED, short(finding.rule), short(finding.first_wrong),
         shown(finding.expected), shown(finding.found), belief=short(finding.belief),
+        call=_called_with(finding.call), step=finding.step, share=min(max(finding.share, 0.0), 1.0),
     )  # fmt: skip
 
 
@@ -79,11 +81,21 @@ def raised(name: str, kind: str, error: Exception) -> CaseResult:
     if isinstance(error, SyntaxError) and NOTEBOOK_COMMAND.search(error.text or ""):
         return CaseResult(name, kind, RAISED, short(COMMAND_RULE.format((error.text or "").strip()[:80], error.lineno)))
     trace = getattr(error, "answer_trace", "")
+    call = _called_with(getattr(error, "mqlab_call", None))
     if isinstance(error, NotGiven):
-        return CaseResult(name, kind, RAISED, short(f"{error.text}; {error.hint}"), trace=short(trace, 2_000))
+        rule = short(str(error).replace("\n  hint: ", "; "))
+        return CaseResult(name, kind, RAISED, rule, trace=short(trace, 2_000), call=call)
     what = str(error) if isinstance(error, AnswerError) else f"{type(error).__name__}: {error}"
     rule = f"your code raised {what}" if trace else f"{UNUSABLE} ({what})"
-    return CaseResult(name, kind, RAISED, short(rule), trace=short(trace, 2_000))
+    return CaseResult(name, kind, RAISED, short(rule), trace=short(trace, 2_000), call=call)
+
+
+def _called_with(call: object) -> str:
+    """The arguments of a call as text, each shortened: a log of a megabyte must not hide what stands beside it."""
+    if not isinstance(call, Call):  # an exception of an answer may carry anything under that name
+        return ""
+    arguments = (f"{name}={short(shown(value), MAX_ARGUMENT)}" for name, value in call.arguments.items())
+    return short(f"{call.to}({', '.join(arguments)})")
 
 
 def hidden_seeds(exercise: Exercise, class_seed: str, count: int) -> list[int]:

@@ -4,7 +4,7 @@ The reports are made of these and of nothing else.
 
     Record  student lab status reason notes
       └─ ExerciseResult  id points scored state
-           └─ CaseResult  name state rule first_wrong expected found
+           └─ CaseResult  name state rule first_wrong expected found call step
     status   graded · timeout · kernel_died · tampered · malformed · missing
     state of an exercise   passed · failed · not started · missing · stopped · not judged
     state of a case        passed · failed · raised · stopped · not run · not judged
@@ -35,7 +35,9 @@ class CaseResult:
     """One case: ``rule`` is what was broken (or raised), the rest shows where; all are strings.
 
     ``cause`` says how a stopped answer ended: timeout, died, garbled, lost. ``belief`` is the id of the wrong idea that
-    answers like this, where the case knows it.
+    answers like this, where the case knows it. ``call`` has the arguments with which the answer was called, ``step``
+    is the first wrong step of the world that was played. ``weight`` is what the case counts beside the others,
+    ``share`` what a failed answer keeps of it, 0 to 1.
     """
 
     name: str
@@ -48,6 +50,10 @@ class CaseResult:
     trace: str = ""
     cause: str = ""
     belief: str = ""
+    call: str = ""
+    step: int | None = None
+    weight: float = 1.0
+    share: float = 0.0
 
     @property
     def passed(self) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 
+from mqlab import play
 from mqlab.grading import kernel
 from mqlab.grading.desk import Desk
 from mqlab.grading.gradebook import Grader, Plan, open_gradebook, record_path
@@ -19,7 +22,8 @@ from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.submissions import Submission
 from mqlab.grading.values import NotPlain
 from mqlab.grading.verdict import FAILED, HIDDEN, NOT_JUDGED, PASSED, PUBLIC, RAISED, CaseResult, Record, settle
-from mqlab.teach.exercises import Answers, Case, manifest
+from mqlab.teach.exercises import Answers, Call, Case, Finding, manifest
+from mqlab.teach.kit.calls import marked
 from tests.grading.course import RIGHT, save, untouched, with_answers
 
 
@@ -41,6 +45,37 @@ def test_a_case_that_fails_before_it_asked_is_not_the_answers_doing(desk: Desk) 
     before, after = cases(desk, fails_before, fails_after)
     assert before.state == NOT_JUDGED and "before it asked the answer (OSError: диск полон)" in before.rule
     assert after.state == RAISED and after.rule.startswith("your answer gave something the check cannot use")
+
+
+def test_what_a_finding_carries_reaches_the_record_as_plain_text_and_numbers(desk: Desk) -> None:
+    call = Call(levels="1s 5s", log=bytes(5_000), right=[3], about="a short table")
+    with play(lambda lab: lab.run_for("1s"), seed=1) as lab:
+
+        def found(answers: Answers) -> Finding:
+            answers["size"]("x")
+            return Finding("a rule", "here", 3, 4, step=17, call=call, lab=lab, belief="lab.a.belief", share=0.5)
+
+        def raised_in_a_call(answers: Answers) -> None:
+            with marked(call):
+                answers["size"](5)
+
+        answers = desk.load("lab.a", "def size(text):\n    return len(text)\n", ["size"])
+        results = judge([Case("one", found, weight=2.0), Case("two", raised_in_a_call)], answers, PUBLIC)
+    one, two = [CaseResult(**json.loads(json.dumps(dataclasses.asdict(result)))) for result in results]
+    assert (one.step, one.belief, one.share, one.weight) == (17, "lab.a.belief", 0.5, 2.0)
+    assert one.call.startswith("(levels='1s 5s', log=b'") and len(one.call) < 300
+    assert two.state == RAISED and two.call == one.call and two.step is None
+
+
+def test_an_exception_that_pretends_to_carry_a_call_carries_none(desk: Desk) -> None:
+    source = (
+        "from mqlab.errors import NotGiven, UsageError\n"
+        "def size(text):\n    error = UsageError('x')\n    error.mqlab_call = 'forged'\n    raise error\n"
+        "def other(text):\n    raise NotGiven.__new__(NotGiven)\n"
+    )
+    answers = desk.load("lab.a", source, ["size", "other"])
+    results = judge([Case(name, lambda given, name=name: given[name]("x")) for name in answers], answers, PUBLIC)
+    assert [(one.state, one.call) for one in results] == [(RAISED, "")] * 2
 
 
 def test_what_is_wrong_outweighs_what_could_not_be_judged() -> None:

@@ -155,6 +155,16 @@ def test_hidden_cases_are_told_as_far_as_was_asked(show: str) -> None:
     assert "SECRET" not in texts[1]
 
 
+@pytest.mark.parametrize("kind", [PUBLIC, HIDDEN])
+def test_a_page_shows_the_call_and_the_step_of_a_case(kind: str) -> None:
+    case = CaseResult("a killed store", kind, FAILED, "a rule", call="queue(entries=b'SECRET')", step=1734)
+    exercise = ExerciseResult("lab01.queue", "Look up", 4, FAILED, "a rule", (case,), "def queue(): ...")
+    for show in REDACTIONS:
+        text = feedback.page(Record("anna", "lab01", GRADED, exercises=(exercise,)), show)
+        for words in ("called with", "SECRET", "at step", "1734"):
+            assert (words in text) == (kind == PUBLIC or show == "full"), (show, words)
+
+
 def hidden_words(state: str, rule: str, cause: str = "") -> Record:
     """One whose hidden case holds words that an answer wrote."""
     public = CaseResult("a clean store", PUBLIC, PASSED)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from mqlab.grading.judging import OWN_FAILURE, UNUSABLE
 from mqlab.grading.verdict import (
@@ -40,6 +41,9 @@ STOPPED_RULES = {
     "lost": "its process was gone",
 }
 
+NOTHING: dict[str, Any] = {"first_wrong": "", "expected": "", "found": "", "trace": "", "call": "", "step": None}
+"""What shows a hidden case's values."""
+
 
 def told_cases(exercise: ExerciseResult, show_hidden: str) -> list[CaseResult]:
     """The cases of an exercise as a student may see them; with "none" the hidden ones are left out."""
@@ -51,9 +55,9 @@ def _told(exercise: ExerciseResult, show_hidden: str) -> Iterator[CaseResult]:
         if case.kind != HIDDEN or show_hidden == "full":
             yield case
         elif show_hidden == "message":
-            yield replace(case, rule=_own_rule(case), first_wrong="", expected="", found="", trace="")
+            yield replace(case, rule=_own_rule(case), **NOTHING)
         elif show_hidden == "name":
-            yield replace(case, rule="", first_wrong="", expected="", found="", trace="")
+            yield replace(case, rule="", **NOTHING)
 
 
 def _own_rule(case: CaseResult) -> str:
