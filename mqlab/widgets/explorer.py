@@ -1,109 +1,226 @@
-"""The stepper to click: Start, Back, Step, End, a player and a slider above the pictures of the current stop.
+"""The time machine: a story's stops under a slider, with its space-time picture, queues, offsets and bytes linked.
 
-Lab 00 ends its reading part with it.
+Labs end their reading parts with it.
 
-    [Start] [Back] [Step] [End]  ▶ ⏸ ⏹   ──●────────   slider: arrow keys
-    stop 7 of 31, +3 ms, step 58: broker-a: stored at byte 0
-    whatever ``show(lab)`` gives, then the timeline so far: the part that grows comes last, so that nothing jumps
+    [Start] [Back] [Step] [End] [Play]   Stop ──●────────        the page has all stops: moving needs no kernel
+    the story │ the fork                                         arrows from sending to arrival, held pulls as bars
+    what ``show(lab)`` gives │ log and queues │ offsets │ bytes  one click lights up what belongs together
+    orders [5]  seed [7]  [Play again]                           the story's own keywords
+    [kill] [broker-a] [Make this fault]                          the kernel plays a fork beside the story
 
-Everything is reached with Tab and pressed with Space. Where widgets are not shown (an exported page, no ipywidgets)
-there is a static picture of the end of the story and a table of all stops.
-Left out: drawing in the browser (each stop's pictures are drawn by mqlab.views).
+The kernel plays the story once and records every stop (mqlab.widgets.recording). A fork is the same story with one
+fault; what differs first is marked in both pictures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from markupsafe import Markup
 
-from mqlab.views.view import View
+from mqlab.errors import UsageError
+from mqlab.views.table import Table
+from mqlab.widgets.forks import Fork, fault_of
+from mqlab.widgets.frame import Board
+from mqlab.widgets.recording import Recording, Show
 from mqlab.widgets.stepper import Stepper
 
 if TYPE_CHECKING:
     from mqlab.lab.lab import Lab
     from mqlab.lab.story import Story
 
-Show = Callable[["Lab"], Sequence[View]]
-NEWEST_MOMENTS = 12
-PLAY_INTERVAL_MS = 900
+Knobs = Mapping[str, Sequence[Any]]
+STORY, FORK = "story", "fork"
 
 
-class Explorer(View):
-    """A stepper with buttons. ``stepper`` is the controller; ``widget`` the ipywidgets box, made when first shown."""
+class Explorer(Board):
+    """A story to move in. ``stepper`` is the controller; ``state`` has position, selection, branch, parameters, seed.
 
-    def __init__(self, stepper: Stepper, show: Show | None = None) -> None:
-        self.stepper = stepper
+    ``lab`` is the world at the position, ``fork`` the Fork that was made last (None without one).
+    """
+
+    module = "time_machine"
+    label = "Time machine"
+    state_defaults: ClassVar[Mapping[str, Any]] = {
+        "position": 0, "selection": [], "branch": STORY, "parameters": {}, "seed": 0,
+    }  # fmt: skip
+
+    def __init__(
+        self, story: Story, *, seed: int = 0, show: Show | None = None, knobs: Knobs | None = None, **settings: Any
+    ) -> None:
+        super().__init__(seed=seed)
+        self._story = story
         self._show = show
-        self._widget: Any = None
+        self._settings = settings
+        self._knobs = _knobs(story, knobs or {})
+        self.state["parameters"] = {knob["name"]: knob["value"] for knob in self._knobs}
+        self.fork: Fork | None = None
+        self._play()
 
-    def page(self) -> Markup:
-        """The pictures of the current stop, as HTML."""
-        label = Markup('<div role="status" aria-live="polite"><b>{}</b></div>').format(self.stepper.label)
-        shown = [*(self._show(self.stepper.lab) if self._show else ()), self.stepper.timeline(NEWEST_MOMENTS)]
-        return label + Markup("").join(Markup('<div style="margin-top:8px">{}</div>').format(v.html()) for v in shown)
+    def _play(self) -> None:
+        """Play and record the story with the parameters and the seed of the state."""
+        parameters, seed = self.state["parameters"], self.state["seed"]
+        progress = self._progress_of(getattr(self, "recording", None))
+        self.recording = Recording(
+            self._story, seed=seed, show=self._show, parameters=parameters, progress=progress, **self._settings
+        )
+        told = partial(self._story, **parameters) if parameters else self._story
+        self.stepper = Stepper(told, seed=seed, recording=self.recording, **self._settings).first()
+        self.fork = None
 
-    def text(self) -> str:
-        return f"{self.stepper.label}\n{self.stepper.table()}"
-
-    def html(self) -> Markup:
-        return self.page() + self.stepper.table().html()
+    def _progress_of(self, before: Recording | None) -> Callable[[int], None]:
+        """A play is about as long as the one before it."""
+        steps = before.lab.journal.next_step if before is not None else 0
+        return lambda step: self.progress(min(step / steps, 1.0) if steps else 0.0)
 
     @property
-    def widget(self) -> Any:
-        """The box of buttons and pictures; ImportError without ipywidgets."""
-        # Made late, because ipywidgets may be missing where only the text is needed.
-        if self._widget is None:
-            self._widget = _box(self)
-        return self._widget
+    def lab(self) -> Lab:
+        """The world at the position: replayed in the story, the end of the fork in a fork."""
+        if self.state["branch"] == FORK and self.fork is not None:
+            return self.fork.recording.lab
+        return self.stepper.lab
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        static: dict[str, Any] = super()._repr_mimebundle_()
+    # the frame's questions -----------------------------------------------------------------------------------------
+
+    def data(self) -> Any:
+        fork = self.fork
+        shown = {"words": fork.words, "first": fork.first, "recording": fork.recording.data()} if fork else None
+        seed = {"name": "", "label": "seed", "kind": "number", "value": self.state["seed"], "step": 1}
+        values = self.state["parameters"]
+        knobs = [knob | {"value": values[knob["name"]]} for knob in self._knobs]
+        return {STORY: self.recording.data(), FORK: shown, "knobs": [*knobs, seed]}
+
+    def table(self) -> Table:
+        """All stops of the story, one row per stop, with a mark at the position."""
+        return self.stepper.table()
+
+    def text(self) -> str:
+        return f"{self.stepper.label}\n{self.table()}"
+
+    def readable(self) -> Markup:
+        """The end of the story as a picture, and the table of all stops."""
+        position = self.stepper.position
+        picture = self.stepper.last().timeline().html()
+        self.stepper.go_to(position)
+        return picture + self.table().html()
+
+    def state_changed(self, name: str, value: Any) -> None:
+        if name == "position" and self.state["branch"] == STORY:
+            self.stepper.go_to(min(max(int(value), 0), len(self.stepper)))
+
+    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        if name == "play":
+            return self.play_again(seed=int(arguments["seed"]), **arguments["parameters"])
+        if name == "fork":
+            return self._make_fork(arguments)
+        if name == "forget":
+            return self.forget_fork()
+        if name == "lab":
+            return {"words": self._bring_lab()}
+        if name == "views":
+            return self._views(int(arguments["position"]))
+        return super().asked(name, arguments)
+
+    # what a cell may call as well ----------------------------------------------------------------------------------
+
+    def play_again(self, *, seed: int | None = None, **parameters: Any) -> None:
+        """Play the story with other parameters or another seed. Raises UsageError for a parameter it does not have."""
+        names = [knob["name"] for knob in self._knobs]
+        unknown = sorted(parameters.keys() - set(names))
+        if unknown:
+            raise UsageError(f"the story has no parameter {unknown[0]!r}", hint=f"it has: {', '.join(names) or 'none'}")
+        # The page may show the new values before they are played; a story that fails leaves the old ones.
+        before = self.state["parameters"], self.state["seed"]
+        self.set("parameters", {**self.state["parameters"], **parameters})
+        self.set("seed", self.state["seed"] if seed is None else seed)
         try:
-            shown: dict[str, Any] = self.widget._repr_mimebundle_()
-        except ImportError:
-            return static
-        # The static HTML stays in the bundle: pages that do not show widgets fall back to it.
-        return shown | static
+            self._play()
+        except BaseException:
+            self.set("parameters", before[0])
+            self.set("seed", before[1])
+            raise
+        self._show_again(STORY, 0)
+
+    def make_fork(self, step: int, fault: Callable[[Lab], Any], words: str) -> Fork:
+        """Play the story again with a fault just before a step, and show it beside the story."""
+        self.fork = Fork.of(
+            self.recording, step, fault, words, story=self._story, seed=self.state["seed"], show=self._show,
+            parameters=self.state["parameters"], progress=self._progress_of(self.recording), **self._settings,
+        )  # fmt: skip
+        self._show_again(FORK, self.fork.position_of(step))
+        return self.fork
+
+    def forget_fork(self) -> None:
+        """Show the story alone."""
+        self.fork = None
+        self._show_again(STORY, self.stepper.position)
+
+    def _make_fork(self, arguments: Mapping[str, Any]) -> None:
+        position = int(arguments["position"])
+        self.stepper.go_to(min(max(position, 0), len(self.stepper)))
+        self.make_fork(*fault_of(self.recording, self.stepper, arguments))
+
+    def _bring_lab(self) -> str:
+        if self.state["branch"] == FORK:
+            return "explorer.lab is the end of the fork."
+        lab = self.stepper.bring_lab(self.progress)
+        return f"explorer.lab is the world at stop {self.stepper.position}, before step {lab.journal.next_step}."
+
+    def _views(self, position: int) -> list[str]:
+        """The views of a stop that was not recorded: from a replay of its own."""
+        from mqlab.widgets.recording import view_text
+
+        if self._show is None:
+            return []
+        here = self.stepper.position
+        lab = self.stepper.go_to(position).bring_lab(self.progress)
+        texts = [view_text(view) for view in self._show(lab)]
+        self.stepper.go_to(here)
+        return texts
+
+    def _show_again(self, branch: str, position: int) -> None:
+        """Other data for the page: first where it is to look, then what it shows."""
+        self.set("selection", [])
+        self.set("branch", branch)
+        self.set("position", position)
+        self.renew()
 
 
-def explore(story: Story, *, seed: int = 0, show: Show | None = None, **settings: Any) -> Explorer:
-    """Step through a story with buttons. ``show(lab)`` gives more views of each stop; other keywords are ``play``'s."""
-    return Explorer(Stepper(story, seed=seed, **settings).first(), show)
+def explore(
+    story: Story, *, seed: int = 0, show: Show | None = None, knobs: Knobs | None = None, **settings: Any
+) -> Explorer:
+    """Move through a story in a time machine. Other keywords are ``play``'s.
+
+    ``show(lab)`` gives more views of each stop. Keywords of the story that have a default become controls;
+    ``knobs={"threads": (1, 40)}`` gives limits to a number, ``{"policy": ["SYNC", "ASYNC", "NONE"]}`` choices.
+    Raises UsageError for a knob that the story does not have.
+    """
+    return Explorer(story, seed=seed, show=show, knobs=knobs, **settings)
 
 
-def _box(explorer: Explorer) -> Any:
-    import ipywidgets
-
-    stepper = explorer.stepper
-    # 1. The slider holds the position; everything else follows it or sets it.
-    slider = ipywidgets.IntSlider(
-        value=stepper.position, min=0, max=len(stepper), description="Stop", continuous_update=False,
-        layout=ipywidgets.Layout(width="340px"),
-    )  # fmt: skip
-    player = ipywidgets.Play(
-        value=stepper.position, min=0, max=len(stepper), interval=PLAY_INTERVAL_MS, show_repeat=False
-    )
-    page = ipywidgets.HTML(value=str(explorer.page()))
-
-    # 2. A new position replays the story and redraws the page.
-    def moved(change: Any) -> None:
-        stepper.go_to(change["new"])
-        page.value = str(explorer.page())
-
-    def button(name: str, tooltip: str, target: Callable[[], int]) -> Any:
-        clickable = ipywidgets.Button(description=name, tooltip=tooltip, layout=ipywidgets.Layout(width="72px"))
-        clickable.on_click(lambda _: setattr(slider, "value", target()))
-        return clickable
-
-    # 3. The player is linked in the browser, so that it runs while the kernel replays.
-    slider.observe(moved, names="value")
-    ipywidgets.jslink((player, "value"), (slider, "value"))
-    buttons = [
-        button("Start", "Go to the beginning", lambda: 0),
-        button("Back", "One stop back", lambda: max(slider.value - 1, 0)),
-        button("Step", "One stop on", lambda: min(slider.value + 1, len(stepper))),
-        button("End", "Go to the end", lambda: len(stepper)),
-    ]
-    return ipywidgets.VBox([ipywidgets.HBox([*buttons, player, slider]), page])
+def _knobs(story: Story, limits: Knobs) -> list[dict[str, Any]]:
+    """The controls of a story's keywords: name, label, kind, value, and min and max or choices."""
+    parameters = list(inspect.signature(story).parameters.values())[1:]
+    defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
+    unknown = sorted(limits.keys() - defaults.keys())
+    if unknown:
+        has = ", ".join(defaults) or "no keyword with a default"
+        raise UsageError(f"the story has no parameter {unknown[0]!r}", hint=f"it has: {has}")
+    knobs = []
+    for name, value in defaults.items():
+        if not isinstance(value, bool | int | float | str):
+            continue
+        kind = "check" if isinstance(value, bool) else "text" if isinstance(value, str) else "number"
+        knob: dict[str, Any] = {"name": name, "label": name.replace("_", " "), "kind": kind, "value": value}
+        given = limits.get(name)
+        if kind == "number" and isinstance(given, tuple):
+            knob |= {"min": given[0], "max": given[1]}
+        elif given is not None:
+            knob |= {"kind": "choice", "choices": list(given)}
+        if isinstance(value, int):
+            knob |= {"step": 1}
+        knobs.append(knob)
+    return knobs

@@ -151,11 +151,14 @@ class Board(View):
         return {**live, **static}, metadata
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """``asked`` as the page gets it: ``{"packed": …}``, or ``{"error": …}`` with the words of an MqlabError."""
+        """``asked`` as the page gets it: ``{"packed": …}``, or ``{"error": …}`` with the words of what was raised."""
         try:
             return {"packed": packed(self.asked(name, arguments))}
         except MqlabError as error:
             return {"error": str(error)}
+        except Exception as error:
+            # A learner's own story or callback may raise anything, and the page waits for an answer.
+            return {"error": f"{type(error).__name__}: {error}"}
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in self.state.items())

@@ -1,45 +1,69 @@
-"""Go anywhere in a story: step forward, step back, jump; every stop is a replay of the story up to it.
+"""Go anywhere in a story: step forward, step back, jump; the world at a stop is a replay of the story up to it.
 
 Lab 00 steps through a message's day with it.
 
     stops   0 ── 1 ── 2 ── 3 ── … ── last        a stop after each step that changed something worth showing
-    go_to(2)  =  play(story, seed=…, until_step=stops[2])      so going back is never an undo
+    go_to(2).lab  =  play(story, seed=…, until_step=stops[2])      so going back is never an undo
 
-Left out: how it looks (mqlab.widgets.explorer) and forks (faults= of play).
+``lab`` is replayed when it is read: moving costs nothing.
+Left out: how it looks (mqlab.widgets.explorer) and what is recorded for that (mqlab.widgets.recording).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import UsageError
 from mqlab.lab.lab import play
-from mqlab.views.moments import moments
 from mqlab.views.table import Table
 from mqlab.views.timeline import Moment, Timeline, after
+from mqlab.widgets.recording import Recording
 
 if TYPE_CHECKING:
     from mqlab.lab.lab import Lab
     from mqlab.lab.story import Story
 
+STEPS_BETWEEN_REPORTS = 500
+
 
 class Stepper:
     """A story with a position in it. ``lab`` is the world at that position; other keywords are ``play``'s.
 
-    ``position`` counts stops: 0 is before the first of them, ``len(stepper)`` the end of the story.
+    ``position`` counts stops: 0 is before the first of them, ``len(stepper)`` the end of the story. ``recording`` is a
+    play of the same story that was recorded before; without one the story is played.
     """
 
-    def __init__(self, story: Story, *, seed: int = 0, **settings: Any) -> None:
+    def __init__(self, story: Story, *, seed: int = 0, recording: Recording | None = None, **settings: Any) -> None:
         self._story = story
         self._seed = seed
         self._settings = settings
-        self.lab: Lab = play(story, seed=seed, **settings)
-        self._moments = tuple(moments(self.lab.journal))
-        self._steps = tuple(dict.fromkeys(m.step for m in self._moments if m.step is not None))
-        self.position = len(self._steps)
+        whole = Recording(story, seed=seed, **settings) if recording is None else recording
+        self._moments, self._steps = whole.moments, whole.steps
+        self._whole: Lab = whole.lab
+        self._lab: Lab = whole.lab
+        self._lab_position = self.position = len(self._steps)
 
     def __len__(self) -> int:
         return len(self._steps)
+
+    @property
+    def lab(self) -> Lab:
+        """The world at the position. Replays the story unless it is there already."""
+        return self.bring_lab()
+
+    def bring_lab(self, progress: Callable[[float], None] | None = None) -> Lab:
+        """The world at the position; ``progress`` is called with the share of the replay that is done, 0 to 1."""
+        if self._lab_position != self.position:
+            # The whole story needs no step to stop at; it also runs what follows the last shown change.
+            if self.position == len(self):
+                self._lab = self._whole
+            else:
+                until = self.step_number + 1 if self.position else self._steps[0]
+                story = self._story if progress is None else _reporting(self._story, until, progress)
+                self._lab = play(story, seed=self._seed, until_step=until, **self._settings)
+            self._lab_position = self.position
+        return self._lab
 
     @property
     def step_number(self) -> int:
@@ -47,17 +71,10 @@ class Stepper:
         return self._steps[self.position - 1] if self.position else -1
 
     def go_to(self, position: int) -> Stepper:
-        """Go to a stop (0 to ``len``). Raises UsageError outside. Replays the story unless it is there already."""
+        """Go to a stop (0 to ``len``). Raises UsageError outside."""
         if not 0 <= position <= len(self):
             raise UsageError(f"there is no stop {position}", hint=f"stops go from 0 to {len(self)}")
-        if position != self.position:
-            self.position = position
-            # The whole story needs no step to stop at; it also runs what follows the last shown change.
-            if position == len(self):
-                self.lab = play(self._story, seed=self._seed, **self._settings)
-            else:
-                until = self.step_number + 1 if position else self._steps[0]
-                self.lab = play(self._story, seed=self._seed, until_step=until, **self._settings)
+        self.position = position
         return self
 
     def first(self) -> Stepper:
@@ -116,3 +133,22 @@ class Stepper:
 
     def __repr__(self) -> str:
         return f"<Stepper of {getattr(self._story, '__name__', 'a story')}, seed={self._seed}: {self.label}>"
+
+
+def _reporting(story: Story, until: int, progress: Callable[[float], None]) -> Story:
+    """The same story, which also tells how much of the way to a step is done."""
+
+    def told(lab: Lab) -> Any:
+        world = lab.simulation("explore")
+        before_step = world.before_step
+
+        def report(step: int) -> None:
+            if step % STEPS_BETWEEN_REPORTS == 0:
+                progress(min(step / max(until, 1), 1.0))
+            if before_step is not None:
+                before_step(step)
+
+        world.before_step = report
+        return story(lab)
+
+    return told

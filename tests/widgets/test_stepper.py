@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import builtins
-from typing import Any
-
 import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.errors import UsageError
-from mqlab.views.queue import show_queue
-from mqlab.widgets import Explorer, Stepper, explore
+from mqlab.widgets import Stepper
 
 
 def day(lab: Lab) -> None:
@@ -82,56 +78,3 @@ def test_a_story_without_a_stop() -> None:
     stepper = Stepper(lambda lab: None)
     assert len(stepper) == 0 and stepper.step().back().position == 0
     assert "nothing has happened" in stepper.label
-
-
-def explorer() -> Explorer:
-    return explore(day, seed=7, show=lambda lab: [show_queue(lab, "orders")] if lab.store().topics() else [])
-
-
-def find(widget: Any, name: str) -> Any:
-    return next(child for child in widget.children[0].children if getattr(child, "description", None) == name)
-
-
-def test_the_buttons_move_the_controller_and_the_page() -> None:
-    shown = explorer()
-    widget = shown.widget
-    page = widget.children[1]
-    assert shown.stepper.position == 0 and "nothing has happened yet" in page.value
-    find(widget, "Step").click()
-    find(widget, "Step").click()
-    assert shown.stepper.position == 2 and "stop 2 of" in page.value
-    find(widget, "Back").click()
-    assert shown.stepper.position == 1
-    find(widget, "Stop").value = 4  # the slider
-    assert shown.stepper.position == 4 and page.value.count("<img") >= 1
-    find(widget, "End").click()
-    assert shown.stepper.position == len(shown.stepper) and "billing reads 2 next" in page.value
-    find(widget, "Step").click()
-    find(widget, "Start").click()
-    assert shown.stepper.position == 0
-
-
-def test_buttons_have_words_and_the_state_is_announced() -> None:
-    widget = explorer().widget
-    for name in ("Start", "Back", "Step", "End"):
-        assert find(widget, name).tooltip
-    assert 'role="status" aria-live="polite"' in widget.children[1].value
-
-
-def test_a_notebook_gets_the_widget_and_a_static_page_gets_text() -> None:
-    bundle = explorer()._repr_mimebundle_()
-    assert "application/vnd.jupyter.widget-view+json" in bundle
-    assert "The stops of this story" in bundle["text/plain"] and "<table>" in bundle["text/html"]
-
-
-def test_without_ipywidgets_there_is_the_static_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def no_widgets(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "ipywidgets":
-            raise ImportError("no ipywidgets here")
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", no_widgets)
-    bundle = explorer()._repr_mimebundle_()
-    assert set(bundle) == {"text/plain", "text/html"}

@@ -27,7 +27,7 @@ const THEME = `
 .mqlab-board .mq-field { display: inline-flex; flex-wrap: wrap; gap: 4px 6px; align-items: center; }
 .mqlab-board .mq-panels { display: flex; flex-wrap: wrap; gap: 8px; align-items: flex-start; }
 .mqlab-board .mq-panel { flex: 1 1 300px; min-width: 0; max-width: 100%; border: 1px solid var(--mq-rule);
-  border-radius: 6px; padding: 6px 8px; overflow: auto; }
+  border-radius: 6px; padding: 6px 8px; overflow: auto; contain: content; }
 .mqlab-board .mq-panel > h4 { margin: 0 0 4px; font-size: 13px; }
 .mqlab-board .mq-note { color: var(--mq-muted); margin: 2px 0; }
 .mqlab-board .mq-error { border-left: 4px solid var(--mq-4); padding: 4px 8px; white-space: pre-wrap; }
