@@ -51,7 +51,7 @@ WORDS = ROOT / "mqlab" / "teach" / "words"
 PAGE = ROOT / "docs" / "instructors.md"
 ANSWER = re.compile(r"# exercise: (\S+)$", re.MULTILINE)
 CHECK = re.compile(r'^check\("([^"]+)"', re.MULTILINE)
-NO_OUTPUTS = "explorer"  # a widget: saved without outputs, a static view follows it
+LIVE_FORM = "application/vnd.jupyter.widget-view+json"  # needs a kernel: explorers are saved as text/html alone
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -175,7 +175,7 @@ def _identity(cell: Cell, lab: str, number: int) -> tuple[str, dict[str, Any]]:
 
 
 def with_outputs(made: dict[str, Any]) -> dict[str, Any]:
-    """The notebook after a fresh run from its own folder; explorers stay without outputs."""
+    """The notebook after a fresh run from its own folder; explorers are saved as pages that need no kernel."""
     import nbformat
     from nbclient import NotebookClient
 
@@ -186,9 +186,8 @@ def with_outputs(made: dict[str, Any]) -> dict[str, Any]:
     client.execute()
     for cell in node.cells:
         cell.source = cell.source.splitlines(keepends=True)
-        if NO_OUTPUTS in cell.metadata.get("tags", []):
-            cell.outputs, cell.execution_count = [], None
         for output in cell.get("outputs", ()):
+            output.get("data", {}).pop(LIVE_FORM, None)
             _split_texts(output)
     node.metadata = METADATA
     plain: dict[str, Any] = json.loads(json.dumps(node))

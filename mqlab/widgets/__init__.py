@@ -2,11 +2,12 @@
 
 Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first one.
 
-    explore(story, seed=7)      step through a story: step, back, play, a slider; its controller is a Stepper
+    explore(story, seed=7)      the time machine: move in a story, change it, fork it; its controller is a Stepper
     log_xray()                  a real store: every action, its bytes, and what a crash takes
     retry_clock()               an order that fails, on an axis of log time, with the learner's settings
 
-A widget does not have a state of its own: a replay gives what it shows. Without ipywidgets the facts are static.
+Each is a Board (mqlab.widgets.frame): data made once, and a module of mqlab/widgets/modules that shows it with and
+without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
 """
 
 from mqlab.widgets.explorer import Explorer, explore

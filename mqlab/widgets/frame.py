@@ -37,7 +37,7 @@ WITHOUT_SCRIPTS = (
     "Run this cell to move the explorer. Without a kernel, or where scripts are not run, this is all it shows:"
 )
 PAGE = """<div class="mqlab-board" data-mqlab="{place}" role="group" aria-label="{label}">
-<div class="mqlab-still"><p>{words}</p>{readable}</div>
+<div class="mqlab-readable"><p>{words}</p>{readable}</div>
 <script type="application/json" class="mqlab-data">{data}</script>
 <script type="module">{script}</script></div>"""
 

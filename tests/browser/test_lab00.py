@@ -48,8 +48,9 @@ def test_lab00_is_run_looked_at_and_clicked(chromium: Any, jupyterlab: JupyterLa
     page.get_by_role("button", name="Step", exact=True).focus()
     page.keyboard.press("Space")  # the keyboard is enough
     stop.filter(has_text="stop 2 of").wait_for()
-    page.locator(".jupyter-widgets.widget-play button").first.click()
+    page.get_by_role("button", name="Play", exact=True).click()
     stop.filter(has_text="stop 4 of").wait_for()
+    page.get_by_role("button", name="Pause", exact=True).click()
     page.get_by_role("button", name="End", exact=True).click()
     stop.filter(has_text=re.compile(r"stop (\d+) of \1,")).wait_for()
     cells_for_the_eye(page, tmp_path)

@@ -82,9 +82,9 @@ async function wake(board, box) {
   const model = stillModel(await unpacked(packed), state);
   const inside = element("div");
   addTheme(box);
-  box.insertBefore(inside, box.querySelector(".mqlab-still"));
+  const readable = box.querySelector(".mqlab-readable");
+  box.insertBefore(inside, readable);
   await board.render({ model, el: inside });
-  const readable = box.querySelector(".mqlab-still");
   readable.querySelector("p").remove();
   const folded = element("details", {}, element("summary", {}, "The same as a picture and a table"));
   readable.replaceWith(folded);

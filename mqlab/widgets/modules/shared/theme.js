@@ -37,7 +37,7 @@ const THEME = `
   vertical-align: top; }
 .mqlab-board th { background: var(--mq-card); }
 .mqlab-board progress { width: 8em; }
-.mqlab-board .mqlab-still { overflow-x: auto; }
+.mqlab-board .mqlab-readable { overflow-x: auto; }
 `;
 
 function addTheme(box) {
