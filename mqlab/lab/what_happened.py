@@ -106,10 +106,13 @@ class WhatHappened(LabState):
         ]
         return Table(rows, title="kinds of the journal")
 
-    def timeline(self, message: str | None = None, *, first_step: int = 0, last_step: int | None = None) -> Timeline:
+    def timeline(
+        self, message: str | None = None, *, first_step: int = 0, last_step: int | None = None, scale: str = "rows"
+    ) -> Timeline:
         """The journal (between two steps) as a static picture, of one message (its msg_id) or of all.
 
-        ``.table()`` has the same as rows. If the journal has dropped steps, the picture begins after them.
+        ``scale`` is "rows", or "linear" or "log" for time to scale. ``.table()`` has the same as rows.
+        If the journal has dropped steps, the picture begins after them.
         """
         from mqlab.views.moments import moments
         from mqlab.views.timeline import Timeline
@@ -119,13 +122,13 @@ class WhatHappened(LabState):
         shown = moments(self.journal, message, first_step, last_step)
         if message is not None and all(moment.kind in ("fault", "mended") for moment in shown):
             title = f"no message {message!r} in these steps"
-        return Timeline(shown, title=title)
+        return Timeline(shown, title=title, scale=scale)
 
-    def space_time(self, first_step: int = 0, last_step: int | None = None) -> Timeline:
-        """Every frame between two steps as an arrow from node to node."""
+    def space_time(self, first_step: int = 0, last_step: int | None = None, *, scale: str = "rows") -> Timeline:
+        """Every frame between two steps as an arrow from node to node; ``scale`` as in ``timeline``."""
         from mqlab.views.moments import space_time
 
-        return space_time(self.journal, first_step, last_step)
+        return space_time(self.journal, first_step, last_step, scale=scale)
 
     def offset_strip(self, group: str) -> OffsetStrip:
         """The offsets of a group on each queue: smallest, committed, pulled and largest offset as a strip."""

@@ -5,12 +5,13 @@ Mirrors: the lines that RocketMQ writes to its client, broker and store logs. La
     StepRecord 41 broker-a frame SEND_MESSAGE_V2        Moment(shop-1 ─▶ broker-a  "SEND_MESSAGE_V2")
       changes: message.stored queue_id=2 …         ->   Moment(broker-a  "stored at byte 0: entry 0 of orders 2")
 
-Left out: frames that changed nothing that is shown (``space_time`` has every frame).
+Left out: frames that changed nothing that is shown, except requests whose answer is; ``space_time`` has every frame.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mqlab.runtime.collector import collecting_rarely
@@ -30,7 +31,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "message.filtered": ("read", "filtered out by its tag"),
     "listener.started": ("read", "listener starts: {entries}"),
     "listener.returned": ("read", "{status}: {entries}"),
-    "pull.held": ("other", "{group} waits for entry {queue_offset} of {topic} {queue_id}"),
+    "pull.held": ("held", "{group} waits for entry {queue_offset} of {topic} {queue_id}"),
     "result.discarded": ("trouble", "result discarded"),
     "offset.updated": ("progress", "in memory: next of {topic} {queue_id} is {queue_offset}"),
     "offset.committed": ("progress", "{group}: next of {topic} {queue_id} is {queue_offset}"),
@@ -49,7 +50,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
 
 STEP_SENTENCES: dict[str, tuple[str, str]] = {"fault": ("trouble", "{what}"), "mended": ("other", "{what}")}
 MENDED = {"start": "started again", "heal": "partitions healed"}
-FRAME = "frame"
+FRAME, HELD = "frame", "pull.held"
 Place = tuple[str, str, int]
 REPLICATION = {
     "ha.requested": "HA report", "ha.acknowledged": "HA report", "ha.block_appended": "HA block",
@@ -61,24 +62,23 @@ OFFSET_KINDS = ("offset.updated", "offset.committed", "offset.reset")
 def moments(
     journal: Journal, message: str | None = None, first_step: int = 0, last_step: int | None = None
 ) -> MomentsOnDemand:
-    """What happened between two steps, in order: of one message (its msg_id) from its arrival on, or of all."""
+    """What happened between two steps, in order: of one message (its msg_id) or of all.
+
+    The request of a shown answer is shown too, also one that was held since before the message arrived; the time
+    called +0 is that of the first other moment.
+    """
     last = len(journal) - 1 if last_step is None else last_step
     choose = _Follower(message) if message is not None else _Overview()
     with collecting_rarely():
-        return _chosen(journal, message, choose, first_step, last)
+        return _chosen(journal, message, choose).moments(first_step, last)
 
 
-def _chosen(
-    journal: Journal, message: str | None, choose: _Follower | _Overview, first_step: int, last: int
-) -> MomentsOnDemand:
+def _chosen(journal: Journal, message: str | None, choose: _Follower | _Overview) -> _Collected:
     collected = _Collected(journal)
     shown_steps: set[int] = set()
     for record in journal:
         collected.see(record)
-        # The chooser sees every record, also those before the first step: it remembers places and pulls.
         changes = [change for change in record.changes if change.kind in SENTENCES and choose(record, change)]
-        if not first_step <= record.step <= last:
-            continue
         # The answer to a shown request is shown too, although it changes nothing about the message.
         reply = message is not None and collected.is_answer(record) and record.cause in shown_steps
         if changes or reply:
@@ -86,21 +86,21 @@ def _chosen(
             shown_steps.add(record.step)
         collected.changes(record, changes)
         collected.faults(record)
-    return collected.moments()
+    return collected
 
 
-def space_time(journal: Journal, first_step: int = 0, last_step: int | None = None) -> Timeline:
+def space_time(journal: Journal, first_step: int = 0, last_step: int | None = None, *, scale: str = "rows") -> Timeline:
     """Every frame between two steps as an arrow from node to node, and what it changed: the space-time diagram."""
     last = len(journal) - 1 if last_step is None else last_step
     collected = _Collected(journal)
     with collecting_rarely():
         for record in journal:
             collected.see(record)
-            if first_step <= record.step <= last:
-                collected.frame(record)
-                collected.changes(record, [change for change in record.changes if change.kind in SENTENCES])
-                collected.faults(record)
-    return Timeline(collected.moments(), title=f"steps {max(first_step, journal.dropped)} to {last}")
+            collected.frame(record)
+            collected.changes(record, [change for change in record.changes if change.kind in SENTENCES])
+            collected.faults(record)
+    title = f"steps {max(first_step, journal.dropped)} to {last}"
+    return Timeline(collected.moments(first_step, last), title=title, scale=scale)
 
 
 class _Overview:
@@ -131,18 +131,23 @@ class _Collected:
     """Collects the items to show; it finds each frame's sender and the request that an answer belongs to."""
 
     def __init__(self, journal: Journal) -> None:
-        self._nodes: list[str] = []  # of the steps seen, from the journal's first on
+        self._seen: list[StepRecord] = []  # from the journal's first on
         self._first = journal.dropped
+        self._framed: set[int] = set()  # the steps whose frame is shown
+        self._held: set[int] = set()  # the steps of which it is shown that they held a pull
+        self._requests: dict[int, None] = {}  # the steps of requests to be shown because their answer is
+        self._answered: dict[int, StepRecord] = {}  # step of a request -> the step in which it was answered
         self.asked: dict[tuple[str, str, int], StepRecord] = {}  # (requester, receiver, opaque) -> arrival
         self.items: list[tuple[StepRecord, str, Any]] = []  # (record, kind, values), or FRAME with (sender, asked)
-        self.lanes: dict[str, None] = {}
 
     def see(self, record: StepRecord) -> None:
         """Note the next step of the journal; keep a request that arrived."""
-        self._nodes.append(record.node)
+        self._seen.append(record)
         # The lowest bit of a frame's flag marks an answer; all other frames are requests.
         if record.about is not None and not record.about.flag & 1:
             self.asked[self._sender(record), record.node, record.about.opaque] = record
+        elif record.about is not None and (asked := self._request_of(record)) is not None:
+            self._answered.setdefault(asked.step, self._cause(record) or record)
 
     def is_answer(self, record: StepRecord) -> bool:
         """True for a step in which an answer arrived."""
@@ -153,31 +158,62 @@ class _Collected:
         sender = self._sender(record)
         if not sender or sender == record.node or (record.about is None and not _name(record)):
             return
-        asked = self.asked.get((record.node, sender, record.about.opaque)) if self.is_answer(record) else None
-        self.lanes.setdefault(sender)
-        self.lanes.setdefault(record.node)
-        self.items.append((record, FRAME, (sender, asked)))
+        if record.step in self._framed:
+            return
+        asked = self._request_of(record) if self.is_answer(record) else None
+        self._framed.add(record.step)
+        self.items.append((record, FRAME, (sender, asked, self._cause(record))))
+        if asked is not None:
+            self._requests.setdefault(asked.step)
 
     def changes(self, record: StepRecord, changes: Sequence[Change]) -> None:
         """Add some changes of a step."""
-        for change in changes:
-            self.lanes.setdefault(record.node)
-            self.items.append((record, change.kind, change.values))
+        self.items += [(record, change.kind, change.values) for change in changes]
+        if any(change.kind == HELD for change in changes):
+            self._held.add(record.step)
 
     def faults(self, record: StepRecord) -> None:
         """Add the faults that the notebook caused or repaired in this step."""
         for change in record.changes if record.kind == "fault" else ():
             what = change.kind.removeprefix("fault.")
             words = {"what": MENDED.get(what, what.replace("_", " "))}
-            self.lanes.setdefault(record.node)
             self.items.append((record, "mended" if what in MENDED else "fault", change.values | words))
 
-    def moments(self) -> MomentsOnDemand:
-        """All items, in order."""
-        return MomentsOnDemand(self.items, _moment, self.lanes)
+    def moments(self, first_step: int, last_step: int) -> MomentsOnDemand:
+        """All items between two steps, in order, with the requests of the answers among them."""
+        # 1. Lanes and the time called +0 are those of what was chosen; requests that were held long come before.
+        chosen = [item for item in self.items if first_step <= item[0].step <= last_step]
+        start_ms = chosen[0][0].now_ms if chosen else None
+        lanes: dict[str, None] = {}
+        for record, kind, values in chosen:
+            lanes.update(dict.fromkeys((values[0], record.node) if kind == FRAME else (record.node,)))
+        # 2. Each request whose answer is shown, and whether it was held.
+        for step in self._requests:
+            if step >= self._first:
+                request = self._seen[step - self._first]
+                self.frame(request)
+                if step not in self._held:
+                    self.changes(request, request.of(HELD))
+        # 3. In the order of the journal; the frame of a step comes before what it changed.
+        self.items.sort(key=lambda item: (item[0].step, item[1] != FRAME))
+        shown = [
+            (record, HELD, (values, self._answered.get(record.step))) if kind == HELD else (record, kind, values)
+            for record, kind, values in self.items
+            if first_step <= record.step <= last_step
+        ]
+        return MomentsOnDemand(shown, _moment, lanes, start_ms=start_ms)
+
+    def _request_of(self, answer: StepRecord) -> StepRecord | None:
+        """The step in which the request of an answer arrived."""
+        return self.asked.get((answer.node, self._sender(answer), answer.about.opaque))
+
+    def _cause(self, record: StepRecord) -> StepRecord | None:
+        """The step that sent a frame or armed an event; None for the notebook or a step that was dropped."""
+        return self._seen[record.cause - self._first] if record.cause >= self._first else None
 
     def _sender(self, record: StepRecord) -> str:
-        return self._nodes[record.cause - self._first] if record.cause >= self._first else ""
+        cause = self._cause(record)
+        return cause.node if cause is not None else ""
 
 
 class _Follower:
@@ -236,14 +272,23 @@ def _carried(values: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 def _moment(item: tuple[StepRecord, str, Any]) -> Moment:
     record, kind, values = item
-    return _frame(record, *values) if kind == FRAME else _change(record, kind, values)
+    if kind == FRAME:
+        return _frame(record, *values)
+    if kind == HELD:
+        values, answered = values
+        until = (None, None) if answered is None else (answered.now_ms, answered.step)
+        return replace(_change(record, kind, values), until_ms=until[0], until_step=until[1])
+    return _change(record, kind, values)
 
 
-def _frame(record: StepRecord, sender: str, asked: StepRecord | None) -> Moment:
+def _frame(record: StepRecord, sender: str, asked: StepRecord | None, sent: StepRecord | None) -> Moment:
     text = _name(record)
     if asked is not None:
         text = f"{text.removesuffix(' answer')} to {_name(asked)}"
-    return Moment(record.now_ms, sender, FRAME, text, to=record.node, step=record.step)
+    when = (None, None) if sent is None else (sent.now_ms, sent.step)
+    return Moment(
+        record.now_ms, sender, FRAME, text, to=record.node, step=record.step, sent_ms=when[0], sent_step=when[1]
+    )
 
 
 def _name(record: StepRecord) -> str:

@@ -28,6 +28,7 @@ PALETTE: Final = {
     "amber": ("#8a5a00", "#f0c05a"),
     "pale-blue": ("#dbe8f6", "#1f3a55"),
     "pale-violet": ("#c9a7dd", "#6d4a86"),
+    "pale-amber": ("#f6e3b4", "#4d3c12"),
     "pale-red": ("#f7d9cc", "#5c2c1c"),
 }
 OF_THE_NOTEBOOK: Final = {

@@ -7,7 +7,7 @@ It shows what you would draw from the logs of all processes. Lab 00 begins with 
       +1 ms                 ────────────▶ 1 message      Moment(…, to="billing-1")
 
 Input is plain moments, so that it is drawn and tested without a world; mqlab.views.moments makes them of a journal.
-Left out: time to scale (days are beside milliseconds; jumps are marked), more than 80 rows in one picture.
+The drawing is in mqlab.views.timeline_drawing. Left out: more than 80 rows in one picture.
 """
 
 from __future__ import annotations
@@ -15,36 +15,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any
 
 from wcwidth import ljust
 
 from mqlab.durations import exact_text
+from mqlab.errors import UsageError
 from mqlab.views.on_demand import OnDemand
-from mqlab.views.picture import CHARACTER, Canvas, Look, Picture, text_pixels
+from mqlab.views.picture import Look, Picture
 from mqlab.views.table import Table, calendar
 from mqlab.views.text_width import width
-from mqlab.views.theme import BLUE, GREEN, INK, MUTED, RED, RULE, VIOLET
+from mqlab.views.theme import AMBER, BLUE, GREEN, MUTED, RED, VIOLET
 
 LOOKS = {
     "stored": Look(BLUE, "square", "written by the broker"),
     "read": Look(GREEN, "triangle", "read or handled by a consumer"),
     "progress": Look(VIOLET, "diamond", "progress of a group"),
     "trouble": Look(RED, "cross", "a fault or a failure"),
+    "held": Look(AMBER, "bar", "a pull that the broker holds, until it is answered"),
     "other": Look(MUTED, "dot", "anything else"),
     "frame": Look(MUTED, "arrow", "a call or an answer on the network"),
 }
-COLUMNS = ("step", "now_ms", "after_ms", "node", "kind", "to", "text", "values")
+COLUMNS = ("step", "now_ms", "after_ms", "node", "kind", "to", "sent_ms", "until_ms", "text", "values")
 MAX_ROWS_DRAWN = 80
 LONG_PAUSE_MS = 1000  # from here on a jump in time gets a line of its own
-ROW_PIXELS = 28
-TIME_PIXELS = 96  # wide enough for TIME_CHARACTERS; hours need more
-TIME_CHARACTERS = 14
+SLOW_MS = 10  # a frame that took as long is told when it was sent
 TIME_COLUMNS = 10
-MIN_LANE_PIXELS = 110
-MAX_LANE_PIXELS = 330
-MARGIN = 18
+SCALES = ("rows", "linear", "log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,9 @@ class Moment:
     """One thing that happened at ``now_ms`` in ``lane``; an arrow to another lane when ``to`` is given.
 
     ``kind`` is the journal's word for it, ``look`` a name in LOOKS, ``step`` its step in the journal,
-    ``values`` the facts that the journal recorded (queue offsets, groups, ids).
+    ``values`` the facts that the journal recorded (queue offsets, groups, ids). An arrow was sent at ``sent_ms`` by the
+    step ``sent_step`` and arrives at ``now_ms``. What lasts (a held pull) ends at ``until_ms``, in the step
+    ``until_step``; without them it still lasts.
     """
 
     now_ms: int
@@ -63,18 +63,58 @@ class Moment:
     to: str | None = None
     step: int | None = None
     values: tuple[tuple[str, object], ...] = ()
+    sent_ms: int | None = None
+    sent_step: int | None = None
+    until_ms: int | None = None
+    until_step: int | None = None
+
+    @property
+    def arrived_ms(self) -> int:
+        """When it arrived, for an arrow; else when it happened."""
+        return self.now_ms
+
+    @property
+    def lane_names(self) -> tuple[str, ...]:
+        """The lane, or the two lanes, that it takes part in."""
+        return (self.lane, self.to) if self.to else (self.lane,)
+
+    @property
+    def is_arrow(self) -> bool:
+        """Whether it goes from one lane to another."""
+        return bool(self.to) and self.to != self.lane
+
+    @property
+    def look_name(self) -> str:
+        """The name of its look: of an arrow always "frame"."""
+        return "frame" if self.is_arrow else self.look
+
+    def words(self, start_ms: int) -> str:
+        """Its text, with how long it lasted or, of a slow arrow, when it was sent."""
+        if self.look == "held":
+            if self.until_ms is None:
+                return f"{self.text}, not answered yet"
+            return f"{self.text}, answered after {exact_text(self.until_ms - self.now_ms)}"
+        if self.is_arrow and self.sent_ms is not None and self.now_ms - self.sent_ms >= SLOW_MS:
+            return f"{self.text} (sent {after(self.sent_ms - start_ms)})"
+        return self.text
 
 
 class MomentsOnDemand(OnDemand[Moment]):
-    """Moments made when they are read; ``lanes`` has all their lanes in order of appearance."""
+    """Moments made when they are read; ``lanes`` has all their lanes in order, ``start_ms`` the time called +0."""
 
-    def __init__(self, items: Sequence[Any], make: Callable[[Any], Moment], lanes: Iterable[str]) -> None:
+    def __init__(
+        self, items: Sequence[Any], make: Callable[[Any], Moment], lanes: Iterable[str], *, start_ms: int | None = None
+    ) -> None:
         super().__init__(items, make)
         self.lanes = tuple(lanes)
+        self.start_ms = start_ms
 
 
 class Timeline(Picture):
     """A picture of moments in order. ``lanes`` fixes the columns and their order, ``start_ms`` the time called +0.
+
+    ``scale``: "rows" gives each moment a row; "linear" and "log" draw time to scale ("log": seconds and hours both
+    show). UsageError for another one. The text is the same for all.
 
     >>> print(Timeline([Moment(1000, "shop", "call", "send", to="broker-a"), Moment(1001, "broker-a", "x", "stored")]))
           time  shop                  broker-a
@@ -89,9 +129,15 @@ class Timeline(Picture):
         lanes: Sequence[str] | None = None,
         title: str = "",
         start_ms: int | None = None,
+        scale: str = "rows",
     ) -> None:
+        if scale not in SCALES:
+            raise UsageError(f"there is no scale {scale!r}", hint='scale="rows", "linear" or "log"')
+        self.scale = scale
         self.moments: Sequence[Moment] = moments if isinstance(moments, MomentsOnDemand) else tuple(moments)
         self._start_ms = start_ms
+        if start_ms is None and isinstance(moments, MomentsOnDemand):
+            self._start_ms = moments.start_ms
         if lanes is None and isinstance(moments, MomentsOnDemand):
             lanes = moments.lanes
         elif lanes is None:
@@ -117,7 +163,8 @@ class Timeline(Picture):
         def row(m: Moment) -> dict[str, Any]:
             return {
                 "step": m.step, "now_ms": m.now_ms, "after_ms": m.now_ms - start_ms,
-                "node": m.lane, "kind": m.kind, "to": m.to, "text": m.text, "values": dict(m.values),
+                "node": m.lane, "kind": m.kind, "to": m.to, "sent_ms": m.sent_ms, "until_ms": m.until_ms,
+                "text": m.text, "values": dict(m.values),
             }  # fmt: skip
 
         return Table(OnDemand(self.moments, row), columns=COLUMNS, title=self.title, empty="nothing happened")
@@ -128,126 +175,48 @@ class Timeline(Picture):
         column = max(22, *(width(name) + 2 for name in self.lanes))
         head = "".join(ljust(name, column) for name in self.lanes)
         lines = [self.title] if self.title else []
-        times = max([TIME_COLUMNS, *(len(after(moment.now_ms - self.start_ms)) for moment in self._drawn)])
+        times = max([TIME_COLUMNS, *(len(after(moment.now_ms - self.start_ms)) for moment in self.drawn)])
         lines.append(f"{'time':>{times}}  {head}".rstrip())
         before = self._first_ms()
-        for moment in self._drawn:
+        for moment in self.drawn:
             if moment.now_ms - before >= LONG_PAUSE_MS:
                 lines.append(f"{'⋮':>{times}}  {exact_text(moment.now_ms - before)} later")
             before = moment.now_ms
             time = after(moment.now_ms - self.start_ms)
             lines.append(f"{time:>{times}}  {self._text_row(moment, column)}".rstrip())
-        return "\n".join([*lines, *self._rest()])
+        return "\n".join([*lines, *self.rest()])
 
     def _text_row(self, moment: Moment, column: int) -> str:
         here = self._position(moment.lane)
         there = self._position(moment.to) if moment.to else here
-        left = " " * (column * min(here, there))
+        left, words = " " * (column * min(here, there)), moment.words(self.start_ms)
         if there == here:
-            return left + moment.text
-        room = max(column * abs(there - here) - width(moment.text) - 4, 1)
-        return f"{left}{moment.text} {'─' * room}▶" if there > here else f"{left}◀{'─' * room} {moment.text}"
+            return left + words
+        room = max(column * abs(there - here) - width(words) - 4, 1)
+        return f"{left}{words} {'─' * room}▶" if there > here else f"{left}◀{'─' * room} {words}"
 
     def svg(self) -> str:
-        # 1. Measure: the rows with their pauses, the widest of lanes, title and legend.
-        spots = self._lane_spots()
-        drawn = self._drawn
-        pauses = sum(b.now_ms - a.now_ms >= LONG_PAUSE_MS for a, b in pairwise(drawn))
-        top = MARGIN + (22 if self.title else 0)
-        foot = top + 34 + ROW_PIXELS * (len(drawn) + pauses)
-        looks = [look for name, look in LOOKS.items() if any(_look_name(m) == name for m in drawn)]
-        right = spots[self.lanes[-1]] + self._label_room(self.lanes[-1]) if self.lanes else self._time_pixels()
-        legend = sum(_legend_pixels(look) for look in looks)
-        canvas = Canvas(max(right, text_pixels(self.title), legend) + MARGIN, foot + 34 + 18 * len(self._rest()))
-        # 2. Draw the title and the lanes, then the moments over them.
-        if self.title:
-            canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
-        for lane in self.lanes:
-            canvas.text(spots[lane], top + 12, lane, bold=True, anchor="middle")
-            canvas.line(spots[lane], top + 20, spots[lane], foot)
-        self._draw_rows(canvas, drawn, spots, top + 20)
-        for number, line in enumerate(self._rest()):
-            canvas.text(MARGIN, foot + 14 + 18 * number, line, MUTED)
-        # 3. The legend explains only the looks that occur.
-        x = MARGIN
-        for look in looks:
-            if look.shape == "arrow":
-                canvas.arrow(x, x + 14, canvas.height - 16, look.colour)
-            else:
-                canvas.mark(look, x + 6, canvas.height - 16)
-            canvas.text(x + 18, canvas.height - 12, look.meaning, MUTED, size=11)
-            x += _legend_pixels(look)
-        return canvas.svg()
+        from mqlab.views.timeline_drawing import Drawing
 
-    def _draw_rows(self, canvas: Canvas, drawn: Sequence[Moment], spots: dict[str, int], y: int) -> None:
-        before, shown_time, right = self._first_ms(), "", self._time_pixels() - 8
-        for moment in drawn:
-            y += ROW_PIXELS
-            if moment.now_ms - before >= LONG_PAUSE_MS:
-                canvas.line(right + 6, y - 5, canvas.width - MARGIN, y - 5, RULE, dashed=True)  # not through its words
-                canvas.text(right, y - 1, f"{exact_text(moment.now_ms - before)} later", MUTED, anchor="end")
-                y += ROW_PIXELS
-            before = moment.now_ms
-            time = after(moment.now_ms - self.start_ms)
-            if time != shown_time:
-                canvas.text(right, y - 1, time, MUTED, anchor="end")
-            shown_time = time
-            self._draw_moment(canvas, moment, spots, y - 5)
-
-    def _draw_moment(self, canvas: Canvas, moment: Moment, spots: dict[str, int], y: int) -> None:
-        look, x = LOOKS[_look_name(moment)], spots[moment.lane]
-        if moment.to and moment.to != moment.lane:
-            target = spots[moment.to]
-            inset = 4 if target > x else -4
-            canvas.text((x + target) // 2, y - 3, moment.text, INK, anchor="middle", size=11)
-            canvas.arrow(x + inset, target - inset, y + 3, look.colour)
-        else:
-            canvas.mark(look, x, y)
-            canvas.text(x + 12, y + 4, moment.text)
-
-    def _time_pixels(self) -> int:
-        """Room for the longest time or pause at the left edge."""
-        drawn = self._drawn
-        pauses = (exact_text(b.now_ms - a.now_ms) + " later" for a, b in pairwise(drawn))
-        longest = max(map(len, [*pauses, *(after(moment.now_ms - self.start_ms) for moment in drawn)]), default=0)
-        return TIME_PIXELS + CHARACTER * max(0, longest - TIME_CHARACTERS)
-
-    def _lane_spots(self) -> dict[str, int]:
-        """The place of each lane's line: room to its right for its own labels, within limits."""
-        spots, x = {}, self._time_pixels()
-        for index, lane in enumerate(self.lanes):
-            x += max(text_pixels(lane) // 2 + 8, 24) if index == 0 else 0
-            spots[lane] = x
-            x += max(MIN_LANE_PIXELS, min(self._label_room(lane), MAX_LANE_PIXELS))
-        return spots
-
-    def _label_room(self, lane: str) -> int:
-        texts = [text_pixels(m.text) + 24 for m in self._drawn if m.lane == lane and not m.to]
-        for moment in self._drawn:
-            if moment.to and lane in (moment.lane, moment.to) and abs(self._gap(moment)) == 1:
-                left = self.lanes[min(self._position(moment.lane), self._position(moment.to))]
-                if left == lane:
-                    texts.append(text_pixels(moment.text) + 30)
-        return max([text_pixels(lane) // 2 + 8, *texts])
+        return Drawing(self.drawn, self.lanes, self.start_ms, self.scale, self.title, self.rest()).svg()
 
     def _first_ms(self) -> int:
-        drawn = self._drawn
+        drawn = self.drawn
         return drawn[0].now_ms if drawn else self.start_ms
-
-    def _gap(self, moment: Moment) -> int:
-        return self._position(moment.to or moment.lane) - self._position(moment.lane)
 
     def _position(self, lane: str) -> int:
         return self.lanes.index(lane)
 
     @cached_property
-    def _drawn(self) -> tuple[Moment, ...]:
+    def drawn(self) -> tuple[Moment, ...]:
+        """The moments of the picture: the first ones whose lanes are shown."""
         lanes = frozenset(self.lanes)
         known = (m for m in self.moments if m.lane in lanes and (m.to is None or m.to in lanes))
         return tuple(islice(known, MAX_ROWS_DRAWN))
 
-    def _rest(self) -> list[str]:
-        more = len(self.moments) - len(self._drawn)
+    def rest(self) -> list[str]:
+        """What is said of the moments that are not drawn."""
+        more = len(self.moments) - len(self.drawn)
         if not more:
             return []
         choice = "a message's id, first_step= or last_step= choose"
@@ -256,14 +225,6 @@ class Timeline(Picture):
     def __repr__(self) -> str:
         lanes = ", ".join(self.lanes)
         return f"<Timeline of {len(self.moments)} moments from {calendar(self.start_ms)}, lanes {lanes}>"
-
-
-def _look_name(moment: Moment) -> str:
-    return "frame" if moment.to and moment.to != moment.lane else moment.look
-
-
-def _legend_pixels(look: Look) -> int:
-    return 34 + len(look.meaning) * 6
 
 
 def after(elapsed_ms: int) -> str:

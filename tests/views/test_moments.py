@@ -43,6 +43,7 @@ def test_one_messages_day_from_send_to_commit(lab: Lab) -> None:
         ("broker-a", "message.dispatched"),
         ("broker-a", "frame"),
         ("shop-1", "message.sent"),
+        ("billing-1", "frame"),
         ("broker-a", "frame"),
         ("billing-1", "message.pulled"),
         ("billing-1", "listener.started"),
@@ -51,9 +52,58 @@ def test_one_messages_day_from_send_to_commit(lab: Lab) -> None:
         ("billing-1", "frame"),
         ("broker-a", "offset.committed"),
     ]
-    assert told[3].text == "SUCCESS to SEND_MESSAGE_V2" and told[5].text == "SUCCESS to PULL_MESSAGE"
-    assert told[7].text == "listener starts: entry 1"
+    assert told[3].text == "SUCCESS to SEND_MESSAGE_V2" and told[6].text == "SUCCESS to PULL_MESSAGE"
+    assert told[5].text == "PULL_MESSAGE" and told[5].to == "broker-a"  # nothing is pushed: it asked
+    assert told[8].text == "listener starts: entry 1"
     assert told[-1].text == "billing: next of orders 0 is 3"  # one commit passes all three
+
+
+def test_an_arrow_knows_when_it_was_sent_and_when_it_arrived(lab: Lab) -> None:
+    arrows = [moment for moment in moments(lab.journal) if moment.is_arrow]
+    assert arrows and all(moment.kind == "frame" and len(moment.lane_names) == 2 for moment in arrows)
+    for moment in arrows:
+        assert moment.sent_ms is not None and moment.arrived_ms - moment.sent_ms == 1  # the network's latency
+        assert moment.step is not None and lab.journal[moment.step].cause == moment.sent_step
+
+
+def waiting(lab: Lab) -> None:
+    """A group that asks before there is anything; a message 25 s later."""
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    billing = lab.push_consumer("billing", enable_trace=False)
+    billing.subscribe("orders", "*")
+    billing.on_messages(lambda messages, context: CONSUME_SUCCESS)
+    billing.start()
+    lab.run_for("25s")
+    lab.producer("shop", enable_trace=False).send(Message("orders", "заказ".encode()))
+    lab.run_for("10s")
+
+
+def test_a_pull_that_was_held_is_told_from_its_request_to_its_answer() -> None:
+    lab = play(waiting, seed=7)
+    (msg_id,) = ids(lab)
+    shown = moments(lab.journal, msg_id)
+    request, held = shown[0], shown[1]
+    assert (request.text, request.to, held.kind, held.look) == ("PULL_MESSAGE", "broker-a", "pull.held", "held")
+    answer = next(moment for moment in shown if moment.text == "SUCCESS to PULL_MESSAGE")
+    assert held.until_ms == answer.sent_ms and held.until_step == answer.sent_step
+    # The message's own story begins at +0; the request came before it.
+    assert shown.start_ms == next(moment.now_ms for moment in shown if moment.text == "SEND_MESSAGE_V2")
+    lines = str(lab.timeline(msg_id)).splitlines()
+    assert lines[1].startswith("  -") and "answered after" in lines[2]
+    # In the overview the last pull is still held.
+    assert "not answered yet" in str(lab.timeline())
+    assert len([moment for moment in moments(lab.journal) if moment.kind == "pull.held"]) == 3
+
+
+def test_the_answer_of_a_slow_link_is_told_with_its_sending() -> None:
+    def slow(lab: Lab) -> None:
+        lab.at("24s", lambda: lab.slow("billing-1", "600ms"))
+        waiting(lab)
+
+    lab = play(slow, seed=7)
+    (told,) = [moment for moment in moments(lab.journal, ids(lab)[0]) if moment.text == "SUCCESS to PULL_MESSAGE"]
+    assert told.sent_ms is not None and told.now_ms - told.sent_ms == 601
+    assert "SUCCESS to PULL_MESSAGE (sent +" in str(lab.timeline(ids(lab)[0]))
 
 
 def test_all_messages_and_nothing_twice(lab: Lab) -> None:
