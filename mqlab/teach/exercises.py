@@ -40,7 +40,7 @@ class Call:
     __slots__ = ("about", "arguments", "given", "right", "to")
 
     def __init__(
-        self, *, right: Any = ..., about: str = "", to: str = "", given: object = None, **arguments: object
+        self, *, right: Any = ..., about: str = "", to: str = "", given: Any = None, **arguments: object
     ) -> None:
         self.arguments: Mapping[str, object] = arguments
         self.right, self.about, self.to, self.given = right, about, to, given

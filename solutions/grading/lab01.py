@@ -9,7 +9,9 @@ import struct
 
 from mqlab.teach.cases.lab01 import files as made
 from mqlab.teach.cases.lab01 import judges
-from mqlab.teach.exercises import Answers, Case, Finding
+from mqlab.teach.cases.lab01.index_chain import ALWAYS, ENTRIES, INDEX, SLOTS, question
+from mqlab.teach.exercises import Answers, Call, Case, Finding
+from mqlab.teach.kit import Variant, variants
 from mqlab.wire import record
 from mqlab.wire.java_hash import tags_code
 from mqlab.wire.record import Record
@@ -30,10 +32,9 @@ def _odd_tags(answers: Answers) -> Finding | None:
     return judges.judge_tags(answers, [(text, struct.pack(">q", tags_code(text))) for text in texts])
 
 
-def _nothing_to_find(answers: Answers) -> Finding | None:
+def _nothing_to_find(seed: int) -> list[Call]:
     """An index whose slots are all empty."""
-    data = bytes(40 + 4 * made.SLOTS + 20 * made.ENTRIES)
-    return judges.judge_index(answers, data, [made.Question("orders", "order-1", 0, 2**62, [])])
+    return [question(bytes(40 + 4 * SLOTS + 20 * ENTRIES), "orders", f"order-{seed}", *ALWAYS)]
 
 
 def _every_damage(seed: int) -> tuple[Case, ...]:
@@ -56,11 +57,13 @@ def _queue_without_messages(answers: Answers) -> Finding | None:
     return judges.judge_rebuild(answers, made.LostQueues(lost.units, {("letters", 7): (0, b"")}))
 
 
-FROM_SEED = {"lab01.torn": _every_damage}
+FROM_SEED = {
+    "lab01.torn": _every_damage,
+    "lab01.index": variants(INDEX, Variant("an empty index", _nothing_to_find)),
+}
 HIDDEN = {
     "lab01.unit": (Case("a unit with nothing in it", _bare_unit),),
     "lab01.tags": (Case("odd tags", _odd_tags),),
-    "lab01.index": (Case("an empty index", _nothing_to_find),),
     "lab01.torn": (Case("an unwritten file", _unwritten_file),),
     "lab01.rebuild": (Case("a queue without messages", _queue_without_messages),),
 }

@@ -6,7 +6,7 @@ The known-wrong answers are in wrong/lab10.*.diff, one file per exercise.
 from __future__ import annotations
 
 from mqlab.teach.cases.lab10 import judges
-from mqlab.teach.cases.lab10.days import odd_day
+from mqlab.teach.cases.lab10.days import mixed_keys, odd_day
 from mqlab.teach.exercises import Answers, Case, Finding
 
 SEEDED = {
@@ -41,6 +41,11 @@ def _few_parts(answers: Answers) -> Finding | None:
     return judges.judge_parts(answers, day(1), 5)
 
 
+def _mixed_keys(answers: Answers) -> Finding | None:
+    """Orders whose messages name their order in different texts of keys."""
+    return judges.judge_parts(answers, mixed_keys(), 4)
+
+
 def _odd_failures(answers: Answers) -> Finding | None:
     """Several copies of one message, one key for all, dead letters."""
     return judges.judge_failures(answers, odd_day())
@@ -50,6 +55,6 @@ HIDDEN = {
     "lab10.fullest": (Case("a store whose first file is gone", _odd_fullest),),
     "lab10.busiest": (Case("keys of all kinds", _odd_keys),),
     "lab10.cost": (Case("tags of all kinds", _odd_tags), Case("tags nobody used", _no_match)),
-    "lab10.parts": (Case("five parts", _few_parts),),
+    "lab10.parts": (Case("five parts", _few_parts), Case("keys in any order", _mixed_keys)),
     "lab10.failures": (Case("several copies", _odd_failures),),
 }

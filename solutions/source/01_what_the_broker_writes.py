@@ -472,25 +472,27 @@ reveal("lab01.time_diff", mine[0]["seconds"])
 # %% [markdown]
 # ### Exercise 4: query an index chain
 #
-# Write `places`. An entry's time is the file's `begin_timestamp` plus its seconds. `index_key_hash` is given.
+# Write `places`. A real index file has 400 MB, so you do not get its bytes but a function: `read(position, size)` gives
+# so many bytes from there, at most 40 at once. Who follows the chain reads the header, the slot, and the chain's entries;
+# the check counts. An entry's time is the file's `begin_timestamp` plus its seconds. `index_key_hash` is given.
 
 
 # %%
 # exercise: lab01.index
-def places(index, slots, topic, key, begin_ms, end_ms):
+def places(read, slots, topic, key, begin_ms, end_ms):
     """The physical offsets under a key, newest first, as a list.
 
-    index: the bytes of one index file with so many slots. Taken are entries with the
-    key's hash and begin_ms <= time <= end_ms.
+    read(position, size): bytes of one index file, which has so many slots. Taken are
+    entries with the key's hash and begin_ms <= time <= end_ms.
     """
     ### BEGIN SOLUTION
     wanted = index_key_hash(f"{topic}#{key}")
-    (begin_timestamp,) = struct.unpack_from(">q", index, 0)
-    (number,) = struct.unpack_from(">i", index, 40 + 4 * (wanted % slots))
+    (begin_timestamp,) = struct.unpack(">q", read(0, 8))
+    (number,) = struct.unpack(">i", read(40 + 4 * (wanted % slots), 4))
     found = []
     while number:
         at = 40 + 4 * slots + 20 * number
-        key_hash, place, seconds, number = struct.unpack_from(">iqii", index, at)
+        key_hash, place, seconds, number = struct.unpack(">iqii", read(at, 20))
         stored_ms = begin_timestamp + 1000 * seconds
         if key_hash == wanted and begin_ms <= stored_ms <= end_ms:
             found.append(place)

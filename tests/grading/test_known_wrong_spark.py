@@ -42,7 +42,7 @@ def days_folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -
     """Where the days of this file's cases are made, for a worker to be shown; an answer runs in the tests' session."""
     folder, before = tmp_path_factory.mktemp("days"), tempfile.tempdir
     folder.chmod(0o755)
-    for made in (lab10_days.day, lab10_days.odd_day):
+    for made in (lab10_days.day, lab10_days.odd_day, lab10_days.mixed_keys):
         made.cache_clear()
     tempfile.tempdir = str(folder)
     yield folder

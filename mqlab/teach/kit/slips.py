@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.teach.exercises import Call
-from mqlab.teach.kit.shapes import Difference, Parts
+from mqlab.teach.kit.shapes import Parts
 
 SIZES = (8, 4, 2)
 
@@ -54,10 +54,14 @@ class PartSlip:
     says: str
     alone: bool = False
 
-    def sign(self, seen: Difference) -> int | None:
-        """Which of its wrong values was found; None if none was."""
-        wrong = list(self.wrong(seen.right))
-        return wrong.index(seen.found) if seen.found in wrong else None
+    def sign(self, right: Any, found: Any) -> int | None:
+        """Which of its wrong values was found; None if none was. In a list every value must show it."""
+        if isinstance(right, list) and isinstance(found, list):
+            pairs = zip(right, found, strict=False) if len(right) == len(found) else ()
+            signs = {self.sign(*pair) for pair in pairs}
+            return min((one for one in signs if one is not None), default=None) if None not in signs else None
+        wrong = list(self.wrong(right))
+        return wrong.index(found) if found in wrong else None
 
 
 def is_number(value: object) -> bool:

@@ -28,6 +28,7 @@ from mqlab.teach.words import ExerciseWords, has_words, words_of
 
 Calls = Callable[[int], Iterable[Call]]
 Explain = Callable[[Call, Any, Difference], str]  # call, the whole value, the first difference -> a rule, or ""
+Also = Callable[[Call], Finding | None]
 Place = Callable[[Call, Difference | None], str]
 LONG_BYTES = 24
 NO_WORDS = ExerciseWords("", ("", "", ""), "")
@@ -47,6 +48,7 @@ class Values:
     slips: Sequence[Slip | PartSlip]
     explain: Explain | None
     place: Place | None
+    also: Also | None
 
     def make(self, seed: int) -> list[Call]:
         """The calls of a seed."""
@@ -70,7 +72,7 @@ class Values:
             return self._misfit(call, found, printed, misfit)
         seen = difference(self.returns, call.right, value)
         if seen is None:
-            return None
+            return self.also(call) if self.also is not None else None
         # 2. A slip that explains it, here and at the other calls.
         for slip in self.slips:
             if isinstance(slip, Slip):
@@ -115,7 +117,7 @@ class Values:
         return fits(call, value) and all(fits(one, self._again(answers, one)) for one in calls if one is not call)
 
     def _is_part_slip(self, slip: PartSlip, answers: Answers, calls: list[Call], call: Call, seen: Difference) -> bool:
-        sign = slip.sign(seen)
+        sign = slip.sign(seen.right, seen.found)
         if sign is None:
             return False
         if slip.alone:
@@ -187,6 +189,7 @@ def Pure(
     slips: Sequence[Slip | PartSlip] = (),
     explain: Explain | None = None,
     place: Place | None = None,
+    also: Also | None = None,
     seeds: Sequence[int] = (1, 2),
     words: ExerciseWords | None = None,
     limits: Mapping[str, float] | None = None,
@@ -195,11 +198,12 @@ def Pure(
     """An exercise whose answer is a function of values; the head of this file has an example.
 
     ``rules``: name of a part -> what it breaks when it is wrong ("number": how many there are; "": any other).
+    ``also`` looks at a call whose value was right: at what else the answer did, such as how often it read.
     """
     name = signature.partition("(")[0]
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})
     said = told(id, words)
-    form = Values(id, name, signature, about, calls, returns, by_part, slips, explain, place)
+    form = Values(id, name, signature, about, calls, returns, by_part, slips, explain, place, also)
     return Exercise(
         id, said.title, points, (name,), seeded(form), tuple(seeds), said.hints, said.note, limits or {},
         tuple(forbids), form,

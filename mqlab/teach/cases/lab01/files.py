@@ -3,11 +3,10 @@
     unit      units as the broker's encoder writes them      ─▶ wire.record.field_map
     lookup    a queue whose first files are deleted          ─▶ what the broker answers (MessageStore.get)
     tags      messages with all kinds of tags                ─▶ the entries that the broker wrote for them
-    index     a key index with few slots                     ─▶ IndexTable.select
     torn      a log after a power cut                        ─▶ the rule of recovery (wire.record.check)
     rebuild   a log whose beginning is deleted               ─▶ the entries that the broker wrote
 
-Judging is in judges.
+The index is in index_chain; judging is in judges.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mqlab.inspector.index_table import IndexTable
 from mqlab.lab.lab import Lab, play
 from mqlab.wire import properties, record
-from mqlab.wire.java_hash import index_key_hash
 from mqlab.wire.message import Message
 from mqlab.wire.record import Record
 
@@ -159,58 +156,6 @@ def tag_codes(seed: int) -> list[tuple[str | None, bytes]]:
     lab = quiet_lab(story, seed)
     (entries,) = broker_files(lab, "consumequeue", "orders", "0").values()
     return [(tag, entries[20 * number + 12 :][:8]) for number, tag in enumerate(tags)]
-
-
-# lab01.index -----------------------------------------------------------------------------------------------------
-
-SLOTS, ENTRIES = 7, 150
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question to an index, and the right answer."""
-
-    topic: str
-    key: str
-    begin_ms: int
-    end_ms: int
-    right: list[int]
-
-
-def index_file(seed: int) -> tuple[bytes, list[Question]]:
-    """An index file with seven slots, and questions to it: over all time, and over a few seconds."""
-    rng = random.Random(f"lab01.index {seed}")
-    keys = [f"order-{number}" for number in range(6)] + ["订单-7"]
-
-    def story(lab: Lab) -> None:
-        shop = shop_of(lab, "orders", "letters")
-        for _ in range(24):
-            topic = rng.choice(("orders", "orders", "letters"))
-            shop.send(Message(topic, b"a book", keys=rng.choice(keys)))
-            lab.run_for(rng.randint(100, 9_000))
-
-    # 1. So few slots that several keys share one chain.
-    lab = quiet_lab(story, seed, max_hash_slot_num=SLOTS, max_index_num=ENTRIES)
-    (data,) = broker_files(lab, "index").values()
-    table = IndexTable(memoryview(data), SLOTS, ENTRIES)
-    # 2. For each key two questions over all time, one per topic, and one over a time span.
-    questions = []
-    for key in [*keys, "nobody"]:
-        begin_ms = table.begin_timestamp + 1000 * rng.randrange(1, 60)
-        for topic, begin, end in (
-            ("orders", 0, 2**62),
-            ("letters", 0, 2**62),
-            ("orders", begin_ms, begin_ms + 1000 * rng.randrange(20, 60)),
-        ):
-            questions.append(Question(topic, key, begin, end, index_answer(data, topic, key, begin, end)))
-    return data, questions
-
-
-def index_answer(data: bytes, topic: str, key: str, begin_ms: int, end_ms: int) -> list[int]:
-    """What the broker's own walk along the chain finds."""
-    found: list[int] = []
-    IndexTable(memoryview(data), SLOTS, ENTRIES).select(index_key_hash(f"{topic}#{key}"), found, 64, begin_ms, end_ms)
-    return found
 
 
 # lab01.torn ------------------------------------------------------------------------------------------------------

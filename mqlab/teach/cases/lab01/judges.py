@@ -11,11 +11,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from mqlab.inspector.index_table import IndexTable
 from mqlab.teach.cases.lab01 import files as made
 from mqlab.teach.exercises import Answers, Finding
 from mqlab.wire import properties, record
-from mqlab.wire.java_hash import index_key_hash, utf16_units
+from mqlab.wire.java_hash import utf16_units
 
 # lab01.unit ------------------------------------------------------------------------------------------------------
 
@@ -156,51 +155,6 @@ def _tag_rule(tags: str | None, found: bytes, right: bytes) -> str:
     if not tags.isascii():
         return UNITS_RULE
     return "hash = 31 * hash + unit over the whole text, as it is, cut to 32 bits"
-
-
-# lab01.index -----------------------------------------------------------------------------------------------------
-
-PLACE_RULE = (
-    "Slot s = hash of topic#key % S is at byte 40 + 4 * s; entry n is at 40 + 4 * S + 20 * n, so entry 0 is a gap"
-)
-CHAIN_RULE = "A slot's chain holds all hashes that share the slot: only entries with the key's own hash count"
-SECONDS_RULE = "An entry's third number is whole seconds since the file's begin_timestamp, not ms and not a date"
-ORDER_RULE = "The slot names its newest entry, and each entry the one before it: the newest comes first"
-
-
-def judge_index(answers: Answers, data: bytes, questions: list[made.Question]) -> Finding | None:
-    """One question after the other, at the first entry that is wrong."""
-    table = IndexTable(memoryview(data), made.SLOTS, made.ENTRIES)
-    for asked in questions:
-        found = answers["places"](data, made.SLOTS, asked.topic, asked.key, asked.begin_ms, asked.end_ms)
-        if found == asked.right:
-            continue
-        # Show the bytes of the slot and of its newest entry: the answer has to start there.
-        key_hash = index_key_hash(f"{asked.topic}#{asked.key}")
-        slot = key_hash % made.SLOTS
-        at = table.slot_position(slot)
-        where = f"{asked.topic}#{asked.key}: slot {slot} at byte {at}: {data[at : at + 4].hex(' ')}"
-        (newest,) = struct.unpack_from(">i", data, at)
-        if newest:
-            begin = table.entry_position(newest)
-            where += f", so entry {newest} at byte {begin}: {data[begin : begin + 20].hex(' ', 4)}"
-        if not isinstance(found, list):
-            return Finding("places returns a list of physical offsets", where, asked.right, found)
-        return Finding(_index_rule(table, key_hash, asked, found), where, asked.right, found)
-    return None
-
-
-def _index_rule(table: IndexTable, key_hash: int, asked: made.Question, found: list[object]) -> str:
-    chain = [table.entry(number) for number in table.chain(key_hash)]
-    same_hash = [entry[1] for entry in chain if entry[0] == key_hash]
-    # From the most special mistake to the most general one: order, times, foreign hashes, places.
-    if sorted(map(repr, found)) == sorted(map(repr, asked.right)):
-        return ORDER_RULE
-    if found and all(place in same_hash for place in found):
-        return SECONDS_RULE
-    if found and all(place in [entry[1] for entry in chain] for place in found):
-        return CHAIN_RULE
-    return SECONDS_RULE if not found and asked.begin_ms > 0 else PLACE_RULE
 
 
 # lab01.torn ------------------------------------------------------------------------------------------------------

@@ -13,9 +13,12 @@ package.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab01 import files as made
 from mqlab.teach.cases.lab01 import judges
+from mqlab.teach.cases.lab01.index_chain import INDEX
 from mqlab.teach.exercises import Case, Exercise, Manifest, Prediction
 
 
@@ -30,11 +33,6 @@ def _lookup_case(seed: int) -> Case:
 
 def _tags_case(seed: int) -> Case:
     return Case(f"tags of all kinds, seed {seed}", lambda answers: judges.judge_tags(answers, made.tag_codes(seed)))
-
-
-def _index_case(seed: int) -> Case:
-    name = f"an index of seven slots, seed {seed}"
-    return Case(name, lambda answers: judges.judge_index(answers, *made.index_file(seed)))
 
 
 def _torn_case(seed: int) -> Case:
@@ -162,24 +160,19 @@ EXERCISES = (
         "to any message that is still there.",
         forbids=FORBIDS["lab01.lookup"],
     ),
-    Exercise(
-        "lab01.index",
-        "Query an index chain",
-        4,
-        ("places",),
-        _index_case,
-        (1, 2, 3),
-        (
-            'index_key_hash(f"{topic}#{key}") % slots is the slot. At byte 40 + 4 * slot is the number of its '
+    replace(
+        INDEX,
+        title="Query an index chain",
+        hints=(
+            'index_key_hash(f"{topic}#{key}") % slots is the slot. read(40 + 4 * slot, 4) gives the number of its '
             "newest entry.",
-            'Entry n is at 40 + 4 * slots + 20 * n: struct.unpack_from(">iqii", ...) gives hash, place, seconds, '
+            'Entry n is at 40 + 4 * slots + 20 * n: struct.unpack(">iqii", read(..., 20)) gives hash, place, seconds, '
             "previous. Go on with previous until it is 0.",
             "Take a place only if the hash is the key's, and begin_ms <= begin_timestamp + 1000 * seconds <= end_ms; "
             "begin_timestamp are the file's first 8 bytes.",
         ),
-        "The index never holds the key itself. Two keys with one hash both come out, and whoever asked compares the "
-        "real keys in the messages.",
-        forbids=FORBIDS["lab01.index"],
+        note="The index never holds the key itself. Two keys with one hash both come out, and whoever asked compares "
+        "the real keys in the messages.",
     ),
     Exercise(
         "lab01.torn",

@@ -4,6 +4,8 @@
     odd_day()    two brokers, written by the store itself: equal counts, a queue whose beginning retention has deleted,
                  messages without tags or keys, tags that hold other tags, keys in any order
 
+    mixed_keys() two brokers: the messages of one order carry different key texts
+
 Each is made once in a process, where answers can read it, and is deleted when the process ends. The truth about a day
 is deleted at once. The questions about them are in questions.
 """
@@ -37,6 +39,19 @@ def day(seed: int) -> str:
     )  # fmt: skip
     made.truth.unlink()
     return str(made.directory)
+
+
+@functools.cache
+def mixed_keys() -> str:
+    """The directory of 200 orders of three messages; each message names its order in another text of keys."""
+    directory = _folder() / "mixed"
+    for broker in BROKERS:
+        with MessageStore.open(str(directory / broker)) as store:
+            for number in range(300):
+                order, customer = f"O{1000 * (1 + BROKERS.index(broker)) + number // 3}", f"C{number % 40}"
+                keys = (f"{order} {customer}", f"{customer} {order}", f"{order} {customer} gift")[number % 3]
+                store.put(_record("orders", number % 4, "paid", keys, f"заказ {number}"))
+    return str(directory)
 
 
 @functools.cache
