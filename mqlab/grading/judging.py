@@ -45,10 +45,11 @@ def judge(
     stopped = False
     for case in cases:
         if stopped:
-            results.append(CaseResult(case.name, kind, NOT_RUN, "not run: the answer was stopped before"))
+            skipped = CaseResult(case.name, kind, NOT_RUN, "not run: the answer was stopped before")
+            results.append(replace(skipped, weight=case.weight))
             continue
         before = asked() if asked is not None else -1
-        result = judge_one(case, answers, kind)
+        result = replace(judge_one(case, answers, kind), weight=case.weight)
         # The case failed without calling the answer, so the failure is not the answer's.
         if asked is not None and result.state == RAISED and asked() == before:
             result = replace(result, state=NOT_JUDGED, rule=result.rule.replace(UNUSABLE, OWN_FAILURE))

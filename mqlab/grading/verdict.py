@@ -9,7 +9,8 @@ The reports are made of these and of nothing else.
     state of an exercise   passed · failed · not started · missing · stopped · not judged
     state of a case        passed · failed · raised · stopped · not run · not judged
 
-An exercise has its points when every public and hidden case passed, and none otherwise.
+An exercise has its points when every public and hidden case passed. If not, it has none, or the share that its cases
+weigh where the exercise gives them weights.
 Durations are in the record's ``seconds`` only, so that two runs give the same grades to the byte.
 """
 
@@ -36,8 +37,8 @@ class CaseResult:
 
     ``cause`` says how a stopped answer ended: timeout, died, garbled, lost. ``belief`` is the id of the wrong idea that
     answers like this, where the case knows it. ``call`` has the arguments with which the answer was called, ``step``
-    is the first wrong step of the world that was played. ``weight`` is what the case counts beside the others,
-    ``share`` what a failed answer keeps of it, 0 to 1.
+    is the first wrong step of the world that was played. ``weight`` is what the case counts beside the others
+    for partial credit, ``share`` what a failed answer keeps of it, 0 to 1.
     """
 
     name: str
@@ -52,7 +53,7 @@ class CaseResult:
     belief: str = ""
     call: str = ""
     step: int | None = None
-    weight: float = 1.0
+    weight: float = 0.0
     share: float = 0.0
 
     @property
@@ -90,7 +91,15 @@ class ExerciseResult:
     @property
     def judged_points(self) -> float:
         """The points that the judge gives."""
-        return self.points if self.state == PASSED else 0
+        return self.points if self.state == PASSED else round(self.points * self.share, 2)
+
+    @property
+    def share(self) -> float:
+        """What the answer earned of the points, 0 to 1: all or nothing unless the exercise weighs its cases."""
+        whole = sum(case.weight for case in self.cases)
+        if self.state != FAILED or not whole:
+            return float(self.state == PASSED)
+        return sum(case.weight * (1.0 if case.passed else case.share) for case in self.cases) / whole
 
     @property
     def scored(self) -> float:

@@ -76,12 +76,13 @@ class Finding:
 class Case:
     """One check of an answer. ``run`` calls the learner's functions and returns a Finding, or None if all is well.
 
-    ``weight`` is what the case counts beside the exercise's other cases, for partial credit.
+    ``weight`` is what the case counts beside the exercise's other cases, for partial credit; where no case has a
+    weight, it is all or nothing.
     """
 
     name: str
     run: Callable[[Answers], Finding | None]
-    weight: float = 1.0
+    weight: float = 0.0
 
 
 @dataclass(frozen=True)

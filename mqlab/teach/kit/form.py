@@ -4,13 +4,13 @@
                    ├─ Rows                     calls ─▶ an answer's rows  ─▶ columns, slips, rules ─▶ Finding
                    └─ World                    a Day ─▶ played with the answer ─▶ promises ─▶ Finding
 
-``case_of`` is for what is not in the package: hidden cases of the same generator, with names and weights of their own.
+``variants`` is for what is not in the package: hidden cases of the same generator, with names of their own.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,6 +31,10 @@ class Form(Protocol):
     def about(self) -> str:
         """What its cases are, in a few words."""
 
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """What its cases count, by name; "" for those made from a seed. Empty: all or nothing."""
+
     def judge(self, answers: Answers, made: Any) -> Finding | None:
         """The first thing that is wrong with the answers, for what a maker made; None if all is well."""
 
@@ -40,21 +44,21 @@ class Form(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A special case: its name, what makes it from a seed, and what it counts beside the others."""
+    """A special case: its name, and what makes it from a seed. The exercise's ``weights`` may name it."""
 
     name: str
     make: Callable[[int], Any]
-    weight: float = 1.0
 
 
-def case_of(form: Form, name: str, make: Callable[[], Any], weight: float = 1.0) -> Case:
+def case_of(form: Form, name: str, make: Callable[[], Any], weight_of: str | None = None) -> Case:
     """One case; what it is judged by is made when it is run."""
+    weight = form.weights.get(name if weight_of is None else weight_of, 0.0)
     return Case(name, lambda answers: form.judge(answers, make()), weight)
 
 
-def seeded(form: Form, weight: float = 1.0) -> Callable[[int], Case]:
+def seeded(form: Form) -> Callable[[int], Case]:
     """The maker of an exercise's cases from seeds."""
-    return lambda seed: case_of(form, f"{form.about}, seed {seed}", lambda: form.make(seed), weight)
+    return lambda seed: case_of(form, f"{form.about}, seed {seed}", lambda: form.make(seed), "")
 
 
 def variants(asked: Exercise, *special: Variant) -> Callable[[int], tuple[Case, ...]]:
@@ -62,7 +66,7 @@ def variants(asked: Exercise, *special: Variant) -> Callable[[int], tuple[Case, 
 
     def made(seed: int) -> tuple[Case, ...]:
         return tuple(
-            case_of(asked.form, one.name, functools.partial(one.make, seed + number), one.weight)
+            case_of(asked.form, one.name, functools.partial(one.make, seed + number))
             for number, one in enumerate(special)
         )
 

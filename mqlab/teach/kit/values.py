@@ -49,6 +49,7 @@ class Values:
     explain: Explain | None
     place: Place | None
     also: Also | None
+    weights: Mapping[str, float]
 
     def make(self, seed: int) -> list[Call]:
         """The calls of a seed."""
@@ -191,6 +192,7 @@ def Pure(
     place: Place | None = None,
     also: Also | None = None,
     seeds: Sequence[int] = (1, 2),
+    weights: Mapping[str, float] | None = None,
     words: ExerciseWords | None = None,
     limits: Mapping[str, float] | None = None,
     forbids: Sequence[str] = (),
@@ -198,12 +200,13 @@ def Pure(
     """An exercise whose answer is a function of values; the head of this file has an example.
 
     ``rules``: name of a part -> what it breaks when it is wrong ("number": how many there are; "": any other).
+    ``weights``: name of a case -> what it counts for partial credit; "" for each seed's case.
     ``also`` looks at a call whose value was right: at what else the answer did, such as how often it read.
     """
     name = signature.partition("(")[0]
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})
     said = told(id, words)
-    form = Values(id, name, signature, about, calls, returns, by_part, slips, explain, place, also)
+    form = Values(id, name, signature, about, calls, returns, by_part, slips, explain, place, also, weights or {})
     return Exercise(
         id, said.title, points, (name,), seeded(form), tuple(seeds), said.hints, said.note, limits or {},
         tuple(forbids), form,

@@ -70,6 +70,7 @@ SCHEDULE = Pure(
     "lab07.schedule", "schedule(levels, max_reconsume_times)", points=3,
     about="a broker's table of levels", calls=days.retry_plan, seeds=(0, 1, 2, 4),
     returns=[tuple_of("retry", level=int, second=int)],
+    weights={"": 1, "a short table": 2, "a table that ends on the way": 2, "no limit set": 2},
     explain=_wrong_level,
     rules={
         "level": "The first retry waits for level 3, each further one for the next level",
