@@ -48,7 +48,7 @@ def course_option(command: Any) -> Any:
 @click.option("--roster", type=click.Path(path_type=Path), help="A class list: all on it get a record.")
 @click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export to fill.")
 @click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds each.")
-@click.option("--unsafe-no-sandbox", is_flag=True, help="Let answers read the judges, and read and change your files.")
+@click.option("--unsafe-no-sandbox", is_flag=True, help="No sandbox: answers can read and change your files.")
 @click.option("--only-predictions", is_flag=True, help="Count what the class predicted, and judge nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per record.")
 @course_option
@@ -94,7 +94,7 @@ def grade(
     try:
         records = _with_progress(grader, found)
     except KeyboardInterrupt:
-        click.echo("stopped; the same command with --resume goes on", err=True)
+        click.echo("stopped; repeat the command with --resume to go on", err=True)
         sys.exit(130)
 
     # 4. Write the reports, from the records, the points given by hand, and attempt logs that were handed in.
@@ -126,7 +126,9 @@ def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
         raise UsageError(f"lab {', '.join(numbers)} has no exercises to grade")
     for lab in chosen:
         if lab.hidden_file is None:
-            click.echo(f"lab {lab.number} has no hidden cases of its own, only seeded ones", err=True)
+            click.echo(
+                f"lab {lab.number} has no special hidden cases; only those made from the seed are used", err=True
+            )
     return chosen
 
 
@@ -185,7 +187,7 @@ def _sandbox(course: Path, submissions: Path, out: Path, unsafe: bool) -> Any:
     )
     if unsafe:
         click.echo(
-            "no sandbox: every answer can read the judges, with their right answers, and read and change your files",
+            "no sandbox: every answer can read the checks with their right answers, and read and change your files",
             err=True,
         )
     probe(sandbox, tuple(path for path in hidden if Path(path).is_dir()))

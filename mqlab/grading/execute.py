@@ -245,9 +245,9 @@ def _result(lab: Lab, taken: Transplant, runs: list[CellRun], exercise_id: str) 
     if unsettled and state != STOPPED:
         late = unsettled[0].timed_out
         state, cause = (STOPPED, "timeout") if late else (NOT_JUDGED, "")
-        reason = f"its {unsettled[0].role} cell gave no verdict: {unsettled[0].error or 'not run'}"
+        reason = f"its {unsettled[0].role} cell gave no result: {unsettled[0].error or 'it was not run'}"
     if not any(run.role == "check" for run in mine):
-        state, reason = NOT_JUDGED, "its check was not run"
+        state, reason = NOT_JUDGED, "its check cell was not run"
     source = taken.answers.get(exercise_id, "")
     return ExerciseResult(*head, state, reason, tuple(cases[PUBLIC] + cases[HIDDEN]), source, cause)
 
@@ -277,7 +277,7 @@ def _status(
     grave = [note.text for note in notes if note.grave]
     # Several states may apply; the first one in this order counts.
     if any(run.kernel_died for run in runs) or trouble:
-        return KERNEL_DIED, trouble or "the trusted kernel died", more
+        return KERNEL_DIED, trouble or "the kernel in which the checks run died", more
     if "garbled" in stopped or grave:
         return TAMPERED, stopped.get("garbled") or grave[0], more
     if "died" in stopped:
@@ -293,7 +293,7 @@ def watchdog(order: Order, record_file: Path) -> threading.Timer:
 
     def bark() -> None:
         lab = open_lab(Path(order.course), order.lab, order.hidden)
-        record = without_answers(order, lab, TIMEOUT, f"everything together took more than {order.seconds:g} s")
+        record = without_answers(order, lab, TIMEOUT, f"grading the whole notebook took more than {order.seconds:g} s")
         write_record(record, record_file)
         os._exit(1)
 

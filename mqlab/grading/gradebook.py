@@ -63,7 +63,9 @@ def open_gradebook(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file", hint="give a folder for the results")
     if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
-        raise UsageError(f"{out} holds other things than grades", hint="give a new or an empty folder")
+        raise UsageError(
+            f"{out} is not empty, and what it holds was not made by mqlab grade", hint="give a new or an empty folder"
+        )
     (out / "records").mkdir(parents=True, exist_ok=True)
     (out / MARK).write_text('{"made_by": "mqlab grade"}\n', "utf-8")
 
@@ -183,7 +185,7 @@ class Grader:
                     ours.flush()
                 _, words = process.communicate(timeout=order.seconds + 2 * GRACE_SECONDS)
             except subprocess.TimeoutExpired:
-                return TIMEOUT, "everything together took too long"
+                return TIMEOUT, "grading the whole notebook took too long"
             finally:
                 self._running.discard(process)
                 if process.poll() is None:

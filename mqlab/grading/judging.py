@@ -28,7 +28,7 @@ from mqlab.teach.exercises import Call, Case, Exercise, Finding
 MAX_TEXT = 600
 MAX_ARGUMENT = 120
 UNUSABLE = "your answer gave something the check cannot use"
-OWN_FAILURE = "the case itself failed before it asked the answer"
+OWN_FAILURE = "the case failed on the grader's machine before it called the answer"
 NOTEBOOK_COMMAND = re.compile(r"^\s*[%!?]|=\s*[%!]|\?\s*$")
 COMMAND_RULE = (
     "the cell holds the notebook command {!r} (line {}), and an answer is judged as plain Python: take that line out"

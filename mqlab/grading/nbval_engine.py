@@ -119,5 +119,5 @@ def run_notebook(path: Path, engine: Engine) -> str:
     # nbval may stop before the last cell: then a missing verdict is not the answer's fault.
     cells = len(json.loads(path.read_text("utf-8"))["cells"])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or len(engine.runs) < cells:
-        return f"nbval began {len(engine.runs)} of {cells} cells ({pytest.ExitCode(code).name})"
+        return f"nbval ended after {len(engine.runs)} of {cells} cells ({pytest.ExitCode(code).name})"
     return ""

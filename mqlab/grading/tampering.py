@@ -78,11 +78,11 @@ def _patches(cell: CellText) -> Iterator[Note]:
     for node in ast.walk(tree):
         for name in _defined(node):
             if name in JUDGES_NAMES:
-                yield Note("redefines", f"redefines {name}, which nothing uses", grave=True)
+                yield Note("redefines", f"redefines {name}; the grader uses its own", grave=True)
         for root, path in _assigned_attributes(node):
             module = modules.get(root, root)
             if module.partition(".")[0] in JUDGES_MODULES and (root in modules or root == "__builtins__"):
-                yield Note("patches", f"sets {module}.{path}, in its own process only", grave=True)
+                yield Note("patches", f"changes {module}.{path}; only the student's own process sees that", grave=True)
 
 
 def _module_names(tree: ast.AST) -> Iterable[tuple[str, str]]:

@@ -235,7 +235,7 @@ def test_without_a_sandbox_grading_is_possible_and_says_what_it_means(course: Pa
         "grade", tmp_path / "in", "--lab", "99", "--course", course, "--out", tmp_path / "out", "--unsafe-no-sandbox"
     )
     assert result.exit_code == 0 and "7 of 7" in result.stdout
-    assert "every answer can read the judges" in result.stderr and "read and change your files" in result.stderr
+    assert "every answer can read the checks" in result.stderr and "read and change your files" in result.stderr
 
 
 def test_check_tells_a_student_what_is_wrong(course: Path, submissions: Path) -> None:

@@ -43,7 +43,7 @@ def cases(desk: Desk, *runs: object) -> list[CaseResult]:
 
 def test_a_case_that_fails_before_it_asked_is_not_the_answers_doing(desk: Desk) -> None:
     before, after = cases(desk, fails_before, fails_after)
-    assert before.state == NOT_JUDGED and "before it asked the answer (OSError: диск полон)" in before.rule
+    assert before.state == NOT_JUDGED and "before it called the answer (OSError: диск полон)" in before.rule
     assert after.state == RAISED and after.rule.startswith("your answer gave something the check cannot use")
 
 

@@ -182,7 +182,7 @@ def hidden_words(state: str, rule: str, cause: str = "") -> Record:
         (RAISED, f"{UNUSABLE} (NotPlain: SECRET)", "", UNUSABLE),
         (STOPPED, "lab01.queue: its process ended with exit code SECRET", "died", "its process ended"),
         (STOPPED, "not JSON: SECRET", "garbled", "something else than an answer"),
-        (NOT_JUDGED, "the case itself failed (SECRET)", "", "failed before it asked"),
+        (NOT_JUDGED, "the case itself failed (SECRET)", "", "before it called the answer"),
     ],
 )
 @pytest.mark.parametrize("show", REDACTIONS)
@@ -198,7 +198,7 @@ def test_no_word_of_an_answer_is_told_of_a_hidden_case_below_full(
 
 def test_a_hidden_cell_without_verdict_tells_nothing_of_its_error() -> None:
     public = CaseResult("a clean store", PUBLIC, PASSED)
-    reason = "its hidden cell gave no verdict: ValueError: SECRET"
+    reason = "its hidden cell gave no result: ValueError: SECRET"
     exercise = ExerciseResult("lab01.queue", "Look up", 4, NOT_JUDGED, reason, (public,))
     one = Record("anna", "lab01", GRADED, f"lab01.queue was not judged: {reason}", exercises=(exercise,))
     for show in ("none", "name", "message"):

@@ -271,7 +271,7 @@ def test_of_the_judges_files_an_answer_sees_what_it_was_handed(walls: Sandbox, t
 def test_without_walls_the_command_says_what_it_cannot_do(asked: list[str]) -> None:
     result = CliRunner().invoke(main, [*asked[:-2], "--unsafe-no-sandbox", *asked[-2:]])
     assert result.exit_code == 0, result.output
-    assert "every answer can read the judges, with their right answers" in result.output
+    assert "every answer can read the checks with their right answers" in result.output
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@
 
     index.html        the class at a glance               grades.csv          one row per student
     heat_map.html     which cases fail for whom           grades.json         everything, for programs
-    tampering.html    what looks like an attempt          junit.xml           for CI systems
+    tampering.html    possible manipulation               junit.xml           for CI systems
     feedback/*.html   one page per student                gradescope/*.json   results.json, one per submission
     attempts.csv      from logs that were handed in       heat_map.csv, tampering.csv
     predictions.html  what the class predicted            predictions.csv

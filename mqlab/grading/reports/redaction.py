@@ -38,7 +38,7 @@ STOPPED_RULES = {
     "timeout": "it took too long and was stopped",
     "died": "its process ended",
     "garbled": "it wrote something else than an answer",
-    "lost": "its process was gone",
+    "lost": "its process had ended before",
 }
 
 NOTHING: dict[str, Any] = {"first_wrong": "", "expected": "", "found": "", "trace": "", "call": "", "step": None}
@@ -81,7 +81,7 @@ def told_reason(exercise: ExerciseResult, show_hidden: str) -> str:
         return settle(public, [])[1]
     passed, count = exercise.count(HIDDEN)
     if passed == count:
-        return "" if exercise.state in (PASSED, FAILED) else "its hidden cases gave no verdict"
+        return "" if exercise.state in (PASSED, FAILED) else "its hidden cases gave no result"
     if show_hidden == "message":
         return settle([], [case for case in told_cases(exercise, show_hidden) if case.kind == HIDDEN])[1]
     return f"{count - passed} of {count} hidden cases fail"

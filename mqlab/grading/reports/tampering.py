@@ -1,9 +1,9 @@
-"""What looks like an attempt on the grading, for a person to judge. No score depends on it.
+"""What may be an attempt to manipulate the grading, for a person to judge. No score depends on it.
 
 Reports of mqlab.grading; for the instructor.
 
     student   lab    grave   kind            what
-    boris     lab01  yes     redefines       redefines check, which nothing uses
+    boris     lab01  yes     redefines       redefines check; the grader uses its own
 
 It gives no verdict.
 """
@@ -25,10 +25,11 @@ HARMLESS = {"helpers", "demonstration"}
 def page(records: Sequence[Record]) -> str:
     """The report as a page."""
     words = Markup(
-        "<p>Nothing here changed a score: answers are judged by what they return, in a place they cannot reach. "
-        "<b>Grave</b> means that it makes sense as an attempt only; the others may be habit or curiosity.</p>"
+        "<p>Nothing here changed a score: answers are judged in a process that they cannot reach. <b>Grave</b> means "
+        "that it makes sense only as an attempt to manipulate the grading; the rest may be habit or curiosity. Talk to the "
+        "student before you decide.</p>"
     )
-    return frame("What looks like an attempt", words, table(HEAD, _rows(records)))
+    return frame("Possible manipulation", words, table(HEAD, _rows(records)))
 
 
 def csv_text(records: Sequence[Record]) -> str:
