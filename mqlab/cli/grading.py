@@ -79,16 +79,16 @@ def grade(
         must_fit(sheet, [lab.id for lab in chosen])
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
 
-    # 2. What the class predicted needs no judging, so it is there first.
+    # 2. Try the sandbox. What the class predicted needs none, and is there before anything is judged.
+    sandbox = None if only_predictions else _sandbox(home, submissions, out, unsafe_no_sandbox)
     open_gradebook(out)
     histograms = class_predictions(chosen, found)
     write_predictions(out, histograms)
     click.echo(f"what the class predicted: {out / 'predictions.html'}", err=True)
-    if only_predictions:
+    if sandbox is None:
         return
 
-    # 3. Try the sandbox, then judge one submission after another.
-    sandbox = _sandbox(home, submissions, out, unsafe_no_sandbox)
+    # 3. Judge one submission after another.
     plan = Plan(home, out.absolute(), _seed(out, seed), sandbox, jobs or os.cpu_count() or 1, resume, True, time_limit)
     grader = Grader(plan, chosen)
     try:

@@ -26,8 +26,8 @@ def page(records: Sequence[Record]) -> str:
     """The report as a page."""
     words = Markup(
         "<p>Nothing here changed a score: answers are judged in a process that they cannot reach. <b>Grave</b> means "
-        "that it makes sense only as an attempt to manipulate the grading; the rest may be habit or curiosity. Talk to the "
-        "student before you decide.</p>"
+        "that it makes sense only as an attempt to manipulate the grading; the rest may be habit or curiosity. Talk "
+        "to the student before you decide.</p>"
     )
     return frame("Possible manipulation", words, table(HEAD, _rows(records)))
 
