@@ -61,6 +61,7 @@ def complaints(
         found += _first_exercise(where, cells, {exercise.id: exercise.points for exercise in asked.exercises})
     everything = [cell for cells in parts.values() for cell in cells]
     found += _missing_words(", ".join(parts), everything, words, asked)
+    found += _wrong_names(", ".join(parts), words, asked)
     found += _half_beliefs(", ".join(parts), words, wrong)
     return found
 
@@ -153,6 +154,15 @@ def _missing_words(where: str, cells: Sequence[Cell], words: Mapping[str, Any], 
             yield Complaint("words", where, f"{name} is among the {one} and not among the {other}")
         for name in sorted(second - first):
             yield Complaint("words", where, f"{name} is among the {other} and not among the {one}")
+
+
+def _wrong_names(where: str, words: Mapping[str, Any], asked: Manifest) -> Iterator[Complaint]:
+    """Wrong answers that a task knows by name must have words, and the other way round."""
+    for task in asked.tasks:
+        spoken = set(words["tasks"].get(task.id, {"wrong": task.wrong})["wrong"]) - {""}
+        for name in sorted(spoken ^ set(task.wrong)):
+            place = "words" if name in spoken else "a rule"
+            yield Complaint("words", where, f"the wrong answer {name!r} of {task.id} has {place} only")
 
 
 def _half_beliefs(where: str, words: Mapping[str, Any], wrong: frozenset[str]) -> Iterator[Complaint]:

@@ -4,7 +4,7 @@ Every lab's exercises end with it.
 
     nothing is defined, or the starter is unchanged   -> returns "not started"
     the cell that defines the answer failed           -> raises CheckFailed with that cell's error and line
-    a case finds something                            -> raises CheckFailed with the rule and the first wrong value
+    a case finds something                            -> raises CheckFailed: rule, first wrong value, call
     all public cases pass                             -> returns their number, the note, and a reminder of hidden checks
 
 Points are not given here: they depend on hidden cases, which run out of an answer's reach (mqlab.grading).
@@ -22,11 +22,13 @@ from types import FunctionType
 from typing import Any
 
 from mqlab.errors import MqlabError, NotGiven, words_of
-from mqlab.teach.exercises import Answers, Case, Exercise, Finding, exercise, why_unusable
+from mqlab.teach.exercises import Answers, Call, Case, Exercise, Finding, exercise, why_unusable
 from mqlab.teach.failed_cells import failure_of
 from mqlab.teach.forbidden import refuse_named, run_watched
 from mqlab.teach.lives import cell_is_run_anew
+from mqlab.teach.practice import practise
 from mqlab.teach.said import Said
+from mqlab.teach.showing import Failed, remember, short_call
 
 MAX_VALUE_CHARACTERS = 200
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -62,10 +64,11 @@ class CheckInterrupted(KeyboardInterrupt):
         return [self.said.text_of_error()]
 
 
-def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:
+def check(exercise_id: str, answers: Mapping[str, Any] | None = None, *, more: int = 0) -> Said:
     """Check an exercise by its id. ``answers`` are the defined names (default: those of the calling notebook).
 
-    Returns the result to show for an answer that passes or is not started; raises CheckFailed for a wrong answer.
+    ``more`` tries as many other seeds once the public cases pass. Returns the result to show for an answer that passes
+    or is not started; raises CheckFailed for a wrong answer.
     """
     asked = exercise(exercise_id)
     if cell_is_run_anew():  # this check is part of a cell that another check is running again
@@ -73,10 +76,11 @@ def check(exercise_id: str, answers: Mapping[str, Any] | None = None) -> Said:
     names = sys._getframe(1).f_globals if answers is None else answers  # the notebook's own names
     # If the answer's cell failed, the notebook still has the older definition: it must not be judged.
     failed_cell = failure_of(asked.defines) if answers is None else None
+    remember(asked.id, None)
     try:
         if failed_cell is not None:
             raise CheckFailed(_not_defined(asked, *failed_cell))
-        said = _checked(asked, names)
+        said = _checked(asked, names, more)
     except CheckFailed as failed:
         _tell(asked, failed.said)
         raise
@@ -89,7 +93,7 @@ def _tell(asked: Exercise, said: Said) -> None:
         watcher(asked.id, said)
 
 
-def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
+def _checked(asked: Exercise, names: Mapping[str, Any], more: int) -> Said:
     # 1. Is there an answer that a case can call?
     missing = [name for name in asked.defines if is_untouched(names.get(name))]
     if missing:
@@ -102,19 +106,46 @@ def _checked(asked: Exercise, names: Mapping[str, Any]) -> Said:
     cases = asked.public_cases()
     for number, case in enumerate(cases, 1):
         try:
-            refuse_named(given, asked.forbids)
-            finding = run_watched(case, given, asked.forbids)
-        except NotGiven as error:
-            raise CheckFailed(_not_given(asked, error)) from None
+            said = _judged(asked, case, given, f"{case.name} ({number} of {len(cases)})")
         except NotImplementedError:
             return not_started(asked, list(asked.defines))
         except KeyboardInterrupt as stop:
             raise CheckInterrupted(_stopped(asked, case, stop)) from None
-        except Exception as error:
-            raise CheckFailed(_raised(asked, case, error)) from None
-        if finding is not None:
-            raise CheckFailed(_wrong(asked, case, finding, number, len(cases)))
-    return passed(asked, len(cases))
+        if said is not None:
+            raise CheckFailed(said)
+    if not more:
+        return passed(asked, len(cases))
+    # 3. Other seeds, as many as the learner likes.
+    said = practise(asked, more, lambda case: _judged(asked, case, given, case.name))
+    if said.state == "bad":
+        raise CheckFailed(said)
+    return said
+
+
+def _judged(asked: Exercise, case: Case, given: Answers, name: str) -> Said | None:
+    """What is wrong with an answer in one case, None if nothing is; show_me then knows of it."""
+    finding: Finding | None = None
+    try:
+        refuse_named(given, asked.forbids)
+        finding = run_watched(case, given, asked.forbids)
+    except NotImplementedError:
+        raise
+    except NotGiven as error:
+        return _not_given(asked, error)
+    except Exception as error:
+        said, call = _raised(asked, case, error), _call_of(error)
+        remember(asked.id, Failed(said, call) if call is not None else None)
+        return said
+    if finding is None:
+        return None
+    said = _wrong(asked, finding, name)
+    remember(asked.id, Failed(said, finding.call, finding))
+    return said
+
+
+def _call_of(error: BaseException) -> Call | None:
+    call = getattr(error, "mqlab_call", None)
+    return call if isinstance(call, Call) else None
 
 
 def is_untouched(value: object) -> bool:
@@ -147,20 +178,37 @@ def passed(asked: Exercise, count: int) -> Said:
     return Said("good", headline, note=asked.note)
 
 
-def _wrong(asked: Exercise, case: Case, finding: Finding, number: int, count: int) -> Said:
+def _wrong(asked: Exercise, finding: Finding, name: str) -> Said:
     facts = [
         ("first wrong", finding.first_wrong),
         ("expected", _shown(finding.expected)),
         ("found", _shown(finding.found)),
-        ("case", f"{case.name} ({number} of {count})"),
+        *_called(asked, finding.call),
+        ("case", name),
     ]
-    return Said("bad", f"{asked.id}: {finding.rule}", facts, note=f'hint("{asked.id}") helps.')
+    shows = f'show_me("{asked.id}") shows it. ' if finding.call is not None or finding.lab is not None else ""
+    return Said("bad", f"{asked.id}: {finding.rule}", facts, note=f'{shows}hint("{asked.id}") helps.')
+
+
+def _called(asked: Exercise, call: Call | None) -> list[tuple[str, str]]:
+    """The failing call in one line, named as the learner's function is."""
+    if call is None:
+        return []
+    name = call.to or (asked.defines[0] if len(asked.defines) == 1 else "")
+    return [("call", short_call(call, name))]
 
 
 def _raised(asked: Exercise, case: Case, error: Exception) -> Said:
-    """The result for an answer that raised: the error, and the last line that is the learner's own."""
-    facts = [("raised", f"{type(error).__name__}: {words_of(error)}"), *_place(error), ("case", case.name)]
-    return Said("bad", f"{asked.id}: your code raised an exception", facts, note=f'hint("{asked.id}") helps.')
+    """The result for an answer that raised: the error, the last line that is the learner's own, the call."""
+    call = _call_of(error)
+    facts = [
+        ("raised", f"{type(error).__name__}: {words_of(error)}"),
+        *_place(error),
+        *_called(asked, call),
+        ("case", case.name),
+    ]
+    shows = f'show_me("{asked.id}") shows the arguments. ' if call is not None else ""
+    return Said("bad", f"{asked.id}: your code raised an exception", facts, note=f'{shows}hint("{asked.id}") helps.')
 
 
 def _not_given(asked: Exercise, error: NotGiven) -> Said:

@@ -104,7 +104,7 @@ def an_exercise(name: str, points: int = 3) -> Exercise:
     return Exercise(f"lab99.{name}", name, points, (name,), no_case, (1,), ("a", "b", "c"), "note")
 
 
-TASKS = (Task("lab99.waiting", right=lambda lab: 2),)
+TASKS = (Task("lab99.waiting", right=lambda lab: 2, wrong={"all": lambda lab: 5}),)
 
 
 @pytest.fixture(autouse=True)
@@ -227,6 +227,7 @@ def test_a_lab_that_keeps_to_the_rules() -> None:
         ('check("lab99.find")', "# exercise: lab99.later\n...", "easiest first: lab99.find comes first"),
         ('reveal("lab99.kept", 2)', "", "words: lab99.kept is among the [prediction] cells"),
         ('answer("lab99.waiting", 2, lab)', "2", "words: lab99.waiting is among the [answer] cells"),
+        ("# wrong all: Those", "# wrong some: Those", "words: the wrong answer 'all' of lab99.waiting has a rule only"),
         ("[exercise] lab99.find", "[exercise] lab99.found", "words: lab99.find is among the exercises of the manifest"),
     ],
 )

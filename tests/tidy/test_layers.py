@@ -35,7 +35,8 @@ FLOORS = [
     (APART, {"admin", "arrow"}),
     (APART, {"lab"}),
     (APART, {"traffic", "spark"}),
-    (APART, {"teach", "widgets"}),
+    (APART, {"widgets"}),
+    (APART, {"teach"}),
     (APART, {"grading"}),
     (TOGETHER, {"cli"}),
 ]
