@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from mqlab.grading.handed_in.predictions import PREDICTION, class_predictions, predicted
+from mqlab.grading.handed_in.predictions import class_predictions, predicted
 from mqlab.grading.lab_files import CLONE, Lab, open_lab
 from mqlab.grading.reports import write_predictions
 from mqlab.grading.reports.predictions import page
 from mqlab.grading.submissions import find_submissions
+from mqlab.teach.clicking import PREDICTION_MIME
 from mqlab.teach.exercises import Prediction, manifest
 from tests.grading.course import save
 
@@ -30,7 +31,7 @@ def asked() -> Prediction:
 
 def clicked(name: str, answer: object, **more: object) -> dict[str, Any]:
     said = {"version": 1, "prediction": name, "answer": answer, "before_reveal": True, **more}
-    outputs = [{"output_type": "display_data", "data": {PREDICTION: said, "text/html": "<b>"}, "metadata": {}}]
+    outputs = [{"output_type": "display_data", "data": {PREDICTION_MIME: said, "text/html": "<b>"}, "metadata": {}}]
     return {"cell_type": "code", "source": f'predict("{name}")', "outputs": outputs}
 
 
@@ -58,9 +59,10 @@ def test_clicks_and_python_are_counted_once_per_student(lab: Lab, asked: Predict
         chen=[clicked(name, second), clicked(name, first), written(f"predict({name!r}, {second!r})")],
         dora=[written(f"predict({name!r}, ...)"), written("x = 1")],
         emil=[clicked(name, first, before_reveal=False)],
+        gao=[clicked(name, second, before_reveal=False), written(f"predict({name!r}, {second!r})")],
         fay=[written(f"shown = predict({name!r}, answer={second!r})"), clicked(name, first, before_reveal=False)],
     )
-    assert counts(lab, tmp_path, name) == ({first: 3, second: 2}, 1, 1)
+    assert counts(lab, tmp_path, name) == ({first: 3, second: 3}, 1, 2)
 
 
 HOSTILE = [
@@ -87,7 +89,8 @@ def test_what_is_no_answer_counts_as_another_and_is_kept_nowhere(
     [
         "predict({name!r}, open({flag!r}, 'w'))", "predict({name!r}, *['a'])", "predict(", "predict()",
         "predict({name!r}, " + "(" * 500 + ")" * 500 + ")", "predict(" + "x" * 30_000 + ")", "predict('a', 'b'\0)",
-        "predict({name!r}, " + "9" * 6_000 + ")", "predict(7, 8)", "predict({name!r}, b'a')",
+        "predict({name!r}, " + "9" * 6_000 + ")", "predict({name!r}, 0x" + "f" * 9_000 + ")",
+        "predict(7, 8)", "predict({name!r}, b'a')",
     ],
 )  # fmt: skip
 def test_text_is_read_and_never_run(source: str, lab: Lab, asked: Prediction, tmp_path: Path) -> None:
@@ -102,9 +105,9 @@ def test_text_is_read_and_never_run(source: str, lab: Lab, asked: Prediction, tm
 @pytest.mark.parametrize(
     "cell",
     [
-        7, {"outputs": 3}, {"outputs": [4, {"data": []}, {"data": {PREDICTION: "text"}}]},
-        {"outputs": [{"data": {PREDICTION: {"prediction": ["x"], "answer": 1}}}]},
-        {"outputs": [{"data": {PREDICTION: {"prediction": "nobody.asked", "answer": "a"}}}] * 3},
+        7, {"outputs": 3}, {"outputs": [4, {"data": []}, {"data": {PREDICTION_MIME: "text"}}]},
+        {"outputs": [{"data": {PREDICTION_MIME: {"prediction": ["x"], "answer": 1}}}]},
+        {"outputs": [{"data": {PREDICTION_MIME: {"prediction": "nobody.asked", "answer": "a"}}}] * 3},
     ],
 )  # fmt: skip
 def test_outputs_of_any_form_are_harmless(cell: Any, lab: Lab, asked: Prediction, tmp_path: Path) -> None:

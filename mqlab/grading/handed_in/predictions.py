@@ -17,19 +17,20 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mqlab.grading.lab_files import Lab
 from mqlab.grading.notebook_file import NotANotebook, Notebook, read_notebook
 from mqlab.grading.submissions import Submission
+from mqlab.teach.clicking import PREDICTION_MIME
 from mqlab.teach.exercises import Prediction, manifest
 
-PREDICTION = "application/vnd.mqlab.prediction+json"
 LONGEST_SOURCE = 20_000
 MOST_OUTPUTS = 1_000
 WHOLE_NUMBER = re.compile(r"-?\d{1,15}")
+LARGEST = 10**15
 OTHER = "another answer"
 
 
@@ -111,13 +112,14 @@ def _key(asked: Prediction, answer: Any) -> str:
     if asked.choices:
         keys = {str(key) for key, _ in asked.choices}
         return answer if isinstance(answer, str) and answer in keys else OTHER
-    text = str(answer) if isinstance(answer, int) and abs(answer) < 10**15 else answer
+    text = str(answer) if isinstance(answer, int) and abs(answer) < LARGEST else answer
     return str(int(text)) if isinstance(text, str) and WHOLE_NUMBER.fullmatch(text) else OTHER
 
 
 def predicted(files: Iterable[Path]) -> dict[str, _Found]:
     """A student's answer to each question, from all files of a submission; files that cannot be read have none."""
     best: dict[str, _Found] = {}
+    late: dict[str, Any] = {}
     for path in files:
         try:
             notebook = read_notebook(path)
@@ -126,7 +128,20 @@ def predicted(files: Iterable[Path]) -> dict[str, _Found]:
         for one in (*_written(notebook), *_clicked(notebook)):
             if one.prediction not in best or one.rank >= best[one.prediction].rank:
                 best[one.prediction] = one
-    return best
+            if one.rank == LATE:
+                late[one.prediction] = one.answer
+    # A text whose own output says that it came after the run is late, too.
+    return {
+        name: replace(one, rank=LATE) if one.rank == WRITTEN and _same(one.answer, late.get(name)) else one
+        for name, one in best.items()
+    }
+
+
+def _same(written: Any, clicked: Any) -> bool:
+    """Whether the text gives the answer that an output has: there, a number is text."""
+    if isinstance(written, int) and abs(written) >= LARGEST:  # too long to be written out
+        return False
+    return isinstance(clicked, str) and str(written) == clicked
 
 
 def _clicked(notebook: Notebook) -> Iterator[_Found]:
@@ -140,7 +155,7 @@ def _clicked(notebook: Notebook) -> Iterator[_Found]:
         outputs = cell.get("outputs") if isinstance(cell, dict) else None
         for output in outputs if isinstance(outputs, list) else ():
             bundle = output.get("data") if isinstance(output, dict) else None
-            said = bundle.get(PREDICTION) if isinstance(bundle, dict) else None
+            said = bundle.get(PREDICTION_MIME) if isinstance(bundle, dict) else None
             if not isinstance(said, dict) or left == 0:
                 continue
             left -= 1
