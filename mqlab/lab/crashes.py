@@ -6,12 +6,15 @@ It shows what "at least once" means, and whether a listener is idempotent.
         assert paid(lab) == once            lab.crash_point is the place in this run
     for lab in every_crash(story, node="broker-a", how="power_off", broker={"flush_disk_type": "SYNC_FLUSH"}): ...
 
+    calm_run ─▶ the points        crash_run(point) ─▶ its Lab        with_crash(point) ─▶ the story to play step by step
+
 The first run has no crash: it counts the node's steps and the lines that its listeners run.
 Left out: two crashes in one run.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -43,36 +46,65 @@ def every_crash(
     ``lab.crash_point`` is the point; ``only`` selects points. Other keywords are those of Lab.
     UsageError when the node never acts. An error that leaves the story carries the crash point as a note.
     """
-    if how not in HOW:
-        raise UsageError(f"unknown kind of crash {how!r}", hint="how is one of " + ", ".join(HOW))
+    _check(how)
+    _, points = calm_run(story, node=node, seed=seed, **settings)
+    for point in filter(only, points):
+        yield crash_run(story, point, node=node, how=how, restart_after=restart_after, seed=seed, **settings)
+
+
+def calm_run(story: Story, *, node: str, seed: int = 0, **settings: Any) -> tuple[Lab, list[CrashPoint]]:
+    """The story without a crash: the finished Lab, and the places at which a node can crash in it.
+
+    Raises UsageError when the node never acts, and under another driver than the simulated one.
+    """
     if settings.get("driver", "sim") != "sim":
         raise UsageError("every_crash needs the simulated driver", hint="only there a run can be repeated")
-    crash = Crash(node, how, None if restart_after is None else milliseconds(restart_after))
-    watch = LineWatch(node)
-    # 1. A run without a crash finds the crash points.
-    calm = Lab(seed=seed, **settings)
-    first_step = calm.journal.next_step  # earlier steps belong to the start of the Lab, not to the story
-    _tell(story, calm, watch, {})
+    lab, watch = Lab(seed=seed, **settings), LineWatch(node)
+    first_step = lab.journal.next_step  # earlier steps belong to the start of the Lab, not to the story
+    _tell(story, lab, watch)
     steps = [
-        record for record in calm.journal[first_step:] if record.node == node and record.kind not in ("call", "fault")
+        record for record in lab.journal[first_step:] if record.node == node and record.kind not in ("call", "fault")
     ]
     if not steps:
-        raise UsageError(f"{node!r} never acts in this story", hint=f"nodes: {', '.join(calm.handles)}")
+        raise UsageError(f"{node!r} never acts in this story", hint=f"nodes: {', '.join(lab.handles)}")
     points = [CrashPoint("step", record.step, record.kind) for record in steps]
     points += [CrashPoint("line", number, where) for number, where in enumerate(watch.lines)]
-    # 2. One run per crash point.
-    for point in filter(only, points):
-        lab = Lab(seed=seed, **settings)
-        lab.crash_point = point
-        try:
-            if point.kind == "step":
-                _tell(story, lab, LineWatch(node), {point.number: crash})
-            else:
-                _tell(story, lab, LineWatch(node, point.number, crash.after_this_step(lab)), {})
-        except Exception as error:
-            error.add_note(f"in {getattr(story, '__name__', 'the story')}, seed={seed}: {node} ended by {how} {point}")
-            raise
-        yield lab
+    return lab, points
+
+
+def crash_run(
+    story: Story, point: CrashPoint, *, node: str, how: str = "kill", restart_after: str | int | None = "1s",
+    seed: int = 0, **settings: Any,
+) -> Lab:  # fmt: skip
+    """The finished Lab of one run in which the node crashes at one point. Arguments are those of ``every_crash``."""
+    crashing = with_crash(story, point, node=node, how=how, restart_after=restart_after)
+    lab = Lab(seed=seed, **settings)
+    lab.crash_point = point
+    try:
+        _tell(crashing, lab, None)
+    except Exception as error:
+        error.add_note(f"in {getattr(story, '__name__', 'the story')}, seed={seed}: {node} ended by {how} {point}")
+        raise
+    return lab
+
+
+def with_crash(
+    story: Story, point: CrashPoint, *, node: str, how: str = "kill", restart_after: str | int | None = "1s"
+) -> Story:
+    """The same story with a crash of the node at one point: what ``play`` and a time machine need to show that run."""
+    _check(how)
+    crash = Crash(node, how, None if restart_after is None else milliseconds(restart_after))
+
+    @functools.wraps(story)
+    def crashing(lab: Lab, **parameters: Any) -> Any:
+        world = lab.simulation("every_crash")
+        if point.kind == "line":
+            world.line_watch = LineWatch(node, point.number, crash.after_this_step(lab))
+        else:
+            world.before_step = crash.before_step(lab, point.number, world.before_step)
+        return story(lab, **parameters)
+
+    return crashing
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +120,29 @@ class Crash:
         if self.restart_after_ms is not None:  # the restart is an event, so that the world goes on meanwhile
             lab.world.at(lab.now_ms + self.restart_after_ms, lambda: lab.start(self.node))
 
+    def before_step(self, lab: Lab, number: int, then: Callable[[int], None] | None) -> Callable[[int], None]:
+        """What the world calls before each step: the crash before step ``number``, and always ``then``."""
+
+        def before(step: int) -> None:
+            # The crash is a step of its own, so this number does not come again.
+            if step == number:
+                self(lab)
+            if then is not None:
+                then(step)
+
+        return before
+
     def after_this_step(self, lab: Lab) -> Callable[[], None]:
         """The same for a listener in the middle of a step: the world crashes the node as soon as the step ends."""
         return lambda: lab.simulation("every_crash").between_steps.append(lambda: self(lab))
 
 
-def _tell(story: Story, lab: Lab, watch: LineWatch, faults: dict[int, Callable[[Lab], Any]]) -> None:
+def _check(how: str) -> None:
+    if how not in HOW:
+        raise UsageError(f"unknown kind of crash {how!r}", hint="how is one of " + ", ".join(HOW))
+
+
+def _tell(story: Story, lab: Lab, watch: LineWatch | None) -> None:
     world = lab.simulation("every_crash")
     world.line_watch = watch
-    StoryTeller(world, faults, None).tell(story, lab)
+    StoryTeller(world, {}, None).tell(story, lab)

@@ -3,6 +3,7 @@
 Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first one.
 
     explore(story, seed=7)      the time machine: move in a story, change it, fork it; its controller is a Stepper
+    crash_matrix(variants, …)   variants of an answer, and how each ends for every place of a crash
     log_xray()                  a real store: every action, its bytes, and what a crash takes
     retry_clock()               an order that fails, on an axis of log time, with the learner's settings
 
@@ -10,9 +11,20 @@ Each is a Board (mqlab.widgets.frame): data made once, and a module of mqlab/wid
 without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
 """
 
+from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
 from mqlab.widgets.explorer import Explorer, explore
 from mqlab.widgets.log_xray import LogXray, log_xray
 from mqlab.widgets.retry_clock import RetryClock, retry_clock
 from mqlab.widgets.stepper import Stepper
 
-__all__ = ["Explorer", "LogXray", "RetryClock", "Stepper", "explore", "log_xray", "retry_clock"]
+__all__ = [
+    "CrashMatrix",
+    "Explorer",
+    "LogXray",
+    "RetryClock",
+    "Stepper",
+    "crash_matrix",
+    "explore",
+    "log_xray",
+    "retry_clock",
+]

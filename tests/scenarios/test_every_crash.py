@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import mqlab
-from mqlab import CONSUME_SUCCESS, Lab, Message, every_crash
+from mqlab import CONSUME_SUCCESS, Lab, Message, every_crash, play
 from mqlab.errors import UsageError
+from mqlab.lab.crashes import calm_run, with_crash
 
 QUIET = {"client": {"enable_trace": False}}
 
@@ -139,3 +140,20 @@ def test_the_lines_of_a_listener_count_wherever_its_file_is(file: str) -> None:
     story = payments(lambda lab: names["listener"])
     runs = every_crash(story, node="billing-1", only=lambda point: point.kind == "line", **QUIET)
     assert [lab.crash_point.where for lab in runs] == ["listener line 2", "listener line 3"]
+
+
+@pytest.mark.parametrize("kind", ["step", "line"])
+def test_a_run_of_every_crash_can_be_played_and_stopped(kind: str) -> None:
+    story = payments(check_then_act)
+    _, points = calm_run(story, node="billing-1", **QUIET)
+    point = [point for point in points if point.kind == kind][5]
+    (lab,) = every_crash(story, node="billing-1", only=lambda each: each == point, **QUIET)
+    crashing = with_crash(story, point, node="billing-1")
+    played = play(crashing, **QUIET)
+    assert played.journal.digest() == lab.journal.digest()
+    killed = played.journal.of("fault.killed")[0].step
+    paused = play(crashing, until_step=killed - 1, **QUIET)
+    assert len(paused.journal) == killed - 1
+    while len(paused.journal) < len(played.journal):
+        paused.step()
+    assert paused.journal.digest() == played.journal.digest()

@@ -1,0 +1,68 @@
+"""Two listeners that charge for an order: one may charge twice when its process dies, the other never."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mqlab import CONSUME_SUCCESS, Lab, Message
+from mqlab.lab.state import CrashPoint
+
+QUIET = {"client": {"enable_trace": False}}
+
+
+def charging(listener_of: Callable[[Lab], Any]) -> Callable[[Lab], None]:
+    """A story: billing charges for one order."""
+
+    def story(lab: Lab) -> None:
+        with lab.database("billing").connect() as connection:
+            connection.execute("create table charges (key text)")
+            connection.execute("create table done (key text primary key)")
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        consumer = lab.push_consumer("billing")
+        consumer.subscribe("orders")
+        consumer.on_messages(listener_of(lab))
+        consumer.start()
+        lab.run_for("1s")
+        lab.producer("shop").send(Message("orders", "книга 书 📚".encode(), keys="order-1"))
+        lab.run_for("60s")
+
+    return story
+
+
+def two_commits(lab: Lab) -> Any:
+    def listener(messages: Any, context: Any) -> str:
+        connection, key = lab.database("billing").connect(), messages[0].keys
+        if not connection.execute("select 1 from done where key = ?", (key,)).fetchone():
+            connection.execute("insert into charges values (?)", (key,))
+            connection.commit()
+            connection.execute("insert into done values (?)", (key,))
+            connection.commit()
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+def one_commit(lab: Lab) -> Any:
+    def listener(messages: Any, context: Any) -> str:
+        connection, key = lab.database("billing").connect(), messages[0].keys
+        if connection.execute("insert or ignore into done values (?)", (key,)).rowcount:
+            connection.execute("insert into charges values (?)", (key,))
+        connection.commit()
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+def charges(lab: Lab) -> str:
+    """How a run ended."""
+    ((count,),) = lab.database("billing").connect().execute("select count(*) from charges").fetchall()
+    return f"charged {count} times"
+
+
+def lines_only(point: CrashPoint) -> bool:
+    """The points inside the listener."""
+    return point.kind == "line"
+
+
+VARIANTS = {"two commits": charging(two_commits), "one commit": charging(one_commit)}
