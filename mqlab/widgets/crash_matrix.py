@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -183,10 +184,14 @@ class CrashMatrix(Board):
         return row[number]
 
     def open(self, variant: str | None = None, number: int | None = None) -> Explorer:
-        """The time machine on one run; without arguments on the one chosen in the page."""
+        """The time machine on one run, at its crash; without arguments on the one chosen in the page."""
         cell = self.chosen() if variant is None or number is None else self.cell(variant, number)
         story = with_crash(self._variants[cell.variant], cell.point, **self._crash)
-        return explore(story, show=self._show, **self._world)
+        explorer = explore(story, show=self._show, **self._world)
+        crash = _crash_step(explorer.recording.lab, cell.point, self._crash["node"])
+        if crash is not None:
+            explorer.set("position", bisect_right(explorer.recording.steps, crash))
+        return explorer
 
     # what the page is given and asks -------------------------------------------------------------------------------
 
@@ -275,16 +280,20 @@ def crash_matrix(
 
 def _around_the_crash(lab: Lab, point: CrashPoint, node: str) -> tuple[str, ...]:
     """The moments before and after the crash as lines."""
-    # The story may have faults of its own; that of a step comes just before it.
-    first = point.number if point.kind == "step" else 0
-    crashes = [r.step for r in lab.journal if r.kind == "fault" and r.node == node and r.step >= first]
+    crash = _crash_step(lab, point, node)
     shown = [moment for moment in moments(lab.journal) if moment.step is not None]
-    if not crashes or not shown:
+    if crash is None or not shown:
         return ()
     begin_ms = shown[0].now_ms
-    at = next((n for n, m in enumerate(shown) if m.step is not None and m.step >= crashes[0]), len(shown))
+    at = next((n for n, m in enumerate(shown) if m.step is not None and m.step >= crash), len(shown))
     lines = []
     for moment in shown[max(0, at - BEFORE_CRASH) : at + AFTER_CRASH]:
         where = f"{moment.lane} ▶ {moment.to}" if moment.to else moment.lane
         lines.append(f"{after(moment.now_ms - begin_ms)} {where}: {moment.text}")
     return tuple(lines)
+
+
+def _crash_step(lab: Lab, point: CrashPoint, node: str) -> int | None:
+    """The step of the crash. The story may have faults of its own; that of a crash before a step comes just there."""
+    first = point.number if point.kind == "step" else 0
+    return next((r.step for r in lab.journal if r.kind == "fault" and r.node == node and r.step >= first), None)

@@ -14,6 +14,7 @@ from tests.widgets.crash_stories import QUIET, VARIANTS, charges, lines_only
 pytestmark = pytest.mark.browser
 
 OPENED = ".cm-opened"
+OPENED_STATUS = f"{OPENED} [role=status]"
 
 
 def matrix(*, run: bool) -> Any:
@@ -36,7 +37,7 @@ def test_runs_are_made_chosen_and_opened(chromium: Any, tmp_path: Path) -> None:
     assert page.locator(".cm-crash").count() == 1
     assert (shown.state["variant"], shown.chosen().outcome) == ("two commits", "charged 2 times")
     page.get_by_role("button", name="Open in the time machine").click()
-    page.locator(OPENED).get_by_text("killed").first.wait_for()
+    page.locator(OPENED_STATUS, has_text="billing-1: killed").first.wait_for()
 
     # 2. By keyboard alone: the next run, the other variant, open.
     page.get_by_role("group", name="two commits").get_by_role("button", pressed=True).focus()
@@ -51,7 +52,7 @@ def test_runs_are_made_chosen_and_opened(chromium: Any, tmp_path: Path) -> None:
     assert page.locator(f"{OPENED} > *").count() == 0
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.locator(OPENED).get_by_text("killed").first.wait_for()
+    page.locator(OPENED_STATUS, has_text="billing-1: killed").first.wait_for()
 
     # 3. A filter, and names for everything.
     page.get_by_label("Show", exact=True).select_option(label="not as it should")
@@ -71,7 +72,7 @@ def test_without_a_kernel_runs_are_read_and_the_first_bad_one_opens(chromium: An
     assert opening.is_disabled() and page.locator(".cm-crash").count() == 1
     page.get_by_role("button", name="charged 2 times").first.click()
     opening.click()
-    page.locator(OPENED).get_by_text("killed").first.wait_for()
+    page.locator(OPENED_STATUS, has_text="billing-1: killed").first.wait_for()
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
     page.screenshot(path=tmp_path / "still.png", full_page=True)
     page.close()

@@ -53,6 +53,7 @@ def test_a_run_opens_in_the_time_machine_with_its_crash(matrix: CrashMatrix) -> 
     matrix.set("variant", bad.variant)
     matrix.set("number", bad.number)
     explorer = matrix.open()
+    assert "killed" in explorer.stepper.label
     lab = explorer.stepper.last().lab
     assert charges(lab) == "charged 2 times" and lab.journal.of("fault.killed")
     assert "killed" in str(explorer.table())

@@ -6,7 +6,8 @@ const STYLE = `
 .mqlab-board button.cm-cell { width: 28px; min-height: 28px; padding: 0; text-align: center; font-weight: 600; }
 .mqlab-board button.cm-cell[aria-pressed="true"] { outline: 3px solid var(--mq-focus); background: var(--mq-light); }
 .mqlab-board button.cm-line { border-style: dashed; }
-.cm-good { color: var(--mq-2); } .cm-bad { color: var(--mq-4); } .cm-wait { color: var(--mq-muted); }
+.mqlab-board button.cm-good { color: var(--mq-2); } .mqlab-board button.cm-bad { color: var(--mq-4); }
+.mqlab-board button.cm-wait { color: var(--mq-muted); }
 .cm-text { margin: 4px 0; padding-left: 0; list-style: none; font: 12px/1.5 ui-monospace, "DejaVu Sans Mono", monospace;
   overflow-wrap: anywhere; }
 .cm-crash { font-weight: 700; border-left: 4px solid var(--mq-4); padding-left: 4px; }
@@ -50,8 +51,8 @@ function render({ model, el }) {
     bar.value = cells.length ? done / cells.length : 1;
     go.input.disabled = running || done === cells.length;
     stop.input.disabled = !running;
-    legend.textContent = Object.entries(data().signs).map(([outcome, sign]) => `${sign} ${outcome}`).join("   ") +
-      `   · not run   solid border: before a step of ${data().node}, dashed: before a line of its listener`;
+    legend.textContent = Object.entries(data().signs).map(([outcome, sign]) => `${sign} ${outcome}`).concat("· not run",
+      `solid border: before a step of ${data().node}`, "dashed: before a line of its listener").join("; ");
     grid.replaceChildren(...data().rows.flatMap(rowOf));
     const all = [...grid.querySelectorAll("button")];
     const at = all.findIndex((button) => button.getAttribute("aria-pressed") === "true");
@@ -152,6 +153,10 @@ function render({ model, el }) {
       const html = data().pages[name] ??
         (await model.ask("open", { variant: model.get("variant"), number: model.get("number") })).html;
       opened.innerHTML = html;
+      if (kernel) {
+        opened.append(element("p", { class: "mq-note" },
+          "For faults and forks in this run, call open() of this matrix in a cell."));
+      }
       // Scripts that come with innerHTML do not run; new ones do.
       for (const script of opened.querySelectorAll('script[type="module"]')) {
         script.replaceWith(element("script", { type: "module" }, script.textContent));
