@@ -26,6 +26,7 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     "recover": ("mqlab.cli.store:recover", "Open a store as the broker would, recover it, close it."),
     "admin": ("mqlab.cli.admin:admin", "Put mqadmin's questions to a store or a Lab's directory."),
     "traffic": ("mqlab.cli.traffic:traffic", "Write a seeded day of traffic as store directories."),
+    "progress": ("mqlab.cli.progress:progress", "Show how far you are in the labs."),
     "check": ("mqlab.cli.grading:check", "Run the public checks on your own notebook."),
     "start": ("mqlab.cli.grading:start", "Start a lab in a dated copy of its notebook."),
     "restore": ("mqlab.cli.grading:restore", "Make a fresh copy of a lab beside your work."),

@@ -22,6 +22,7 @@ from pathlib import Path
 import click
 
 import mqlab.errors
+from mqlab.cli.my_labs import COPIES, copy_labs
 
 FIRST_PORT, PORTS_TRIED = 8888, 50
 START_SECONDS = 120
@@ -37,8 +38,8 @@ def find_root(start: Path) -> Path:
 
 
 def first_page(root: Path) -> str:
-    """The page that JupyterLab opens first: the index if it exists, else the list of labs, else the folder."""
-    for page in ("labs/index.ipynb", "labs"):
+    """The page that JupyterLab opens first: the copy of the index, else the index, else the list of labs."""
+    for page in (f"{COPIES}/index.ipynb", "labs/index.ipynb", "labs"):
         if (root / page).exists():
             return f"/lab/tree/{page}"
     return "/lab"
@@ -125,14 +126,15 @@ def stop(server: subprocess.Popen[bytes]) -> None:
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.argument("extra", nargs=-1, type=click.UNPROCESSED)
 def lab(port: int | None, ip: str, no_browser: bool, extra: tuple[str, ...]) -> None:
-    """Open JupyterLab on the index of the labs and print its address.
+    """Open JupyterLab on the index of the labs and print its address. You work in copies, in the folder my-labs.
 
     Options after -- go to JupyterLab. Ctrl-C ends it. On a machine without a display the address is only printed.
 
     Example:  mqlab lab --port 9000
     """
-    # 1. Choose the folder, the port and the token.
+    # 1. Choose the folder, the port and the token; the learner works in copies.
     root = find_root(Path.cwd())
+    copy_labs(root)
     chosen = choose_port(ip, port)
     token = os.environ.get("JUPYTER_TOKEN") or secrets.token_hex(16)
     local = "127.0.0.1" if ip in ("0.0.0.0", "", "*") else ip

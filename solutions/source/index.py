@@ -32,5 +32,8 @@
 #   that was running. (A listener in an endless loop needs two interrupts.)
 # - To begin again from the start: *Kernel > Restart Kernel and Run All Cells*.
 #
+# The notebooks that you have open are your own copies, in the folder `my-labs`; the originals in `labs` stay as they are.
+# In a terminal (*File > New > Terminal*), `mqlab progress` shows what you have predicted, tried and checked so far.
+#
 # If something does not work, open a terminal (*File > New > Terminal*) and run `mqlab doctor`. It says what is there,
 # what is missing, and what does not work without each missing part.

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from mqlab.cli import lab
+from mqlab.cli.my_labs import copy_labs
 from mqlab.errors import UsageError
 
 
@@ -35,7 +36,7 @@ def test_the_printed_address_serves_the_labs_headless(tmp_path: Path) -> None:
     try:
         assert process.stdout is not None
         for line in process.stdout:
-            found = re.match(r"\s*(http://127\.0\.0\.1:(\d+)/lab/tree/labs/index\.ipynb)\?token=(\w+)", line)
+            found = re.match(r"\s*(http://127\.0\.0\.1:(\d+)/lab/tree/my-labs/index\.ipynb)\?token=(\w+)", line)
             if found:
                 break
         else:
@@ -78,6 +79,30 @@ def test_root_and_first_page(tmp_path: Path) -> None:
     assert lab.first_page(tmp_path) == "/lab/tree/labs"
     (tmp_path / "labs" / "index.ipynb").write_text("{}", "utf-8")
     assert lab.first_page(tmp_path) == "/lab/tree/labs/index.ipynb"
+    copy_labs(tmp_path)
+    assert lab.first_page(tmp_path) == "/lab/tree/my-labs/index.ipynb"
+
+
+def test_the_learner_works_in_copies_that_are_never_overwritten(tmp_path: Path) -> None:
+    labs, mine = tmp_path / "labs", tmp_path / "my-labs"
+    labs.mkdir()
+    assert copy_labs(tmp_path) == [] and not mine.exists()
+    for name in ("index", "00-day", "01-log"):
+        (labs / f"{name}.ipynb").write_text(f"{name} 1", "utf-8")
+    assert [path.name for path in copy_labs(tmp_path)] == ["00-day.ipynb", "01-log.ipynb", "index.ipynb"]
+    assert copy_labs(tmp_path) == []
+    # A new release: what was worked in stays, what was not is renewed.
+    (mine / "00-day.ipynb").write_text("my answers", "utf-8")
+    for name in ("00-day", "01-log"):
+        (labs / f"{name}.ipynb").write_text(f"{name} 2", "utf-8")
+    assert [path.name for path in copy_labs(tmp_path)] == ["01-log.ipynb"]
+    assert (mine / "00-day.ipynb").read_text("utf-8") == "my answers"
+    assert (mine / "01-log.ipynb").read_text("utf-8") == "01-log 2"
+    assert (labs / "00-day.ipynb").read_text("utf-8") == "00-day 2"
+    # A record that is gone or broken costs no work.
+    (mine / ".originals.json").write_text("[", "utf-8")
+    (labs / "01-log.ipynb").write_text("01-log 3", "utf-8")
+    assert copy_labs(tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,45 @@
+"""`mqlab progress`: what was predicted, tried and checked in the notebooks of a folder.
+
+    mqlab progress                      the folder that `mqlab lab` opens
+    mqlab progress my-labs --page progress.html
+
+The notebooks are read as data; save them first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from markupsafe import Markup
+
+from mqlab.cli.lab import find_root
+from mqlab.cli.my_labs import COPIES
+from mqlab.errors import UsageError
+
+PAGE = Markup(
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>My labs</title>'
+    "<style>:root{{color-scheme:light dark}}body{{font:16px sans-serif;margin:2em}}td,th{{padding:4px 12px}}</style>"
+    "<h1>My labs</h1>{}<p>Read from the saved notebooks in {}. Hidden checks run at grading.</p></html>"
+)
+
+
+@click.command(short_help="Show how far you are in the labs.")
+@click.argument("directory", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--page", type=click.Path(dir_okay=False, path_type=Path), help="Write it as an HTML page, too.")
+def progress(directory: Path | None, page: Path | None) -> None:
+    """Show what was predicted, tried and checked in the saved notebooks of DIRECTORY (default: my-labs, else labs).
+
+    Example:  mqlab progress my-labs --page progress.html
+    """
+    from mqlab.grading import progress as saved
+
+    root = find_root(Path.cwd())
+    folder = directory or next((root / name for name in (COPIES, "labs") if (root / name).is_dir()), root)
+    found = saved.progress(folder)
+    if not found:
+        raise UsageError(f"no notebook of a lab is in {folder}", hint="save your notebooks, then name their folder")
+    shown = saved.table(found)
+    click.echo(str(shown))
+    if page is not None:
+        page.write_text(str(PAGE.format(shown.html(), folder.name)), "utf-8")

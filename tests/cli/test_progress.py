@@ -1,0 +1,63 @@
+"""`mqlab progress`: counts what saved notebooks hold, and runs nothing of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from mqlab import cli
+from mqlab.grading.progress import progress
+from mqlab.teach.answering import ANSWER_MIME
+from mqlab.teach.clicking import PREDICTION_MIME, answer_data
+
+
+def cell(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:
+    return {"cell_type": "code", "source": source, "outputs": list(outputs), "metadata": {}, "execution_count": 1}
+
+
+def shown(text: str, **more: Any) -> dict[str, Any]:
+    return {"output_type": "execute_result", "data": {"text/plain": [text], **more}, "metadata": {}}
+
+
+def save(path: Path, *cells: Any) -> None:
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), "utf-8")
+
+
+def test_saved_notebooks_are_counted_and_not_run(tmp_path: Path) -> None:
+    clicked = {PREDICTION_MIME: answer_data("lab00.audit", "0", before_reveal=True)}
+    save(
+        tmp_path / "00-a-messages-day.ipynb",
+        cell("open('ran', 'w')"),
+        cell('predict("lab00.audit")', shown("You predict 0", **clicked)),
+        cell('predict("lab00.again", "3")'),
+        cell('check("lab00.find")', shown("✓ lab00.find: 3 of 3 public checks pass")),
+        cell(
+            'check("lab00.timeline")', {"output_type": "error", "ename": "CheckFailed", "evalue": "", "traceback": []}
+        ),
+        cell('check("lab00.crash")', shown("○ lab00.crash: not started")),
+        cell('answer("lab00.x", 1)', shown("✓", **{ANSWER_MIME: {"version": 1, "task": "lab00.x", "right": True}})),
+    )
+    save(tmp_path / "00-copy.ipynb", cell('check("lab00.crash")', shown("✗ lab00.crash: wrong")))
+    save(tmp_path / "01-what.ipynb", cell('check("lab01.unit")'), "no cell", {"cell_type": "code", "outputs": 7})
+    save(tmp_path / "99-unknown.ipynb", cell('check("lab99.unit")'))
+    (tmp_path / "broken.ipynb").write_text("{", "utf-8")
+    first, second = progress(tmp_path)
+    assert (first.lab, first.predicted, first.tried, first.passed) == ("lab00", (2, 4), (3, 3), (1, 3))
+    assert first.minutes > 60 and first.your_turn[0] <= first.your_turn[1]
+    assert (second.lab, second.tried[0], second.passed[0]) == ("lab01", 0, 0)
+    assert not (tmp_path / "ran").exists() and not Path("ran").exists()
+
+
+def test_the_verb_prints_a_table_and_writes_a_page(tmp_path: Path) -> None:
+    save(tmp_path / "00.ipynb", cell('check("lab00.find")', shown("✓ lab00.find: 3 of 3 public checks pass")))
+    page = tmp_path / "page.html"
+    answer = CliRunner().invoke(cli.main, ["progress", str(tmp_path), "--page", str(page)])
+    assert answer.exit_code == 0 and "1 of 3" in answer.output and "public checks pass" in answer.output
+    assert "<h1>My labs</h1>" in page.read_text("utf-8") and "1 of 3" in page.read_text("utf-8")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    answer = CliRunner().invoke(cli.main, ["progress", str(empty)])
+    assert answer.exit_code == 2 and "no notebook of a lab" in answer.output
