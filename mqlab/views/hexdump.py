@@ -31,11 +31,11 @@ TABLE_BYTES = 8
 MAX_VALUE_COLUMNS = 48
 Line = tuple[int, list[tuple[int, int, int]]]
 STYLE = (
-    ".mqlab-hex{line-height:2.3;overflow-x:auto;margin:0;padding-top:.5em}"
+    ".mqlab-view pre.mqlab-hex{line-height:2.3;margin:0;padding-top:.5em}"
     ".mqlab-hex span{position:relative;border:1px solid var(--mq-muted);padding:2px 0;margin:0 -1px}"
     ".mqlab-hex .on{border-left:none;margin-left:0}.mqlab-hex .off{border-right:none;margin-right:0}"
     ".mqlab-hex .shaded,.mqlab-fields .shaded{background:var(--mq-shade)}"
-    ".mqlab-hex sup{position:absolute;top:-.95em;left:1px;font-size:.68em;line-height:1;color:var(--mq-ink)}"
+    ".mqlab-view .mqlab-hex sup{position:absolute;top:-.95em;left:1px;font-size:.68em;line-height:1;color:var(--mq-ink)}"
     ".mqlab-hex span:hover,.mqlab-hex span:focus{outline:2px solid var(--mq-blue)}"
     ".mqlab-fields td.n{border:1px solid var(--mq-muted)}"
     ".mqlab-fields td.n,.mqlab-fields td.b{white-space:nowrap}"

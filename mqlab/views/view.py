@@ -55,7 +55,7 @@ def image(svg: str, alt: str) -> Markup:
     )
     return Markup(
         '<div class="mqlab-view"><style>{}</style>'
-        '<div class="mqlab-drawing" hidden tabindex="0" style="overflow-x:auto">{}</div>'
+        '<div class="mqlab-drawing" tabindex="0" style="display:none;overflow-x:auto">{}</div>'
         '<img class="mqlab-image" alt="{}" style="max-width:100%" src="data:image/svg+xml;base64,{}"></div>'
     ).format(Markup(STYLE), Markup(inline), alt, data)
 

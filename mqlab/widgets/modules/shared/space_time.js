@@ -16,7 +16,7 @@ const SPACE_TIME_STYLE = `
 .mq-space .lane { stroke: var(--mq-rule); stroke-width: 1.5; }
 .mq-space .stored { --look: var(--mq-1); } .mq-space .read { --look: var(--mq-2); }
 .mq-space .progress { --look: var(--mq-3); } .mq-space .trouble { --look: var(--mq-4); }
-.mq-space .other, .mq-space .frame { --look: var(--mq-5); }
+.mq-space .other, .mq-space .frame, .mq-space .held { --look: var(--mq-5); }
 .mq-space .sign { fill: var(--look); stroke: var(--look); stroke-width: 1.5; }
 .mq-space .moment { cursor: pointer; }
 .mq-space .moment .back { fill: transparent; stroke: none; }
