@@ -53,7 +53,7 @@ class NotGiven(UsageError):
         self.name = name
         super().__init__(
             f"{name} cannot be used in this exercise: it does what you are asked to write",
-            hint="the exercise says what is given",
+            hint="write it with Python itself and with what the exercise gives you",
         )
 
 

@@ -57,6 +57,10 @@ class Forbidden:
         elif isinstance(value, type):
             self._codes.update((item.__code__, name) for item in vars(value).values() if isinstance(item, FunctionType))
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self._objects or self._places)
+
     def name_of(self, value: object) -> str:
         """The forbidden name that an object goes by; empty for everything else."""
         value = getattr(value, "__func__", value)
@@ -174,7 +178,7 @@ class Watch:
     def __enter__(self) -> Watch:
         self._before = sys.getprofile()
         self._outside = sys._getframe(1)
-        if self._globals:
+        if self._globals and not self._forbidden.is_empty:
             sys.setprofile(self._called)
         return self
 

@@ -176,6 +176,22 @@ def test_what_is_not_forbidden_works_beside_it(desk: Desk) -> None:
     assert desk.load("lab.a", source, ["answer"])["answer"](UNIT) == ("total_size", 2, 20)
 
 
+def test_another_copy_of_mqlab_in_a_readable_folder_is_covered(walls: Sandbox, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    copy = tmp_path / "packages" / "mqlab"
+    for place in ("wire/record.py", "teach/cases/lab01.py"):
+        (copy / place).parent.mkdir(parents=True)
+        (copy / place).write_text("SECRET = 1\n", "utf-8")
+    (tmp_path / "packages" / "shown.txt").write_text("shown", "utf-8")
+    hidden = (str(copy / "teach" / "cases"),)
+    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), hidden=hidden, limits=Limits(seconds=60)))
+    source = "import os\ndef listed(path):\n    return sorted(os.listdir(path))\n"
+    listed = desk.load("lab.a", source, ["listed"])["listed"]
+    assert listed(str(tmp_path / "packages")) == ["mqlab", "shown.txt"]
+    assert listed(str(copy)) == []
+    desk.close()
+
+
 def test_names_that_do_not_exist_are_refused(tmp_path: Path) -> None:
     for name in ("os.path", "mqlab"):
         with pytest.raises(UsageError, match="no name of mqlab"):

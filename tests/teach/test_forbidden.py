@@ -124,5 +124,5 @@ def test_check_says_so_in_kind_words(monkeypatch: pytest.MonkeyPatch) -> None:
             check("lab99.topic", answer_of(source))
         told = failed.value.said.text()
         assert "mqlab.wire.record.decode cannot be used in this exercise: it does what you are asked to write" in told
-        assert "The exercise says what is given" in told
+        assert "Write it with Python itself and with what the exercise gives you" in told
     assert check("lab99.topic", answer_of("def answer(unit):\n    return 'orders'\n")).state == "good"
