@@ -44,7 +44,7 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
-from mqlab.teach import check, hint, predict, reveal
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.views import Table
 
 # %% [markdown] minutes=8
@@ -518,6 +518,47 @@ reveal("lab00.again", sum(row.started_ms > killed for row in lab.deliveries("bil
 
 # %%
 lab.timeline(second.msg_id)
+
+# %% [answer] lab00.lives
+# ### Your turn
+#
+# Billing died before it had reported anything. Give it a longer life: change `LIVES` to something between 9 and 16
+# seconds, and run the cell. Then say what you see, in place of the dots below.
+#
+# How many orders does billing get again in your run?
+#
+# wrong both: That is every delivery, of both lives. The second life begins after the longest pause in `started_ms`.
+# wrong: Count the rows of the second life only: those that started after the kill. There may be none.
+# note: The client reports 10 seconds after its start. A life that ends before that is forgotten as a whole; one that
+#   ends later has reported all three orders. Nothing in between happens with so few orders.
+
+# %%
+### BEGIN SOLUTION
+LIVES = "12s"
+### STARTER
+# LIVES = "3s"  # yours to change
+### END SOLUTION
+
+
+def longer_life(lab):
+    morning(lab)
+    read_orders(lab, "billing")
+    lab.run_for(LIVES)
+    lab.kill("billing-1")
+    lab.run_for("10s")
+    lab.start("billing-1")
+    lab.run_for("15s")
+
+
+lab = play(longer_life, seed=7)
+Table(lab.deliveries("billing"), columns=columns)
+
+# %%
+### BEGIN SOLUTION
+answer("lab00.lives", 0, lab)
+### STARTER
+# answer("lab00.lives", ..., lab)
+### END SOLUTION
 
 # %% [markdown]
 # And the broker? Kill it too. What it has written stays: its files are still there, and it reads them when it starts.

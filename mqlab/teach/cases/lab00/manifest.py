@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab00.days import crash_calls, find_calls, timeline_calls
+from mqlab.teach.cases.lab00.your_turn import TASKS
 from mqlab.teach.exercises import Call, Manifest
 from mqlab.teach.kit import OneOf, Pure, Slip, slips, tuple_of
 from mqlab.teach.kit.shapes import Difference
@@ -69,4 +70,4 @@ EXERCISES = (
     ),
 )  # fmt: skip
 
-MANIFEST = Manifest("lab00", predictions_of("lab00"), EXERCISES)
+MANIFEST = Manifest("lab00", predictions_of("lab00"), EXERCISES, TASKS)
