@@ -10,6 +10,7 @@ const STYLE = `
 .rc-table { max-height: 260px; overflow: auto; }
 .rc-table tr[aria-selected="true"] td { background: var(--mq-light); font-weight: 600; }
 .rc-table tr { cursor: pointer; }
+.rc-table td { white-space: nowrap; }
 `;
 const TICKS = [[1000, "1 s"], [10000, "10 s"], [60000, "1 min"], [600000, "10 min"], [3600000, "1 h"], [18000000, "5 h"],
   [86400000, "1 d"]];
@@ -208,7 +209,7 @@ function render({ model, el }) {
     const head = ["delivery", "after", "read from", "count", "status"];
     const rows = run.deliveries.slice(0, SHOWN_ROWS).map(([at, readFrom, times, result], index) =>
       element("tr", { "data-number": index + 1, onclick: () => go(index + 1) },
-        [index + 1, timeText(at), readFrom, times, `${isPaid(result) ? "✓" : "✕"} ${result}`].map((cell) =>
+        [`${isPaid(result) ? "✓" : "✕"} ${index + 1}`, timeText(at), readFrom, times, result].map((cell) =>
           element("td", {}, String(cell)))));
     const more = run.deliveries.length - rows.length;
     listed.replaceChildren(element("table", {},

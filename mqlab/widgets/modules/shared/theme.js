@@ -33,6 +33,8 @@ const THEME = `
 .mqlab-board .mq-error { border-left: 4px solid var(--mq-4); padding: 4px 8px; white-space: pre-wrap; }
 .mqlab-board .mq-lit { background: var(--mq-light); outline: 2px solid var(--mq-focus); }
 .mqlab-board table { border-collapse: collapse; font-size: 12px; margin: 0; }
+.mqlab-board.mqlab-board :is(th, td, tr) { text-align: left; }
+.mqlab-board.mqlab-board h4 { font-weight: 600; }
 .mqlab-board th, .mqlab-board td { border: 1px solid var(--mq-rule); padding: 1px 6px; text-align: left;
   vertical-align: top; }
 .mqlab-board th { background: var(--mq-card); }
