@@ -172,9 +172,8 @@ def test_a_diagram_is_drawn_by_whichever_program_is_there(monkeypatch: pytest.Mo
 
 def test_a_picture_shrinks_to_four_fifths_and_then_scrolls() -> None:
     html = image('<?xml version="1.0"?><svg xmlns="x" width="1000" height="5"><rect/></svg>', "<b>")
-    assert (
-        'style="overflow-x:auto"><svg role="img" aria-label="&lt;b&gt;" style="max-width:100%;min-width:800px' in html
-    )
+    assert 'style="display:none;overflow-x:auto"><svg role="img" aria-label="&lt;b&gt;"' in html
+    assert 'style="max-width:100%;min-width:800px' in html
     assert "<?xml" not in html and 'alt="&lt;b&gt;"' in html
 
 
