@@ -22,18 +22,18 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     "lab": ("mqlab.cli.lab:lab", "Open JupyterLab on the labs."),
     "doctor": ("mqlab.cli.doctor:doctor", "Show what is installed and what each missing part switches off."),
     "cat": ("mqlab.cli.store:cat", "Print a store's messages in physical order."),
-    "inspect": ("mqlab.cli.store:inspect", "Sum up a store without touching it."),
-    "recover": ("mqlab.cli.store:recover", "Open a store as the broker would, recover it, close it."),
-    "admin": ("mqlab.cli.admin:admin", "Put mqadmin's questions to a store or a Lab's directory."),
-    "traffic": ("mqlab.cli.traffic:traffic", "Write a seeded day of traffic as store directories."),
+    "inspect": ("mqlab.cli.store:inspect", "Summarise a store without changing it."),
+    "recover": ("mqlab.cli.store:recover", "Open a store as a broker does, recover it and close it."),
+    "admin": ("mqlab.cli.admin:admin", "Show what RocketMQ's mqadmin shows, for a store or a Lab's directory."),
+    "traffic": ("mqlab.cli.traffic:traffic", "Generate a day of traffic, from a seed, as store directories."),
     "progress": ("mqlab.cli.progress:progress", "Show how far you are in the labs."),
     "check": ("mqlab.cli.grading:check", "Run the public checks on your own notebook."),
     "start": ("mqlab.cli.grading:start", "Start a lab in a dated copy of its notebook."),
     "restore": ("mqlab.cli.grading:restore", "Make a fresh copy of a lab beside your work."),
     "grade": ("mqlab.cli.grading:grade", "Grade a class; answers run in a sandbox."),
     "override": ("mqlab.cli.grading:override", "Give a student other points for an exercise, with a comment."),
-    "spark": ("mqlab.cli.spark:spark", "Make tables and a report from stores with Spark."),
-    "release": ("mqlab.cli.grading:release", "Pack what students get."),
+    "spark": ("mqlab.cli.spark:spark", "Read stores with Spark: write tables and a report."),
+    "release": ("mqlab.cli.grading:release", "Pack the files for students into one archive."),
 }
 
 
@@ -53,7 +53,7 @@ class LazyVerbs(click.Group):
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs, from the table: listing them must not import them."""
-        with formatter.section("Verbs"):
+        with formatter.section("Commands"):
             formatter.write_dl([(verb, summary) for verb, (_, summary) in VERBS.items()])
 
     def resolve_command(
@@ -61,7 +61,7 @@ class LazyVerbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, but the error for an unknown verb lists the existing ones."""
         if arguments and arguments[0] not in VERBS and not arguments[0].startswith("-"):
-            context.fail(f"unknown verb {arguments[0]!r}; the verbs are {', '.join(VERBS)}")
+            context.fail(f"unknown command {arguments[0]!r}; the commands are {', '.join(VERBS)}")
         return super().resolve_command(context, arguments)
 
     def invoke(self, context: click.Context) -> Any:

@@ -76,8 +76,20 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "broker": click.option("-b", "--broker", default="broker-a", show_default=True, help="The broker's name."),
     "queue": click.option("-q", "--queue", "queue_id", type=int, required=True, help="The queue."),
     "offset": click.option("-o", "--offset", "queue_offset", type=int, required=True, help="The queue offset."),
-    "from": click.option("--from", "begin_ms", callback=_as_ms, default="0", help=f"Stored from then on: {A_TIME}."),
-    "to": click.option("--to", "end_ms", callback=_as_ms, default=str(END_MS), help=f"Stored up to then: {A_TIME}."),
+    "from": click.option(
+        "--from",
+        "begin_ms",
+        callback=_as_ms,
+        default="0",
+        help=f"Only messages stored at this time or later: {A_TIME}.",
+    ),
+    "to": click.option(
+        "--to",
+        "end_ms",
+        callback=_as_ms,
+        default=str(END_MS),
+        help=f"Only messages stored at this time or earlier: {A_TIME}.",
+    ),
     "time": click.option("-s", "--timestamp", required=True, help=f"now, -1 for the end, or {A_TIME}."),
 }
 
@@ -166,7 +178,7 @@ VERBS: dict[str, Verb] = {
     ),
     "consumerProgress": Verb("The offsets and the lag of groups.", ("any_group",), _progress, "-g billing"),
     "queryMsgById": Verb(
-        "The whole message of an offset id.", ("id",),
+        "The message with an offset id.", ("id",),
         lambda admin, msg_id: WholeMessage(admin.view_message(msg_id)),
         "-i 0A00000200002A9F0000000000000000",
     ),
@@ -180,7 +192,7 @@ VERBS: dict[str, Verb] = {
         lambda admin, topic, key, **times: admin.query_message(topic, key, **times), "-t orders -k order-1",
     ),
     "queryMsgByOffset": Verb(
-        "The whole message at a queue offset.", ("topic", "broker", "queue", "offset"),
+        "The message at a queue offset.", ("topic", "broker", "queue", "offset"),
         lambda admin, **place: WholeMessage(admin.query_message_by_offset(**place)),
         "-t orders -b broker-a -q 0 -o 5",
     ),
@@ -207,13 +219,15 @@ VERBS: dict[str, Verb] = {
         "What skipping the backlog would skip.", ("topic", "group"),
         lambda admin, topic, group: admin.skip_accumulated_message(topic, group, dry_run=True), "-t orders -g billing",
     ),
-    "statsAll": Verb("Topics, their groups, backlogs.", ("any_topic",), lambda admin, topic: admin.stats_all(topic)),
+    "statsAll": Verb(
+        "All topics with their groups and backlogs.", ("any_topic",), lambda admin, topic: admin.stats_all(topic)
+    ),
 }  # fmt: skip
 
 
 @click.group(epilog="Example:  mqlab admin consumerProgress run -g billing")
 def admin() -> None:
-    """Put mqadmin's questions to a store directory or to a Lab's kept directory. Nothing in it is changed."""
+    """Show what RocketMQ's mqadmin shows, for a store directory or a Lab's directory. Nothing in it is changed."""
 
 
 def stores_of(directory: Path) -> dict[str, Path]:
@@ -223,8 +237,8 @@ def stores_of(directory: Path) -> dict[str, Path]:
     found = {path.name: path for path in sorted(directory.iterdir()) if (path / "commitlog").is_dir()}
     if not found:
         raise UsageError(
-            f"{directory} is neither a store nor a Lab's directory: it has no {PARTS[0]}, and no folder in it has",
-            hint="give storePathRootDir of a broker, or the directory of Lab(directory=...)",
+            f"{directory} is neither a store nor a Lab's directory: neither it nor a folder in it has a {PARTS[0]}",
+            hint="give the storePathRootDir of a broker, or the directory of Lab(directory=...)",
         )
     return found
 
@@ -242,7 +256,7 @@ def open_stores(directory: Path, scratch: str) -> Lab:
                 try:
                     lab.create_topic(topic, read_queue_nums=count, write_queue_nums=count, brokers=[handle.name])
                 except UsageError as error:  # a name that only a store takes
-                    click.echo(f"mqlab: left out topic {topic!r} of {handle.name}: {error.text}", err=True)
+                    click.echo(f"mqlab: topic {topic!r} of {handle.name} is left out: {error.text}", err=True)
     return lab
 
 
@@ -265,7 +279,7 @@ def _command(name: str, verb: Verb) -> click.Command:
     # Decorators are applied from the bottom up, so the last option comes first.
     for option in reversed(verb.options):
         run = OPTIONS[option](run)
-    run = click.option("--json", "as_one_json", is_flag=True, help="One JSON value.")(run)
+    run = click.option("--json", "as_one_json", is_flag=True, help="Print one JSON value.")(run)
     run = click.argument("directory", type=DIRECTORY)(run)
     example = f"Example:  mqlab admin {name} run {verb.example}".rstrip()
     return click.command(name=name, help=verb.summary, short_help=verb.summary, epilog=example)(run)

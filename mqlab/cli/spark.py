@@ -32,19 +32,29 @@ def spark() -> None:
 @spark.command(epilog="Example:  mqlab spark run stores --out out --master 'local[4]'")
 @click.argument("directory", type=FOLDER)
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder, or an earlier run's."
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The folder of the tables: new, empty, or of an earlier run.",
 )
 @click.option("--master", help="Spark's master. Default: MQLAB_SPARK_MASTER, else local[*].")
-@click.option("--memory", help="Heap of the driver, which does all the work when local. Default: 2g.")
+@click.option("--memory", help="Heap size of the driver; with a local master it does all the work. Default: 2g.")
 @click.option(
-    "--from", "start", metavar="STEP", help="Run this step and all after it again; 'facts' for the small tables."
+    "--from",
+    "start",
+    metavar="STEP",
+    help="Run this step and all later ones again; 'facts' stands for the small tables.",
 )
-@click.option("--stream", is_flag=True, help="Follow the stores until Ctrl-C: messages and trace only.")
-@click.option("--available-now", is_flag=True, help="With --stream: read what is there now, then end.")
+@click.option(
+    "--stream",
+    is_flag=True,
+    help="Follow the growing stores until Ctrl-C; only the tables of messages and trace are written.",
+)
+@click.option("--available-now", is_flag=True, help="With --stream: read what the stores hold now, then end.")
 @click.option(
     "--allow-data-loss",
     is_flag=True,
-    help="Go on when a log ends before its queues do: a warning here and in the report.",
+    help="Continue with a warning, here and in the report, when a log ends before its queues do.",
 )
 def run(
     directory: Path,
@@ -98,7 +108,7 @@ def run(
     try:
         done = run(directory, out, spark=started, start=start, tell=tell, fail_on_data_loss=not allow_data_loss)
     except KeyboardInterrupt:
-        click.echo(f"\nstopped; finished steps are kept in {out}, and the same command continues", err=True)
+        click.echo(f"\nstopped; finished steps are kept in {out}, and the same command continues from there", err=True)
         raise click.exceptions.Exit(130) from None
     finally:
         logging.getLogger().removeFilter(_not_of_interrupts)
@@ -114,9 +124,9 @@ def _not_of_interrupts(record: logging.LogRecord) -> bool:
 @spark.command(epilog="Example:  mqlab spark report out --out report.html")
 @click.argument("directory", type=FOLDER)
 @click.option("--out", default="report.html", show_default=True, type=click.Path(dir_okay=False, path_type=Path),
-              help="The page to write.")  # fmt: skip
+              help="The HTML file to write.")  # fmt: skip
 def report(directory: Path, out: Path) -> None:
-    """Write the page about a run whose output is DIRECTORY: one HTML file that opens anywhere."""
+    """Write the report on the run whose tables are in DIRECTORY: one HTML file that opens in any browser."""
     from mqlab.spark.report import write_report
 
     click.echo(write_report(directory, out))

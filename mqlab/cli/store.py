@@ -33,7 +33,7 @@ def open_inspector(directory: Path) -> StoreInspector:
     if not any((directory / part).exists() for part in PARTS):
         raise UsageError(
             f"{directory} is not a store: it has none of {', '.join(PARTS)}",
-            hint="give storePathRootDir of a broker, or lab.directory's store folder",
+            hint="give the storePathRootDir of a broker, or the store folder in the directory of a Lab",
         )
     return StoreInspector(directory)
 
@@ -50,22 +50,28 @@ def put_out(line: bytes) -> None:
 
 @click.command(epilog="Example:  mqlab cat store --topic orders --from 1700000000000 -f '%o %k %s\\n'")
 @click.argument("directory", type=DIRECTORY)
-@click.option("--json", "as_lines_of_json", is_flag=True, help="One JSON object per line, every field as stored.")
-@click.option("-f", "--format", "text", help="A format string like kcat's: %t %p %o %k %s %T %h ...")
-@click.option("--topic", help="Only this topic.")
-@click.option("--queue", type=int, help="Only this queue of the topic.")
-@click.option("--key", help="Only messages with this key or unique key.")
-@click.option("--from", "from_ms", type=int, help="Stored at this time or later, ms since the epoch.")
-@click.option("--to", "to_ms", type=int, help="Stored at this time or earlier.")
-@click.option("--offset", type=int, help="Begin at this queue offset of the topic's queue.")
-@click.option("--count", type=int, help="At most this many messages; negative: the last ones.")
+@click.option(
+    "--json", "as_lines_of_json", is_flag=True, help="Print one JSON object per line, with every field as stored."
+)
+@click.option(
+    "-f", "--format", "text", help="Print each message in this format, with kcat's tokens: %t %p %o %k %s %T %h ..."
+)
+@click.option("--topic", help="Print only messages of this topic.")
+@click.option("--queue", type=int, help="Print only messages of this queue of the topic.")
+@click.option("--key", help="Print only messages with this key or unique key.")
+@click.option(
+    "--from", "from_ms", type=int, help="Print only messages stored at this time or later, in ms since the epoch."
+)
+@click.option("--to", "to_ms", type=int, help="Print only messages stored at this time or earlier.")
+@click.option("--offset", type=int, help="Start at this offset of the queue.")
+@click.option("--count", type=int, help="Print at most this many messages; a negative number prints the last ones.")
 def cat(
     directory: Path, as_lines_of_json: bool, text: str | None, topic: str | None, queue: int | None, key: str | None,
     from_ms: int | None, to_ms: int | None, offset: int | None, count: int | None,
 ) -> None:  # fmt: skip
     """Print the messages of the store in DIRECTORY in physical order, one per line. Never writes into it.
 
-    Damage is skipped; it is reported on stderr and by exit code 1.
+    Damaged places are skipped and reported on stderr; the exit code is 1 then.
     """
     # 1. Choose how a message is printed, before the store is opened.
     if as_lines_of_json and text is not None:
@@ -85,16 +91,16 @@ def cat(
 
 @click.command(epilog="Example:  mqlab inspect store --json | jq .problems")
 @click.argument("directory", type=DIRECTORY)
-@click.option("--json", "as_one_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_one_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--deep/--quick",
     default=None,
-    help=f"Read every unit, or only bounds and ends. Default: deep for logs of up to {SMALL_LOG_BYTES >> 20} MiB.",
+    help=f"Check every unit, or only bounds and ends. Default: deep for logs of up to {SMALL_LOG_BYTES >> 20} MiB.",
 )
 def inspect(directory: Path, as_one_json: bool, deep: bool | None) -> None:
-    """Sum up the store in DIRECTORY: bounds, blanks, queues, index files, checkpoint, problems. Never writes into it.
+    """Summarise the store in DIRECTORY: offsets, queues, index files, checkpoint and problems. Never writes into it.
 
-    Exit code 1 if there are problems.
+    The exit code is 1 if there are problems.
     """
     store = open_inspector(directory)
     problems = store.problems(deep=deep)
@@ -108,11 +114,11 @@ def inspect(directory: Path, as_one_json: bool, deep: bool | None) -> None:
 
 @click.command(epilog="Example:  mqlab recover store --json")
 @click.argument("directory", type=DIRECTORY)
-@click.option("--json", "as_one_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_one_json", is_flag=True, help="Print one JSON object.")
 def recover(directory: Path, as_one_json: bool) -> None:
-    """Open the store in DIRECTORY, recover it as a broker does at its start, close it; show what was cut and rebuilt.
+    """Open the store in DIRECTORY, recover it as a broker does when it starts, and show what was cut and rebuilt.
 
-    The directory is changed. Segment sizes are found in its files. Refused while another process has it open.
+    The directory is changed. File sizes are those of its files. The command fails while another process uses it.
     """
     from mqlab.store import MessageStore
 

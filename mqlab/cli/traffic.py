@@ -40,25 +40,41 @@ class Number(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command(epilog="Example:  mqlab traffic --messages 10_000_000 --brokers 3 --seed 7 --out day")
-@click.option("--messages", type=Number(), required=True, help="Messages to store at all brokers together.")
-@click.option("--brokers", type=Number(), default=1, show_default=True, help="How many stores.")
-@click.option("--seed", type=Number(), default=7, show_default=True, help="Same seed, same bytes.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="The directory of the stores; may be new.")
-@click.option("--truth", type=click.Path(path_type=Path), help="The list of incidents. Default: OUT.truth.json")
-@click.option("--incident", "incidents", multiple=True, metavar="KIND", help="An incident. Default: by the seed.")
-@click.option("--no-incidents", is_flag=True, help="No incidents, only a failed delivery here and there.")
+@click.option("--messages", type=Number(), required=True, help="How many messages to store, at all brokers together.")
+@click.option(
+    "--brokers", type=Number(), default=1, show_default=True, help="How many brokers; each has its own store."
+)
+@click.option("--seed", type=Number(), default=7, show_default=True, help="The same seed always writes the same bytes.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), help="The directory of the stores; created if needed."
+)
+@click.option(
+    "--truth", type=click.Path(path_type=Path), help="The file that lists the incidents. Default: OUT.truth.json"
+)
+@click.option(
+    "--incident",
+    "incidents",
+    multiple=True,
+    metavar="KIND",
+    help="An incident of the day; repeatable. Default: the seed chooses.",
+)
+@click.option("--no-incidents", is_flag=True, help="No incidents; single deliveries still fail.")
 @click.option("--index", is_flag=True, help="Write the key index: about seven entries per message.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Another number of the traffic model.")
-@click.option("--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="Stores at a time.")
-@click.option("--spark", is_flag=True, help="Let Spark write the stores (MQLAB_SPARK_MASTER).")
-@click.option("--json", "as_one_json", is_flag=True, help="One JSON object.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a number of the traffic model; repeatable."
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 256), default=1, show_default=True, help="How many stores to write in parallel."
+)
+@click.option("--spark", is_flag=True, help="Let Spark write the stores; its master is MQLAB_SPARK_MASTER.")
+@click.option("--json", "as_one_json", is_flag=True, help="Print one JSON object.")
 def traffic(
     messages: int, brokers: int, seed: int, out: Path, truth: Path | None, incidents: tuple[str, ...],
     no_incidents: bool, index: bool, settings: tuple[str, ...], workers: int, spark: bool, as_one_json: bool,
 ) -> None:  # fmt: skip
     """Write a day of traffic of an order platform as store directories, byte for byte as brokers write them.
 
-    After an interruption, the same command continues. A directory that holds anything else is left alone.
+    After an interruption, the same command continues. A directory with other files in it is not changed.
     """
     from tqdm import tqdm
 
@@ -79,7 +95,7 @@ def traffic(
                 run=_runner(workers, spark), **changes,
             )  # fmt: skip
     except KeyboardInterrupt:
-        click.echo(f"mqlab: stopped; the same command continues with what is missing in {out}", err=True)
+        click.echo(f"mqlab: stopped; the same command continues and writes what is missing in {out}", err=True)
         raise click.exceptions.Exit(130) from None
     _tell(made, as_one_json)
 

@@ -82,7 +82,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         inspectors = self._inspectors()
         for name in start:
             if name not in inspectors:
-                self._lost(f"the store of {name} is gone, it was read up to {start[name]}")
+                self._lost(f"the store of {name} no longer exists; it had been read up to {start[name]}")
         begins = {
             name: self._first_there(name, inspector, start[name])
             for name, inspector in inspectors.items() if name in start
@@ -100,7 +100,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadAllAvailable):
             return ends
         if not isinstance(limit, ReadMaxBytes):
-            raise UsageError(f"the limit {limit} is not known here", hint="option maxBytesPerTrigger sets one")
+            raise UsageError(f"the limit {limit} is not supported", hint="option maxBytesPerTrigger sets one")
         return {**ends, **_cut(begins, ends, limit.max_bytes, inspectors)}
 
     def _end(self, name: str, inspector: StoreInspector, begin: int) -> int:
@@ -123,8 +123,8 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if not is_boundary(inspectors[name], place):
                 raise StoreError(
                     f"no message of {name} begins or ends at {place} in {inspectors[name].log.folder}",
-                    hint="the log was cut by a recovery or is another one: start again with another checkpoint folder, "
-                    "or give startingOffsets from the column physical_offset",
+                    hint="the log was cut by a recovery, or was replaced by another one: start again with another "
+                    "checkpoint folder, or give startingOffsets from the column physical_offset",
                 )
 
     def _first_there(self, name: str, inspector: StoreInspector, known: int) -> int:
@@ -156,7 +156,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges: list[LogRange] = []
         for name, offset in changed.items():
             if name not in stores:
-                self._lost(f"the store of {name} is gone, {start[name]} to {offset} were to be read")
+                self._lost(f"the store of {name} no longer exists; {start[name]} to {offset} were still to be read")
                 continue
             begin = self._first_there(name, StoreInspector(stores[name].directory), start[name])
             ranges += plan_between(stores[name], size, begin, offset)

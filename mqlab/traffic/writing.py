@@ -96,7 +96,9 @@ def write(
     truth_file = Path(truth) if truth is not None else target.with_name(target.name + ".truth.json")
     # The directory is given to students, and the truth must not be in it.
     if target.resolve() in truth_file.resolve().parents:
-        raise UsageError(f"the truth would be inside {target}", hint="students get that; choose another place")
+        raise UsageError(
+            f"the list of incidents would be inside {target}", hint="students get that directory; choose another place"
+        )
     return _Run(asked, target, truth_file).finish(progress, run or one_after_the_other)
 
 
@@ -180,7 +182,9 @@ class _Run:
             )
         # The result of another request must not be mixed with this one's.
         noted = _read(notes[0])
-        _must_be(self._public, noted.get("asked"), self.directory, f"ask for what is there: {noted.get('command')}")
+        _must_be(
+            self._public, noted.get("asked"), self.directory, f"repeat the command of that run: {noted.get('command')}"
+        )
         return self._whole(noted, self._recorded_truth(), is_done=notes[0].name == DONE)
 
     def _recorded_truth(self) -> dict[str, Any] | None:
@@ -240,7 +244,7 @@ def _must_be(asked: dict[str, Any], was_asked: Any, where: Path, way_out: str) -
     was = was_asked if isinstance(was_asked, dict) else {}
     differing = sorted(name for name in asked if was.get(name) != asked[name])
     raise UsageError(
-        f"{where} holds another run: it differs in {', '.join(differing)}",
+        f"{where} belongs to another run: it differs in {', '.join(differing)}",
         hint=f"give another directory, or {way_out}",
     )
 
@@ -249,9 +253,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", hint="remove the run and start again") from error
+        raise UsageError(f"{path} cannot be read: {error}", hint="remove the directory and start again") from error
     if not isinstance(value, dict):
-        raise UsageError(f"{path} was not written by mqlab traffic", hint="remove the run and start again")
+        raise UsageError(f"{path} was not written by mqlab traffic", hint="remove the directory and start again")
     return value
 
 

@@ -83,7 +83,7 @@ def test_ctrl_c_and_on_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(broker_store, "finish_store", interrupted)
     code, out, err = run(*words)
     assert (code, out) == (130, "")
-    assert "the same command continues with what is missing" in err
+    assert "the same command continues and writes what is missing" in err
     there = sorted(path.name for path in (tmp_path / "day").iterdir())
     assert there == [".broker-b.unfinished", "broker-a", "traffic.unfinished.json"]
     monkeypatch.undo()

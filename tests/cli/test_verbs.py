@@ -44,7 +44,7 @@ def test_a_wrong_question_ends_with_2(arguments: list[str]) -> None:
 
 
 def test_an_unknown_verb_is_answered_with_those_there_are() -> None:
-    assert "the verbs are lab, doctor, cat" in answer_of("braek").stderr
+    assert "the commands are lab, doctor, cat" in answer_of("braek").stderr
 
 
 @pytest.mark.parametrize(("error", "code"), [(UsageError("no such queue"), 2), (CorruptionError("torn unit"), 1)])

@@ -148,7 +148,7 @@ def test_a_broker_that_went_away(tmp_path: Path) -> None:
         write_log(tmp_path / name, some_records(5))
     at = reader_of(tmp_path).initialOffset()
     shutil.rmtree(tmp_path / "b")
-    with pytest.raises(StoreError, match=r"store of b is gone[\s\S]*failOnDataLoss"):
+    with pytest.raises(StoreError, match=r"store of b no longer exists[\s\S]*failOnDataLoss"):
         reader_of(tmp_path).latestOffset(at, EVERYTHING)
     lenient = reader_of(tmp_path, failOnDataLoss="false")
     end = lenient.latestOffset(at, EVERYTHING)

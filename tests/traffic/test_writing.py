@@ -127,7 +127,7 @@ def test_a_directory_of_something_else_is_left_alone(small_day, tmp_path) -> Non
 def test_the_truth_of_another_run_is_not_lost(small_day, tmp_path) -> None:
     first = small_day("first", **ASKED)
     told = first.truth.read_bytes()
-    with pytest.raises(UsageError, match="holds another run: it differs in seed"):
+    with pytest.raises(UsageError, match="belongs to another run: it differs in seed"):
         small_day("second", **{**ASKED, "seed": 9}, truth=first.truth)
     shopping = tmp_path / "список.txt"
     shopping.write_text("хлеб 🍞")

@@ -8,7 +8,7 @@ Mirrors: mqadmin consumerProgress, consumerStatus and the numbers of the dashboa
     backlog      ... and stretch of time: stored, done, behind      latency   ... percentiles of messages stored then
     duplicates   one row per group, topic and cause
     calls        one row per group, client and stretch of time: calls of the listener, failures, how long they took
-    slowest      the calls that took longest, those that never came back first
+    slowest      the calls that took longest, those that never returned first
     producers    one row per producer group and topic: sends, failures, how long they took
 
 Percentiles are approximate on many rows (1 in 10,000) and exact on few.
@@ -163,7 +163,7 @@ def lag(queues: DataFrame, offsets: DataFrame) -> DataFrame:
 def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
     """LIFE -> BACKLOG: the messages that a traced group had still to consume, per stretch from its first to its last.
 
-    Messages that the group passed by are not counted, because the time at which it did so is unknown.
+    Messages that the group skipped are not counted, because the time at which it did so is unknown.
     """
     read = life.where("traced AND outcome IN ('consumed', 'dead', 'pending')")
     place = ["topic", "consumer_group"]

@@ -266,8 +266,8 @@ def _check_streamed(folder: Path, first: int) -> None:
     if not there or first < len(STREAMED):
         more = "" if there else ", which has written nothing yet"
         raise UsageError(
-            f"{' and '.join(STREAMED)} in {folder} are a stream's{more}",
-            hint="'mqlab spark run --stream' makes them; --from deliveries makes the others again",
+            f"{' and '.join(STREAMED)} in {folder} are written by a stream{more}",
+            hint="run 'mqlab spark run --stream' for these tables, or give --from deliveries for the other ones",
         )
 
 
@@ -276,8 +276,8 @@ def check_stores(folder: Path, before: dict[str, Any], now: Sequence[Extent]) ->
     stores = [Store(**each["store"]) for each in before["stores"]]
     if stores != [extent.store for extent in now]:
         raise UsageError(
-            f"{folder} holds what was made of {', '.join(store.directory for store in stores)}",
-            hint="give other stores another --out",
+            f"{folder} holds the tables of other stores: {', '.join(store.directory for store in stores)}",
+            hint="give these stores another --out",
         )
 
 

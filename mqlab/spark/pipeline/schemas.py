@@ -54,7 +54,7 @@ MESSAGES = table(
     int queue_id
     long queue_offset, physical_offset
     string kind: normal, retry, dead, half, op, trace or system
-    string user_topic: the topic its sender named; of a retry or a parked message not the one it stands in
+    string user_topic: the topic its sender named; for a retry or a parked message not the topic in which it is stored
     string consumer_group: of a retry or a dead letter: the group that failed
     boolean parked: waits in SCHEDULE_TOPIC_XXXX; another unit appears when its time has come
     string msg_id
@@ -69,7 +69,7 @@ MESSAGES = table(
 
 TRACE = table(
     """
-    string type: Pub, SubBefore, SubAfter, EndTransaction; null where even that does not read
+    string type: Pub, SubBefore, SubAfter, EndTransaction; null if even that cannot be parsed
     time time: by the clock of the client
     string group_name, topic, msg_id
     string keys: empty without any
@@ -81,10 +81,10 @@ TRACE = table(
     string client: the host the trace came from
     string broker_name, trace_msg_id
     long trace_physical_offset
-    int position: which entry of its message
-    int repeat: how many of the same text stand before it
-    string reason: why the entry does not read; null for one that does
-    string raw: its text, for one that does not read; the mark between fields shown as |
+    int position: number of the entry in its trace message
+    int repeat: how many entries with the same text come before it
+    string reason: why the entry cannot be parsed; null if it can
+    string raw: its text, if it cannot be parsed; the mark between fields is shown as |
     """
 )
 
@@ -94,9 +94,9 @@ DELIVERIES = table(
     int retry_times
     string client
     time started
-    time ended: null when no result was told
+    time ended: null when no result was recorded
     long cost_ms
-    boolean success: null when no result was told
+    boolean success: null when no result was recorded
     string status: SUCCESS, TIME_OUT, EXCEPTION, RETURNNULL, FAILED or NO_RESULT
     """
 )
@@ -113,7 +113,7 @@ READERS = table(
     """
     string topic, consumer_group
     string known_by: offsets or trace
-    boolean traced: the trace has deliveries of the group; of another nothing but its offsets is known
+    boolean traced: the trace has deliveries of the group; otherwise only its offsets are known
     """
 )
 
@@ -128,7 +128,7 @@ LIFE = table(
     int size
     int members: messages of one batch under one id and key; a trace cannot tell them apart
     int copies: how often its sender stored it; more than one after a lost answer
-    boolean traced: its group's deliveries are in the trace; without that little is known of it
+    boolean traced: its group's deliveries are in the trace; otherwise little is known about it
     string outcome: consumed, dead, pending, passed, untraced or waiting; see mqlab.spark.pipeline.message_life
     int attempts: calls of a listener
     int successes, failures, no_results

@@ -2,15 +2,17 @@
 
 Mirrors: what people look for in the dashboard, mqadmin and client logs when they are called.
 
-    stuck message              a call that never came back holds its group's offset, others behind it were consumed
+    stuck message              a call that never returned holds its group's offset; later messages were consumed
     inconsistent subscription  in one queue a group reads some tags and skips others that it reads at other times
-    offset skipped ahead       ... passes everything by               offset set back   consumed again, minutes later
-    failing listener           half of a stretch's calls failed       slow listener     five times slower than its day
+    offset skipped ahead       a group skipped every message between two offsets
+    offset set back            messages were consumed a second time, minutes later
+    failing listener           half of the calls in a stretch of time failed
+    slow listener              calls took five times as long as usual on that day
     dead letters  sent twice  hot key  hot queue  burst  damaged trace
     missing messages           the log of a store ends before its queues do, and the run was allowed to continue
 
-Rules read the small tables of the facts, and the rows of LIFE that were passed by or delivered again.
-Left out: causes. A rule shows where to look; its finding may have a harmless reason.
+The rules read the small fact tables, and the rows of LIFE for messages that were skipped or delivered again.
+Left out: causes. A rule shows where to look; what it finds may be harmless.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pyspark.sql import functions as F
 from mqlab.spark.pipeline.log_units import Extent
 from mqlab.spark.pipeline.schemas import checked, table
 
-FEWEST = 3  # messages passed by or again: fewer may be a trace that was lost
+FEWEST = 3  # messages skipped or delivered again: fewer may only mean that a part of the trace was lost
 SKEW, KEY_SHARE, KEY_TIMES_ITS_DAY = 2.0, 0.05, 3.0
 ENOUGH, ENOUGH_OF_A_KEY = 100, 25  # messages before shares mean something
 BURST_TIMES, NEIGHBOURS = 3.0, 12
@@ -34,25 +36,25 @@ SUSPICIONS = table(
     """
     string kind, topic, consumer_group, broker_name
     int queue_id
-    string subject: tag, key or message, as the kind has it
+    string subject: a tag, a key or a message id, depending on the kind
     time since, until
     long messages
-    string told: in words
+    string told: one sentence for the reader
     """
 )
 ISLANDS = table(
     """
     string topic, consumer_group, broker_name
     int queue_id
-    long first: queue offset of the first message that was passed by
-    long last: ... and of the last, no two of them more than two stretches of time apart
+    long first: queue offset of the first skipped message
+    long last: queue offset of the last one; neighbours are at most two stretches of time apart
     time since, until
-    long messages: passed by
+    long messages: number of skipped messages
     string lost: their tags, separated by commas
     boolean lost_most_read: the tag that the group reads most is among them
-    string read: tags that the group was given between first and last
-    long read_of_lost: messages it was given there with one of the lost tags
-    long read_at_all: ... with any tag
+    string read: tags of the messages that the group received between first and last
+    long read_of_lost: number of messages it received there with one of the lost tags
+    long read_at_all: number of messages it received there with any tag
     """
 )
 Tables = Mapping[str, DataFrame]
@@ -71,7 +73,7 @@ def suspicions(tables: Tables, stretch_ms: int, extents: Sequence[Extent] = ()) 
 
 
 def _rows(frame: DataFrame, kind: str, told: Column, **columns: str | Column) -> DataFrame:
-    """SUSPICIONS of one kind; a column that is not given is null."""
+    """SUSPICIONS of one kind; columns that are not named are null."""
     given = {name: F.col(value) if isinstance(value, str) else value for name, value in columns.items()}
     given |= {"kind": F.lit(kind), "told": told}
     none = F.lit(None)
@@ -86,7 +88,7 @@ def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
     read = given.groupBy("topic", "consumer_group", "tag").agg(F.count("*").alias("read"))
     most = Window.partitionBy("topic", "consumer_group").orderBy(F.desc("read"), "tag")
     read = read.withColumn("most_read", (F.row_number().over(most) == 1).cast("int"))
-    # 2. Messages passed by with such a tag; those close together in time are one island.
+    # 2. Skipped messages with such a tag; those close together in time are one island.
     passed = life.where("outcome = 'passed'").withColumn("tag", F.coalesce("tags", F.lit("")))
     unusual = passed.join(F.broadcast(read), ["topic", "consumer_group", "tag"])
     order = Window.partitionBy(*place).orderBy("queue_offset")
@@ -123,8 +125,8 @@ def inconsistent(islands: DataFrame) -> DataFrame:
         *[F.array_join(F.array_sort(F.array_distinct(tags)), ", ").alias(name) for name, tags in all_of.items()],
     )  # fmt: skip
     told = F.format_string(
-        "messages tagged %s passed by in %d queues while %s was read there: members of the group subscribe "
-        "differently, or changed their mind", "lost", "queues", "read",
+        "messages with the tags %s were skipped in %d queues, but messages with the tags %s were read there: the "
+        "members of the group have different subscriptions, or the subscription was changed", "lost", "queues", "read",
     )  # fmt: skip
     return _rows(
         found, "inconsistent subscription", told, topic="topic", consumer_group="consumer_group", subject="lost",
@@ -134,8 +136,8 @@ def inconsistent(islands: DataFrame) -> DataFrame:
 
 def skipped(islands: DataFrame) -> DataFrame:
     """Islands in which the group read nothing, not even the tag that it reads most."""
-    told = F.format_string("offsets %d to %d were never delivered, and the group is past them: skipped, or it began "
-                           "later", "first", "last")  # fmt: skip
+    told = F.format_string("offsets %d to %d were never delivered, and the group's offset is beyond them: they were "
+                           "skipped, or the group started later", "first", "last")  # fmt: skip
     same = ("topic", "consumer_group", "broker_name", "queue_id", "since", "until", "messages")
     return _rows(
         islands.where("read_at_all = 0 AND lost_most_read"), "offset skipped ahead", told,
@@ -144,7 +146,7 @@ def skipped(islands: DataFrame) -> DataFrame:
 
 
 def set_back(life: DataFrame) -> DataFrame:
-    """Messages consumed again more than a minute after they had been."""
+    """Messages that were consumed, and consumed again more than a minute later."""
     found = life.where("again_late > 0").groupBy("topic", "consumer_group").agg(
         F.min("last_started").alias("since"), F.max("last_started").alias("until"),
         F.min("stored").alias("from"), F.max("stored").alias("to"), F.sum("again_late").alias("messages"),
@@ -167,8 +169,9 @@ def stuck(life: DataFrame, lag: DataFrame) -> DataFrame:
     place = ["topic", "consumer_group", "broker_name", "queue_id"]
     at = F.broadcast(lag.where("lag > 1").select(*place, "consumer_offset", "lag"))
     held = life.where("no_results > 0 AND successes = 0 AND outcome = 'pending'").join(at, place)
-    told = F.format_string("the call with it never came back, so the offset stays at %d; %d messages wait or would be "
-                           "read again after a restart", "consumer_offset", "lag")  # fmt: skip
+    told = F.format_string("the listener's call with this message never returned, so the group's offset stays at %d; "
+                           "%d messages are waiting, or will be delivered again after a restart",
+                           "consumer_offset", "lag")  # fmt: skip
     return _rows(
         held.where("queue_offset = consumer_offset"), "stuck message", told, subject="msg_id", since="first_started",
         messages="lag", **{name: name for name in place},
@@ -181,7 +184,7 @@ def dead_letters(life: DataFrame) -> DataFrame:
         F.min("stored").alias("since"), F.max("last_started").alias("until"), F.sum("members").alias("messages"),
         F.min_by("keys", "stored").alias("subject"), F.max("attempts").alias("attempts"),
     )  # fmt: skip
-    told = F.format_string("in %%DLQ%%%s after up to %d deliveries; the first has the keys %s",
+    told = F.format_string("these messages are in %%DLQ%%%s after up to %d deliveries; the keys of the first are %s",
                            "consumer_group", "attempts", "subject")  # fmt: skip
     return _rows(
         found, "dead letters", told, topic="topic", consumer_group="consumer_group", since="since", until="until",
@@ -196,14 +199,14 @@ def sent_twice(life: DataFrame) -> DataFrame:
     found = once.groupBy("topic").agg(
         F.min("stored").alias("since"), F.max("stored").alias("until"), F.sum("members").alias("messages")
     )
-    told = F.lit("one id stored more than once: the sender asked again after an answer was lost")
+    told = F.lit("the same message is stored more than once: an answer was lost, and the producer sent it again")
     return _rows(found, "sent twice", told, topic="topic", since="since", until="until", messages="messages")
 
 
 def failing(calls: DataFrame, stretch_ms: int) -> DataFrame:
     """Stretches in which half of a group's calls failed."""
     bad = _by_group(calls).where(f"failures >= {FEWEST} AND failures >= {FAILED_SHARE} * (calls - no_results)")
-    told = F.format_string("%d of %d calls failed", "failures", "calls")
+    told = F.format_string("%d of %d calls of the listener failed", "failures", "calls")
     return _rows(
         _joined(bad, stretch_ms), "failing listener", told, consumer_group="consumer_group", since="since",
         until="until", messages="failures",
@@ -219,8 +222,8 @@ def slow(calls: DataFrame, stretch_ms: int) -> DataFrame:
     bad = each.join(F.broadcast(usual), "consumer_group").where(
         f"mean_ms >= {SLOW_TIMES} * greatest(usual_ms, 1) AND mean_ms >= {SLOW_MS}"
     )
-    told = F.format_string("a call took %.0f ms on the average, usual are %.0f", F.col("busy_ms") / F.col("calls"),
-                           "usual_ms")  # fmt: skip
+    told = F.format_string("a call took %.0f ms on average; %.0f ms are usual on this day",
+                           F.col("busy_ms") / F.col("calls"), "usual_ms")  # fmt: skip
     return _rows(
         _joined(bad, stretch_ms, "usual_ms"), "slow listener", told, consumer_group="consumer_group", since="since",
         until="until", messages="calls",
@@ -253,7 +256,7 @@ def hot_keys(keys: DataFrame) -> DataFrame:
         F.min("window_start").alias("since"), F.max("window_end").alias("until"), F.sum("messages").alias("messages"),
         F.max("share").alias("share"), F.max("share_of_day").alias("of_day"),
     )  # fmt: skip
-    told = F.format_string("up to %.0f %% of a window's messages have this key, of the day's %.1f %%",
+    told = F.format_string("up to %.0f %% of the messages in a window of time have this key, but %.1f %% of the day's",
                            F.col("share") * 100, F.col("of_day") * 100)  # fmt: skip
     return _rows(found, "hot key", told, topic="topic", broker_name="broker_name", subject="message_key", since="since",
                  until="until", messages="messages")  # fmt: skip
@@ -262,7 +265,7 @@ def hot_keys(keys: DataFrame) -> DataFrame:
 def hot_queues(queues: DataFrame) -> DataFrame:
     """Queues of a user topic that hold twice their share of its messages."""
     hot = queues.where(f"kind = 'normal' AND messages >= {ENOUGH} AND skew >= {SKEW}")
-    told = F.format_string("%.1f times its share of the topic's messages", "skew")
+    told = F.format_string("this queue holds %.1f times the topic's average per queue", "skew")
     return _rows(hot, "hot queue", told, topic="topic", broker_name="broker_name", queue_id="queue_id",
                  since="first_stored", until="last_stored", messages="messages")  # fmt: skip
 
@@ -278,25 +281,25 @@ def bursts(traffic: DataFrame, stretch_ms: int) -> DataFrame:
         {"failures": F.lit(0), "busy_ms": F.col("usual")}
     )
     found = _joined(named, stretch_ms)
-    told = F.format_string("%d messages where %.0f are usual", "calls", "busy_ms")
+    told = F.format_string("%d messages were sent; %.0f per stretch of time are usual", "calls", "busy_ms")
     return _rows(found, "burst", told, topic="consumer_group", since="since", until="until", messages="calls")
 
 
 def damaged(trace: DataFrame) -> DataFrame:
     """Entries of the trace that cannot be parsed."""
     found = trace.where("reason IS NOT NULL").groupBy("reason").agg(F.count("*").alias("entries"))
-    told = F.format_string("entries of the trace do not read: %s", "reason")
+    told = F.format_string("entries of the trace cannot be parsed: %s", "reason")
     return _rows(found, "damaged trace", told, subject="reason", messages="entries")
 
 
 def missing(spark: SparkSession, extents: Sequence[Extent]) -> DataFrame:
-    """Messages that the queues of a store know and its log does not hold; no other table has them."""
+    """Messages that the queues of a store name and its log does not hold; no other table has them."""
     rows = [
         (extent.store.broker_name, loss.start, loss.end, loss.messages, loss.witness)
         for extent in extents for loss in extent.losses
     ]  # fmt: skip
     columns = "broker_name string, first long, last long, messages long, witness string"
-    told = F.format_string("the log holds nothing from %d on, its queues know messages up to %d (%s): no table and no "
-                           "lag counts them", "first", "last", "witness")  # fmt: skip
+    told = F.format_string("the log holds nothing from offset %d on, but its queues name messages up to %d (%s): these "
+                           "messages are in no table and in no lag", "first", "last", "witness")  # fmt: skip
     return _rows(spark.createDataFrame(rows, columns), "missing messages", told, broker_name="broker_name",
                  messages="messages")  # fmt: skip

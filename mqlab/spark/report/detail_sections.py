@@ -31,7 +31,7 @@ CAUSES = {
     "retry": ("tried again after a failure", 1),
     "late": ("offset set back", 4),
     "soon": ("rebalance or lost commit", 3),
-    "no_result": ("earlier call never came back", 5),
+    "no_result": ("an earlier call never returned", 5),
     "resend": ("stored twice by its sender", 0),
 }
 FEW = 12
@@ -63,9 +63,12 @@ def failures(facts: Facts) -> Section:
         rows.append((group, number(total["calls"]), number(total["failures"]), f"{share:.2%}", number(total["retries"]),
                      number(total["no_results"]), number(dead.get(group, 0))))  # fmt: skip
     columns = [("group", "text"), ("calls", "number"), ("failed", "number"), ("share", "number"),
-               ("with a retried message", "number"), ("never came back", "number"),
+               ("with a retried message", "number"), ("never returned", "number"),
                ("dead letters", "number")]  # fmt: skip
-    note = "Calls of listeners with one message each, by when they began; dead letters are units in %DLQ% topics."
+    note = (
+        "Each call of a listener counts once per message, at the time at which it began. Dead letters are the "
+        "messages in %DLQ% topics."
+    )
     return Section("failures", "Failures, retries, dead letters", note, pictures, [FactTable(columns, rows, "no call")])
 
 
@@ -82,10 +85,10 @@ def again(facts: Facts) -> Section:
                  for row in mine.sort_values("deliveries", ascending=False).itertuples()]  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("cause", "text"), ("messages", "number"),
                ("deliveries", "number")]  # fmt: skip
-    note = "Deliveries after the first, each put down to one cause. Only the first cause is what a retry is for."
+    note = "Every delivery after the first, by its cause. Only the first cause, a retry after a failure, is intended."
     picture = c.bars(bars, "repeated deliveries of each group, by cause")
     pictures = [Figure(picture, colours=list(CAUSES.values()))] if bars else []
-    tables = [FactTable(columns, rows, "every message came once")]
+    tables = [FactTable(columns, rows, "every message was delivered once")]
     return Section("again", "Delivered again, and why", note, pictures, tables)
 
 
@@ -102,7 +105,7 @@ def listeners(facts: Facts) -> Section:
         for (group, client), row in sums.sort_values("mean_ms", ascending=False).iterrows()
     ]  # fmt: skip
     columns = [("group", "text"), ("client", "text"), ("calls", "number"), ("a call takes", "number"),
-               ("p99, at worst", "number"), ("failed", "number"), ("never came back", "number")]  # fmt: skip
+               ("p99, at worst", "number"), ("failed", "number"), ("never returned", "number")]  # fmt: skip
     # 2. Single calls, so that the message behind a long call can be looked up.
     slow = [
         (row.consumer_group, row.client, text(row.keys), text(row.msg_id), number(row.retry_times), moment(row.started),
@@ -112,7 +115,10 @@ def listeners(facts: Facts) -> Section:
     slow_columns = [("group", "text"), ("client", "text"), ("keys", "text"), ("message", "code"), ("retries", "number"),
                     ("began", "text"), ("took", "number"), ("result", "text")]  # fmt: skip
     tables = [FactTable(columns, rows, "no call"), FactTable(slow_columns, slow, "no call", "The longest calls")]
-    note = "Where the trace came from, slowest first. A call that never came back was killed, or is still running."
+    note = (
+        "The slowest first, with the host that wrote the trace. A call that never returned was killed, or is still "
+        "running."
+    )
     return Section("listeners", "Listeners", note, [], tables)
 
 
@@ -143,7 +149,8 @@ def queues(facts: Facts) -> Section:
     columns = [("topic", "text"), ("broker", "text"), ("queue", "number"), ("messages", "number"), ("bytes", "number"),
                ("share", "number"), ("times its share", "number"), ("offsets", "number")]  # fmt: skip
     note = (
-        "Darker is fuller. Times its share: 1 when all queues of the topic are alike. System topics are in the table."
+        "A darker cell has more messages. Times its share: 1 when all queues of the topic hold the same number. System "
+        "topics are in the table only."
     )
     return Section("queues", "Queues", note, pictures, [FactTable(columns, rows, "no queue")])
 
@@ -158,7 +165,7 @@ def keys(facts: Facts) -> Section:
     # 2. The picture has each key once, in its hottest window; the table repeats it for each window.
     bars = [
         (f"{row.message_key} · {row.broker_name}", [(float(row.share * 100), 0, "percent of the window")],
-         f"{row.share:.1%}, of the day {row.share_of_day:.1%}")
+         f"{row.share:.1%}, {row.share_of_day:.1%} of the day")
         for row in at_most.head(FEW).itertuples()
     ]  # fmt: skip
     rows = [
@@ -168,13 +175,16 @@ def keys(facts: Facts) -> Section:
     ]  # fmt: skip
     columns = [("key", "text"), ("topic", "text"), ("broker", "text"), ("window from", "text"), ("messages", "number"),
                ("share of the window", "number"), ("share of the day", "number")]  # fmt: skip
-    note = "A window is an hour of a day. A key far above its share of the day is hot for a while, like its queue."
+    note = (
+        "A window is an hour of a day. A key whose share of a window is far above its share of the day is hot for a "
+        "while, and so is its queue."
+    )
     pictures = (
         [Figure(c.bars(bars, "the hottest keys", label=260), "share of the messages in its hottest window")]
         if bars
         else []
     )
-    return Section("keys", "Hot keys", note, pictures, [FactTable(columns, rows, "no key came twice")])
+    return Section("keys", "Hot keys", note, pictures, [FactTable(columns, rows, "no key was used twice")])
 
 
 def producers(facts: Facts) -> Section:
@@ -186,7 +196,7 @@ def producers(facts: Facts) -> Section:
     ]  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("sends", "number"), ("not SEND_OK", "number"), ("p50", "number"),
                ("p90", "number"), ("p99", "number")]  # fmt: skip
-    note = "From the trace; a batch is one send, a send that failed leaves no entry."
+    note = "From the trace. A batch is one send; a send that failed leaves no entry."
     return Section("producers", "Producers", note, [], [FactTable(columns, rows, "no producer writes a trace")])
 
 
@@ -218,5 +228,5 @@ def source(facts: Facts) -> Section:
         FactTable([("broker", "text"), ("physical offsets", "number"), ("bytes", "number")], stores),
         FactTable([("step", "text"), ("rows", "number"), ("seconds", "number")], steps),
     ]
-    note = "The stores as long as they were when the run began, and its steps."
+    note = "The stores as they were when the run began, and the steps of the run."
     return Section("source", "What was read", note, [], tables, side_by_side=True)

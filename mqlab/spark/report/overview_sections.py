@@ -39,8 +39,8 @@ KINDS = {
     "hot key": 0, "hot queue": 0, "burst": 0,
 }  # fmt: skip
 OUTCOMES = {
-    "consumed": ("consumed", 2), "passed": ("passed by", 5), "untraced": ("read, no trace", 6),
-    "pending": ("pending", 1), "waiting": ("its time has not come", 0), "dead": ("dead letter", 4),
+    "consumed": ("consumed", 2), "passed": ("skipped", 5), "untraced": ("read, no trace", 6),
+    "pending": ("pending", 1), "waiting": ("still delayed", 0), "dead": ("dead letter", 4),
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def wrong(facts: Facts) -> Section:
     picture = c.spans(facts.start_ms, facts.end_ms, shown, f"{len(bars)} things that look wrong, over the day")
     columns = [("what", "text"), ("where", "where"), ("since", "text"), ("until", "text"), ("messages", "number"),
                ("in words", "wide")]  # fmt: skip
-    note = "Found by rules; a rule says where to look, not why. A bar shows when, by the messages or calls it is about."
+    note = "Found by rules: a rule shows where to look, not why. A bar shows the time of the messages or calls."
     if not bars:
         note = "No rule found anything."
     pictures = [Figure(picture)] if bars else []
@@ -89,8 +89,8 @@ def traffic(facts: Facts) -> Section:
         series = [c.Series(tag, [(t, counted.get((tag, t), 0.0)) for t in times], at) for at, tag in enumerate(names)]
         most = max((sum(one.points[at][1] or 0 for one in series) for at in range(len(times))), default=0)
         room = c.Frame(times[0], times[-1] + facts.stretch_ms, linear(most))
-        alt = f"messages a minute of topic {topic} over the day, by tag; at most {count_text(most)}"
-        pictures.append(Figure(c.areas(room, series, alt), f"{topic}, messages a minute"))
+        alt = f"messages per minute of topic {topic} over the day, by tag; at most {count_text(most)}"
+        pictures.append(Figure(c.areas(room, series, alt), f"{topic}, messages per minute"))
     # 2. The table has all topics, each with its busiest stretch.
     rows = []
     for topic, sums in topics.iterrows():
@@ -98,8 +98,8 @@ def traffic(facts: Facts) -> Section:
         rows.append((topic, number(sums["messages"]), bytes_text(sums["bytes"]), moment(busiest.idxmax()),
                      number(busiest.max() / minutes)))  # fmt: skip
     columns = [("topic", "text"), ("messages", "number"), ("bytes in the log", "number"), ("busiest at", "text"),
-               ("messages a minute then", "number")]  # fmt: skip
-    note = "What producers sent, by topic and tag, when the broker stored it."
+               ("messages per minute then", "number")]  # fmt: skip
+    note = "What producers sent, by topic, tag and the time at which the broker stored it."
     return Section("traffic", "Traffic over the day", note, pictures, [FactTable(columns, rows, "no message was sent")])
 
 
@@ -120,13 +120,14 @@ def groups(facts: Facts) -> Section:
                      duration(row.p50_latency_ms), duration(row.p90_latency_ms), duration(row.p99_latency_ms),
                      duration(row.max_latency_ms)))  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("messages", "number"), ("consumed", "number"),
-               ("passed by", "number"), ("no trace", "number"), ("pending", "number"), ("dead", "number"),
-               ("calls a message", "number"), ("p50", "number"), ("p90", "number"), ("p99", "number"),
+               ("skipped", "number"), ("no trace", "number"), ("pending", "number"), ("dead", "number"),
+               ("calls per message", "number"), ("p50", "number"), ("p90", "number"), ("p99", "number"),
                ("longest", "number")]  # fmt: skip
     # 2. The note explains the words of the columns.
     note = (
-        "A message of a topic for each group that reads it. Passed by: the group's offset is behind it without a "
-        "delivery, mostly because of its tag. Latency: from stored to the end of the first success."
+        "Each message counts once for every group that reads its topic. Skipped: the group's offset is beyond the "
+        "message, which was never delivered, usually because of its tag. Latency: from the time at which it was stored "
+        "to the end of the first successful call."
     )
     picture = c.bars(bars, "outcomes of each group's messages")
     pictures = [Figure(picture, colours=list(OUTCOMES.values()))] if bars else []
@@ -156,8 +157,8 @@ def behind(facts: Facts) -> Section:
         rows.append((group, topic, number(most), moment(at["stretch"] + facts.stretch_ms), number(points[-1][1])))
     columns = [("group", "text"), ("topic", "text"), ("most", "number"), ("at", "text"), ("at the end", "number")]
     note = (
-        "Messages stored that no call of the group's listener had come back for. Only groups that write a trace; "
-        "messages passed by are not counted."
+        "Stored messages for which no call of the group's listener had returned yet. Only groups that write a trace "
+        "are shown; skipped messages are not counted."
     )
     return Section("behind", "Behind, over time", note, pictures, [FactTable(columns, rows, "no group writes a trace")])
 
@@ -188,7 +189,7 @@ def latency(facts: Facts) -> Section:
     columns = [("group", "text"), ("topic", "text"), ("p50, usually", "number"), ("p99, usually", "number"),
                ("p99, at worst", "number"), ("of messages stored from", "text")]  # fmt: skip
     note = (
-        "From stored to the end of the first success, by when the message was stored; logarithmic. Clocks of brokers "
-        "and clients are taken as they are."
+        "From the time at which a message was stored to the end of the first successful call, plotted at the time of "
+        "storing, on a logarithmic scale. The clocks of brokers and clients are not corrected."
     )
     return Section("latency", "Latency", note, pictures, [FactTable(columns, rows, "no group writes a trace")])

@@ -95,5 +95,5 @@ def tiles(facts: Facts) -> list[Tile]:
         Tile("delivered again", count_text(repeated), "all causes together"),
         Tile("dead letters", count_text(dead), f"{len(groups)} groups and topics", "bad" if dead else ""),
         Tile("lag at the end", count_text(lag["lag"].sum()), "all groups and queues"),
-        Tile("look wrong", count_text(len(suspicions)), "found by rules", "bad" if len(suspicions) else "good"),
+        Tile("findings", count_text(len(suspicions)), "found by rules", "bad" if len(suspicions) else "good"),
     ]

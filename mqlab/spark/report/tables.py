@@ -65,7 +65,7 @@ def read_facts(directory: Path) -> Facts:
     if missing:
         raise UsageError(
             f"the run in {directory} is not finished: {', '.join(missing)} are missing",
-            hint="call the same 'mqlab spark run' again; it goes on where it stopped",
+            hint="run the same 'mqlab spark run' again; it continues where it stopped",
         )
     tables = {name: _read(directory / "facts" / name) for name in FACTS}
     return Facts(json.loads(path.read_text("utf-8")), tables)
