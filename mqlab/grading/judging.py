@@ -49,7 +49,7 @@ def judge(
             results.append(replace(skipped, weight=case.weight))
             continue
         before = asked() if asked is not None else -1
-        result = replace(judge_one(case, answers, kind), weight=case.weight)
+        result = judge_one(case, answers, kind)
         # The case failed without calling the answer, so the failure is not the answer's.
         if asked is not None and result.state == RAISED and asked() == before:
             result = replace(result, state=NOT_JUDGED, rule=result.rule.replace(UNUSABLE, OWN_FAILURE))

@@ -77,12 +77,13 @@ class Case:
     """One check of an answer. ``run`` calls the learner's functions and returns a Finding, or None if all is well.
 
     ``weight`` is what the case counts beside the exercise's other cases, for partial credit; where no case has a
-    weight, it is all or nothing.
+    weight, it is all or nothing. ``prepare`` makes what the answer is judged by, before anybody watches the answer.
     """
 
     name: str
     run: Callable[[Answers], Finding | None]
     weight: float = 0.0
+    prepare: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,7 @@ def _values_named(code: CodeType, names: Mapping[str, Any]) -> Iterator[object]:
 def run_watched(case: Case, answers: Answers, forbids: Iterable[str]) -> Finding | None:
     """What a case finds. NotGiven if an answer called what is forbidden, even if it caught the error."""
     finding = None
+    case.prepare()
     with Watch(answers, forbids) as watch:
         try:
             finding = case.run(answers)

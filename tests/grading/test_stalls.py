@@ -97,11 +97,11 @@ def test_what_an_answer_made_of_the_table_is_read_within_bounds(traced: None, ch
     with sqlite3.connect(lab.database(GROUP).path) as connection:
         connection.executescript(TABLES)
         connection.execute("INSERT INTO for_a_human VALUES ('id', x'01')")
-    assert BadDay(lab).for_a_human() == {"id": b"\x01"}
+    assert BadDay(lab, {}).for_a_human() == {"id": b"\x01"}
     with sqlite3.connect(lab.database(GROUP).path) as connection:
         connection.executescript(change)
     with pytest.raises(UsageError, match="for_a_human"):
-        BadDay(lab).for_a_human()
+        BadDay(lab, {}).for_a_human()
     assert peak_mb() < 20
 
 

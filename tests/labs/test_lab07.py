@@ -30,7 +30,7 @@ def reference() -> dict[str, Any]:
     for cell in read(SOLUTION).cells:
         is_set_up = "setup" in cell.metadata.get("tags", ())
         if cell.cell_type == "code" and (is_set_up or cell.source.startswith(("from mqlab import", "# exercise: "))):
-            exec(cell.source, found)
+            exec(compile(cell.source, "<a cell of lab 07>", "exec"), found)
     return found
 
 
@@ -65,23 +65,23 @@ def test_an_answer_of_the_wrong_kind_is_told_what_to_return(name: str, answer: s
 
 
 def test_the_default_schedule_is_the_one_of_rocketmq() -> None:
-    plan = days.retry_plan(0)
-    assert plan.retries == list(zip(range(3, 19), DEFAULT_SECONDS, strict=True))
+    (plan,) = days.retry_plan(0)
+    assert plan.right == list(zip(range(3, 19), DEFAULT_SECONDS, strict=True))
 
 
 def test_a_table_shorter_than_the_first_level_and_no_retry_at_all() -> None:
-    assert days.planned("2s 9s", 3).retries == [(2, 9), (2, 18), (2, 27)]
-    assert days.planned("2s 9s", 0).retries == []
+    assert days.planned("2s 9s", 3).right == [(2, 9), (2, 18), (2, 27)]
+    assert days.planned("2s 9s", 0).right == []
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_messages_given_back_are_of_every_kind(seed: int) -> None:
     cases = days.sent_back(seed)
-    went = {(case.written.topic, case.delay_level < 0) for case in cases}
+    went = {(case.right[0], case["delay_level"] < 0) for case in cases}
     assert went == {(names.SCHEDULE_TOPIC, False), (days.DEAD, False), (days.DEAD, True)}
-    assert any(case.delay_level == 99 and case.written.queue_id == 17 for case in cases)
-    assert {case.original.topic for case in cases} == {"orders", days.RETRY}
-    assert all(case.written.msg_id == case.original.msg_id for case in cases)
+    assert any(case["delay_level"] == 99 and case.right[1] == 17 for case in cases)
+    assert {case["message"].topic for case in cases} == {"orders", days.RETRY}
+    assert all(case.right[3]["UNIQ_KEY"] == case["message"].msg_id for case in cases)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -104,9 +104,9 @@ def test_an_order_that_kills_is_met_seven_times_by_who_does_nothing(reference: d
     source = "def never_again(lab):\n    def listener(messages, context):\n        ask_bank(messages[0], context)\n"
     known = {name: reference[name] for name in ("ask_bank", "BankError")}
     exec(source + "        return 'CONSUME_SUCCESS'\n    return listener\n", known)
-    day = bank.killer(known, 1)
-    killer = next(msg_id for msg_id, order in day.orders.items() if order.bank == bank.KILLER)
-    rows = [row for row in day.deliveries() if row.msg_id == killer]
+    day = bank.killer(1).play(known, 1)
+    killer = next(msg_id for msg_id, order in day.sent.items() if order.bank == bank.KILLER)
+    rows = [row for row in day.deliveries("billing") if row.msg_id == killer]
     assert [row.reconsume_times for row in rows[:7]] == [0] * 7
     assert [row.status for row in rows[:6]] == ["RUNNING"] * 6 and len(day.deaths_ms) == 8
 

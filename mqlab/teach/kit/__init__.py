@@ -14,5 +14,8 @@ from mqlab.teach.kit.form import Variant, case_of, variants
 from mqlab.teach.kit.shapes import record, tuple_of
 from mqlab.teach.kit.slips import OneOf, Slip
 from mqlab.teach.kit.values import Fields, Pure
+from mqlab.teach.kit.world import World
 
-__all__ = ["Call", "Fields", "OneOf", "Pure", "Slip", "Variant", "case_of", "record", "slips", "tuple_of", "variants"]
+__all__ = [
+    "Call", "Fields", "OneOf", "Pure", "Slip", "Variant", "World", "case_of", "record", "slips", "tuple_of", "variants",
+]  # fmt: skip

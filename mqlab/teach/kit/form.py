@@ -52,8 +52,16 @@ class Variant:
 
 def case_of(form: Form, name: str, make: Callable[[], Any], weight_of: str | None = None) -> Case:
     """One case; what it is judged by is made when it is run."""
+    ready: list[Any] = []
+
+    def prepare() -> None:
+        ready[:] = [make()]
+
+    def run(answers: Answers) -> Finding | None:
+        return form.judge(answers, ready.pop() if ready else make())
+
     weight = form.weights.get(name if weight_of is None else weight_of, 0.0)
-    return Case(name, lambda answers: form.judge(answers, make()), weight)
+    return Case(name, run, weight, prepare)
 
 
 def seeded(form: Form) -> Callable[[int], Case]:

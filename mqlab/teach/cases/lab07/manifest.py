@@ -13,43 +13,15 @@ this package.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from mqlab.teach.cases.lab07 import bank, days, judges, retries
-from mqlab.teach.exercises import Answers, Case, Exercise, Finding, Manifest, Prediction
+from mqlab.teach.cases.lab07 import days, judges, listeners, retries
+from mqlab.teach.exercises import Case, Exercise, Manifest, Prediction
 
 
 def _redrive_case(seed: int) -> Case:
     name = f"dead letters of a bad day, seed {seed}"
     return Case(name, lambda answers: judges.judge_redrive(days.redriven(answers, seed)))
-
-
-def _three_case(seed: int) -> Case:
-    name = f"a bank that refuses, seed {seed}"
-    return Case(name, _made(lambda answers: judges.judge_three(bank.three_tries(answers, seed))))
-
-
-def _stuck_case(seed: int) -> Case:
-    name = f"a bank that hangs, and a restart, seed {seed}"
-    return Case(name, lambda answers: judges.judge_stuck(bank.stuck(answers, seed)))
-
-
-def _killer_case(seed: int) -> Case:
-    name = f"an order that kills, seed {seed}"
-    return Case(name, _made(lambda answers: judges.judge_killer(bank.killer(answers, seed))))
-
-
-def _made(run: Callable[[Answers], Finding | None]) -> Callable[[Answers], Finding | None]:
-    """The same judge, with a finding for an answer that does not return a listener."""
-
-    def guarded(answers: Answers) -> Finding | None:
-        try:
-            return run(answers)
-        except bank.NoListener as error:
-            return judges.not_a_listener(error.name, error.found)
-
-    return guarded
 
 
 PREDICTIONS = (
@@ -195,14 +167,10 @@ EXERCISES = (
         "Before you do this to a real queue: is the bug fixed? A redrive of ten thousand letters to a broken consumer "
         "is ten thousand more failures, seventeen times each.",
     ),
-    Exercise(
-        "lab07.three",
-        "Stop after three deliveries and store for a human",
-        4,
-        ("three_times",),
-        _three_case,
-        (1, 2),
-        (
+    replace(
+        listeners.THREE,
+        title="Stop after three deliveries and store for a human",
+        hints=(
             "`try: ask_bank(message, context), except BankError: …` The third delivery is the one with "
             "reconsume_times 2.",
             "Before that, return RECONSUME_LATER. At the third failure: store it, then return CONSUME_SUCCESS. For "
@@ -211,17 +179,15 @@ EXERCISES = (
             'comes again. `"INSERT OR IGNORE INTO for_a_human VALUES (?, ?)"` does nothing if the msg_id is there '
             "already.",
         ),
-        "Storing and then acknowledging is at least once; acknowledging and then storing would be at most once. The "
-        "primary key makes the repetition harmless.",
+        note=(
+            "Storing and then acknowledging is at least once; acknowledging and then storing would be at most once. "
+            "The primary key makes the repetition harmless."
+        ),
     ),
-    Exercise(
-        "lab07.stuck",
-        "Keep one stuck message from replaying ninety-nine",
-        4,
-        ("pay",),
-        _stuck_case,
-        (1, 2),
-        (
+    replace(
+        listeners.STUCK,
+        title="Keep one stuck message from replaying ninety-nine",
+        hints=(
             "Nobody can take a message away from a listener that hangs. So do not hang: which argument of ask_bank "
             "helps?",
             "How long? Longer than the bank may take when all is well (3 seconds), and so short that the offset moves "
@@ -229,17 +195,15 @@ EXERCISES = (
             "`ask_bank(message, context, timeout_ms=5000)` raises TimeoutError. Return RECONSUME_LATER then: the "
             "order waits with the broker, its queue goes on, and the offset follows.",
         ),
-        "The retry topic is where a message can wait without holding up others. Everything that can hang needs a time "
-        "limit of your own: the consumer's consumeTimeout comes half an hour later, when the harm is done.",
+        note=(
+            "The retry topic is where a message can wait without holding up others. Everything that can hang needs a "
+            "time limit of your own: the consumer's consumeTimeout comes half an hour later, when the harm is done."
+        ),
     ),
-    Exercise(
-        "lab07.killer",
-        "Survive the order that kills its process",
-        5,
-        ("never_again",),
-        _killer_case,
-        (1, 2),
-        (
+    replace(
+        listeners.KILLER,
+        title="Survive the order that kills its process",
+        hints=(
             "reconsume_times will not help. Count yourself, in the table `started`: what is committed there before the "
             "bank is asked is still there in the next life.",
             "Three steps, three transactions: raise times and commit; ask the bank; whatever the result, delete the "
@@ -249,8 +213,10 @@ EXERCISES = (
             "order for a human and return CONSUME_SUCCESS without asking the bank; let the row stay, the delivery may "
             "come again.",
         ),
-        "One write before each message is the price. Many pay it only for messages that are redelivered, or look at "
-        "the crash reports instead. But somebody has to look: the broker never will.",
+        note=(
+            "One write before each message is the price. Many pay it only for messages that are redelivered, or look "
+            "at the crash reports instead. But somebody has to look: the broker never will."
+        ),
     ),
 )
 

@@ -1,0 +1,255 @@
+"""A day in a Lab as data: topics, groups, traffic, faults, one after the other. Demonstrations and cases use the same.
+
+    Day((
+        Topics(("orders",)),
+        Reads("billing", "orders", Learner("pay")),       the learner's listener, in a consumer of billing
+        Sends(orders),
+        Waits("40s"),
+        Restarts("billing-1"),                            killed, and started again three seconds later
+        Waits("3m"),
+    )).play(answers, seed) ─▶ Played: the Lab, what was sent, when nodes died
+
+What is drawn by lot is drawn when the Day is made from its seed, so a Day tells what will happen.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mqlab.client.consuming.listener import as_call
+from mqlab.errors import LimitReached
+from mqlab.lab.lab import Lab, play
+from mqlab.teach.exercises import Answers
+from mqlab.teach.lives import anew
+from mqlab.wire.message import Message
+
+RETRY_TOPIC_READ_AFTER = "25s"  # a new group reads its retry topic from its second rebalance on
+
+
+class NotMade(Exception):
+    """A learner's function that should have made a listener returned something else."""
+
+    def __init__(self, name: str, found: object) -> None:
+        super().__init__(name)
+        self.name, self.found = name, found
+
+
+class Sent(Protocol):
+    """What a day sends: it knows its message."""
+
+    def message(self) -> Message:
+        """The message, made anew."""
+
+
+@dataclass(slots=True)
+class Played:
+    """A Lab during and after a day: the answers in it, what was sent by msg_id, the moments at which nodes died."""
+
+    lab: Lab
+    answers: Answers
+    sent: dict[str, Any] = field(default_factory=dict)
+    deaths_ms: list[int] = field(default_factory=list)
+
+    def deliveries(self, group: str) -> list[Any]:
+        """What the group's listeners were called with, in the order in which the calls began."""
+        return list(self.lab.delivery_book.of(group))
+
+    def until(self, condition: Callable[[], bool], limit: str) -> bool:
+        """Play until a condition is true; False if it was not true within the limit."""
+        try:
+            self.lab.run_until(condition, limit=limit)
+        except LimitReached:
+            return False
+        return True
+
+    def die_and_restart(self, node: str, back_after: str = "3s") -> None:
+        """A node's process is killed, and started again after a while."""
+        self.deaths_ms.append(self.lab.now_ms)
+        self.lab.kill(node)
+        self.lab.run_for(back_after)
+        self.lab.start(node)
+
+
+class Act(Protocol):
+    """One thing that happens in a day."""
+
+    def act(self, played: Played) -> None:
+        """Let it happen."""
+
+
+class LabDatabases:
+    """The part of a Lab that a process gets when it is started: the databases, and nothing else."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.database = lab.database
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"an answer cannot use {type(self).__name__}.{name}; it has database")
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """The learner's name, as a listener. ``makes``: it is a function lab -> listener.
+
+    ``each_life``: it is called in each life of the consumer, in its cell run anew, so that nothing in memory survives.
+    """
+
+    name: str
+    makes: bool = False
+    each_life: bool = False
+
+    def listener(self, played: Played) -> Any:
+        """What the consumer gets. NotMade when the function does not return a listener."""
+        if not self.makes:
+            return played.answers[self.name]
+        if not self.each_life:
+            return self._made(played.answers[self.name], played.lab)
+        mine, lab = self, played.lab
+
+        class EachLife:
+            def __init__(self) -> None:
+                made = mine._made(anew(played.answers[mine.name], mine.name), LabDatabases(lab))
+                self.consume_message = as_call(made)
+
+        return EachLife
+
+    def _made(self, function: Callable[..., Any], lab: Lab | LabDatabases) -> Any:
+        listener = function(lab)
+        if not callable(listener):
+            raise NotMade(self.name, listener)
+        return listener
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """Topics with so many queues each."""
+
+    names: Sequence[str]
+    queues: int = 1
+
+    def act(self, played: Played) -> None:
+        """Create them."""
+        for name in self.names:
+            played.lab.create_topic(name, read_queue_nums=self.queues, write_queue_nums=self.queues)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Tables in a group's database, as SQL."""
+
+    group: str
+    sql: str
+
+    def act(self, played: Played) -> None:
+        """Create them."""
+        with closing(sqlite3.connect(played.lab.database(self.group).path)) as connection:
+            connection.executescript(self.sql)
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """A consumer of a group, called group-1 unless named, played until it reads its retry topic too."""
+
+    group: str
+    topic: str
+    listener: Learner | Callable[..., Any]
+    name: str = ""
+    orderly: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    ready_after: str = RETRY_TOPIC_READ_AFTER
+
+    def act(self, played: Played) -> None:
+        """Start it."""
+        listener = self.listener.listener(played) if isinstance(self.listener, Learner) else self.listener
+        consumer = played.lab.push_consumer(self.group, name=self.name or f"{self.group}-1", **self.settings)
+        consumer.subscribe(self.topic, "*")
+        (consumer.on_messages_orderly if self.orderly else consumer.on_messages)(listener)
+        consumer.start()
+        played.lab.run_for(self.ready_after)
+
+
+@dataclass(frozen=True, slots=True)
+class Sends:
+    """Messages, one after the other; ``every`` is the pause between two."""
+
+    messages: Sequence[Sent]
+    every: str = ""
+    producer: str = "shop"
+
+    def act(self, played: Played) -> None:
+        """Send them, and note what became which message."""
+        shop = played.lab.producer(self.producer)
+        for one in self.messages:
+            played.sent[shop.send(one.message()).msg_id] = one
+            if self.every:
+                played.lab.run_for(self.every)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Virtual time that passes: "40s", or milliseconds."""
+
+    duration: str | int
+
+    def act(self, played: Played) -> None:
+        """Let it pass."""
+        played.lab.run_for(self.duration)
+
+
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """A node that is killed and started again. With ``when`` it dies ``after`` that has become true, or not at all."""
+
+    node: str
+    when: Callable[[Played], bool] | None = None
+    within: str = "60s"
+    after: str | int = 0
+    back_after: str = "3s"
+
+    def act(self, played: Played) -> None:
+        """Kill it and start it, if it is to happen."""
+        when = self.when
+        if when is not None and not played.until(lambda: when(played), self.within):
+            return
+        if self.after:
+            played.lab.run_for(self.after)
+        played.die_and_restart(self.node, self.back_after)
+
+
+@dataclass(frozen=True, slots=True)
+class Does:
+    """Anything that no other act says."""
+
+    what: Callable[[Any], None]
+
+    def act(self, played: Played) -> None:
+        """Do it."""
+        self.what(played)
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What happens, in this order. ``kind`` is Played or a lab's own kind of it; message trace is off."""
+
+    acts: Sequence[Act]
+    broker: Mapping[str, Any] = field(default_factory=dict)
+    client: Mapping[str, Any] = field(default_factory=lambda: {"enable_trace": False})
+    kind: type[Played] = Played
+
+    def play(self, answers: Answers, seed: int) -> Any:
+        """The day, played with a learner's answers; an object of ``kind``."""
+        made: list[Played] = []
+
+        def story(lab: Lab) -> None:
+            made.append(self.kind(lab, answers))
+            for act in self.acts:
+                act.act(made[0])
+
+        play(story, seed=seed, broker=dict(self.broker), client=dict(self.client))
+        return made[0]
