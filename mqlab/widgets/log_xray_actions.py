@@ -207,7 +207,7 @@ def _power(lab: Lab, lose: Sequence[tuple[str, int]] | None) -> str:
     lost_pages = sum(part.kind != "rename" and part.page >= 0 for part in lost)
     rest = len(lost) - lost_pages
     words = f"the machine is off; lost: {lost_pages} page{'s' * (lost_pages != 1)}"
-    return words + (f" and {rest} new name{'s' * (rest != 1)} or contents" if rest else "")
+    return words + (f", and {rest} name{'s' * (rest != 1)} or small files that were not synced" if rest else "")
 
 
 def _recover_code(is_down: bool) -> str:

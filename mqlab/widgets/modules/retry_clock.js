@@ -44,6 +44,9 @@ const isPaid = (status) => status === "CONSUME_SUCCESS" || status === "SUCCESS";
 function render({ model, el }) {
   const data = () => model.get("data");
   let run = data().runs[0];
+  let markedRow = null;
+  let scrolling = 0;
+  let drawn = null; // what of the picture moves with the position: { x, mark, waits }
   let pinSpan = 1; // the axis when the pin was placed: it must not stretch while the pin moves
   const kernel = model.get("kernel") !== false;
 
@@ -119,8 +122,8 @@ function render({ model, el }) {
       `${run.units.length} units written (${bytes} bytes).` +
       (run.end === "still failing" ? " The clock stops here." : "");
     list();
-    go(1);
     placePin();
+    go(1);
   }
 
   async function play() {
@@ -151,12 +154,13 @@ function render({ model, el }) {
     const number = Math.min(model.get("delivery"), run.deliveries.length);
     delivery.put(number);
     status.textContent = describe(number);
-    for (const row of listed.querySelectorAll("tr[data-number]")) {
-      const here = Number(row.dataset.number) === number;
-      row.setAttribute("aria-selected", here);
-      if (here) listed.scrollTop = Math.max(0, row.offsetTop - 100);
-    }
-    draw();
+    if (markedRow) markedRow.setAttribute("aria-selected", "false");
+    markedRow = listed.querySelector(`tr[data-number="${number}"]`);
+    if (markedRow) markedRow.setAttribute("aria-selected", "true");
+    // Measuring a row costs time, so the table follows when the slider rests.
+    clearTimeout(scrolling);
+    scrolling = setTimeout(() => { if (markedRow) listed.scrollTop = Math.max(0, markedRow.offsetTop - 100); }, 150);
+    highlight(number - 1);
   }
 
   function movePin(ms) {
@@ -221,16 +225,30 @@ function render({ model, el }) {
   function draw() {
     const width = Math.max(280, box.clientWidth || 640);
     const left = 8;
-    const x = (ms) => left + (scaled(ms) / span()) * (width - 2 * left);
-    const here = Math.min(model.get("delivery"), run.deliveries.length) - 1;
+    const whole = span();
+    const x = (ms) => left + (scaled(ms) / whole) * (width - 2 * left);
     const svg = svgElement("svg", { class: "rc-axis", viewBox: `0 0 ${width} 178`, height: 178, role: "img",
       "aria-label": `Log-time axis: ${end.textContent}` });
     drawTicks(svg, x, width);
-    drawDeliveries(svg, x, here);
-    drawWaits(svg, x, here, width);
+    drawn = { x, mark: drawDeliveries(svg, x), waits: drawWaits(svg, x, width) };
     drawUnits(svg, x, width);
-    drawPin(svg, x, width);
+    drawPin(svg, x);
+    highlight(Math.min(model.get("delivery"), run.deliveries.length) - 1);
     box.replaceChildren(svg);
+  }
+
+  // The delivery at the position, and the wait that follows it.
+  function highlight(here) {
+    if (!drawn) return;
+    const now = run.deliveries[here][0];
+    const next = run.deliveries[here + 1]?.[0] ?? Infinity;
+    drawn.mark.setAttribute("x", drawn.x(now) - 7);
+    drawn.waits.forEach((rect, number) => {
+      const lit = run.waits[number][0] >= now && run.waits[number][0] <= next;
+      rect.setAttribute("fill", lit ? "var(--mq-light)" : "none");
+      rect.setAttribute("stroke", lit ? "var(--mq-focus)" : "var(--mq-1)");
+      rect.setAttribute("stroke-width", lit ? 2 : 1);
+    });
   }
 
   function drawTicks(svg, x, width) {
@@ -245,7 +263,7 @@ function render({ model, el }) {
     }
   }
 
-  function drawDeliveries(svg, x, here) {
+  function drawDeliveries(svg, x) {
     svg.append(svgElement("text", { x: 4, y: 14 }, "deliveries  ✕ failed  ✓ paid  ■ dead"));
     // One path for all marks: a run in order has hundreds of them.
     const marks = [];
@@ -257,8 +275,8 @@ function render({ model, el }) {
           "stroke-width": 2.5 }));
       } else if (number >= begin) marks.push(`M${place - 4} 28 l8 8 m0 -8 l-8 8`);
     });
-    svg.append(svgElement("rect", { class: "rc-here", x: x(run.deliveries[here][0]) - 7, y: 22, width: 14, height: 20,
-      rx: 3 }));
+    const mark = svgElement("rect", { class: "rc-here", y: 22, width: 14, height: 20, rx: 3 });
+    svg.append(mark);
     svg.append(svgElement("path", { d: marks.join(""), stroke: "var(--mq-4)", "stroke-width": 2, fill: "none" }));
     if (run.end === "dead") {
       svg.append(svgElement("rect", { x: x(run.end_ms) - 5, y: 46, width: 10, height: 10, fill: "var(--mq-ink)" }));
@@ -274,24 +292,23 @@ function render({ model, el }) {
       go(nearest + 1);
     });
     svg.append(area);
+    return mark;
   }
 
-  function drawWaits(svg, x, here, width) {
+  function drawWaits(svg, x, width) {
     const words = run.waits.length ? "waits in SCHEDULE_TOPIC_XXXX, with its level" : "no wait at the broker";
     svg.append(svgElement("text", { x: 4, y: 74 }, words));
-    const now = run.deliveries[here][0];
-    const next = run.deliveries[here + 1]?.[0] ?? Infinity;
-    run.waits.forEach(([from, to, level], number) => {
+    return run.waits.map(([from, to, level], number) => {
       const start = x(from);
       const stop = to === null ? width - 8 : x(to);
-      const lit = from >= now && from <= next;
-      svg.append(svgElement("rect", { x: start, y: 80 + (number % 2) * 16, width: Math.max(2, stop - start), height: 14,
-        fill: lit ? "var(--mq-light)" : "none", stroke: lit ? "var(--mq-focus)" : "var(--mq-1)",
-        "stroke-width": lit ? 2 : 1 }));
+      const rect = svgElement("rect", { x: start, y: 80 + (number % 2) * 16, width: Math.max(2, stop - start),
+        height: 14 });
+      svg.append(rect);
       if (stop - start > 16) {
         svg.append(svgElement("text", { x: (start + stop) / 2, y: 91 + (number % 2) * 16, "text-anchor": "middle",
           class: "rc-small" }, String(level)));
       }
+      return rect;
     });
   }
 
