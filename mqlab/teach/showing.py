@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 WIDTH, MAX_LINES, LINES_AROUND = 44, 40, 3
 MAX_ARGUMENT, MAX_CALL = 32, 110
+MAX_ARGUMENT_LINES, BYTES_IN_A_ROW = 8, 16
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +59,7 @@ class Failed(View):
 
     def html(self) -> Markup:
         head = self.said.__class__(self.said.state, self.said.headline).html()
-        return Markup("<div>{}{}{}</div>").format(head, self._arguments_html(), self._sides_html())
+        return Markup("<div>{}{}{}</div>").format(head, self._sides_html(), self._arguments_html())
 
     def _sides(self) -> list[tuple[str, str, str]]:
         assert self.finding is not None
@@ -73,7 +74,7 @@ class Failed(View):
             row.format(name, value_cell.format(_clipped(value))) for name, value in self.arguments.items()
         )
         about = f" ({self.call.about})" if self.call.about else ""
-        return Markup("<table><caption>It was called with{}</caption><tbody>{}</tbody></table>").format(about, rows)
+        return Markup("<table>{}<tbody>{}</tbody></table>").format(_caption(f"It was called with{about}"), rows)
 
     def _sides_html(self) -> Markup:
         if self.finding is None:
@@ -87,8 +88,8 @@ class Failed(View):
             for sign, left, right in self._sides()
         )
         heads = Markup('<th scope="col"></th><th scope="col">expected</th><th scope="col">found</th>')
-        return Markup("<table><caption>{}</caption><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(
-            self.finding.first_wrong, heads, rows
+        return Markup("<table>{}<thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(
+            _caption(self.finding.first_wrong), heads, rows
         )
 
     def _ipython_display_(self) -> None:
@@ -99,6 +100,10 @@ class Failed(View):
         world = world_of(self.finding)
         if world is not None:
             display(world)  # type: ignore[no-untyped-call]
+
+
+def _caption(words: str) -> Markup:
+    return Markup('<caption style="text-align:left;white-space:nowrap">{}</caption>').format(words)
 
 
 def world_of(finding: Finding | None) -> Any:
@@ -172,9 +177,14 @@ def _lines(value: object) -> list[str]:
 
 
 def _clipped(value: object) -> str:
+    """An argument's beginning. Long bytes are shown as rows of sixteen, as hexdumps have them."""
+    if isinstance(value, bytes) and len(value) > BYTES_IN_A_ROW:
+        rows = range(0, min(len(value), MAX_ARGUMENT_LINES * BYTES_IN_A_ROW), BYTES_IN_A_ROW)
+        lines = [f"{start:04x}  {value[start : start + BYTES_IN_A_ROW].hex(' ')}" for start in rows]
+        return "\n".join([*lines, f"{len(value)} bytes"])
     lines = _lines(value)
-    left_out = len(lines) - MAX_LINES // 2
-    return "\n".join(lines if left_out <= 0 else [*lines[: MAX_LINES // 2], f"… {left_out} more lines"])
+    left_out = len(lines) - MAX_ARGUMENT_LINES
+    return "\n".join(lines if left_out <= 0 else [*lines[:MAX_ARGUMENT_LINES], f"… {left_out} more lines"])
 
 
 def side_by_side(expected: object, found: object) -> list[tuple[str, str, str]]:

@@ -26,6 +26,10 @@
 # - A cell that begins with `# exercise:` is yours. Write the function, run the cell, then the `check(...)` under it. It
 #   says "not started", or that your answer passes, or which rule it breaks and where this shows first.
 # - `hint("lab00.find")` gives the first of three hints; run it again for the next one.
+# - After a failed check, `show_me("lab00.find")` shows the call that went wrong, with expected and found side by side.
+#   After a passed one, `check("lab00.find", more=20)` tries twenty worlds that nobody has seen.
+# - *Your turn* cells have something to change: a time, a fault, a seed. Then `answer(...)` checks what you say about
+#   your own run.
 # - A run is a **story** with a seed: the same story and seed give the same world again, to the byte. So try things out.
 #   Whatever you do to a world, run the cell with its `play` again, and the world is as it was.
 # - If a cell does not end, *Kernel > Interrupt Kernel* stops it, and a `check(...)` then names the line of your code
