@@ -78,7 +78,8 @@ class Happened:
             name = record.about_text.rsplit(" #", 1)[0]
             holds = [change.values for change in record.changes if change.kind == "pull.held"]
             request = None
-            if record.step in shown and name not in PULLS:
+            # A one-way request (the second bit of its flag) is never answered, so nothing waits for it.
+            if record.step in shown and name not in PULLS and not frame.flag & 2:
                 request = self._bar(cause.node, "request", cause, name)
             held = self._held(record, cause.node, holds[0], last_hold) if holds else None
             asked[cause.node, record.node, frame.opaque] = (request, held)

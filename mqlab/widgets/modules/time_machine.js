@@ -1,8 +1,15 @@
 // uses: element, controls, slider, links, durations, space_time, store_panels
 // The time machine: a story's stops under a slider, with its space-time picture, queues, offsets and bytes linked.
 const PLAY_MS = 900;
+const SAVE_MS = 150;
 const FAULTS = [["kill", "kill"], ["power_off", "cut the power of"], ["slow", "slow the links of"],
   ["drop", "drop the frame"]];
+
+// Nothing changes its height from stop to stop: the page below stays where it is, and is not laid out again.
+const MACHINE_STYLE = `
+.mqlab-board .mq-status { font-weight: bold; height: 4.5em; overflow-y: auto; margin: 4px 0; contain: strict; }
+.mqlab-board .mq-way { height: 3em; overflow-y: auto; contain: strict; }
+`;
 
 export default {
   render({ model, el }) {
@@ -26,6 +33,7 @@ export default {
     begin();
     return () => {
       clearInterval(machine.playing);
+      clearTimeout(machine.saving);
       model.off("change:data", begin);
       model.off("change:position", moved);
       model.off("change:selection", lit);
@@ -35,6 +43,12 @@ export default {
 
 const lastStop = (machine) => current(machine).data.steps.length;
 const current = (machine) => machine.branches[machine.model.get("branch")] || machine.branches.story;
+
+// The kernel learns where the hand came to rest, not every place that it passed.
+function saveSoon(machine) {
+  clearTimeout(machine.saving);
+  machine.saving = setTimeout(() => machine.model.save_changes(), SAVE_MS);
+}
 
 function keep(machine, values) {
   for (const [name, value] of Object.entries(values)) machine.model.set(name, value);
@@ -56,8 +70,8 @@ function branch(machine, data, title, marked) {
 function frameOfMachine(machine) {
   const parts = {};
   const move = (step) => () => go(machine, (machine.model.get("position") || 0) + step);
-  parts.status = element("p", { role: "status", "aria-live": "polite", style: "font-weight:bold;min-height:2.9em;margin:4px 0" });
-  parts.way = element("p", { class: "mq-note", style: "min-height:1.4em" });
+  parts.status = element("p", { role: "status", "aria-live": "polite", class: "mq-status" });
+  parts.way = element("p", { class: "mq-note mq-way" });
   parts.pictures = element("div", { class: "mq-panels" });
   parts.store = element("div", { class: "mq-panels", style: "margin-top:8px" });
   parts.moves = element("div", { class: "mq-row" });
@@ -77,7 +91,7 @@ function frameOfMachine(machine) {
     parts.targets = null;
     parts.kernel.replaceChildren(...kernelRows(machine, parts));
   };
-  machine.el.append(parts.moves, parts.status, parts.pictures, parts.way, parts.store, parts.kernel, parts.problem);
+  machine.el.append(element("style", {}, MACHINE_STYLE), parts.moves, parts.status, parts.pictures, parts.way, parts.store, parts.kernel, parts.problem);
   return parts;
 }
 
@@ -98,7 +112,10 @@ function go(machine, wanted) {
   const made = current(machine);
   const step = made.data.steps[position - 1] ?? -1;
   machine.at = position;
-  if (machine.model.get("position") !== position) keep(machine, { position });
+  if (machine.model.get("position") !== position) {
+    machine.model.set("position", position);
+    saveSoon(machine);
+  }
   parts.slider.put(position);
   parts.status.textContent = label(machine, position);
   const ms = step < 0 ? -1 : made.data.happened.moments[made.picture.upTo(step) - 1][1];

@@ -10,6 +10,7 @@ async function unpacked(text) {
 
 async function live(board, { model, el }, label) {
   const box = element("div", { class: "mqlab-board", role: "group", "aria-label": label });
+  keepKeys(box);
   el.append(box);
   const shared = liveModel(model, await unpacked(model.get("packed")));
   addTheme(box);
@@ -20,6 +21,11 @@ async function live(board, { model, el }, label) {
     shared.close();
     if (typeof end === "function") end();
   };
+}
+
+// JupyterLab would take arrow keys for its own commands, also from a slider; it leaves a marked element alone.
+function keepKeys(box) {
+  box.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
 }
 
 // anywidget's model with the data unpacked, and questions to the kernel as promises.

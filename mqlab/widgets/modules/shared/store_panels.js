@@ -9,7 +9,7 @@ const STORE_STYLE = `
 .mqlab-board .mq-hex span { border-bottom: 2px solid var(--mq-5); margin-right: 3px; }
 .mqlab-board .mq-hex span:nth-child(3n+1) { border-bottom-color: var(--mq-1); }
 .mqlab-board .mq-hex span:nth-child(3n+2) { border-bottom: 2px dashed var(--mq-4); }
-.mq-store .mq-panel { max-height: 420px; }
+.mqlab-board .mq-store .mq-panel { height: 300px; resize: vertical; contain: strict; flex-basis: 320px; }
 `;
 
 function storePanels({ data, links, onSelect }) {

@@ -1,0 +1,61 @@
+"""A solution exported as a page, opened without network and kernel: small, whole on a telephone, explorers alive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import ROOT
+
+pytestmark = pytest.mark.browser
+
+SOLUTIONS = sorted(path.name for path in (ROOT / "solutions").glob("*.ipynb"))
+MEGABYTES = 3_000_000
+
+
+def exported(name: str, folder: Path) -> Path:
+    """The page that ``jupyter nbconvert --to html`` writes."""
+    from nbconvert import HTMLExporter
+
+    text, _ = HTMLExporter().from_filename(str(ROOT / "solutions" / name))
+    page = folder / f"{name}.html"
+    page.write_text(text, "utf-8")
+    return page
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_an_exported_solution_is_alive_without_a_kernel(chromium: Any, tmp_path: Path, name: str) -> None:
+    path = exported(name, tmp_path)
+    assert path.stat().st_size < MEGABYTES
+    context = chromium.new_context(viewport={"width": 420, "height": 900}, offline=True)
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(path.as_uri())
+
+    # 1. Every explorer of the solution has woken up, and moves.
+    boards = page.locator("[data-mqlab]")
+    for number in range(boards.count()):
+        board = boards.nth(number)
+        board.locator("input, button, select").first.wait_for()
+        assert board.get_attribute("data-alive") is not None
+        bars = board.get_by_role("slider")
+        for bar in (bars.nth(each) for each in range(min(bars.count(), 1))):
+            before = board.inner_text()
+            bar.focus()
+            page.keyboard.press("ArrowRight")
+            page.wait_for_function("([box, text]) => box.innerText !== text", arg=[board.element_handle(), before])
+    if name.startswith(("00", "07")):
+        assert boards.count() >= 1
+
+    # 2. Every picture can be seen, and nothing makes the page wider than the telephone.
+    pictures = page.locator("img:visible")
+    for number in range(pictures.count()):
+        assert pictures.nth(number).evaluate("img => img.complete && img.naturalWidth > 0")
+    assert boards.evaluate_all("boxes => boxes.every(box => box.getBoundingClientRect().width <= innerWidth)")
+    page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
+    # MathJax and require.js are looked for in the network by nbconvert's own page: their absence is no problem of ours.
+    assert [text for text in problems if "MathJax" not in text and "require" not in text] == []
+    context.close()
