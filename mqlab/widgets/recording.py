@@ -59,11 +59,13 @@ class Recording:
         self._pool = Pool()
         self._places: dict[int, tuple[list[int], list[int]]] = {}  # step -> rows of facts, numbers of views
         self._stride, self._candidates, self._seen = 1, 0, 0
+        self._worth: set[int] = set()  # steps that changed what is recorded
         self._holds: set[tuple[Any, ...]] = set()
         self.lab: Lab
         self.error = ""
         self._play(story, seed, parameters or {}, settings)
-        self.moments: tuple[Moment, ...] = tuple(moments(self.lab.journal))
+        shown = moments(self.lab.journal)
+        self.moments: tuple[Moment, ...] = tuple(sorted(shown, key=lambda moment: moment.step or 0))
         self.steps = tuple(dict.fromkeys(m.step for m in self.moments if m.step is not None))
 
     def _play(self, story: Story, seed: int, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
@@ -106,6 +108,7 @@ class Recording:
                 changed = number
         if changed is None:
             return
+        self._worth.add(changed)
         self._candidates += 1
         if self._candidates % self._stride == 0:
             self._places[changed] = (self._book.take(lab), self._views(lab))
@@ -147,7 +150,8 @@ class Recording:
             "happened": Happened(self.lab.journal, self.moments).data(),
             "steps": self.steps,
             "place_of": [-1 if step is None else index[step] for step in shown],
-            "exact": [int(step in self._places) for step in self.steps],
+            # A stop that changed nothing of this is shown as the one before it.
+            "exact": [int(step in self._places or step not in self._worth) for step in self.steps],
             "places": [list(self._places[step]) for step in places],
             "rows": self._book.rows,
             "units": self._book.units,

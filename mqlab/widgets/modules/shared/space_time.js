@@ -16,6 +16,7 @@ const SPACE_TIME_STYLE = `
 .mq-space .lane { stroke: var(--mq-rule); stroke-width: 1.5; }
 .mq-space .stored { --look: var(--mq-1); } .mq-space .read { --look: var(--mq-2); }
 .mq-space .progress { --look: var(--mq-3); } .mq-space .trouble { --look: var(--mq-4); }
+.mq-space .held { --look: var(--mq-6); }
 .mq-space .other, .mq-space .frame, .mq-space .held { --look: var(--mq-5); }
 .mq-space .sign { fill: var(--look); stroke: var(--look); stroke-width: 1.5; }
 .mq-space .moment { cursor: pointer; }
@@ -37,12 +38,13 @@ const SIGNS = {
   stored: (x, y) => ({ d: `M${x - 5} ${y - 5}h10v10h-10z` }),
   read: (x, y) => ({ d: `M${x - 5} ${y - 5}l11 5l-11 5z` }),
   progress: (x, y) => ({ d: `M${x} ${y - 6}l6 6l-6 6l-6 -6z` }),
+  held: (x, y) => ({ d: `M${x - 4} ${y - 6}h3v12h-3zM${x + 1} ${y - 6}h3v12h-3z` }),
   trouble: (x, y) => ({ d: `M${x - 5} ${y - 5}l10 10M${x + 5} ${y - 5}l-10 10`, style: "fill:none;stroke-width:3" }),
   other: (x, y) => ({ d: `M${x - 4} ${y}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z` }),
 };
 const [LANE, LEFT, TOP, ROW, LETTER, MARGIN, LONG_PAUSE] = [216, 104, 12, 24, 6, 240, 1000];
 const LOOK_WORDS = { stored: "■ written", read: "▶ read or handled", progress: "◆ progress", trouble: "✕ trouble",
-  other: "● other" };
+  held: "⏸ begins to wait", other: "● other" };
 
 function spaceTime({ happened, name, links, onMoment, marked = null }) {
   const { lanes, texts, moments, bars } = happened;
