@@ -4,7 +4,6 @@ Labs declare; cases, messages, partial credit and the test of each exercise foll
 
     Pure     values in, a value out                            values
     Fields   a record, compared name by name                   values
-    Rows     tables, with Spark                                rows
     World    a listener, strategy, class or story in a Lab     world, days, promises
 """
 

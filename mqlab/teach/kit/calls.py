@@ -1,6 +1,6 @@
 """Calls an answer, and hears what it printed instead of returning it.
 
-Pure, Fields and Rows exercises use it. An exception keeps the call during which it came, as ``mqlab_call``.
+Pure and Fields exercises use it. An exception keeps the call during which it came, as ``mqlab_call``.
 """
 
 from __future__ import annotations

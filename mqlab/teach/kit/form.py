@@ -1,7 +1,6 @@
 """What an exercise of the kit is made of: its form makes cases from seeds, for the notebook and for grading.
 
     Exercise.form ─┬─ Values  (Pure, Fields)   calls ─▶ an answer's value ─▶ shape, slips, rules ─▶ Finding
-                   ├─ Rows                     calls ─▶ an answer's rows  ─▶ columns, slips, rules ─▶ Finding
                    └─ World                    a Day ─▶ played with the answer ─▶ promises ─▶ Finding
 
 ``variants`` is for what is not in the package: hidden cases of the same generator, with names of their own.

@@ -47,7 +47,7 @@ def place(played: Played, row: Any) -> str:
 def step_of(played: Played, row: Any) -> int | None:
     """The step of the journal at which a delivery began."""
     for record, values in played.lab.journal.changes("listener.started"):
-        if record.now_ms == row.started_ms and values.get("msg_id") == row.msg_id:
+        if record.now_ms == row.started_ms and any(given["msg_id"] == row.msg_id for given in values["messages"]):
             return int(record.step)
     return None
 

@@ -1,6 +1,6 @@
 """Likely misunderstandings: what somebody who holds one would answer, and what to say to them.
 
-Pure, Fields and Rows exercises list them; the first that fits explains a wrong answer.
+Pure and Fields exercises list them; the first that fits explains a wrong answer.
 
     Slip("starts at 1 s", lambda call: plan(call, first_level=1), "The first retry waits for level 3 …")
          name             what such an answer returns                what is said

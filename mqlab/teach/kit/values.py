@@ -119,7 +119,7 @@ class Values:
 
     def _is_part_slip(self, slip: PartSlip, answers: Answers, calls: list[Call], call: Call, seen: Difference) -> bool:
         sign = slip.sign(seen.right, seen.found)
-        if sign is None:
+        if sign is None or seen.part == "number":  # how many there are is not one of the values
             return False
         if slip.alone:
             return True
