@@ -74,7 +74,7 @@ def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterla
     page = open_and_run_all(chromium, jupyterlab, notebook(jupyterlab.folder))
     board = page.get_by_role("group", name="Time machine")
     status = board.get_by_role("status").first
-    status.filter(has_text="stop 0 of 24").wait_for()
+    status.filter(has_text="stop 0 of").wait_for()
 
     # 1. Dragging is work for less than a frame, with no kernel in between.
     session = page.context.new_cdp_session(page)
@@ -82,9 +82,9 @@ def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterla
     bar = board.get_by_role("slider", name="Stop")
     bar.evaluate(DRAG)  # what is drawn for the first time
     before = main_thread_ms(session)
-    frames = bar.evaluate(DRAG)
+    frames = bar.evaluate(DRAG)  # one for each stop and one for the beginning
     assert (main_thread_ms(session) - before) / frames < FRAME_MS
-    status.filter(has_text="stop 24 of 24").wait_for()
+    status.filter(has_text=re.compile(r"stop (\d+) of \1,")).wait_for()
 
     # 2. A click on a moment goes there and lights up what belongs to it; a click on a cell lights up the moments.
     board.get_by_role("button", name="Start", exact=True).click()
@@ -106,7 +106,7 @@ def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterla
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    status.filter(has_text=re.compile("stop 0 of (?!24)")).wait_for()
+    status.filter(has_text=re.compile(rf"stop 0 of (?!{frames - 1}\b)")).wait_for()
 
     # 4. A fault at a stop gives a fork with the first difference marked.
     bar = board.get_by_role("slider", name="Stop")
