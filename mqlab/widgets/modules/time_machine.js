@@ -202,6 +202,9 @@ function kernelRows(machine, parts) {
   }
   const progress = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
   const ask = async (name, args) => {
+    // A place that is still to be saved must not reach the kernel after its answer has set another.
+    clearTimeout(machine.saving);
+    machine.model.save_changes();
     parts.problem.replaceChildren();
     progress.hidden = false;
     progress.value = 0;

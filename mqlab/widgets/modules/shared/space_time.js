@@ -44,7 +44,7 @@ const SIGNS = {
 };
 const [LANE, LEFT, TOP, ROW, LETTER, MARGIN, LONG_PAUSE] = [216, 104, 12, 24, 6, 240, 1000];
 const LOOK_WORDS = { stored: "■ written", read: "▶ read or handled", progress: "◆ progress", trouble: "✕ trouble",
-  held: "⏸ begins to wait", other: "● other" };
+  held: "‖ begins to wait", other: "● other" };
 
 function spaceTime({ happened, name, links, onMoment, marked = null }) {
   const { lanes, texts, moments, bars } = happened;
@@ -90,14 +90,16 @@ function spaceTime({ happened, name, links, onMoment, marked = null }) {
       svgElement("title", {}, texts[text]));
   }
 
-  const heads = svgElement("svg", { width, height: 22, ...hidden }, lanes.map((lane, at) =>
+  // Notebooks shrink every drawing to the page; this one scrolls.
+  const sized = (tall) => `max-width:none;width:${width}px;height:${tall}px`;
+  const heads = svgElement("svg", { width, height: 22, style: sized(22), ...hidden }, lanes.map((lane, at) =>
     svgElement("text", { x: x(at), y: 15, "text-anchor": at ? "middle" : "start", "font-weight": "bold" }, lane)));
   const rules = lanes.map((lane, at) =>
     svgElement("line", { x1: x(at), y1: 0, x2: x(at), y2: bottom, class: "lane" }));
   const behind = svgElement("g", hidden);
   const front = svgElement("g", { role: "none" });
   const here = svgElement("line", { x1: 0, x2: width, y1: 0, y2: 0, class: "here", ...hidden });
-  const svg = svgElement("svg", { width, height: bottom, role: "listbox", tabindex: 0, "aria-label": `${name}: moments`,
+  const svg = svgElement("svg", { width, height: bottom, style: sized(bottom), role: "listbox", tabindex: 0, "aria-label": `${name}: moments`,
     onkeydown: onKey }, svgElement("g", hidden, rules), behind, front, here, differenceMark());
   const scroller = element("div", { class: bottom < 400 ? "mq-space short" : "mq-space", tabindex: -1 },
     element("div", { class: "lanes", style: `width:${width}px` }, heads), svg);
