@@ -172,7 +172,8 @@ class Watch:
         functions = [function for answer in answers.values() for function in _functions_of(answer)]
         functions += [function for answer in answers.values() for function in _functions_of(type(answer))]
         self._globals = {id(function.__globals__) for function in functions if not _is_ours(function)}
-        self._files = {function.__code__.co_filename for function in functions if not _is_ours(function)}
+        # "<string>" is the file of every method that dataclass makes, too: those are known by their globals alone.
+        self._files = {function.__code__.co_filename for function in functions if not _is_ours(function)} - {"<string>"}
         self._before: Any = None
         self._outside: FrameType | None = None
 

@@ -953,5 +953,5 @@ print("found of what was sent before the kill:", there_now - sent_before)
 # ## Next
 #
 # You know what is on the disk. What a broker does with a message that its consumer could not handle is written there too:
-# [lab 07](07-failure-takes-time.ipynb). And the files can be asked in bulk: in
+# [lab 07](07a-failure-takes-time.ipynb). And the files can be asked in bulk: in
 # [lab 10](10-spark-reads-the-broker.ipynb) Spark reads such a directory as a table. All labs: [index](index.ipynb).

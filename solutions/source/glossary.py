@@ -38,7 +38,7 @@
 # | key | 消息键 | a string by which a message can be found; a message may have several, separated by spaces | `KEYS`, `keys` | [01](01-what-the-broker-writes.ipynb) |
 # | message | 消息 | a topic, a body and properties; a stored message also has a place in the log, a number in its queue, and times | `Message`, `MessageExt` | [00](00-a-messages-day.ipynb) |
 # | message queue, broker system | 消息队列 | a system that takes messages from some programs and keeps them for others, so that the two need not run at the same time | RocketMQ itself | [00](00-a-messages-day.ipynb) |
-# | offset message id | 位点消息ID | 32 hexadecimal digits that the broker makes of its address and the message's physical offset | `offsetMsgId`, `MessageDecoder.createMessageId` | [07](07-failure-takes-time.ipynb) |
+# | offset message id | 位点消息ID | 32 hexadecimal digits that the broker makes of its address and the message's physical offset | `offsetMsgId`, `MessageDecoder.createMessageId` | [07](07a-failure-takes-time.ipynb) |
 # | permission | 权限 | whether a topic may be read (4) and written (2) on a broker | `perm`, `PermName` | 02 |
 # | property | 属性 | a string with a name in a message; RocketMQ also keeps tags, keys, ids and retry counts in properties | `MessageConst` | [01](01-what-the-broker-writes.ipynb) |
 # | queue | 队列 | one of the numbered sequences of messages that make up a topic; messages are in order within a queue only | `MessageQueue` | [00](00-a-messages-day.ipynb) |
@@ -47,7 +47,7 @@
 # | system flag | 系统标志 | bits of a stored message: compressed, half or committed, IPv6 addresses | `MessageSysFlag` | [01](01-what-the-broker-writes.ipynb) |
 # | tag | 标签 | one word in a message by which consumers choose; a message has at most one | `TAGS`, `tags` | [01](01-what-the-broker-writes.ipynb) |
 # | topic | 主题 | a name for messages of one kind; what is sent to it is spread over its queues | `TopicConfig` | [00](00-a-messages-day.ipynb) |
-# | unique id | 消息唯一ID | 32 hexadecimal digits that the producer gives a message; it stays the same through all retries | `UNIQ_KEY`, `MessageClientIDSetter` | [07](07-failure-takes-time.ipynb) |
+# | unique id | 消息唯一ID | 32 hexadecimal digits that the producer gives a message; it stays the same through all retries | `UNIQ_KEY`, `MessageClientIDSetter` | [07](07a-failure-takes-time.ipynb) |
 
 # %% [markdown]
 # ## Files
@@ -122,16 +122,16 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | consume timeout | 消费超时 | every 15 minutes a consumer gives back the messages that its listener has held for longer than that; the listener keeps running | `consumeTimeout` | [07](07-failure-takes-time.ipynb) |
-# | dead letter | 死信 | a message that failed as often as its group allows; it is kept in a topic that no consumer reads unless it subscribes to it | `%DLQ%` + group | [07](07-failure-takes-time.ipynb) |
-# | dead-letter queue | 死信队列 | the topic of a group's dead letters, with one queue per broker; consumers can subscribe to it like to any topic (before 4.9.2 it could only be written to) | `MixAll`, `%DLQ%` | [07](07-failure-takes-time.ipynb) |
-# | redrive, resend | 死信重投 | sending dead letters again, to the group in which they failed | the DLQ page of RocketMQ Dashboard | [07](07-failure-takes-time.ipynb) |
-# | retry | 重试, 消息重试 | another delivery of a message whose listener failed, after a delay that grows | `RECONSUME_LATER` | [07](07-failure-takes-time.ipynb) |
-# | retry count | 重试次数 | how often a message was given back before this delivery; 0 at the first | `reconsumeTimes` | [07](07-failure-takes-time.ipynb) |
-# | retry topic | 重试队列 | the topic of a group in which its failed messages come back; every member reads it | `%RETRY%` + group | [07](07-failure-takes-time.ipynb) |
+# | consume timeout | 消费超时 | every 15 minutes a consumer gives back the messages that its listener has held for longer than that; the listener keeps running | `consumeTimeout` | [07](07b-stop-in-time.ipynb) |
+# | dead letter | 死信 | a message that failed as often as its group allows; it is kept in a topic that no consumer reads unless it subscribes to it | `%DLQ%` + group | [07](07a-failure-takes-time.ipynb) |
+# | dead-letter queue | 死信队列 | the topic of a group's dead letters, with one queue per broker; consumers can subscribe to it like to any topic (before 4.9.2 it could only be written to) | `MixAll`, `%DLQ%` | [07](07a-failure-takes-time.ipynb) |
+# | redrive, resend | 死信重投 | sending dead letters again, to the group in which they failed | the DLQ page of RocketMQ Dashboard | [07](07a-failure-takes-time.ipynb) |
+# | retry | 重试, 消息重试 | another delivery of a message whose listener failed, after a delay that grows | `RECONSUME_LATER` | [07](07a-failure-takes-time.ipynb) |
+# | retry count | 重试次数 | how often a message was given back before this delivery; 0 at the first | `reconsumeTimes` | [07](07a-failure-takes-time.ipynb) |
+# | retry topic | 重试队列 | the topic of a group in which its failed messages come back; every member reads it | `%RETRY%` + group | [07](07a-failure-takes-time.ipynb) |
 # | send retry | 发送重试 | after a failure a synchronous send is repeated, to another broker if there is one, at most twice | `retryTimesWhenSendFailed` | 02 |
-# | send-back | 消息回退 | the request by which a consumer gives a failed message to the broker, which stores a copy of it | `CONSUMER_SEND_MSG_BACK` | [07](07-failure-takes-time.ipynb) |
-# | suspend | 挂起 | an orderly listener that fails holds its queue for a moment and gets the same message again | `SUSPEND_CURRENT_QUEUE_A_MOMENT` | [07](07-failure-takes-time.ipynb) |
+# | send-back | 消息回退 | the request by which a consumer gives a failed message to the broker, which stores a copy of it | `CONSUMER_SEND_MSG_BACK` | [07](07a-failure-takes-time.ipynb) |
+# | suspend | 挂起 | an orderly listener that fails holds its queue for a moment and gets the same message again | `SUSPEND_CURRENT_QUEUE_A_MOMENT` | [07](07b-stop-in-time.ipynb) |
 
 # %% [markdown]
 # ## Later
@@ -139,10 +139,10 @@
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | check-back | 事务回查 | the broker asks a producer's group what became of a half message | `CHECK_TRANSACTION_STATE` | 08 |
-# | delay level | 延迟级别 | one of 18 waiting times, from 1 s to 2 h; each has a queue of its own | `messageDelayLevel` | [07](07-failure-takes-time.ipynb) |
+# | delay level | 延迟级别 | one of 18 waiting times, from 1 s to 2 h; each has a queue of its own | `messageDelayLevel` | [07](07a-failure-takes-time.ipynb) |
 # | delayed message | 延迟消息 | a message that waits in the schedule topic until the time of its delay level has passed | `DELAY`, `ScheduleMessageService` | 08 |
 # | half message | 半消息 | a message of a transaction, stored where no consumer of its topic sees it until it is committed | `RMQ_SYS_TRANS_HALF_TOPIC` | 08 |
-# | schedule topic | 延迟主题 | the broker's own topic in which delayed and failed messages wait, with one queue per delay level | `SCHEDULE_TOPIC_XXXX` | [07](07-failure-takes-time.ipynb) |
+# | schedule topic | 延迟主题 | the broker's own topic in which delayed and failed messages wait, with one queue per delay level | `SCHEDULE_TOPIC_XXXX` | [07](07a-failure-takes-time.ipynb) |
 
 # %% [markdown]
 # ## Asking in bulk
@@ -170,6 +170,6 @@
 # | message trace | 消息轨迹 | what clients report about sending and consuming, as messages in a topic of their own | `RMQ_SYS_TRACE_TOPIC` | 11 |
 # | seed | 随机种子 | the number from which everything random in a run follows: the same story and seed give the same run | | [00](00-a-messages-day.ipynb) |
 # | story | 剧本 | a function that receives a Lab and makes things happen in it; `play` runs it | | [00](00-a-messages-day.ipynb) |
-# | system topic | 系统主题 | a topic that brokers and clients make for themselves; programs may not send to most of them | `TopicValidator` | [07](07-failure-takes-time.ipynb) |
+# | system topic | 系统主题 | a topic that brokers and clients make for themselves; programs may not send to most of them | `TopicValidator` | [07](07a-failure-takes-time.ipynb) |
 # | timeline | 时间线 | the journal of a run as a picture: time goes downwards, and each machine has a column | | [00](00-a-messages-day.ipynb) |
 # | virtual time | 虚拟时间 | a Lab's clock, which jumps to the next thing that is due; a day takes as long as its events | | [00](00-a-messages-day.ipynb) |

@@ -9,7 +9,8 @@
 # |---|---|---|---|
 # | [00 A message's day](00-a-messages-day.ipynb) | send, store, pull, consume, acknowledge; two groups read one topic; a crash | Python | {minutes:00} |
 # | [01 What the broker writes](01-what-the-broker-writes.ipynb) | commit log, queue, index, checkpoint byte by byte; flush, power cut, recovery, retention; a real broker's files | lab 00 | 120 |
-# | [07 Failure takes time](07-failure-takes-time.ipynb) | retries and their eighteen levels, dead letters, orderly failure, a listener that hangs, an order that kills its process | lab 00 | 180 |
+# | [07a Failure takes time](07a-failure-takes-time.ipynb) | retries and their eighteen levels, where a message waits, dead letters and the way back | lab 00 | {minutes:07a} |
+# | [07b Stop in time](07b-stop-in-time.ipynb) | a listener that gives up, orderly failure, a call that hangs, an order that kills its process | lab 07a | {minutes:07b} |
 # | [10 Spark reads the broker](10-spark-reads-the-broker.ipynb) | a cluster's logs as one table: hot queues and keys, what a tag costs, how often failures came back, plans, skew, Parquet | lab 00, some Spark | 120 |
 #
 # Begin with lab 00. There are two more pages. The [glossary](glossary.ipynb) (术语表) has every term in English and

@@ -11,7 +11,7 @@ from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and
 
 pytestmark = pytest.mark.browser
 
-LAB = "labs/07-failure-takes-time.ipynb"
+PARTS = {"labs/07a-failure-takes-time.ipynb": 3, "labs/07b-stop-in-time.ipynb": 3}
 LINES_SHOWN = "pre => Math.round(pre.getBoundingClientRect().height / parseFloat(getComputedStyle(pre).lineHeight))"
 
 
@@ -27,13 +27,18 @@ def read_error(cell: Any, begins: str) -> list[str]:
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
 def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
-    page = open_and_run_all(chromium, jupyterlab, LAB)
-    ran_to_its_end(page, exercises=6)
+    first, second = PARTS
+    page = open_and_run_all(chromium, jupyterlab, first)
+    ran_to_its_end(page, exercises=PARTS[first])
 
     wrong = "def give_back(message, group, limit, level):\n    return 'SCHEDULE_TOPIC_XXXX', level, 1, {}"
     check = write_and_check(page, "lab07.rewrite", wrong)
     told = read_error(check, "✗ lab07.rewrite: A message waits in queue level - 1")
     assert any(line.split() == ["expected", "17"] for line in told) and told[-1] == '  hint("lab07.rewrite") helps.'
+
+    page.close()
+    page = open_and_run_all(chromium, jupyterlab, second)
+    ran_to_its_end(page, exercises=PARTS[second])
 
     endless = "def pay(messages, context):\n    print('платёж')\n    while True: pass"
     check = write_and_check(page, "lab07.stuck", endless)

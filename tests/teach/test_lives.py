@@ -41,7 +41,7 @@ def in_a_notebook(source: str) -> Answers:
 
 
 def transplant_of_lab07() -> str:
-    lab = open_lab(COURSE, "07")
+    lab = open_lab(COURSE, "07b")
     return transplant(lab, parse_notebook(lab.notebook.data)).set_up[0]
 
 
