@@ -320,7 +320,7 @@ def start(number: str, to: Path | None, course: Path | None) -> None:
 def restore(number: str, to: Path | None, answers_of: Path | None, course: Path | None) -> None:
     """Make a fresh dated copy of a lab (01) or of one part of it (01a). Nothing is overwritten.
 
-    Example:  mqlab restore 01 --answers-of 01-what-the-broker-writes-2026-03-05.ipynb
+    Example:  mqlab restore 01a --answers-of 01a-what-the-broker-writes-2026-03-05.ipynb
     """
     from mqlab.grading.lab_files import course_folder, open_lab
     from mqlab.grading.working_copies import fresh_copy, working_folder

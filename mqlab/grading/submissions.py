@@ -3,9 +3,9 @@
 The first thing ``mqlab grade`` does.
 
     SUBMISSIONS/anna.ipynb                                   student anna
-    SUBMISSIONS/anna/01-what-the-broker-writes.ipynb         student anna, lab 01
+    SUBMISSIONS/anna/01a-what-the-broker-writes.ipynb         student anna, lab 01, first part
     SUBMISSIONS/Anna Ek_1234_assignsubmission_file_/x.ipynb  student "Anna Ek 1234" (Moodle)
-    SUBMISSIONS/ekanna_5_6_01-what-the-broker-writes.ipynb   student "ekanna 5" (Canvas)
+    SUBMISSIONS/ekanna_5_6_01a-what-the-broker-writes.ipynb   student "ekanna 5" (Canvas)
     SUBMISSIONS/anna_01a.ipynb, SUBMISSIONS/anna_01b.ipynb   student anna, where lab 01 has these parts
 
 A notebook belongs to a lab by its answer cells, else by the number in its name. Where a lab has parts, a student hands

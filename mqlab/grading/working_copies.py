@@ -2,8 +2,8 @@
 
 ``mqlab start`` and ``mqlab restore``.
 
-    start 01      01-what-the-broker-writes-2026-03-05.ipynb      the first copy in this folder
-    restore 01    01-what-the-broker-writes-2026-03-05-2.ipynb    another one; answers can be carried over
+    start 01a     01a-what-the-broker-writes-2026-03-05.ipynb      the first copy in this folder
+    restore 01a   01a-what-the-broker-writes-2026-03-05-2.ipynb    another one; answers can be carried over
 
 Where a lab has parts, each part is copied on its own: ``start 01b`` copies one, ``start 01`` all of them.
 Only answers are carried over; text cells are not merged.

@@ -11,7 +11,7 @@
 # ## Objectives
 #
 # About two hours. You need Python and the words of [lab 00](00-a-messages-day.ipynb); [lab
-# 01](01-what-the-broker-writes.ipynb) opens the same files byte by byte. Of Spark, what `groupBy` means. Java need not
+# 01](01a-what-the-broker-writes.ipynb) opens the same files byte by byte. Of Spark, what `groupBy` means. Java need not
 # be installed: if this machine has none, mqlab brings its own.
 #
 # When you are done you can

@@ -35,17 +35,17 @@
 # |---|---|---|---|---|
 # | batch | 批量消息 | several messages of one topic that are sent in one request; each is stored as a unit of its own | `MessageBatch` | 02 |
 # | body | 消息体 | the bytes of a message that the broker stores and never looks into | `Message.body` | [00](00-a-messages-day.ipynb) |
-# | key | 消息键 | a string by which a message can be found; a message may have several, separated by spaces | `KEYS`, `keys` | [01](01-what-the-broker-writes.ipynb) |
+# | key | 消息键 | a string by which a message can be found; a message may have several, separated by spaces | `KEYS`, `keys` | [01](01b-finding-a-message.ipynb) |
 # | message | 消息 | a topic, a body and properties; a stored message also has a place in the log, a number in its queue, and times | `Message`, `MessageExt` | [00](00-a-messages-day.ipynb) |
 # | message queue, broker system | 消息队列 | a system that takes messages from some programs and keeps them for others, so that the two need not run at the same time | RocketMQ itself | [00](00-a-messages-day.ipynb) |
 # | offset message id | 位点消息ID | 32 hexadecimal digits that the broker makes of its address and the message's physical offset | `offsetMsgId`, `MessageDecoder.createMessageId` | [07](07a-failure-takes-time.ipynb) |
 # | permission | 权限 | whether a topic may be read (4) and written (2) on a broker | `perm`, `PermName` | 02 |
-# | property | 属性 | a string with a name in a message; RocketMQ also keeps tags, keys, ids and retry counts in properties | `MessageConst` | [01](01-what-the-broker-writes.ipynb) |
+# | property | 属性 | a string with a name in a message; RocketMQ also keeps tags, keys, ids and retry counts in properties | `MessageConst` | [01](01a-what-the-broker-writes.ipynb) |
 # | queue | 队列 | one of the numbered sequences of messages that make up a topic; messages are in order within a queue only | `MessageQueue` | [00](00-a-messages-day.ipynb) |
 # | read and write queue count | 读写队列数 | how many queues of a topic clients may read, and how many they may send to; they differ while a topic grows or shrinks | `readQueueNums`, `writeQueueNums` | 02 |
 # | route | 路由 | a topic's brokers, their addresses, queue counts and permissions, as a name server reports them | `TopicRouteData` | 02 |
-# | system flag | 系统标志 | bits of a stored message: compressed, half or committed, IPv6 addresses | `MessageSysFlag` | [01](01-what-the-broker-writes.ipynb) |
-# | tag | 标签 | one word in a message by which consumers choose; a message has at most one | `TAGS`, `tags` | [01](01-what-the-broker-writes.ipynb) |
+# | system flag | 系统标志 | bits of a stored message: compressed, half or committed, IPv6 addresses | `MessageSysFlag` | [01](01a-what-the-broker-writes.ipynb) |
+# | tag | 标签 | one word in a message by which consumers choose; a message has at most one | `TAGS`, `tags` | [01](01a-what-the-broker-writes.ipynb) |
 # | topic | 主题 | a name for messages of one kind; what is sent to it is spread over its queues | `TopicConfig` | [00](00-a-messages-day.ipynb) |
 # | unique id | 消息唯一ID | 32 hexadecimal digits that the producer gives a message; it stays the same through all retries | `UNIQ_KEY`, `MessageClientIDSetter` | [07](07a-failure-takes-time.ipynb) |
 
@@ -54,29 +54,29 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | abort file | 异常退出标记 | a small file that exists while a broker runs; a broker that finds it at its start knows that the last run ended in a crash | `abort` | [01](01-what-the-broker-writes.ipynb) |
-# | asynchronous flush | 异步刷盘 | the broker answers `SUCCESS` as soon as the message is in the page cache; it reaches the disk later | `flushDiskType=ASYNC_FLUSH` | [01](01-what-the-broker-writes.ipynb) |
-# | BLANK | 文件尾填充 | eight bytes at the end of a full log file; they say how many bytes are left and that nothing follows in this file | `CommitLog.BLANK_MAGIC_CODE` | [01](01-what-the-broker-writes.ipynb) |
-# | chain | 链表 | the entries of one index slot, from the newest to the oldest; each names the one before it | `IndexFile.putKey` | [01](01-what-the-broker-writes.ipynb) |
-# | checkpoint | 检查点 | a file with the times up to which log, queues and index are certainly on the disk; recovery begins a little earlier | `StoreCheckpoint` | [01](01-what-the-broker-writes.ipynb) |
-# | commit log | 提交日志 | the single growing log in which a broker stores the messages of all topics, in the order of their arrival | `CommitLog` | [01](01-what-the-broker-writes.ipynb) |
-# | consume queue | 消费队列 | the file of a queue, with 20 bytes per message that say where in the commit log the message is | `ConsumeQueue` | [01](01-what-the-broker-writes.ipynb) |
-# | dispatch | 分发 | the step after storing that writes a unit's entries in its queue and in the index | `ReputMessageService` | [01](01-what-the-broker-writes.ipynb) |
-# | entry | 索引单元 | 20 bytes of a consume queue: physical offset, size, tag code | `ConsumeQueue.CQ_STORE_UNIT_SIZE` | [01](01-what-the-broker-writes.ipynb) |
-# | flush | 刷盘 | to make the operating system put written bytes on the disk (fsync) | `GroupCommitService`, `FlushRealTimeService` | [01](01-what-the-broker-writes.ipynb) |
-# | index | 索引文件 | a hash table on the disk that leads from keys to physical offsets; it does not hold the keys | `IndexFile`, `IndexService` | [01](01-what-the-broker-writes.ipynb) |
-# | mapped file | 内存映射文件 | a file of fixed length that a broker reads and writes as memory | `DefaultMappedFile`, `MappedFileQueue` | [01](01-what-the-broker-writes.ipynb) |
-# | page cache | 页缓存 | the operating system's memory for file contents; it survives the death of a process and not a power cut | `mmap` | [01](01-what-the-broker-writes.ipynb) |
-# | physical offset | 物理偏移量 | a place in the commit log, counted in bytes from the first byte that the log ever had | `commitLogOffset`, `phyOffset` | [01](01-what-the-broker-writes.ipynb) |
-# | power cut | 断电 | the machine stops at once, and what was not flushed is lost; the disk in the labs keeps track of every page | | [01](01-what-the-broker-writes.ipynb) |
+# | abort file | 异常退出标记 | a small file that exists while a broker runs; a broker that finds it at its start knows that the last run ended in a crash | `abort` | [01](01c-what-survives.ipynb) |
+# | asynchronous flush | 异步刷盘 | the broker answers `SUCCESS` as soon as the message is in the page cache; it reaches the disk later | `flushDiskType=ASYNC_FLUSH` | [01](01c-what-survives.ipynb) |
+# | BLANK | 文件尾填充 | eight bytes at the end of a full log file; they say how many bytes are left and that nothing follows in this file | `CommitLog.BLANK_MAGIC_CODE` | [01](01b-finding-a-message.ipynb) |
+# | chain | 链表 | the entries of one index slot, from the newest to the oldest; each names the one before it | `IndexFile.putKey` | [01](01b-finding-a-message.ipynb) |
+# | checkpoint | 检查点 | a file with the times up to which log, queues and index are certainly on the disk; recovery begins a little earlier | `StoreCheckpoint` | [01](01c-what-survives.ipynb) |
+# | commit log | 提交日志 | the single growing log in which a broker stores the messages of all topics, in the order of their arrival | `CommitLog` | [01](01a-what-the-broker-writes.ipynb) |
+# | consume queue | 消费队列 | the file of a queue, with 20 bytes per message that say where in the commit log the message is | `ConsumeQueue` | [01](01a-what-the-broker-writes.ipynb) |
+# | dispatch | 分发 | the step after storing that writes a unit's entries in its queue and in the index | `ReputMessageService` | [01](01a-what-the-broker-writes.ipynb) |
+# | entry | 索引单元 | 20 bytes of a consume queue: physical offset, size, tag code | `ConsumeQueue.CQ_STORE_UNIT_SIZE` | [01](01a-what-the-broker-writes.ipynb) |
+# | flush | 刷盘 | to make the operating system put written bytes on the disk (fsync) | `GroupCommitService`, `FlushRealTimeService` | [01](01c-what-survives.ipynb) |
+# | index | 索引文件 | a hash table on the disk that leads from keys to physical offsets; it does not hold the keys | `IndexFile`, `IndexService` | [01](01b-finding-a-message.ipynb) |
+# | mapped file | 内存映射文件 | a file of fixed length that a broker reads and writes as memory | `DefaultMappedFile`, `MappedFileQueue` | [01](01a-what-the-broker-writes.ipynb) |
+# | page cache | 页缓存 | the operating system's memory for file contents; it survives the death of a process and not a power cut | `mmap` | [01](01c-what-survives.ipynb) |
+# | physical offset | 物理偏移量 | a place in the commit log, counted in bytes from the first byte that the log ever had | `commitLogOffset`, `phyOffset` | [01](01b-finding-a-message.ipynb) |
+# | power cut | 断电 | the machine stops at once, and what was not flushed is lost; the disk in the labs keeps track of every page | | [01](01c-what-survives.ipynb) |
 # | queue offset | 队列偏移量 | a message's number in its queue, from 0; the broker assigns it when it stores the message | `queueOffset`, `QueueOffsetOperator` | [00](00-a-messages-day.ipynb) |
-# | recovery | 恢复 | what a broker does with its files when it starts: it finds the end of the log, cuts off what follows, and adds missing entries | `recoverNormally`, `recoverAbnormally` | [01](01-what-the-broker-writes.ipynb) |
-# | retention | 过期文件清理 | the deletion of whole log files, oldest first, read or unread: after 72 hours at 04:00, earlier when the disk fills | `fileReservedTime`, `deleteWhen` | [01](01-what-the-broker-writes.ipynb) |
-# | slot | 哈希槽 | 4 bytes of an index file that hold the number of the newest entry whose hash falls there | `IndexFile.selectPhyOffset` | [01](01-what-the-broker-writes.ipynb) |
-# | smallest and largest offset | 最小位点, 最大位点 | the queue offset of the oldest message that a queue still has, and the number that its next message gets | `minOffset`, `maxOffset` | [01](01-what-the-broker-writes.ipynb) |
-# | synchronous flush | 同步刷盘 | the broker answers `SUCCESS` when the message is on the disk; all messages that wait share one flush | `flushDiskType=SYNC_FLUSH` | [01](01-what-the-broker-writes.ipynb) |
-# | tag code | 标签哈希 | Java's 32-bit `hashCode` of the tag, in the entry's last 8 bytes; in the topic of delayed messages the time of delivery | `tagsCode` | [01](01-what-the-broker-writes.ipynb) |
-# | unit | 存储单元 | one message in the commit log, with all its fields one after the other | `MessageExtEncoder` | [01](01-what-the-broker-writes.ipynb) |
+# | recovery | 恢复 | what a broker does with its files when it starts: it finds the end of the log, cuts off what follows, and adds missing entries | `recoverNormally`, `recoverAbnormally` | [01](01c-what-survives.ipynb) |
+# | retention | 过期文件清理 | the deletion of whole log files, oldest first, read or unread: after 72 hours at 04:00, earlier when the disk fills | `fileReservedTime`, `deleteWhen` | [01](01c-what-survives.ipynb) |
+# | slot | 哈希槽 | 4 bytes of an index file that hold the number of the newest entry whose hash falls there | `IndexFile.selectPhyOffset` | [01](01b-finding-a-message.ipynb) |
+# | smallest and largest offset | 最小位点, 最大位点 | the queue offset of the oldest message that a queue still has, and the number that its next message gets | `minOffset`, `maxOffset` | [01](01b-finding-a-message.ipynb) |
+# | synchronous flush | 同步刷盘 | the broker answers `SUCCESS` when the message is on the disk; all messages that wait share one flush | `flushDiskType=SYNC_FLUSH` | [01](01c-what-survives.ipynb) |
+# | tag code | 标签哈希 | Java's 32-bit `hashCode` of the tag, in the entry's last 8 bytes; in the topic of delayed messages the time of delivery | `tagsCode` | [01](01a-what-the-broker-writes.ipynb) |
+# | unit | 存储单元 | one message in the commit log, with all its fields one after the other | `MessageExtEncoder` | [01](01a-what-the-broker-writes.ipynb) |
 
 # %% [markdown]
 # ## Reading

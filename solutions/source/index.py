@@ -8,7 +8,9 @@
 # | lab | what it opens | you need | minutes |
 # |---|---|---|---|
 # | [00 A message's day](00-a-messages-day.ipynb) | send, store, pull, consume, acknowledge; two groups read one topic; a crash | Python | {minutes:00} |
-# | [01 What the broker writes](01-what-the-broker-writes.ipynb) | commit log, queue, index, checkpoint byte by byte; flush, power cut, recovery, retention; a real broker's files | lab 00 | 120 |
+# | [01a What the broker writes](01a-what-the-broker-writes.ipynb) | queue and commit log, byte by byte; what is written when | lab 00 | {minutes:01a} |
+# | [01b Finding a message](01b-finding-a-message.ipynb) | offsets, files that roll, the index and its chains | lab 01a | {minutes:01b} |
+# | [01c What survives](01c-what-survives.ipynb) | flush, power cut, torn pages, recovery, retention; a real broker's files | lab 01a | {minutes:01c} |
 # | [07a Failure takes time](07a-failure-takes-time.ipynb) | retries and their eighteen levels, where a message waits, dead letters and the way back | lab 00 | {minutes:07a} |
 # | [07b Stop in time](07b-stop-in-time.ipynb) | a listener that gives up, orderly failure, a call that hangs, an order that kills its process | lab 07a | {minutes:07b} |
 # | [10 Spark reads the broker](10-spark-reads-the-broker.ipynb) | a cluster's logs as one table: hot queues and keys, what a tag costs, how often failures came back, plans, skew, Parquet | lab 00, some Spark | 120 |

@@ -12,21 +12,35 @@ from tests.browser.pages import PATIENCE_MS, open_and_run_all, ran_to_its_end, w
 
 pytestmark = pytest.mark.browser
 
-LAB = "labs/01-what-the-broker-writes.ipynb"
+PARTS = {
+    "labs/01b-finding-a-message.ipynb": 2,
+    "labs/01c-what-survives.ipynb": 2,
+    "labs/01a-what-the-broker-writes.ipynb": 2,
+}
+FIRST = "labs/01a-what-the-broker-writes.ipynb"  # the last to be opened: its answers are tried
+HASHED = """
+    value = 0
+    for unit in struct.unpack(f">{len(tags or '')}H", (tags or "").encode("utf-16-be")):
+        value = (31 * value + unit) & 0xFFFFFFFF
+    return struct.pack(">q", value - (1 << 32) if value >> 31 else value)
+"""
 
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
 def test_lab01_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
-    page = open_and_run_all(chromium, jupyterlab, LAB)
-    ran_to_its_end(page, exercises=6)
+    for part, exercises in PARTS.items():
+        page = open_and_run_all(chromium, jupyterlab, part)
+        ran_to_its_end(page, exercises=exercises)
+        if part != FIRST:
+            page.close()
 
     for body, said in (
         ("return struct.pack('>q', len(tags or ''))", "✗ lab01.tags: "),
-        ("return struct.pack('>q', tags_code(tags))", "2 of 2 public checks pass; hidden checks run at grading"),
+        (HASHED.strip(), "2 of 2 public checks pass; hidden checks run at grading"),
     ):
         check = write_and_check(page, "lab01.tags", f"def tag_bytes(tags):\n    {body}")
         check.get_by_text(said).wait_for()
-    assert check.get_by_text("Aa and BB have the same code").count() == 1
+    assert check.get_by_text("have the same code: the broker lets both pass").count() == 1
     page.close()
 
 

@@ -17,7 +17,8 @@ from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.wire import properties, record
 from tests.labs.notebooks import ROOT, read
 
-SOLUTION = ROOT / "solutions" / "01-what-the-broker-writes.ipynb"
+PARTS = ("01a-what-the-broker-writes", "01b-finding-a-message", "01c-what-survives")
+SOLUTIONS = [ROOT / "solutions" / f"{name}.ipynb" for name in PARTS]
 EXERCISES = manifest("lab01").exercises
 OTHER_SEEDS = range(100, 110)
 
@@ -26,7 +27,7 @@ OTHER_SEEDS = range(100, 110)
 def reference() -> dict[str, Any]:
     """The names that the solution's answer cells define, with the lab's imports and set-up."""
     names: dict[str, Any] = {}
-    for cell in read(SOLUTION).cells:
+    for cell in (cell for path in SOLUTIONS for cell in read(path).cells):
         imports = [line for line in cell.source.splitlines() if line.startswith(("import ", "from "))]
         if cell.cell_type == "code":
             exec("\n".join(imports), names)

@@ -30,7 +30,14 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).with_name("recorded.json")
 REAL_STORES = ("clean", "killed", "edges", "edges-killed")
 REPORT = "the report of the small day"
-LABS = ("00-a-messages-day", "01-what-the-broker-writes", "07a-failure-takes-time", "07b-stop-in-time")
+LABS = (
+    "00-a-messages-day",
+    "01a-what-the-broker-writes",
+    "01b-finding-a-message",
+    "01c-what-survives",
+    "07a-failure-takes-time",
+    "07b-stop-in-time",
+)
 Digest = dict[str, Any]
 
 

@@ -1,0 +1,394 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 01a: What the broker writes
+#
+# ## Why
+#
+# At 02:17 the power failed in the server room. At 02:40 the broker is running again, and the shop's log says: forty
+# orders, forty times `SUCCESS`. The broker has none of them.
+#
+# "Impossible," says one colleague. "RocketMQ writes to disk. `SUCCESS` means it is on the disk."
+#
+# "Then the index is broken," says another. "The orders are there, we only cannot find them."
+#
+# Both opinions are about files. A broker has only five kinds of them, all short and plain. This first part opens the log
+# and the queue, byte by byte. The [second](01b-finding-a-message.ipynb) finds messages by offset and by key, the
+# [third](01c-what-survives.ipynb) cuts the power.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb) and a little of Python's `struct`. When you are done you
+# can
+#
+# - name every field of a message in the log and of a queue entry, and read them from bytes;
+# - say which files are written when a message is sent, and which later.
+
+# %%
+import struct
+import tempfile
+
+from mqlab import Message, play
+from mqlab.store import MessageStore, StoreInspector
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Table
+from mqlab.widgets import log_xray
+
+# %% [markdown] minutes=4
+# ## Five kinds of files
+#
+# Four orders in four seconds. The topic has one queue, message trace is off and the index has five slots instead of
+# five million, so that what you see is short. Files are smaller than a real broker's. Nothing else differs.
+
+
+# %% tags=["parameter"]
+def four_orders(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number, pause in enumerate(["1900ms", "600ms", "400ms", "1s"]):
+        body = ["книга", "三本书", "🎁 for Anna", "a lamp"][number]
+        shop.send(Message("orders", body.encode(), tags="paid", keys=f"order-{number}"))
+        lab.run_for(pause)
+
+
+no_trace = {"enable_trace": False}
+five_slots = {"max_hash_slot_num": 5, "max_index_num": 20}
+lab = play(four_orders, seed=7, client=no_trace, broker=five_slots)
+Table(lab.store().tree(), columns=["path", "kind", "bytes", "holds"])
+
+# %% [markdown]
+# `config` and `lock` aside, these are all of them. `commitlog` (提交日志) holds the messages. `consumequeue` (消费队列) and
+# `index` (索引文件) lead to them. `checkpoint` (检查点) says how much is surely on the disk. `abort` is there while the
+# broker runs.
+#
+# Look at the sizes: the log has a file of 1 MiB (1 GiB on a real broker) for four orders, and a second one made ahead.
+# **Files are full size from birth**, filled with zeros, so a file's length never says how much is in it.
+#
+# Here is how they lead to each other, with one order lit up:
+
+# %%
+first, second, third, fourth = lab.store().messages("orders")
+lab.store_map(second)
+
+# %% [markdown] minutes=12
+# ## The consume queue: twenty bytes a message
+#
+# An entry of the queue says where the message is, how long its unit is, and a code of its tag. This is the second
+# order's:
+
+# %%
+lab.store().queue("orders", 0).hexdump(1)
+
+# %% [markdown]
+# The consumer's whole way to a message is: entry *n* is at byte 20 · *n*, its first 12 bytes lead to the unit. All four:
+
+# %%
+lab.store().queue("orders", 0).table()
+
+# %% [markdown]
+# All four orders are tagged `paid`, and all four have the same `tags_code` (标签哈希). The broker filters by this number
+# and never looks at the tag itself.
+
+# %% [exercise] lab01.tags
+# ### Exercise 1: Java's hash, as the entry holds it
+#
+# The number is Java's `String.hashCode` of the tag: begin with 0; for each 16-bit unit of the text, `hash = 31 * hash +
+# unit`; keep 32 bits, with a sign. The entry has eight bytes for it. (`mqlab`'s own `tags_code` does the same, so it is
+# closed in this exercise.)
+#
+# hint: A Java string is a sequence of 16-bit units. tags.encode("utf-16-be") gives them, two bytes each.
+# hint: For each unit: value = 31 * value + unit. Java keeps 32 bits: value & 0xFFFFFFFF. Java's numbers have a sign: from
+#   0x80000000 on, subtract 0x100000000.
+# hint: struct.unpack(f">{len(data) // 2}H", data) are the units; struct.pack(">q", value) keeps the sign. No tags: value
+#   0.
+# note: `Aa` and `BB` have the same code: the broker lets both pass, and the client compares the texts again.
+
+
+# %%
+# exercise: lab01.tags
+def tag_bytes(tags):
+    """The last 8 bytes of the queue entry of a message with these tags.
+
+    tags is one text, or None for a message without tags.
+    """
+    ### BEGIN SOLUTION
+    data = (tags or "").encode("utf-16-be")
+    value = 0
+    for unit in struct.unpack(f">{len(data) // 2}H", data):
+        value = (31 * value + unit) & 0xFFFFFFFF
+    return struct.pack(">q", value - (1 << 32) if value >> 31 else value)
+    ### END SOLUTION
+
+
+# %%
+check("lab01.tags")
+
+# %% [answer] lab01.negative
+# ### Your turn: a tag with a sign
+#
+# Change `TAG` until the first of the eight bytes is `ff`: a tag whose hash is negative. Letters and digits, as long as you
+# like. Then answer with your tag.
+#
+# wrong: Answer with the tag of your last run.
+# note: A code that is read as a positive number (`& 0xFFFFFFFF`) never matches such a tag, and the group gets nothing.
+
+# %% tags=["parameter"]
+TAG = "paid"
+
+
+def one_tag(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    lab.producer("shop").send(Message("orders", b"a book", tags=TAG))
+    lab.run_for("1s")
+
+
+lab = play(one_tag, seed=7, client=no_trace)
+lab.store().queue("orders", 0).hexdump(0)
+
+# %%
+### BEGIN SOLUTION
+TAG = "refunded"
+lab = play(one_tag, seed=8, client=no_trace)
+answer("lab01.negative", TAG, lab)
+### STARTER
+# answer("lab01.negative", ..., lab)
+### END SOLUTION
+
+# %% [markdown] minutes=30
+# ## The commit log, byte by byte
+#
+# One message in the log is a **unit**. There is nothing between two units: no padding, no separator. This is the
+# second order. Every byte belongs to exactly one field; all numbers are big-endian, and the fields are always in this
+# order:
+
+# %%
+lab = play(four_orders, seed=7, client=no_trace, broker=five_slots)
+lab.store().hexdump(second.physical_offset)
+
+# %% [markdown]
+# Three things to find in it:
+#
+# - **Two addresses** with ports of four bytes. An IPv6 address makes a host 20 bytes long instead of 8; bit `0x10`
+#   (born host) or `0x20` (store host) of `sys_flag` says so. After an IPv6 host every field stands 12 bytes further.
+# - **Two times**: when the sender sent it, when the broker stored it.
+# - **Three lengths**, each before the bytes that it counts: body (4 bytes), topic (1 byte), properties (2 bytes).
+
+# %% [answer] lab01.overhead
+# ### Your turn: what a key costs
+#
+# Keys, tags and the unique id stand among the properties: `name 0x01 value 0x02`. Change `KEYS` to `"order-0 customer-7"`
+# and run the cell. By how many bytes did the unit grow?
+#
+# wrong only_the_key: That is the new key alone. What stands between two keys?
+# wrong: Compare the size of the unit before and after: it is printed.
+# note: A key costs its letters and a blank. The name `KEYS` is there once, however many keys there are.
+
+# %% tags=["parameter"]
+KEYS = "order-0"
+
+
+def one_order(lab, keys):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    lab.producer("shop").send(Message("orders", b"a book", keys=keys))
+    lab.run_for("1s")
+
+
+lab = play(lambda lab: one_order(lab, KEYS), seed=7, client=no_trace)
+(unit,) = lab.store().messages("orders")
+print("bytes of the unit:", unit.store_size)
+
+# %%
+### BEGIN SOLUTION
+lab = play(lambda lab: one_order(lab, "order-0 customer-7"), seed=7, client=no_trace)
+answer("lab01.overhead", 11, lab)
+### STARTER
+# answer("lab01.overhead", ..., lab)
+### END SOLUTION
+
+# %% [exercise] lab01.unit
+# ### Exercise 2: decode a unit
+#
+# Write `read_unit`. `log` is bytes with several units in it; one begins at `start`. It may have IPv6 hosts. Its magic
+# may be `DAA320AB` (V2, for long topics): then the topic's length takes two bytes instead of one. The body is returned as
+# it is stored. (`mqlab.wire.record` does all this; here it is closed.)
+#
+# hint: Up to sys_flag, at byte 36, everything has a fixed place. struct.unpack_from(">5iqqi", log, start) reads the first
+#   eight fields.
+# hint: Keep a variable `at`. Begin at start + 48 (the born host), add 8, or 20 if sys_flag & 0x10. There is the store time.
+#   Next comes the store host: 8, or 20 if sys_flag & 0x20; then 4 and 8 bytes you do not need.
+# hint: Now three times the same: read a length (">i"; ">b", or ">h" when the magic's last byte is 0xAB; ">h"), then so
+#   many bytes. For properties: for part in text.split("\x02"): name, _, value = part.partition("\x01").
+# note: You can now read any message of any RocketMQ broker with a hex editor. Note what is not there: nothing says where
+#   the next unit of the same queue is, and nothing says who has read it.
+
+
+# %%
+# exercise: lab01.unit
+def read_unit(log, start):
+    """The unit at byte start of log, as a dictionary.
+
+    size, queue_offset, physical_offset, store_timestamp: numbers; body: bytes;
+    topic: text; properties: a dictionary of texts.
+    """
+    ### BEGIN SOLUTION
+    head = struct.unpack_from(">5iqqi", log, start)
+    size, magic, queue_offset, place, sys_flag = (head[n] for n in (0, 1, 5, 6, 7))
+    at = start + 48 + (20 if sys_flag & 0x10 else 8)
+    (stored,) = struct.unpack_from(">q", log, at)
+    at += 8 + (20 if sys_flag & 0x20 else 8) + 4 + 8
+    parts = []
+    for kind in (">i", ">h" if magic & 0xFF == 0xAB else ">b", ">h"):
+        (length,) = struct.unpack_from(kind, log, at)
+        at += struct.calcsize(kind)
+        parts.append(log[at : at + length])
+        at += length
+    pairs = [part.partition("\x01") for part in parts[2].decode().split("\x02") if part]
+    return {
+        "size": size,
+        "queue_offset": queue_offset,
+        "physical_offset": place,
+        "store_timestamp": stored,
+        "body": parts[0],
+        "topic": parts[1].decode(),
+        "properties": {name: value for name, _, value in pairs},
+    }
+    ### END SOLUTION
+
+
+# %%
+check("lab01.unit")
+
+# %% [markdown] minutes=15
+# ## What is written when
+#
+# The message knows its own number in its queue, `queue_offset`. Where does the broker get that number from? A store can be
+# used without a broker around it: `MessageStore.open(directory)`. With `dispatch=False` it writes the log and leaves
+# queues and index alone, until it is told otherwise.
+
+# %% [prediction] lab01.queue_offset
+# The queue has no file yet, and nothing writes one for the moment. Three orders are stored. Which queue offset does the
+# third one get?
+#
+# - 2: 2
+#   = The broker counts in a table in its memory and writes the number into the unit.
+# - 0: 0, as long as the queue's file is empty
+#   > The file has no say. It is written later, from the unit.
+# - none: none yet; it is given when the entry is written
+#   > Look at the unit: the number stands in it, and a unit is never changed afterwards.
+# note: The broker gives out queue offsets from a table in its memory, one per queue, at the moment of storing.
+
+# %% [prediction] lab01.by_key
+# The three orders are in the commit log, each with its key, and their producers have SUCCESS. How many of them does a search
+# by key find at this moment?
+#
+# - 3: all three; the index is written with the message
+#   > The put writes the commit log and nothing else.
+# - 0: none
+#   = Nothing leads to them yet.
+# - 2: two; the last one is still being written
+#   > All three are wholly in the log. What is missing is the way to them.
+# note: Queue entries and index entries are made afterwards, by dispatching; until then no search and no consumer finds the
+#   message.
+
+# %%
+folder = tempfile.TemporaryDirectory()
+directory = f"{folder.name}/store"
+store = MessageStore.open(directory, dispatch=False)
+keys = ["order-0", "order-1", "order-2"]
+results = [store.put(Message("orders", b"a book", keys=key)) for key in keys]
+for result in results:
+    print(result)
+
+# %%
+files = StoreInspector(directory)
+print("queues with a file:", files.topics(), "  index files:", files.index_files())
+reveal("lab01.queue_offset", results[2].queue_offset)
+
+# %%
+answers = [store.query("orders", key) for key in keys]
+reveal("lab01.by_key", sum(len(found.records) for found in answers))
+
+# %% tags=["picture"]
+files.map()
+
+# %% [markdown]
+# The messages are stored, numbered and answered, and nobody can see them: no arrow leads to a unit. Now let the store **dispatch** (分发): it walks
+# along the log and makes, for each unit, one entry in its queue and one in the index for each key.
+
+# %%
+before = store.get("orders", queue_id=0, queue_offset=0)
+dispatched = store.dispatch()
+after = store.get("orders", queue_id=0, queue_offset=0)
+print("before:", before)
+print("units dispatched:", dispatched)
+print("after: ", after)
+print("by key:", store.query("orders", "order-1"))
+store.shutdown()
+
+# %% tags=["picture"]
+files.map("order-1")
+
+# %% [markdown]
+# In a broker this happens within a millisecond or so, on a thread of its own. But it is a step of its own.
+
+# %% [answer] lab01.unseen
+# ### Your turn: look through the log
+#
+# This is a store that you can drive. Go through the steps that are there: each shows the log, the queues, the index and
+# the pages that are not on the disk yet. Then press *Undo* until the store is empty, append three orders, and dispatch
+# **one**. How many of the three can a consumer read, and a search find?
+#
+# wrong all: All are in the log. Look at the queue: how many entries has it?
+# wrong none: One was dispatched: follow the arrow from the queue's first entry.
+# wrong: Count the entries of the queue in the picture.
+# note: What a consumer sees is what is in the queue. Kill the broker now and recover: the other two entries are made then,
+#   because all they say is in the units.
+
+# %% tags=["explorer"]
+xray = log_xray()
+xray
+
+# %%
+### BEGIN SOLUTION
+xray = log_xray(["append", "append", "append", "dispatch"])
+answer("lab01.unseen", 1, xray)
+### STARTER
+# answer("lab01.unseen", ..., xray)
+### END SOLUTION
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | the unit | `MessageExtEncoder.encode`, `MessageDecoder.decode` |
+# | append | `CommitLog.asyncPutMessage`, `CommitLog.DefaultAppendMessageCallback.doAppend`, `MappedFileQueue` |
+# | the next queue offset | `QueueOffsetOperator` (called `ConsumeQueueStore.assignQueueOffset`) |
+# | dispatch | `DefaultMessageStore.ReputMessageService`, `CommitLogDispatcherBuildConsumeQueue`, `…BuildIndex` |
+# | entry, tag code | `ConsumeQueue.putMessagePositionInfo`, `MessageExtBrokerInner.tagsString2tagsCode` |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | the tag code is an 8-byte hash | a 32-bit hash with its sign, or (in the topic of delayed messages) a delivery time |
+# | the queue offset is taken from the queue's file | from a table in memory, and written into the unit |
+# | the index is written with the message | dispatched afterwards, like the queue |
+# | `bodyCRC` is a CRC-32 | with its highest bit cleared |
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab01.size_twice
+# **1.** Why does an entry hold the unit's size, although the unit begins with it?
+#
+# answer: So that the broker knows from the queue alone how many bytes to send: it adds up sizes until a pull's limit is
+#   reached, and hands the stretches of the log to the network without reading them. A consumer of many small messages
+#   is served from twenty bytes each.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# You can read the two files that matter most. In the [second part](01b-finding-a-message.ipynb) you find messages in them:
+# by number, and by key. All labs: [index](index.ipynb).

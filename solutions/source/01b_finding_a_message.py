@@ -1,0 +1,430 @@
+# %% [markdown] minutes=1 tags=["reading"]
+# # Lab 01b: Finding a message
+#
+# ## Why
+#
+# "The index is broken," said the second colleague at 02:40. "The orders are there, we only cannot find them." There are two
+# ways to find a message: by its number in the queue, as consumers do, and by its key, as people do. In this part you write
+# both.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need the [first part](01a-what-the-broker-writes.ipynb). When you are done you can
+#
+# - say what the word *offset* points at, each time that somebody says it;
+# - look up a message by its queue offset in files that have rolled;
+# - follow the chain of an index slot, and say what the index cannot know.
+
+# %%
+import struct
+from pathlib import Path
+
+from mqlab import Message, MessageQueue, play
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Table
+from mqlab.wire.java_hash import index_key_hash
+
+no_trace = {"enable_trace": False}
+
+# %% [markdown] minutes=8
+# ## What does "offset" point at?
+#
+# Two questions about the number with which a consumer moves along a queue.
+
+# %% [prediction] lab01.committed
+# Billing has read orders 0, 1 and 2 of a queue of five, and its committed offset is 3. It is started again. Which order does
+# it get first?
+#
+# - 3: order 3
+#   = The committed offset is the next message to read.
+# - 4: order 4; 3 is the last one it has read
+#   > It has read 0, 1 and 2. Who adds one to a committed offset loses a message at every restart.
+# - 2: order 2; the last one may not have been finished
+#   > It was finished, and the offset was committed after it. Nothing is read again without a reason.
+# note: Every offset that is committed means: this one comes next.
+
+# %% [prediction] lab01.next_begin
+# A queue holds orders 0 to 7, only order 2 is tagged `refund`. A consumer of `refund` pulls from 0 and gets order 2. From which
+# offset will it pull next?
+#
+# - 3: from 3, behind the message it got
+#   > Then the broker would look at orders 3 to 7 a second time, and at every pull again.
+# - 8: from 8
+#   = The broker has looked at all eight entries, and says so.
+# - 1: from 1; it has got one message
+#   > The number counts entries of the queue, not messages that passed the filter.
+# note: `nextBeginOffset` is behind the last entry that the broker looked at, not behind the last message it gave. A client
+#   takes that number as it is.
+
+
+# %% tags=["parameter"]
+def billing(lab, name):
+    consumer = lab.push_consumer("billing", name=name)
+    consumer.subscribe("orders", "*")
+    consumer.on_messages(lambda messages, context: "CONSUME_SUCCESS")
+    consumer.start()
+    lab.run_for("12s")
+    return consumer
+
+
+def two_lives(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number in range(5):
+        if number == 3:
+            billing(lab, "first-life").shutdown()
+        shop.send(Message("orders", b"a book", keys=f"order-{number}"))
+    billing(lab, "second-life")
+
+
+# %%
+lab = play(two_lives, seed=7, client=no_trace)
+_, committed = lab.journal.changes("offset.committed")[0]
+print("committed:", committed)
+Table(lab.deliveries("billing"), columns=["queue_offset", "client", "status"])
+
+# %%
+second_life = [row for row in lab.deliveries("billing") if "second" in row.client]
+reveal("lab01.committed", second_life[0].queue_offset)
+
+
+# %%
+def one_refund(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number in range(8):
+        tag = "refund" if number == 2 else "paid"
+        shop.send(Message("orders", b"a book", tags=tag))
+    lab.run_for("1s")
+
+
+lab = play(one_refund, seed=7, client=no_trace)
+queue = MessageQueue("orders", "broker-a", 0)
+pulled = lab.pull_consumer("audit").pull(queue, "refund", 0, max_nums=32)
+print("messages:", [message.queue_offset for message in pulled.msg_found_list])
+reveal("lab01.next_begin", pulled.next_begin_offset)
+
+# %% [markdown] minutes=30
+# ## Files that roll
+#
+# A queue and a log that grow get new files. A file's name is the place of its first byte, as twenty digits, counted
+# from the beginning of the queue or the log. With a log of 2 KiB files and queue files of ten entries:
+
+
+# %%
+def forty_orders(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number in range(40):
+        shop.send(Message("orders", f"book {number}".encode(), keys=f"order-{number}"))
+    lab.run_for("1s")
+
+
+# %%
+def small_files(log_file):
+    sizes = {
+        "mapped_file_size_commit_log": log_file,
+        "mapped_file_size_consume_queue": 200,
+    }
+    return play(forty_orders, seed=7, client=no_trace, broker=sizes)
+
+
+# %% tags=["parameter"]
+LOG_FILE = 2048
+
+lab = small_files(LOG_FILE)
+kinds = ("commit log", "consume queue")
+rows = [row for row in lab.store().tree() if row.kind in kinds]
+Table(rows, columns=["path", "bytes", "holds"])
+
+# %% [markdown]
+# No unit crosses the border of two log files. What would not fit goes into the next file, and what is left of this one
+# is filled by a **BLANK**: eight bytes that say how much is left, and that nothing follows here. At least these eight
+# bytes are always kept free.
+
+# %%
+place, size = lab.store().blanks()[0]
+print(f"The first file's BLANK is at {place} and stands for {size} bytes.")
+lab.store().hexdump(place)
+
+# %% [answer] lab01.roll
+# ### Your turn: another size
+#
+# Change `LOG_FILE` to 1152 and run its cell. How many orders are in the first file of the log now?
+#
+# wrong division: That is the size of the file divided by the size of the first order. Was there room for the eight bytes that
+#   have to stay free?
+# wrong: Run the cell with LOG_FILE = 1152, and count the units whose place is below 1152.
+# note: Five orders of 230 bytes are 1,150 bytes: they would fit, but without the eight bytes that a BLANK needs.
+
+# %%
+Table(lab.copies(), columns=["place", "topic", "queue_offset"])
+
+# %%
+### BEGIN SOLUTION
+lab = small_files(1152)
+answer("lab01.roll", 4, lab)
+### STARTER
+# answer("lab01.roll", ..., lab)
+### END SOLUTION
+
+# %% [exercise] lab01.lookup
+# ### Exercise 3: look up a message by its queue offset
+#
+# Write `read_next`: what the broker does when a group asks for its next message. You get the offset that the group has
+# committed, and the files of the queue and of the log, as dictionaries `{name: bytes}`. **The oldest files of both may
+# be gone already.** Files of one folder are all equally long. Unwritten bytes are zeros.
+#
+# hint: Entry n is at byte 20 * n of the queue. Which of the files holds that byte? A file's name is the number of its first
+#   byte.
+# hint: All files of one folder are equally long: begin = position - position % length, name = f"{begin:020d}". The same works
+#   for the log.
+# hint: If there is no such file, or the entry's size is 0, return (None, committed). Otherwise return the unit and committed
+#   + 1: that is what the group commits when it is done.
+# note: One multiplication, two reads: that is why a broker can have ten thousand queues, and why a group can go back to any
+#   message that is still there.
+
+
+# %%
+# exercise: lab01.lookup
+def read_next(committed, queue_files, log_files):
+    """The message that a group reads next.
+
+    Returns a tuple of two: the bytes of its unit, and the offset that the group commits
+    when it is done with it. (None, committed) if there is nothing to read yet.
+    """
+    ### BEGIN SOLUTION
+
+    def piece(files, place, size):
+        length = len(next(iter(files.values())))
+        begin = place - place % length
+        return files.get(f"{begin:020d}", b"")[place - begin :][:size]
+
+    entry = piece(queue_files, 20 * committed, 20)
+    place, size, _ = struct.unpack(">qiq", entry) if entry else (0, 0, 0)
+    if size == 0:
+        return None, committed
+    return piece(log_files, place, size), committed + 1
+    ### END SOLUTION
+
+
+# %%
+check("lab01.lookup")
+
+# %% [markdown] minutes=40
+# ## The index: from a key to places
+#
+# An index file is a hash table on the disk: a header, *S* slots, then entries. A slot holds the number of its newest
+# entry, an entry the number of the one before it in the same slot. So each slot is the head of a **chain** (链表). Four
+# orders, and five slots instead of five million:
+
+
+# %%
+def four_orders(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number, pause in enumerate(["1900ms", "600ms", "400ms", "1s"]):
+        shop.send(Message("orders", b"a book", tags="paid", keys=f"order-{number}"))
+        lab.run_for(pause)
+
+
+def with_slots(slots):
+    few = {"max_hash_slot_num": slots, "max_index_num": 20}
+    return play(four_orders, seed=7, client=no_trace, broker=few)
+
+
+# %% [prediction] lab01.first_entry
+# An index file begins with 40 bytes of header, then S slots of 4 bytes, then entries of 20 bytes. S is 5. At which byte does
+# the first entry begin that is ever written?
+#
+# - 60: at 60, right behind the slots
+#   > The 20 bytes of entry 0, from 60 to 79, stay unused: entries are numbered from 1, because 0 in a slot means empty.
+# - 80: at 80
+#   = Entries are numbered from 1.
+# - 56: at 56; slots are numbered from 1, so the first is at 36
+#   > Slots do count from 0: slot s stands at 40 + 4 * s.
+# note: 40 + 4 * S + 20 * n is the place of entry n, and the first one has the number 1.
+
+# %% [prediction] lab01.time_diff
+# An index entry does not hold a time, only the difference from the file's first entry. The second order is stored 1,900 ms
+# after the first. What does the entry hold?
+#
+# - 1900: 1900, milliseconds
+#   > Four bytes of milliseconds would be full after 24 days.
+# - 1: 1, whole seconds, cut off
+#   = Whole seconds: enough for 68 years.
+# - 2: 2, whole seconds, rounded
+#   > They are cut off, not rounded.
+# note: So a search that begins at the exact store time of a message may miss it.
+
+# %%
+lab = with_slots(5)
+index = lab.store().index
+name = index.names()[0]
+index.hexdump(name)
+
+# %% [markdown]
+# Eight entries for four orders: each is entered under its key and under its unique id, which every message has. The
+# next free entry is number 9. Where in the file does the first order's place stand, and what is before it?
+
+# %%
+data = Path(index.folder, name).read_bytes()
+first_entry = next(at for at in range(60, len(data), 20) if any(data[at : at + 20]))
+reveal("lab01.first_entry", first_entry)
+
+# %% [markdown]
+# Now find `order-2`. The hash is made of topic *and* key, and decides the slot:
+
+# %%
+key_hash = index_key_hash("orders#order-2")
+slot = key_hash % 5
+print(f"hash {key_hash} % 5 = slot {slot}, at byte 40 + 4 * {slot}")
+index.hexdump(name, slot=slot)
+
+# %% [markdown]
+# And this is the chain that hangs on it, newest first. The picture shows all of them; the chain of `order-2`'s slot is lit
+# up.
+
+# %%
+first, second, third, fourth = lab.store().messages("orders")
+lab.store_map(third)
+
+
+# %%
+def entry_row(table, number):
+    names = ("key_hash", "physical_offset", "seconds", "previous")
+    values = dict(zip(names, table.entry(number), strict=True))
+    return {"entry": number, "byte": table.entry_position(number)} | values
+
+
+def chain(lab, key):
+    index = lab.store().index
+    table = index.table(index.names()[0])
+    return [entry_row(table, n) for n in table.chain(index_key_hash(f"orders#{key}"))]
+
+
+Table(chain(lab, "order-2"), title=f"the chain of slot {slot}")
+
+# %% [markdown]
+# Only one of these entries has our hash; the others fell on the same slot. The key itself is nowhere in the file. One
+# entry, byte by byte:
+
+# %%
+index.hexdump(name, chain(lab, "order-2")[0]["entry"])
+
+# %% [markdown]
+# The second order was stored 1,900 ms after the first. Its entries:
+
+# %%
+table = index.table(name)
+rows = [entry_row(table, number) for number in range(1, table.entries + 1)]
+mine = [row for row in rows if row["physical_offset"] == second.physical_offset]
+Table(mine)
+
+# %%
+print("stored", second.store_timestamp - first.store_timestamp, "ms after the first")
+reveal("lab01.time_diff", mine[0]["seconds"])
+
+# %% [answer] lab01.one_slot
+# ### Your turn: fewer slots
+#
+# A slot is the only thing that tells where to begin. Change `SLOTS` to 1 and run the cell. How many entries does a search for
+# `order-0` look at?
+#
+# wrong orders: Each order is entered twice: under its key and under its unique id.
+# wrong one: Only one entry is taken, but all on the chain are looked at.
+# wrong: Count the rows of the chain with one slot.
+# note: The chain has every entry of the file. A real file has 5,000,000 slots for at most 20,000,000 entries, so a chain has
+#   four on average.
+
+# %% tags=["parameter"]
+SLOTS = 5
+
+lab = with_slots(SLOTS)
+Table(chain(lab, "order-0"))
+
+# %%
+### BEGIN SOLUTION
+lab = with_slots(1)
+answer("lab01.one_slot", 8, lab)
+### STARTER
+# answer("lab01.one_slot", ..., lab)
+### END SOLUTION
+
+# %% [exercise] lab01.index
+# ### Exercise 4: query an index chain
+#
+# Write `places`. A real index file has 400 MB, so you do not get its bytes but a function: `read(position, size)` gives
+# so many bytes from there, at most 40 at once. Who follows the chain reads the header, the slot, and the chain's entries;
+# the check counts. An entry's time is the file's `begin_timestamp` plus its seconds. `index_key_hash` is given.
+#
+# hint: index_key_hash(f"{topic}#{key}") % slots is the slot. At byte 40 + 4 * slot is the number of its newest entry.
+# hint: Entry n is at 40 + 4 * slots + 20 * n: struct.unpack(">iqii", read(..., 20)) gives hash, place, seconds, previous. Go on
+#   with previous until it is 0.
+# hint: Take a place only if the hash is the key's, and begin_ms <= begin_timestamp + 1000 * seconds <= end_ms;
+#   begin_timestamp are the file's first 8 bytes.
+# note: The index never holds the key itself. Two keys with one hash both come out, and whoever asked compares the real keys in
+#   the messages.
+
+
+# %%
+# exercise: lab01.index
+def places(read, slots, topic, key, begin_ms, end_ms):
+    """The physical offsets under a key, newest first, as a list.
+
+    read(position, size): bytes of one index file, which has so many slots. Taken are
+    entries with the key's hash and begin_ms <= time <= end_ms.
+    """
+    ### BEGIN SOLUTION
+    wanted = index_key_hash(f"{topic}#{key}")
+    (begin_timestamp,) = struct.unpack(">q", read(0, 8))
+    (number,) = struct.unpack(">i", read(40 + 4 * (wanted % slots), 4))
+    found = []
+    while number:
+        at = 40 + 4 * slots + 20 * number
+        key_hash, place, seconds, number = struct.unpack(">iqii", read(at, 20))
+        stored_ms = begin_timestamp + 1000 * seconds
+        if key_hash == wanted and begin_ms <= stored_ms <= end_ms:
+            found.append(place)
+    return found
+    ### END SOLUTION
+
+
+# %%
+check("lab01.index")
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | BLANK, the next file | `CommitLog.DefaultAppendMessageCallback.doAppend`, `MappedFileQueue.getLastMappedFile` |
+# | from an offset to a unit | `DefaultMessageStore.getMessage`, `ConsumeQueue.iterateFrom` |
+# | index | `IndexService`, `IndexFile.putKey`, `IndexFile.selectPhyOffset`, `IndexHeader` |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | slot *s* is at 40 + (*s* − 1) · 4, entries follow the slots at once | slots count from 0; entry 0 is a gap |
+# | `timeDiff` is in milliseconds | whole seconds |
+# | the index's slot count is the number of slots | the number of slots in use |
+# | the committed offset is the last message read | the next one to read |
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab01.two_keys
+# **1.** Two customers' keys have the same hash. What does a search for one of them find?
+#
+# answer: The broker finds both, because the index holds hashes. It reads the messages and returns both; the client compares
+#   the keys in the messages (`QueryMessageResult` is filtered in `MQAdminImpl.queryMessage`) and drops the other one.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# Nothing was broken so far. In the [third part](01c-what-survives.ipynb) the power fails, a page is missing, and a folder
+# is deleted. All labs: [index](index.ipynb).

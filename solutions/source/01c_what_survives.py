@@ -1,0 +1,588 @@
+# %% [markdown] minutes=1 tags=["reading"]
+# # Lab 01c: What survives
+#
+# ## Why
+#
+# 02:17, the power fails. 02:40, the broker runs again, and of forty orders that were answered with `SUCCESS` it has none.
+# "`SUCCESS` means it is on the disk," somebody had said. In this part you lose queues, pages and power, and see what comes
+# back.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need the [first part](01a-what-the-broker-writes.ipynb). When you are done you can
+#
+# - rebuild a lost queue from the log;
+# - say what `SUCCESS` promises under each flush policy, and what a crash and a power cut take;
+# - find where a damaged log ends;
+# - say when the broker deletes what nobody has read.
+
+# %%
+import shutil
+import struct
+import zlib
+from pathlib import Path
+
+from mqlab import Lab, Message, play
+from mqlab.store import MessageStore, StoreInspector
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Table
+from mqlab.wire import record
+from mqlab.wire.java_hash import tags_code
+
+no_trace = {"enable_trace": False}
+
+# %% [markdown] minutes=12
+# ## Break it: the queues are gone
+#
+# Somebody has deleted `consumequeue` while the broker was down.
+
+
+# %%
+def lose_the_queues(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number in range(4):
+        shop.send(Message("orders", b"a book", tags="paid", keys=f"order-{number}"))
+    lab.run_for("1s")
+    lab.kill("broker-a")
+    shutil.rmtree(Path(lab.store().directory, "consumequeue"))
+
+
+lab = play(lose_the_queues, seed=7, client=no_trace)
+print("queues:", lab.store().topics())
+lab.start("broker-a")
+lab.store_map(topic="orders")
+
+# %% [markdown]
+# All there, with the offsets they had. Queues (and index) are only a faster way into the log.
+
+# %% [exercise] lab01.rebuild
+# ### Exercise 5: rebuild a consume queue
+#
+# Write `rebuild`. `units` are the units that the log still has, in order, each as bytes; **the beginning of the log is
+# deleted**. `record.decode(unit)` and `tags_code(tags)` are given: the first reads a unit, and `property_map["TAGS"]` is its
+# tag if there is one.
+#
+# hint: record.decode(unit) gives topic, queue_id, queue_offset, physical_offset, total_size and property_map. Which of the
+#   units belong to the queue?
+# hint: struct.pack(">qiq", physical_offset, total_size, code) is an entry. tags_code(tags) is the code, 0 for None.
+# hint: The first number to return is the queue_offset that the queue's first unit carries; (0, b"") when the log has no unit
+#   of it.
+# note: So the consume queue can be deleted without losing anything: the log knows it all. Index and queues are a faster way to
+#   the log, nothing more.
+
+
+# %%
+# exercise: lab01.rebuild
+def rebuild(units, topic, queue_id):
+    """The entries of one queue, made from the log.
+
+    Returns a tuple of two: the queue offset of the first entry, and the entries as
+    bytes, 20 each, without gaps. (0, b"") if the log has no unit of that queue.
+    """
+    ### BEGIN SOLUTION
+    first, entries = None, b""
+    for one in map(record.decode, units):
+        if (one.topic, one.queue_id) == (topic, queue_id):
+            first = one.queue_offset if first is None else first
+            code = tags_code(one.property_map.get("TAGS"))
+            entries += struct.pack(">qiq", one.physical_offset, one.total_size, code)
+    return first or 0, entries
+    ### END SOLUTION
+
+
+# %%
+check("lab01.rebuild")
+
+# %% [markdown] minutes=20
+# ## Flush: what SUCCESS promises
+#
+# Writing puts bytes into the memory of the operating system (the page cache, 页缓存). There every program sees them, and
+# a killed broker does not take them along. Only **flushing** (刷盘) puts them on the disk. When does a broker flush?
+
+# %% [prediction] lab01.power
+# Forty orders are sent in four seconds, all answered SUCCESS. Then the power is cut. The broker flushes as it does by default.
+# How many of the forty are there when it is back?
+#
+# - 40: all forty; SUCCESS means it is on the disk
+#   > By default SUCCESS means: written, not synced.
+# - 35: all but those of the last 500 ms
+#   > Every 500 ms the broker looks, and syncs only if there are four pages (16 KiB) to sync. Forty small orders are less.
+# - 0: none
+#   = They were in memory only.
+# note: Every 500 ms the broker syncs if there are four pages (16 KiB) to sync, and every 10 s whatever there is.
+
+# %% tags=["parameter"]
+BODY = b"a book"
+
+
+def outage(policy, fault):
+    """Forty orders, a fault, a restart."""
+
+    def story(lab):
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        shop = lab.producer("shop")
+        for number in range(40):
+            shop.send(Message("orders", BODY, keys=f"order-{number}"))
+            lab.run_for("100ms")
+        fault(lab, "broker-a")
+        lab.start("broker-a")
+
+    return play(story, seed=7, client=no_trace, broker={"flush_disk_type": policy})
+
+
+# %%
+def orders_in(lab):
+    return len(list(lab.store().messages("orders")))
+
+
+rows = []
+for policy in ("ASYNC_FLUSH", "SYNC_FLUSH"):
+    killed, power_cut = (
+        orders_in(outage(policy, fault)) for fault in (Lab.kill, Lab.power_off)
+    )
+    rows.append(
+        {"policy": policy, "after kill -9": killed, "after a power cut": power_cut}
+    )
+Table(rows, title="40 orders, all answered SUCCESS: how many are there after a restart")
+
+# %%
+reveal("lab01.power", rows[0]["after a power cut"])
+
+# %% [markdown]
+# That was the night at 02:17. Nothing was broken: the broker kept what it had promised. Under `ASYNC_FLUSH` (异步刷盘),
+# the default, `SUCCESS` survives the death of the process and not that of the machine. Under `SYNC_FLUSH` (同步刷盘) the
+# answer waits for the disk.
+
+# %% [answer] lab01.survivors
+# ### Your turn: larger orders
+#
+# Set `BODY` to `b"a book" * 200` (1,200 bytes) here and run the cell with the table again. How many of the forty survive a
+# power cut under `ASYNC_FLUSH` now?
+#
+# wrong all: That is after `kill -9`. Look at the column of the power cut.
+# wrong none: That was with small orders: they never filled four pages.
+# wrong: Read it from the table: row ASYNC_FLUSH, after a power cut.
+# note: More than before, because four pages come together sooner. What was written after the last sync is lost in any case.
+
+# %%
+### BEGIN SOLUTION
+BODY = b"a book" * 200
+### STARTER
+# BODY = b"a book"
+### END SOLUTION
+
+lab = outage("ASYNC_FLUSH", Lab.power_off)
+### BEGIN SOLUTION
+answer("lab01.survivors", 30, lab)
+### STARTER
+# answer("lab01.survivors", ..., lab)
+### END SOLUTION
+
+# %% [markdown]
+# When was the log flushed while one order came every 100 ms for half a minute?
+
+
+# %%
+def half_a_minute(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number in range(300):
+        shop.send(Message("orders", b"a book", keys=f"order-{number}"))
+        lab.run_for("100ms")
+
+
+lab = play(half_a_minute, seed=7, client=no_trace)
+flushed = lab.journal.changes("store.flushed")
+rows = [{"after_ms": step.now_ms - lab.began_ms, **values} for step, values in flushed]
+Table(rows)
+
+# %% [markdown]
+# Sometimes four pages came together first, sometimes ten seconds passed first. And this is what the disk lacks at this
+# moment, page by page (4 KiB each):
+
+# %%
+lab.unsynced()
+
+# %% [markdown] minutes=5
+# ## The checkpoint
+#
+# After a flush the broker notes in `checkpoint` until when everything is on the disk: 4096 bytes, of which five numbers
+# are used. Recovery begins 3 seconds before the older of the first two. This is the file of the run above:
+
+# %%
+lab.store().checkpoint_hexdump()
+
+# %% [markdown]
+# The first number is from the flush at 20 seconds: only the ten-second flushes move it, and the file follows within a
+# second, so the flush at 30 seconds is not in it yet. The second is still 0: queues are flushed when two whole pages are
+# waiting, else once a minute. (RocketMQ moves this number with every entry, synced or not; docs/differences.md says why
+# this project does not.)
+
+# %% [markdown] minutes=30
+# ## Break it: a page is missing
+#
+# A disk does not write pages in the order in which they were made. So after a power cut an older page may be missing
+# while newer ones are there. Sixty orders, the machine dies, and of the log's four pages the disk has all but one:
+
+# %% tags=["parameter"]
+MISSING = 2
+
+
+def torn(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number in range(60):
+        shop.send(Message("orders", "一本书".encode(), keys=f"order-{number}"))
+    lab.kill("broker-a")
+    lab.broker().files.power_cut(keep=lambda part: part.page != MISSING)
+
+
+lab = play(torn, seed=7, client=no_trace)
+Table(lab.store().problems(), columns=["kind", "physical_offset", "text"])
+
+# %% [markdown]
+# The broker is still off. Its files contradict each other: the queue has entries for all sixty orders, the log has a
+# hole. `abort` is there, so the broker knows that it did not stop cleanly. Start it:
+
+# %%
+print(f"readable before: {orders_in(lab)}")
+lab.start("broker-a")
+report = lab.broker().store.recovery_report
+print(report)
+print("why there:", report.stop_reason)
+print(f"readable now: {orders_in(lab)}")
+print(f"the queue: {lab.store().queue('orders', 0)}")
+
+# %% [markdown]
+# **Recovery** (恢复) walks along the log and stops at the first unit that is not whole. Everything behind it is cut off,
+# units that are whole too, and the queues are cut to match. A queue without holes is worth more than a few messages: its
+# offsets must go up by one.
+
+# %% [answer] lab01.hole
+# ### Your turn: the worst page
+#
+# Change `MISSING` and run the two cells above. Which page has to be missing so that none of the sixty orders is left?
+#
+# wrong last: The last page costs the fewest orders: there is nothing behind it.
+# wrong: Try it: with this page missing, *readable now* is greater than 0.
+# note: One lost page of 4 KiB takes everything behind it. That is why the order of syncs matters to a log.
+
+# %%
+### BEGIN SOLUTION
+MISSING = 0
+lab = play(torn, client=no_trace)
+lab.start("broker-a")
+answer("lab01.hole", 0, lab)
+### STARTER
+# answer("lab01.hole", ..., lab)
+### END SOLUTION
+
+# %% [exercise] lab01.torn
+# ### Exercise 6: find the valid end of a torn log
+#
+# A unit is whole when its lengths add up, its magic is right, and the body (if it is not empty) fits `body_crc`: CRC-32
+# with the highest bit cleared. The first half is given, `whole_unit`. In these logs all hosts are IPv4: body crc at byte 8
+# of a unit, body length at byte 84, body from byte 88. `zlib.crc32` computes the sum. (`record.check` and the store's
+# recovery are closed here.)
+#
+# hint: Walk: at the start of the first file, ask whole_unit(data, at) again and again. Three answers: a size, a BLANK, or
+#   neither.
+# hint: A BLANK sends you to the start of the next file, if there is one. Anything that is neither ends the log at once; do
+#   not look any further.
+# hint: whole_unit does not look at the body. Compare yourself: zlib.crc32(body) & 0x7FFFFFFF with the number at byte 8, if
+#   the body is not empty. The result is int(name) + at.
+# note: Whole units behind the hole are lost too. It must be so: a queue must not have a hole, and nobody could say what stood
+#   in it. This is how a broker loses messages that are still on its disk.
+
+
+# %% tags=["setup"]
+def whole_unit(data, at):
+    """Lengths and magic only: the unit's size, or "BLANK", or None for anything else."""
+    try:
+        size, magic = struct.unpack_from(">ii", data, at)
+        if magic == -875286124:
+            return "BLANK"
+        end = at + 84
+        for kind in (">i", ">b", ">h"):  # the lengths of body, topic and properties
+            (length,) = struct.unpack_from(kind, data, end)
+            end += struct.calcsize(kind) + max(length, 0)
+    except struct.error:  # the bytes end before the unit does
+        return None
+    return size if magic == -626843481 and end == at + size <= len(data) else None
+
+
+# %%
+# exercise: lab01.torn
+def valid_end(log_files):
+    """The physical offset where the log ends.
+
+    log_files: {name: bytes}, in any order. The log ends at the first unit that is not
+    whole; a BLANK leads on to the next file, or, in the last file, is the end itself.
+    """
+    ### BEGIN SOLUTION
+    for name in sorted(log_files):
+        data, at = log_files[name], 0
+        while isinstance(size := whole_unit(data, at), int):
+            (crc,) = struct.unpack_from(">i", data, at + 8)
+            (length,) = struct.unpack_from(">i", data, at + 84)
+            body = data[at + 88 : at + 88 + length]
+            if body and zlib.crc32(body) & 0x7FFFFFFF != crc:
+                break
+            at += size
+        if size != "BLANK":
+            break
+    return int(name) + at
+    ### END SOLUTION
+
+
+# %%
+check("lab01.torn")
+
+# %% [markdown] minutes=12
+# ## Retention: what the broker deletes
+#
+# The log grows for ever, the disk does not. The broker deletes whole files, the oldest first, never the last one. Whether
+# anybody has read them is no question (过期文件清理). The lab's clock begins on 1 January at 00:00; all forty orders are sent
+# in its first second. (The broker reports to the name server every minute instead of every 30 seconds, so that three days
+# are played sooner.)
+
+# %% [prediction] lab01.retention
+# A file of the commit log became full at midnight. Files are kept for 72 hours. After how many hours is it deleted?
+#
+# - 72: after 72 hours
+#   > 72 hours is how old a file must be. When the broker looks is another setting.
+# - 76: after 76 hours
+#   = At 04:00 of the fourth day: it is old enough since midnight, and 04:00 is when the broker looks.
+# - never: never; no consumer has read the orders yet
+#   > Whether anybody has read them is no question.
+# note: Only a disk that is over 75 % full makes it look at other hours, and over 85 % it no longer asks how old a file is.
+
+
+# %% tags=["parameter"]
+def forty_orders(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number in range(40):
+        shop.send(Message("orders", f"book {number}".encode(), keys=f"order-{number}"))
+    lab.run_for("1s")
+    shop.shutdown()
+
+
+# %%
+small_files = {
+    "mapped_file_size_commit_log": 2048,
+    "mapped_file_size_consume_queue": 200,
+    "register_name_server_period": 60_000,
+}
+
+
+def three_days(lab):
+    forty_orders(lab)
+    lab.run_until("store.cleaned", limit="5d")
+
+
+lab = play(three_days, seed=7, client=no_trace, broker=small_files)
+step, cleaned = lab.journal.changes("store.cleaned")[0]
+hours = (step.now_ms - lab.began_ms) // 3_600_000
+print(cleaned)
+reveal("lab01.retention", hours)
+
+# %% [markdown]
+# No consumer has ever read these orders. The log now begins later, queue files that only led to deleted messages are
+# gone too, and the queue's smallest offset has moved:
+
+# %%
+queue = lab.store().queue("orders", 0)
+print(queue, "  the log begins at", lab.store().min_physical_offset)
+for offset in (0, queue.min_offset, queue.max_offset):
+    print(f"get from {offset}:", lab.broker().store.get("orders", 0, offset))
+
+# %% [markdown]
+# A group that stood at 0 is told to go on at the smallest offset. What was before it is lost for that group, without any
+# error in its log. This is the honest answer to lab 00's question whether messages wait.
+#
+# ### A full disk
+#
+# 04:00 is for quiet nights. The share of the disk that is used makes the broker act sooner; it looks every ten seconds.
+# Here is the same day with disks of four sizes, once with files that are a minute old, and once at 01:00 of the fourth
+# day, when they are 73 hours old:
+
+
+# %%
+def disk_at(used, age):
+    def story(lab):
+        forty_orders(lab)
+        lab.run_for(age)
+        lab.disk_full("broker-a", used=used)
+        lab.run_for("70s")
+
+    return play(story, seed=7, client=no_trace, broker=small_files)
+
+
+def kept(lab):
+    queue = lab.store().queue("orders", 0)
+    return f"{queue.min_offset} to {queue.max_offset - 1}"
+
+
+# %%
+rows = []
+for used in (0.50, 0.80, 0.87, 0.92):
+    young, old = disk_at(used, "1m"), disk_at(used, "73h")
+    more = young.broker().store.put(record.Record("orders", b"one more")).status
+    rows.append(
+        {
+            "disk used": used,
+            "kept, 1 minute old": kept(young),
+            "kept, 73 hours old": kept(old),
+            "one more message": more,
+        }
+    )
+Table(rows)
+
+# %% [markdown]
+# - Over 75 %: files that are old enough go, at any hour.
+# - Over 85 %: the oldest files go, **however young they are**.
+# - Over 90 %: the same, and the broker takes no more messages until there is room.
+
+# %% [answer] lab01.age
+# ### Your turn: how old is old enough?
+#
+# The disk is 80 % full. Change `HOURS` until you know: what is the smallest age, in whole hours, at which something goes?
+#
+# wrong default: That is the setting, `fileReservedTime`. Did something go at exactly this age? Look at what is kept.
+# wrong four: That is the time at which the broker looks on an ordinary day. On this disk it looks every ten seconds.
+# wrong: Run the cell with your number and with one less: something has to go with the first, and nothing with the second.
+# note: On a disk over 75 % the clock of 04:00 does not count any more; the age does.
+
+# %% tags=["parameter"]
+HOURS = 24
+
+lab = disk_at(0.80, f"{HOURS}h")
+print("kept:", kept(lab))
+
+# %%
+### BEGIN SOLUTION
+answer("lab01.age", 72, lab)
+### STARTER
+# answer("lab01.age", ..., lab)
+### END SOLUTION
+
+# %% [markdown] minutes=8
+# ## The real thing
+#
+# `datasets/` holds two store directories of a **real RocketMQ 5.3.3 broker**, as they were on its disk. `clean` was
+# stopped properly. `killed` is the same store after the broker was started again, a producer sent as fast as it could,
+# and the broker got `kill -9`. Everything you have learnt must hold for them.
+
+# %%
+from mqlab.teach.datasets import real_store
+
+clean = StoreInspector(real_store("clean"))
+print(f"the log ends at {clean.max_physical_offset}, abort: {clean.is_open}")
+columns = ["name", "begin_timestamp", "end_timestamp", "hash_slot_count", "entries"]
+Table(clean.index_files(), columns=columns)
+
+# %%
+(message,) = clean.messages("tags", count=1)
+clean.hexdump(message.physical_offset)
+
+# %% [markdown]
+# A unit like ours; your `read_unit` of the first part can read it. A store of this project opens the real one and goes on
+# with it (this is a copy of your own; do what you like):
+
+# %%
+with MessageStore.open(clean.directory) as store:
+    print(store.recovery_report)
+    print(store.put(Message("orders", "от нас".encode(), keys="ours"), queue_id=0))
+    found = store.get("orders", queue_id=0, queue_offset=14, max_nums=4)
+    rows = [
+        (message.queue_offset, message.keys, message.body)
+        for message in found.messages()
+    ]
+Table({"queue_offset": n, "keys": keys, "body": body} for n, keys, body in rows)
+
+# %% [markdown]
+# And the killed one: a whole lab on a copy of it. The clock starts after its last message.
+
+# %%
+killed = StoreInspector(real_store("killed"))
+print(f"the log ends at {killed.max_physical_offset}, abort: {killed.is_open}")
+lab = Lab(stores={"broker-a": killed.directory})
+report = lab.broker().store.recovery_report
+print(report)
+print("bytes cut:", killed.max_physical_offset - report.end_offset)
+print("index files deleted and made again:", len(report.index_files_deleted))
+
+# %% [markdown]
+# Recovery did not read everything: it began at the newest log file whose first message is 3 seconds older than what the
+# checkpoint vouches for. Has it lost anything? That producer had 2350 answers `SEND_OK`, and the broker ran with
+# `SYNC_FLUSH`:
+
+# %%
+sent_before = len(list(clean.messages("flow")))
+there_now = len(list(lab.store().messages("flow")))
+print("found of what was sent before the kill:", there_now - sent_before)
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **The disk here is simulated.** The lab counts pages that were synced and takes back the others. Real disks have
+#   caches of their own, and some of them lie about a sync.
+# - **A body that fits its check sum says nothing about the rest.** RocketMQ's recovery checks lengths, magic and body.
+#   One flipped bit in a topic, a tag or a queue offset goes unnoticed (a switch, `enabledAppendPropCRC`, adds a sum over
+#   the whole unit). The store of this project notices a little more; docs/differences.md lists where it differs.
+# - **One broker.** With a second copy on another machine a power cut is survived without `SYNC_FLUSH`.
+# - **Speed.** What a sync costs depends on the disk; this lab's clock does not charge for it.
+# - Not opened: files of delayed messages with any time (`timerwheel`), of batch and compaction topics, and the newer
+#   queues in RocksDB. [What is not modelled](not-modelled.ipynb) has the whole list.
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | flush | `CommitLog.FlushRealTimeService`, `CommitLog.GroupCommitService`, `StoreCheckpoint` |
+# | recovery | `CommitLog.recoverAbnormally`, `checkMessageAndReturnSize` |
+# | retention | `DefaultMessageStore.CleanCommitLogService`, `CleanConsumeQueueService` |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | `SUCCESS` means it is on the disk | with `SYNC_FLUSH`; by default it is in the memory of the machine |
+# | `bodyCRC` is a CRC-32 | with its highest bit cleared |
+# | files are deleted after 72 hours | when they are that old *and* it is 04:00, or the disk is over 75 % |
+
+# %% [markdown] minutes=5 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab01.two_policies
+# **1.** `SYNC_FLUSH` for the orders, `ASYNC_FLUSH` for page views: one broker has one policy. How would you run both?
+#
+# answer: Two brokers (or two groups of brokers) with different settings in one cluster, and each topic created on one of
+#   them only. The name server tells producers and consumers where a topic is, so the programs need not know.
+
+# %% [reflection] lab01.keep_behind
+# **2.** Recovery cuts whole messages behind a hole. When would you rather keep them, and what would have to change?
+#
+# answer: When every message stands alone and losing one is worse than a gap, as with measurements. Queue offsets would
+#   then have holes, so a consumer's "next" could point at nothing, and a unit's length could no longer lead to the next
+#   unit: each would need a mark to find it by.
+
+# %% [reflection] lab01.friday
+# **3.** Your slowest group is 60 hours behind on a Friday evening. What do you do before you go home?
+#
+# answer: At 72 hours, at the next 04:00, what it has not read begins to go. Raise `fileReservedTime` on the brokers (it is
+#   read at run time), look at the disk (over 75 % the hour does not count, over 85 % not even the age), and find out why
+#   the group is slow.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# You know what is on the disk. What a broker does with a message that its consumer could not handle is written there too:
+# [lab 07](07a-failure-takes-time.ipynb). And the files can be asked in bulk: in
+# [lab 10](10-spark-reads-the-broker.ipynb) Spark reads such a directory as a table. All labs: [index](index.ipynb).
