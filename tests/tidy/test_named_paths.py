@@ -65,9 +65,9 @@ def test_the_table_of_floors_has_every_room() -> None:
         ("see `lab/lab.py` and `tests/tidy`", False),
         ("see `lab/gone.py`", True),
         ("  name server (mqlab/nobody)", True),
-        ("see `solutions/grading/labNN.py`, `solutions/01-*.ipynb`", False),
+        ("see `solutions/grading/labNN.py`, `solutions/01a-*.ipynb`", False),
         ("see `solutions/grading/taskNN.py`", True),
-        ("see `nowhere/01-*.ipynb` and `labs/77-*.ipynb`", True),
+        ("see `nowhere/01a-*.ipynb` and `labs/77-*.ipynb`", True),
     ],
 )
 def test_the_rule_sees_what_it_should(line: str, is_missing: bool) -> None:
