@@ -6,16 +6,21 @@ Mirrors: the units of RocketMQ's messageDelayLevel (s, m, h, d), with ms added.
     61_001 -> "0:01:01.001"                                                         exact_text, for timelines
     90_000 -> "1.5 min"                                                             rounded_text, for reports
 
+    "2026-01-31#23:59:59:999" -> ms since the epoch                                 moment_ms
+
 Left out: months, and sums such as "1h30m".
 """
 
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 from mqlab.errors import UsageError
 
 UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+TIMES = ("%Y-%m-%d#%H:%M:%S:%f", "%Y-%m-%d#%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 
 _PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")
 
@@ -68,3 +73,21 @@ def rounded_text(duration_ms: float) -> str:
         if duration_ms >= UNITS_MS[unit]:
             return f"{duration_ms / UNITS_MS[unit]:.3g} {name}"
     return f"{duration_ms:.3g} ms"
+
+
+def moment_ms(text: str) -> int:
+    """A time as ms since the epoch, given as such or in UTC (as mqadmin or tables write it). UsageError for other text.
+
+    >>> moment_ms("2026-01-01#00:00:01:500") - moment_ms("2026-01-01 00:00:00.250"), moment_ms("-1")
+    (1250, -1)
+    """
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    for form in TIMES:
+        try:
+            return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1000)
+        except ValueError:
+            continue
+    raise UsageError(
+        f"cannot read the time {text!r}", hint="give ms since the epoch, or UTC such as 2026-01-31#23:59:59:999"
+    )

@@ -60,9 +60,9 @@ def resend_dlq(
     A letter is a message of query_dlq, its offset id (that copy) or its unique id (the newest copy of each message
     of that id). UsageError, with nothing sent, when one is not a dead letter of the group.
     """
-    # 1. A message that failed again has several letters: the newest one counts.
+    # 1. The letters that are there, and which of them count.
     dead = query_dlq(admin, group)
-    newest = list({_origin(letter): letter for letter in dead}.values())
+    newest = newest_letters(dead)
     if letters is None:
         chosen = newest
     else:
@@ -73,6 +73,11 @@ def resend_dlq(
     return Rows(
         [_resend(admin, group, letter) for letter in dead if letter.offset_msg_id in ids], f"sent back to {group}"
     )
+
+
+def newest_letters(dead: Iterable[MessageExt]) -> list[MessageExt]:
+    """Of letters in the order of storing, the newest of each message: one that failed again has several."""
+    return list({_origin(letter): letter for letter in dead}.values())
 
 
 def _resend(admin: AdminNode, group: str, message: MessageExt) -> Resent:

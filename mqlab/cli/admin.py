@@ -15,7 +15,6 @@ import dataclasses
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +24,12 @@ from mqlab.admin.answers import Rows, Shown, plain
 from mqlab.admin.clusters import KeyValue
 from mqlab.admin.groups import groups_at
 from mqlab.cli.message_format import json_line
-from mqlab.cli.store import DIRECTORY, PARTS, put_out
+from mqlab.cli.store import DIRECTORY, put_out
+from mqlab.durations import moment_ms
 from mqlab.errors import UsageError
-from mqlab.wire import names
 
 if TYPE_CHECKING:
     from mqlab.admin import Admin
-    from mqlab.lab.lab import Lab
     from mqlab.wire.message import MessageExt
 
 END_MS = (1 << 63) - 1
@@ -41,25 +39,6 @@ MORE_OF_A_MESSAGE = (
 )  # fmt: skip
 
 A_TIME = "ms since the epoch or UTC as 2026-01-31#23:59:59:999"
-TIMES = ("%Y-%m-%d#%H:%M:%S:%f", "%Y-%m-%d#%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
-
-
-def moment_ms(text: str) -> int:
-    """A time as ms since the epoch, given as such or in UTC (as mqadmin or tables write it). UsageError for other text.
-
-    >>> moment_ms("2026-01-01#00:00:01:500") - moment_ms("2026-01-01 00:00:00.250"), moment_ms("-1")
-    (1250, -1)
-    """
-    if text.removeprefix("-").isdecimal():
-        return int(text)
-    for form in TIMES:
-        try:
-            return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1000)
-        except ValueError:
-            continue
-    raise UsageError(
-        f"cannot read the time {text!r}", hint="give ms since the epoch, or UTC such as 2026-01-31#23:59:59:999"
-    )
 
 
 def _as_ms(ctx: click.Context, param: click.Parameter, value: str) -> int:
@@ -230,45 +209,22 @@ def admin() -> None:
     """Show what RocketMQ's mqadmin shows, for a store directory or a Lab's directory. Nothing in it is changed."""
 
 
-def stores_of(directory: Path) -> dict[str, Path]:
-    """Broker name -> store directory. A Lab's directory has one per broker; a single store belongs to broker-a."""
-    if (directory / "commitlog").is_dir():
-        return {"broker-a": directory}
-    found = {path.name: path for path in sorted(directory.iterdir()) if (path / "commitlog").is_dir()}
-    if not found:
-        raise UsageError(
-            f"{directory} is neither a store nor a Lab's directory: neither it nor a folder in it has a {PARTS[0]}",
-            hint="give the storePathRootDir of a broker, or the directory of Lab(directory=...)",
-        )
-    return found
-
-
-def open_stores(directory: Path, scratch: str) -> Lab:
-    """A Lab on the stores, unchanged; queues of a store that was written without a broker get a topic."""
-    from mqlab.lab.borrowed_stores import BorrowingLab
-
-    lab = BorrowingLab(stores=stores_of(directory), directory=scratch)
-    for handle in [handle for handle in lab.handles.values() if handle.role == "broker"]:
-        # A broker serves only topics that it has a configuration of, so add those that only the store knows.
-        for topic, queue_ids in sorted(handle.node.store.topics().items()):
-            if topic not in handle.node.topics and not names.is_system_topic(topic):
-                count = max(queue_ids) + 1
-                try:
-                    lab.create_topic(topic, read_queue_nums=count, write_queue_nums=count, brokers=[handle.name])
-                except UsageError as error:  # a name that only a store takes
-                    click.echo(f"mqlab: topic {topic!r} of {handle.name} is left out: {error.text}", err=True)
-    return lab
-
-
 def _settings_rows(title: str, found: Any) -> Rows[KeyValue]:
     """The fields of one value, one per line."""
     values = [(field.name, getattr(found, field.name)) for field in dataclasses.fields(found)]
     return Rows([KeyValue(name, "" if value is None else str(value)) for name, value in values], title)
 
 
+def say(message: str) -> None:
+    """A line for people: results alone go to stdout."""
+    click.echo(f"mqlab: {message}", err=True)
+
+
 def _command(name: str, verb: Verb) -> click.Command:
     def run(directory: Path, as_one_json: bool, **asked: Any) -> None:
-        with tempfile.TemporaryDirectory(prefix="mqlab-") as scratch, open_stores(directory, scratch) as lab:
+        from mqlab.lab.borrowed_stores import open_stores
+
+        with tempfile.TemporaryDirectory(prefix="mqlab-") as scratch, open_stores(directory, scratch, say) as lab:
             found = verb.answer(lab.admin, **asked)
             if as_one_json:
                 put_out(json_line(found.to_value() if isinstance(found, Shown) else plain(found)))

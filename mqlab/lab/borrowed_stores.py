@@ -1,6 +1,6 @@
 """Stores that a Lab uses in place, without a copy and without changing them: writes stay in this process.
 
-`mqlab admin` opens the store of a real broker in this way. A snapshot of a file system would do the same.
+`mqlab admin` and the console open a real broker's store in this way. A snapshot of a file system would do the same.
 
     <directory>/broker-a/commitlog/00000000000000000000 ─▶ a symbolic link to the store's own file
     mapped      privately: a page that is written becomes a copy of this process (copy on write)
@@ -14,13 +14,17 @@ from __future__ import annotations
 import mmap
 import os
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 from mqlab.errors import UsageError
 from mqlab.lab.lab import Lab
 from mqlab.runtime.crash_files import CrashFiles, CrashMapping, Keep, Unsynced
 from mqlab.runtime.files import RealMapping, with_descriptors
+from mqlab.wire import names
 
 _BLOCK = 1 << 20
+LOG = "commitlog"
 
 
 class BorrowedMapping(CrashMapping):
@@ -96,3 +100,38 @@ class BorrowingLab(Lab):
 
     def machine_files(self) -> CrashFiles:
         return BorrowedFiles()
+
+
+def stores_of(directory: Path) -> dict[str, Path]:
+    """Broker name -> store directory. A Lab's directory has one per broker; a single store belongs to broker-a.
+
+    UsageError for a directory that is neither.
+    """
+    if (directory / LOG).is_dir():
+        return {"broker-a": directory}
+    within = sorted(directory.iterdir()) if directory.is_dir() else []
+    found = {path.name: path for path in within if (path / LOG).is_dir()}
+    if not found:
+        raise UsageError(
+            f"{directory} is neither a store nor a Lab's directory: neither it nor a folder in it has a {LOG}",
+            hint="give the storePathRootDir of a broker, or the directory of Lab(directory=...)",
+        )
+    return found
+
+
+def open_stores(directory: Path, scratch: str | None, say: Callable[[str], None]) -> BorrowingLab:
+    """A Lab on the stores, unchanged; queues of a store that was written without a broker get a topic.
+
+    ``scratch`` is its own directory (None: a temporary one); ``say`` is told which topics are left out, and why.
+    """
+    lab = BorrowingLab(stores=stores_of(directory), directory=scratch)
+    for handle in [handle for handle in lab.handles.values() if handle.role == "broker"]:
+        # A broker serves only topics that it has a configuration of, so add those that only the store knows.
+        for topic, queue_ids in sorted(handle.node.store.topics().items()):
+            if topic not in handle.node.topics and not names.is_system_topic(topic):
+                count = max(queue_ids) + 1
+                try:
+                    lab.create_topic(topic, read_queue_nums=count, write_queue_nums=count, brokers=[handle.name])
+                except UsageError as error:  # a name that only a store takes
+                    say(f"topic {topic!r} of {handle.name} is left out: {error.text}")
+    return lab

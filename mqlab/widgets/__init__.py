@@ -5,12 +5,14 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     explore(story, seed=7)      the time machine: move in a story, change it, fork it; its controller is a Stepper
     crash_matrix(variants, …)   variants of an answer, and how each ends for every place of a crash
     log_xray()                  a real store: every action, its bytes, and what a crash takes
+    console(lab)                RocketMQ Dashboard's pages over a Lab or a store directory
     retry_clock()               an order that fails, on an axis of log time, with the learner's settings
 
 Each is a Board (mqlab.widgets.frame): data made once, and a module of mqlab/widgets/modules that shows it with and
 without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
 """
 
+from mqlab.widgets.console import Console, console
 from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
 from mqlab.widgets.explorer import Explorer, explore
 from mqlab.widgets.log_xray import LogXray, log_xray
@@ -18,11 +20,13 @@ from mqlab.widgets.retry_clock import RetryClock, retry_clock
 from mqlab.widgets.stepper import Stepper
 
 __all__ = [
+    "Console",
     "CrashMatrix",
     "Explorer",
     "LogXray",
     "RetryClock",
     "Stepper",
+    "console",
     "crash_matrix",
     "explore",
     "log_xray",

@@ -25,14 +25,14 @@ STILL = "\nstill(board, {place}, {label});\n"
 
 
 @functools.cache
-def joined(module: str) -> str:
-    """The text of a board's module with its pieces and the frame; its export is the constant ``board``.
+def joined(module: str, *more: str) -> str:
+    """A board's module as text, with its pieces, the frame and ``more`` pieces; its export is the constant ``board``.
 
     Raises UsageError for a module or piece that does not exist, and for a module without ``export default {``.
     """
     names: dict[str, None] = {}
     text = _read(f"{module}.js")
-    for name in (*_used(text), FRAME):
+    for name in (*_used(text), FRAME, *more):
         _add(name, names)
     if len(EXPORT.findall(text)) != 1:
         raise UsageError(f"{module}.js must have one line that begins with 'export default {{'")

@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 
 from mqlab import CONSUME_SUCCESS, Lab, Message
 from mqlab.cli import main
-from mqlab.cli.admin import VERBS, moment_ms
+from mqlab.cli.admin import VERBS
+from mqlab.durations import moment_ms
 from mqlab.store import MessageStore
 
 

@@ -1,0 +1,187 @@
+"""`mqlab console DIR`: the console alone in the browser, over a store directory or a Lab's directory.
+
+    browser ── GET /?token=… ──▶ page with the console's module
+    browser ── POST /ask {"ask": "page", "arguments": {…}} ──▶ a thread of the server ──▶ the main thread has the Lab
+       Ctrl-C ──▶ the main thread ends the server
+
+It listens on this machine alone, answers only who has the token, and needs neither Jupyter nor anywidget. DIR is
+borrowed as by `mqlab admin`: what is changed in the page stays in this process.
+"""
+
+from __future__ import annotations
+
+import hmac
+import html
+import json
+import queue
+import secrets
+import signal
+import threading
+import webbrowser
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import click
+
+from mqlab.cli.lab import choose_port, may_open_browser
+from mqlab.cli.store import DIRECTORY
+
+if TYPE_CHECKING:
+    from mqlab.widgets.console import Console
+
+LOOPBACK = "127.0.0.1"
+LARGEST_QUESTION = 1 << 20
+IDLE_SECONDS = 30
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{title}</title></head><body><script type="module">{script}</script></body></html>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where the server's threads put questions for the main thread, and the token that a question needs."""
+
+    token: str
+    page: str
+    hosts: tuple[str, ...]
+    questions: queue.Queue[tuple[dict[str, Any], Future[dict[str, Any]]]] = field(default_factory=queue.Queue)
+
+    def ask(self, content: dict[str, Any]) -> dict[str, Any]:
+        """The main thread's answer; waits for it. CancelledError when the console ends before."""
+        answer: Future[dict[str, Any]] = Future()
+        self.questions.put((content, answer))
+        return answer.result()
+
+    def close(self) -> None:
+        """Cancel all questions that were not answered."""
+        while not self.questions.empty():
+            self.questions.get_nowait()[1].cancel()
+
+
+def answer_of(board: Console, content: dict[str, Any]) -> dict[str, Any]:
+    """The board's answer to a question, after the page's state was taken over; without a question data and state."""
+    for name, value in content.get("changed", {}).items():
+        if name in board.state:
+            board.took(name, value)
+    if "ask" in content:
+        return board.answer(content["ask"], content.get("arguments") or {})
+    return {"packed": board.packed_data(), "state": board.state}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request of the browser. Other sites that the browser shows can neither read nor ask anything here."""
+
+    desk: Desk
+    timeout = IDLE_SECONDS  # browsers open connections in advance
+
+    def do_GET(self) -> None:
+        """The page, for who has the token."""
+        address = urlsplit(self.path)
+        if address.path != "/":
+            self._answer(HTTPStatus.NOT_FOUND, "there is only /")
+        elif self._may(parse_qs(address.query).get("token", [""])[0]):
+            self._answer(HTTPStatus.OK, self.desk.page, "text/html")
+
+    def do_POST(self) -> None:
+        """A question of the page; its token is in a header, which a form of another site cannot set."""
+        size = int(self.headers.get("Content-Length") or 0)
+        if not self._may(self.headers.get("Authorization", "").removeprefix("token ")):
+            return
+        if self.path != "/ask" or not 0 < size <= LARGEST_QUESTION:
+            self._answer(HTTPStatus.BAD_REQUEST, "not a question")
+            return
+        try:
+            found = self.desk.ask(json.loads(self.rfile.read(size)))
+        except (ValueError, AttributeError) as error:
+            self._answer(HTTPStatus.BAD_REQUEST, f"not a question: {error}")
+        except CancelledError:
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, "mqlab console is ending")
+        else:
+            self._answer(HTTPStatus.OK, json.dumps(found), "application/json")
+
+    def _may(self, token: str) -> bool:
+        """Whether the token is right, and the name under which we were asked is this machine's own."""
+        if self.headers.get("Host") in self.desk.hosts and hmac.compare_digest(
+            token.encode(), self.desk.token.encode()
+        ):
+            return True
+        self._answer(HTTPStatus.FORBIDDEN, "open the address that mqlab console printed")
+        return False
+
+    def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+        content = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Frame-Options", "DENY")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        """Say nothing about single requests."""
+
+
+def page_of(board: Console, title: str) -> str:
+    """The page with the board's module, which asks for its data itself."""
+    from mqlab.widgets.joining import joined
+
+    script = f"{joined(board.module, 'served')}\nserved(board, {json.dumps(board.label)});"
+    return PAGE.format(title=html.escape(title), script=script)
+
+
+def answer_until_interrupted(board: Console, desk: Desk) -> None:
+    """Answer question after question. The Lab belongs to the thread that made it, so this is the main thread."""
+    while True:
+        content, answer = desk.questions.get()
+        try:
+            answer.set_result(answer_of(board, content))
+        except Exception as error:  # the thread that waits tells it to the page
+            answer.set_exception(error)
+
+
+@click.command(short_help="Open RocketMQ Dashboard's pages over a store, alone in the browser.")
+@click.argument("directory", type=DIRECTORY)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port. Default: any free one.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def console(directory: Path, port: int, no_browser: bool) -> None:
+    """Look at the store of a broker, or at a Lab's directory, with the pages of RocketMQ Dashboard.
+
+    Nothing in DIRECTORY is changed: resets and resends stay in this process. Ctrl-C ends it.
+
+    Example:  mqlab console run
+    """
+    from mqlab.widgets.console import console as console_of
+
+    # 1. The Lab over the borrowed files, the page, the token.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it like Ctrl-C
+    board = console_of(directory)
+    chosen = choose_port(LOOPBACK, port)
+    hosts = (f"{LOOPBACK}:{chosen}", f"localhost:{chosen}")
+    desk = Desk(secrets.token_hex(16), page_of(board, f"Console: {directory}"), hosts)
+    # 2. Threads of the server talk to the browser; this thread has the Lab and answers.
+    server = ThreadingHTTPServer((LOOPBACK, chosen), type("DeskHandler", (Handler,), {"desk": desk}))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://{LOOPBACK}:{chosen}/?token={desk.token}"
+    click.echo(f"The console of {directory} is at\n\n    {address}\n\nCtrl-C here ends it.")
+    try:
+        if not no_browser and may_open_browser():
+            webbrowser.open(address)
+        answer_until_interrupted(board, desk)
+    except KeyboardInterrupt:
+        click.echo("Ending.", err=True)
+    finally:
+        # 3. In order: no new questions, no waiting ones, then the Lab.
+        server.shutdown()
+        server.server_close()
+        desk.close()
+        board.lab.close()
