@@ -15,9 +15,10 @@
 # | [07b Stop in time](07b-stop-in-time.ipynb) | a listener that gives up, orderly failure, a call that hangs, an order that kills its process | lab 07a | {minutes:07b} |
 # | [10 Spark reads the broker](10-spark-reads-the-broker.ipynb) | a cluster's logs as one table: hot queues and keys, what a tag costs, how often failures came back, plans, skew, Parquet | lab 00, some Spark | 120 |
 #
-# Begin with lab 00. There are two more pages. The [glossary](glossary.ipynb) (术语表) has every term in English and
-# Chinese with RocketMQ's own name for it. [What is not modelled](not-modelled.ipynb) says which parts of RocketMQ are
-# not here, and why.
+# Begin with lab 00. There are three more pages. The [explorers](explorers.ipynb) are a tour of what can be clicked and
+# dragged, without exercises. The [glossary](glossary.ipynb) (术语表) has every term in English and Chinese with
+# RocketMQ's own name for it. [What is not modelled](not-modelled.ipynb) says which parts of RocketMQ are not here, and
+# why.
 
 # %% [markdown]
 # ## How a lab works

@@ -14,7 +14,7 @@ from solutions import build
 from tests.labs.notebooks import ROOT, errors, execute, load_json, nbval, read, source, texts, without_java
 
 SOURCES = sorted(build.SOURCES.glob("*.py"))
-PAGES = ("glossary", "index", "not_modelled")
+PAGES = ("explorers", "glossary", "index", "not_modelled")
 LABS = [
     pytest.param(path, marks=[pytest.mark.spark] if path.stem[:2] >= "10" else [], id=path.stem)
     for path in SOURCES

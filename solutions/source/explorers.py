@@ -1,0 +1,172 @@
+# %% [markdown]
+# # The explorers: worlds to play with
+#
+# Five things to click and drag, each over a real run of the broker. The labs use them; here you have them side by side,
+# without exercises. Run a cell, do what *Try* says, then whatever you like: nothing can be broken for good, since
+# running the cell again makes the world anew.
+#
+# All of them can be used with the keyboard alone (Tab, arrow keys, Enter), and what you choose is there for your code:
+# `.state` is what you chose, `.table()` the facts as a table. All labs are in the [index](index.ipynb).
+
+# %%
+from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
+from mqlab.widgets import console, crash_matrix, explore, log_xray, retry_clock
+
+# %% [markdown]
+# ## A day to look at
+#
+# A shop sends some orders. Group `billing` reads them, and one order fails. It is tried once more, fails again, and is
+# dead, because `billing` allows one retry.
+
+
+# %%
+def day(lab, orders=4, bad="order-2"):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    billing = lab.push_consumer("billing", max_reconsume_times=1)
+    billing.subscribe("orders", "*")
+    billing.on_messages(
+        lambda read, _: RECONSUME_LATER if read[0].keys == bad else CONSUME_SUCCESS
+    )
+    billing.start()
+    shop = lab.producer("shop", enable_trace=False)
+    for number in range(1, orders + 1):
+        shop.send(Message("orders", b"a book", keys=f"order-{number}"))
+    lab.run_for("30s")
+
+
+# %% [markdown]
+# ## Time machine
+#
+# The story under a slider: who sent what to whom, and beside it the log, the queues and the offsets at that moment. A
+# click on a moment or on a message lights up everything that belongs to it.
+#
+# **Try:** drag *Stop* to the first failure and look for the copy of `order-2` in the log. Then choose *kill* and
+# `billing-1` at an early stop, press *Make this fault*, and see what differs first. Or write another order into *bad*
+# and press *Play again*.
+
+# %% tags=["explorer"]
+machine = explore(day, seed=7)
+machine
+
+# %% [markdown]
+# ## Log X-ray
+#
+# A store with every file visible: the log, the queues, the index with its chains, the checkpoint, and the pages of
+# memory that are not on the disk yet. Some steps are done already; the last two are a power cut and the recovery.
+#
+# **Try:** go back to the step before the power cut and select the newest message: which of its places are on the disk?
+# Then change the flush policy to `SYNC_FLUSH`: all steps are done again. What does the power cut take now?
+
+# %% tags=["explorer"]
+xray = log_xray()
+xray
+
+# %% [markdown]
+# ## Retry clock
+#
+# One order that the bank refuses, on an axis of log time: every delivery, where the order waits between them, and when
+# it is dead. The pin is a prediction; it stands at one minute.
+#
+# **Try:** move the pin to where you expect the third delivery when the listener asks for level 1, then set *Level
+# asked* to 1 and press *Play*. Then tick *In order*, set *Max retries* to -1 and play again: when is it dead?
+
+# %% tags=["explorer"]
+clock = retry_clock(max_retries=3, prediction="1m")
+clock
+
+# %% [markdown]
+# ## Crash matrix
+#
+# Two ways to note that an order was paid. The process is killed before every line of the listener in turn, comes back a
+# second later, and each cell says how that run ended. An order may come twice; it must be paid once.
+
+
+# %%
+def paying(listener):
+    def story(lab):
+        with lab.database("bank").connect() as connection:
+            connection.execute("create table paid (key text)")
+            connection.execute("create table seen (key text primary key)")
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        billing = lab.push_consumer("billing", enable_trace=False)
+        billing.subscribe("orders", "*")
+        billing.on_messages(listener(lab))
+        billing.start()
+        lab.run_for("1s")
+        lab.producer("shop", enable_trace=False).send(
+            Message("orders", b"a book", keys="1")
+        )
+        lab.run_for("60s")
+
+    return story
+
+
+# %%
+def two_commits(lab):
+    def listener(messages, context):
+        bank, key = lab.database("bank").connect(), messages[0].keys
+        found = bank.execute("select 1 from seen where key = ?", (key,)).fetchone()
+        if not found:
+            bank.execute("insert into paid values (?)", (key,))
+            bank.commit()
+            bank.execute("insert into seen values (?)", (key,))
+            bank.commit()
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+# %%
+def one_commit(lab):
+    def listener(messages, context):
+        bank, key = lab.database("bank").connect(), messages[0].keys
+        row = bank.execute("insert or ignore into seen values (?)", (key,))
+        if row.rowcount:
+            bank.execute("insert into paid values (?)", (key,))
+        bank.commit()
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+# %% [markdown]
+# **Try:** choose a cell where the order was paid twice and press *Open in the time machine*. Between which two lines
+# did the process die, and what did the second delivery find?
+
+
+# %%
+def paid(lab):
+    (count,) = (
+        lab.database("bank").connect().execute("select count(*) from paid").fetchone()
+    )
+    return f"paid {count} times"
+
+
+# %% tags=["explorer"]
+matrix = crash_matrix(
+    {"two commits": paying(two_commits), "one commit": paying(one_commit)},
+    node="billing-1", outcome=paid, only=lambda point: point.kind == "line",
+)  # fmt: skip
+matrix
+
+# %% [markdown]
+# ## Console
+#
+# The pages of RocketMQ Dashboard over the day from above. Under the title of each table stands the verb of `lab.admin`
+# that gave it, so that you can ask the same in a cell. A change shows first what it would do; only *Do it* does it.
+#
+# **Try:** open group `billing` and read what became of `order-2` in its dead letter: its state in the group and its
+# trace. Preview the resending of that letter and do it, let the Lab run for 30 s, and look again: how many dead letters
+# are there, and why? Then reset `billing` on `orders` to the first message.
+
+# %% tags=["explorer"]
+lab = play(day, seed=7)
+board = console(lab)
+board
+
+# %% [markdown]
+# `board.changes()` lists what you have done with it. For the files of a broker, or the directory of a Lab, there is
+# `console("DIR")`; in a terminal, `mqlab console DIR` opens it alone in the browser. Neither changes a file.
+
+# %%
+board.changes()
