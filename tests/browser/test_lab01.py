@@ -19,8 +19,8 @@ PARTS = {
 }
 FIRST = "labs/01a-what-the-broker-writes.ipynb"  # the last to be opened: its answers are tried
 HASHED = """
-    value = 0
-    for unit in struct.unpack(f">{len(tags or '')}H", (tags or "").encode("utf-16-be")):
+    data, value = (tags or "").encode("utf-16-be"), 0
+    for unit in struct.unpack(f">{len(data) // 2}H", data):
         value = (31 * value + unit) & 0xFFFFFFFF
     return struct.pack(">q", value - (1 << 32) if value >> 31 else value)
 """

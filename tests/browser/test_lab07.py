@@ -34,7 +34,9 @@ def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     wrong = "def give_back(message, group, limit, level):\n    return 'SCHEDULE_TOPIC_XXXX', level, 1, {}"
     check = write_and_check(page, "lab07.rewrite", wrong)
     told = read_error(check, "✗ lab07.rewrite: A message waits in queue level - 1")
-    assert any(line.split() == ["expected", "17"] for line in told) and told[-1] == '  hint("lab07.rewrite") helps.'
+    assert any(line.split() == ["expected", "17"] for line in told) and told[-1].endswith(
+        'hint("lab07.rewrite") helps.'
+    )
 
     page.close()
     page = open_and_run_all(chromium, jupyterlab, second)
