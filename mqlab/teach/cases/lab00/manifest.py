@@ -12,17 +12,12 @@ from __future__ import annotations
 
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab00.days import crash_calls, find_calls, timeline_calls
-from mqlab.teach.cases.lab00.your_turn import TASKS
+from mqlab.teach.cases.lab00.misreadings import CRASH, FIND, TIMELINE
+from mqlab.teach.cases.lab00.tasks import TASKS
 from mqlab.teach.exercises import Call, Manifest
-from mqlab.teach.kit import OneOf, Pure, Slip, slips, tuple_of
+from mqlab.teach.kit import Pure, tuple_of
 from mqlab.teach.kit.shapes import Difference
 from mqlab.teach.predictions import predictions_of
-
-
-def _one_more(call: Call) -> OneOf:
-    """One is added to every number, or to those that were reported."""
-    everywhere = {group: offset + 1 for group, offset in call.right.items()}
-    return OneOf([everywhere, {group: offset if offset > 1 else 0 for group, offset in everywhere.items()}])
 
 
 def _crash_rule(call: Call, found: object, seen: Difference) -> str:
@@ -43,7 +38,7 @@ EXERCISES = (
             "offset",
             "groups": "A group is past a message when the offset it reads next is greater than the message's",
         },
-        slips=[slips.little_endian],
+        slips=FIND,
     ),
     Pure(
         "lab00.timeline", "read_day(rows, msg_id, group)", points=3,
@@ -55,18 +50,13 @@ EXERCISES = (
             "known_ms": "The broker knows that a group is past a message from the group's first offset.committed that "
             "is greater than its offset",
         },
-        slips=[slips.seconds],
+        slips=TIMELINE,
     ),
     Pure(
         "lab00.crash", "stand(rows, groups)", points=4,
         about="both consumers killed", calls=crash_calls, seeds=(1, 2, 3),
         returns={str: int}, explain=_crash_rule,
-        slips=[
-            Slip(
-                "next is one more", _one_more,
-                "A committed offset is the next message to read: add nothing to the number that the broker got",
-            )
-        ],
+        slips=CRASH,
     ),
 )  # fmt: skip
 
