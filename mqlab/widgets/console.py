@@ -23,7 +23,7 @@ from markupsafe import Markup
 from mqlab.errors import MqlabError, UsageError
 from mqlab.views.table import Table, calendar
 from mqlab.widgets.console_changes import Change, resend_of, reset_of
-from mqlab.widgets.console_pages import Section, newest_messages, page_of
+from mqlab.widgets.console_pages import Section, page_of
 from mqlab.widgets.console_search import WAYS, find_messages
 from mqlab.widgets.frame import Board
 
@@ -156,7 +156,7 @@ class Console(Board):
             ):
                 self._record(place)
             # 2. One message, and the page that is shown now.
-            message = self._message or self._telling_message(normal, groups)
+            message = self._message or self._telling_message(groups)
             if message:
                 self._record(f"message {message}")
             self._record(self.state["place"])
@@ -166,16 +166,16 @@ class Console(Board):
         if place not in self._pages:
             self._pages[place] = self._asked_of(place)
 
-    def _telling_message(self, topics: Sequence[str], groups: Sequence[str]) -> str:
+    def _telling_message(self, groups: Sequence[str]) -> str:
         """The offset id of the message to record: a dead letter if there is one, else the newest message."""
         try:
             for group in groups:
                 for letter in self.lab.admin.query_dlq(group):
                     return letter.offset_msg_id
-            newest = [each for topic in topics for each in newest_messages(self.lab.admin, topic)]
         except MqlabError:  # a broker is down, and the pages say so
             return ""
-        return max(newest, key=lambda each: each.store_timestamp).offset_msg_id if newest else ""
+        newest = self._pages["messages"][0].table
+        return str(newest[0]["offset_msg_id"]) if len(newest) else ""
 
     def _preview(self, change: Change) -> Table:
         self._change = change

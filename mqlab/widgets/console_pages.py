@@ -12,7 +12,7 @@ A verb that fails leaves its part with the error's text, and the other parts as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -178,7 +178,11 @@ def newest_messages(admin: Admin, name: str) -> list[MessageExt]:
             queue = stats.message_queue
             place = queue.broker_name, queue.queue_id, stats.max_offset - 1
             found.append(admin.query_message_by_offset(name, *place))
-    return sorted(found, key=lambda each: (-each.store_timestamp, each.offset_msg_id))
+    return sorted(found, key=_newest_first)
+
+
+def _newest_first(message: MessageExt) -> tuple[int, str]:
+    return -message.store_timestamp, message.offset_msg_id
 
 
 # groups -----------------------------------------------------------------------------------------------------------
@@ -279,16 +283,16 @@ def _group_settings(admin: Admin, name: str) -> list[dict[str, Any]]:
 
 
 def messages(admin: Admin, _: str = "") -> list[Section]:
-    """The newest message of each queue of the topics that users made."""
+    """The newest message of each queue of the topics that users made, newest first."""
     verb = "query_message_by_offset(topic, broker, queue_id, queue_offset)"
-    newest = section("The newest message of each queue", verb, lambda: list(_newest_rows(admin)), "no messages")
+    newest = section("The newest message of each queue", verb, lambda: _newest_rows(admin), "no messages")
     return [newest]
 
 
-def _newest_rows(admin: Admin) -> Iterator[dict[str, Any]]:
-    for name in admin.fetch_all_topic_list():
-        if name.kind == "NORMAL":
-            yield from (found_row(each) for each in newest_messages(admin, name.topic))
+def _newest_rows(admin: Admin) -> list[dict[str, Any]]:
+    topics = [each.topic for each in admin.fetch_all_topic_list() if each.kind == "NORMAL"]
+    found = [each for name in topics for each in newest_messages(admin, name)]
+    return [found_row(each) for each in sorted(found, key=_newest_first)]
 
 
 def found_row(message: MessageExt) -> dict[str, Any]:

@@ -198,6 +198,7 @@ def test_recorded_pages_are_the_lists_their_topics_and_groups_and_one_message() 
         "cluster", "topics", "groups", "messages", "topic orders", "topic payments", "group archive", "group audit",
         "group billing", f"message {letter.offset_msg_id}",
     ]  # fmt: skip
+    assert [row[2] for row in pages["messages"][0]["rows"]] == ["order-6", "order-5"]  # newest first
     chosen = lab.admin.query_message("orders", "order-1")[0].offset_msg_id
     board = console(lab, message=chosen).open("topic", "%DLQ%billing")
     assert list(board.data()["pages"])[-2:] == [f"message {chosen}", "topic %DLQ%billing"]
@@ -242,3 +243,13 @@ def test_pages_that_do_not_exist_and_long_tables() -> None:
         raise BrokerError(1, "no")
 
     assert section("Rows", "", refuses).error == "CODE: 1  DESC: no"
+
+
+def test_without_dead_letters_the_newest_message_is_recorded() -> None:
+    lab = Lab(seed=2)
+    for topic in ("orders", "payments"):
+        lab.create_topic(topic, read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    sent = [shop.send(Message(topic, b"a book")) for topic in ("orders", "payments", "orders")]
+    assert list(console(lab).data()["pages"])[-1] == f"message {sent[-1].offset_msg_id}"
+    assert list(console(Lab()).data()["pages"]) == ["cluster", "topics", "groups", "messages"]
