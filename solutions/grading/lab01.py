@@ -5,12 +5,14 @@ The known-wrong answers are in wrong/lab01.*.diff, one file per exercise.
 
 from __future__ import annotations
 
+import functools
 import struct
 
 from mqlab.teach.cases.lab01 import files as made
-from mqlab.teach.cases.lab01 import judges
 from mqlab.teach.cases.lab01.index_chain import ALWAYS, ENTRIES, INDEX, SLOTS, question
-from mqlab.teach.exercises import Answers, Call, Case, Finding
+from mqlab.teach.cases.lab01.reading import TAGS, UNIT, unit_calls
+from mqlab.teach.cases.lab01.recovering import REBUILD, TORN, queue_calls, torn_call
+from mqlab.teach.exercises import Call, Case
 from mqlab.teach.kit import Variant, variants
 from mqlab.wire import record
 from mqlab.wire.java_hash import tags_code
@@ -19,17 +21,27 @@ from mqlab.wire.record import Record
 SEEDED = {
     "lab01.unit": 4, "lab01.tags": 3, "lab01.lookup": 3, "lab01.index": 3, "lab01.torn": 4, "lab01.rebuild": 3,
 }  # fmt: skip
+ODD_TAGS = (None, "", "polygenelubricants", "возврат оплаты", "🚀🎁", "𝄞", "a || b", "ы" * 60)
 
 
-def _bare_unit(answers: Answers) -> Finding | None:
+def _short_units(seed: int) -> list[Call]:
+    """What most logs hold: IPv4 addresses and short topics."""
+    return list(unit_calls([unit for unit in made.units(seed) if _is_plain(unit)]))
+
+
+def _is_plain(unit: bytes) -> bool:
+    one = record.decode(unit)
+    return not one.sys_flag & 0x30 and len(one.topic) < 128
+
+
+def _bare_unit(seed: int) -> list[Call]:
     """No body, no properties."""
-    return judges.judge_units(answers, [record.encode(Record("t", b"", queue_offset=41, physical_offset=7))])
+    return list(unit_calls([record.encode(Record("t", b"", queue_offset=41, physical_offset=7))]))
 
 
-def _odd_tags(answers: Answers) -> Finding | None:
+def _odd_tags(seed: int) -> list[Call]:
     """The empty text, the smallest number there is, negative ones, letters outside the first plane."""
-    texts = (None, "", "polygenelubricants", "возврат оплаты", "🚀🎁", "𝄞", "a || b", "ы" * 60)
-    return judges.judge_tags(answers, [(text, struct.pack(">q", tags_code(text))) for text in texts])
+    return [Call(tags=text, right=struct.pack(">q", tags_code(text))) for text in ODD_TAGS]
 
 
 def _nothing_to_find(seed: int) -> list[Call]:
@@ -37,33 +49,32 @@ def _nothing_to_find(seed: int) -> list[Call]:
     return [question(bytes(40 + 4 * SLOTS + 20 * ENTRIES), "orders", f"order-{seed}", *ALWAYS)]
 
 
-def _every_damage(seed: int) -> tuple[Case, ...]:
-    """One log of the class's seed for each thing that a power cut does: a few seeds would miss some of them."""
-    return tuple(_torn(seed + number, damage) for number, damage in enumerate(made.DAMAGES))
+def _damaged(damage: str, seed: int) -> list[Call]:
+    return [torn_call(made.torn_log(seed, damage))]
 
 
-def _torn(seed: int, damage: str) -> Case:
-    return Case(f"a log: {damage}", lambda answers: judges.judge_torn(answers, made.torn_log(seed, damage)))
-
-
-def _unwritten_file(answers: Answers) -> Finding | None:
+def _unwritten_file(seed: int) -> list[Call]:
     """A file that was made and never written."""
-    return judges.judge_torn(answers, {"00000000000000004096": bytes(4096)})
+    return [torn_call({"00000000000000004096": bytes(4096)})]
 
 
-def _queue_without_messages(answers: Answers) -> Finding | None:
+def _queue_without_messages(seed: int) -> list[Call]:
     """A queue of which the log has nothing."""
-    lost = made.lost_queues(5)
-    return judges.judge_rebuild(answers, made.LostQueues(lost.units, {("letters", 7): (0, b"")}))
+    return list(queue_calls(made.LostQueues(made.lost_queues(seed).units, {("letters", 7): (0, b"")})))
 
 
 FROM_SEED = {
-    "lab01.torn": _every_damage,
+    "lab01.unit": variants(
+        UNIT, Variant("short addresses, short topics", _short_units), Variant("a unit with nothing in it", _bare_unit)
+    ),
+    "lab01.tags": variants(TAGS, Variant("odd tags", _odd_tags)),
     "lab01.index": variants(INDEX, Variant("an empty index", _nothing_to_find)),
+    # One log for each thing that a power cut does: a few seeds would miss some of them.
+    "lab01.torn": variants(
+        TORN,
+        *(Variant(f"a log: {damage}", functools.partial(_damaged, damage)) for damage in made.DAMAGES),
+        Variant("an unwritten file", _unwritten_file),
+    ),
+    "lab01.rebuild": variants(REBUILD, Variant("a queue without messages", _queue_without_messages)),
 }
-HIDDEN = {
-    "lab01.unit": (Case("a unit with nothing in it", _bare_unit),),
-    "lab01.tags": (Case("odd tags", _odd_tags),),
-    "lab01.torn": (Case("an unwritten file", _unwritten_file),),
-    "lab01.rebuild": (Case("a queue without messages", _queue_without_messages),),
-}
+HIDDEN: dict[str, tuple[Case, ...]] = {}

@@ -30,6 +30,8 @@ Calls = Callable[[int], Iterable[Call]]
 Explain = Callable[[Call, Any, Difference], str]  # call, the whole value, the first difference -> a rule, or ""
 Also = Callable[[Call], Finding | None]
 Place = Callable[[Call, Difference | None], str]
+Compare = Callable[[Call, Any], Difference | None]  # a call, the value in the right form -> the first difference
+Show = Callable[[str, Any], object]  # a part's name, a value of it -> what a finding shows
 LONG_BYTES = 24
 NO_WORDS = ExerciseWords("", ("", "", ""), "")
 
@@ -49,6 +51,8 @@ class Values:
     explain: Explain | None
     place: Place | None
     also: Also | None
+    compares: Compare | None
+    shows: Show | None
     weights: Mapping[str, float]
 
     def make(self, seed: int) -> list[Call]:
@@ -71,7 +75,8 @@ class Values:
             value = fitted(self.returns, found)
         except Misfit as misfit:
             return self._misfit(call, found, printed, misfit)
-        seen = difference(self.returns, call.right, value)
+        own = self.compares
+        seen = difference(self.returns, call.right, value) if own is None else own(call, value)
         if seen is None:
             return self.also(call) if self.also is not None else None
         # 2. A slip that explains it, here and at the other calls.
@@ -143,7 +148,9 @@ class Values:
 
     def _finding(self, rule: str, call: Call, seen: Difference, belief: str = "") -> Finding:
         place = self._place(call, seen)
-        return Finding(rule, place, _shown(seen.right), _shown(seen.found), call=call, belief=belief)
+        shows = self.shows or (lambda part, value: value)
+        right, found = (_shown(shows(seen.part, value)) for value in (seen.right, seen.found))
+        return Finding(rule, place, right, found, call=call, belief=belief)
 
     def _place(self, call: Call, seen: Difference | None) -> str:
         if self.place is not None:
@@ -191,6 +198,8 @@ def Pure(
     explain: Explain | None = None,
     place: Place | None = None,
     also: Also | None = None,
+    compares: Compare | None = None,
+    shows: Show | None = None,
     seeds: Sequence[int] = (1, 2),
     weights: Mapping[str, float] | None = None,
     words: ExerciseWords | None = None,
@@ -201,12 +210,16 @@ def Pure(
 
     ``rules``: name of a part -> what it breaks when it is wrong ("number": how many there are; "": any other).
     ``weights``: name of a case -> what it counts for partial credit; "" for each seed's case.
-    ``also`` looks at a call whose value was right: at what else the answer did, such as how often it read.
+    ``compares`` finds the first difference, where it is not simply the first part that differs; ``shows`` says how a
+    value is shown. ``also`` looks at a call whose value was right: at what else the answer did, such as how often it
+    read.
     """
     name = signature.partition("(")[0]
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})
     said = told(id, words)
-    form = Values(id, name, signature, about, calls, returns, by_part, slips, explain, place, also, weights or {})
+    form = Values(
+        id, name, signature, about, calls, returns, by_part, slips, explain, place, also, compares, shows, weights or {}
+    )  # fmt: skip
     return Exercise(
         id, said.title, points, (name,), seeded(form), tuple(seeds), said.hints, said.note, limits or {},
         tuple(forbids), form,

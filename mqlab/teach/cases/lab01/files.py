@@ -6,7 +6,7 @@
     torn      a log after a power cut                        ─▶ the rule of recovery (wire.record.check)
     rebuild   a log whose beginning is deleted               ─▶ the entries that the broker wrote
 
-The index is in index_chain; judging is in judges.
+The exercises are in reading and recovering; the index is in index_chain.
 """
 
 from __future__ import annotations
