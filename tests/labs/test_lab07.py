@@ -12,7 +12,7 @@ import pytest
 from mqlab import RECONSUME_LATER
 from mqlab.teach import CheckFailed, check
 from mqlab.teach.cases.lab07 import bank
-from mqlab.teach.cases.lab07 import days
+from mqlab.teach.cases.lab07 import days, redrive
 from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.wire import names
 from tests.labs.notebooks import ROOT, read, texts
@@ -86,7 +86,7 @@ def test_messages_given_back_are_of_every_kind(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_dead_letters_are_of_three_kinds(seed: int) -> None:
-    day = days.redriven({"redrive": lambda dead, producer, group: None}, seed)
+    day = redrive.day(seed).play({"redrive": lambda dead, producer, group: None}, seed)
     ids = [letter.msg_id for letter in day.dead]
     assert len(set(ids)) < len(ids)
     orderly = [letter for letter in day.dead if "RECONSUME_TIME" in letter.properties]

@@ -53,6 +53,13 @@ class Played:
     answers: Answers
     sent: dict[str, Any] = field(default_factory=dict)
     deaths_ms: list[int] = field(default_factory=list)
+    producers: dict[str, Any] = field(default_factory=dict)
+
+    def producer(self, group: str) -> Any:
+        """The day's producer of a group, made when it is first asked for."""
+        if group not in self.producers:
+            self.producers[group] = self.lab.producer(group)
+        return self.producers[group]
 
     def deliveries(self, group: str) -> list[Any]:
         """What the group's listeners were called with, in the order in which the calls began."""
@@ -184,7 +191,7 @@ class Sends:
 
     def act(self, played: Played) -> None:
         """Send them, and note what became which message."""
-        shop = played.lab.producer(self.producer)
+        shop = played.producer(self.producer)
         for one in self.messages:
             played.sent[shop.send(one.message()).msg_id] = one
             if self.every:
@@ -220,6 +227,17 @@ class Restarts:
         if self.after:
             played.lab.run_for(self.after)
         played.die_and_restart(self.node, self.back_after)
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """A client that is shut down in good order."""
+
+    name: str
+
+    def act(self, played: Played) -> None:
+        """Shut it down."""
+        played.lab.node_handle(self.name).shutdown()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Lab 07: manifest, days of failure (days, bank), judges."""
+"""Lab 07: manifest, exercises (retries, redrive, listeners), days of failure (days, bank)."""
 
 from mqlab.teach.cases.lab07.manifest import MANIFEST
 

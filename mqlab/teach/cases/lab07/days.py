@@ -1,23 +1,21 @@
-"""Days of failure for half of lab 07's exercises, each made from a seed.
+"""Days of failure for two of lab 07's exercises, each made from a seed.
 
     rewrite   orders that fail, each asking for levels of its own   ─▶ the units that the broker wrote for them
     schedule  one order that always fails, any table of levels      ─▶ when the broker parked it, and how long
-    redrive   dead letters of three kinds, then a repaired billing  ─▶ what the groups got afterwards
 
-Days with a bank are in bank, judging is in judges.
+Days with a bank are in bank, that of the dead letters in redrive.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER, SUSPEND_CURRENT_QUEUE_A_MOMENT
+from mqlab.client.statuses import RECONSUME_LATER
 from mqlab.lab.lab import Lab, play
-from mqlab.teach.cases.story_parts import one_queue, reader
-from mqlab.teach.exercises import Answers, Call
+from mqlab.teach.cases.story_parts import one_queue
+from mqlab.teach.exercises import Call
 from mqlab.wire import names
 from mqlab.wire.codes import RequestCode
 from mqlab.wire.message import Message, MessageExt
@@ -129,69 +127,3 @@ def planned(levels: str, max_reconsume_times: int, seed: int = 0) -> Call:
         elapsed_ms += unit.tags_code - message.store_timestamp  # in this topic, the tag code is the time when it is due
         retries.append((message.queue_id + 1, elapsed_ms // 1000))
     return Call(levels=levels, max_reconsume_times=max_reconsume_times, right=retries)
-
-
-# lab07.redrive ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class RedriveDay:
-    """A repaired billing, its dead letters as they were given to the learner, and when that was."""
-
-    lab: Lab
-    dead: list[MessageExt] = field(default_factory=list)
-    began_ms: int = 0
-
-
-def redriven(answers: Answers, seed: int) -> RedriveDay:
-    """Orders die of a bug, some of them twice, some in an orderly life; billing is repaired, the letters given back."""
-    rng = random.Random(f"lab07.redrive {seed}")
-    count = rng.randint(5, 7)
-    doomed = {f"order-{number}" for number in rng.sample(range(count), 3)} | {f"order-{count}", f"order-{count + 1}"}
-    shaky = rng.choice(sorted(doomed))
-    day: list[RedriveDay] = []
-
-    def broken(messages: Sequence[MessageExt], context: Any) -> str:
-        return RECONSUME_LATER if messages[0].keys in doomed else CONSUME_SUCCESS
-
-    def broken_orderly(messages: Sequence[MessageExt], context: Any) -> str:
-        return SUSPEND_CURRENT_QUEUE_A_MOMENT if messages[0].keys in doomed else "SUCCESS"
-
-    def repaired(messages: Sequence[MessageExt], context: Any) -> str:
-        return RECONSUME_LATER if messages[0].keys == shaky and messages[0].reconsume_times == 0 else CONSUME_SUCCESS
-
-    def story(lab: Lab) -> None:
-        one_queue(lab, "orders")
-        shop = lab.producer("shop")
-
-        def send(number: int) -> None:
-            own = {"region": rng.choice(("Сибирь", "华东"))}
-            body = f"{rng.choice(BODIES)} {number}".encode()
-            shop.send(Message("orders", body, tags="paid", keys=f"order-{number}", properties=own))
-
-        # 1. Orders fail at a concurrent billing; one or two of them are given back by hand and die again.
-        reader(lab, "audit", "orders", lambda: 5)
-        first = start_billing(lab, broken, max_reconsume_times=1)
-        for number in range(count):
-            send(number)
-        lab.run_for("5s")
-        again = [message.msg_id for message in lab.admin.query_dlq(GROUP)]
-        lab.admin.resend_dlq(GROUP, again[: rng.randint(1, 2)])
-        lab.run_for("5s")
-        # 2. Two more fail at an orderly billing, whose dead letters have other properties.
-        first.shutdown()
-        second = start_billing(lab, broken_orderly, name="billing-2", orderly=True, max_reconsume_times=1)
-        send(count)
-        send(count + 1)
-        lab.run_for("10s")
-        second.shutdown()
-        # 3. Billing is repaired, and the learner's function gets all dead letters.
-        start_billing(lab, repaired, name="billing-3")
-        letters = list(lab.admin.query_dlq(GROUP))
-        operator = lab.producer("operator")
-        day.append(RedriveDay(lab, letters, lab.now_ms))
-        answers["redrive"](letters, operator, GROUP)
-        lab.run_for("20s")
-
-    told(story, seed, message_delay_level=QUICK_LEVELS)
-    return day[0]

@@ -7,30 +7,22 @@
     lab07.stuck     a bank that hangs             ─▶ a listener that holds nobody up
     lab07.killer    an order that kills billing   ─▶ a listener that remembers across its own death
 
-The days are in days and bank, the replies to a wrong answer in judges. Reference and known-wrong answers are not in
-this package. Questions, titles, hints and notes are in the lab's sources, your-turn tasks in tasks.
+The exercises are in retries, redrive and listeners, their days in days and bank. Reference and known-wrong answers
+are not in this package. Questions, titles, hints and notes are in the lab's sources, your-turn tasks in tasks.
 """
 
 from __future__ import annotations
 
-from mqlab.teach.cases.lab07 import days, judges, listeners, retries
+from mqlab.teach.cases.lab07 import listeners, retries
+from mqlab.teach.cases.lab07.redrive import REDRIVE
 from mqlab.teach.cases.lab07.tasks import TASKS
-from mqlab.teach.exercises import Case, Exercise, Manifest
+from mqlab.teach.exercises import Manifest
 from mqlab.teach.predictions import predictions_of
-from mqlab.teach.words import words_of
-
-
-def _redrive_case(seed: int) -> Case:
-    name = f"dead letters of a bad day, seed {seed}"
-    return Case(name, lambda answers: judges.judge_redrive(days.redriven(answers, seed)))
-
-
-WORDS = words_of("lab07").exercises["lab07.redrive"]
 
 EXERCISES = (
     retries.SCHEDULE,
     retries.REWRITE,
-    Exercise("lab07.redrive", WORDS.title, 4, ("redrive",), _redrive_case, (1, 2), WORDS.hints, WORDS.note),
+    REDRIVE,
     listeners.THREE,
     listeners.STUCK,
     listeners.KILLER,
