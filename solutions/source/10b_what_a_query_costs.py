@@ -1,0 +1,554 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 10b: What a query costs
+#
+# ## Why
+#
+# Every morning at six a job follows each order through yesterday's log. It takes forty minutes. On Monday it is given
+# sixteen cores instead of four; it takes thirty-eight. "Spark does not scale," says the one who pays for the cores.
+#
+# In this part you find out what the other cores were doing, and repair the job. You also find out what a tag costs the
+# broker, and what failures cost the disk.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need the [first part](10a-spark-reads-the-broker.ipynb). When you are done you can
+#
+# - say what a group's tags cost the broker, and how often failures came back;
+# - read a plan: what is scanned, where rows move, which task does the work of all (数据倾斜, skew);
+# - say when Spark is worth it, and when DuckDB, polars or pandas are.
+
+# %%
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+import duckdb
+import pandas
+import polars
+from pyspark.sql import functions
+from tqdm import tqdm
+
+from mqlab import arrow
+from mqlab.spark import plan_of, rows_of, session
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.teach.datasets import small_day
+from mqlab.traffic import write
+from mqlab.views import Bars, Table
+from mqlab.wire import record
+
+# %% [markdown] minutes=3
+# ## The day, once more
+#
+# The same day of a platform as in the first part. Spark takes 5 to 20 seconds to start, the day some more. **This one
+# number is the size of everything below**.
+
+# %% tags=["nbval-ignore-output"]
+MESSAGES = 200_000
+folder = tempfile.TemporaryDirectory(prefix="mqlab-lab10-")
+size = {"messages": MESSAGES, "brokers": 2, "commit_log_bytes": 64 << 20}
+with tqdm(total=MESSAGES, unit=" messages", file=sys.stdout, leave=False) as bar:
+    day = write(f"{folder.name}/day", seed=7, **size, progress=bar.update)
+
+# %% tags=["parameter"]
+spark = session()
+path = str(day.directory)
+messages = spark.read.format("rocketmq").load(path)
+used = {"topic": "orders", "columns": "broker_name,queue_id,physical_offset,keys,tags"}
+events = spark.read.format("rocketmq").options(**used).load(path)
+events.select("keys", "tags", "queue_id").show(3, truncate=False)
+
+# %% [markdown] minutes=18
+# ## What a tag costs
+#
+# The group `notification` wants `shipped || refunded || cancelled`. The broker goes through **all** entries of the queues
+# for it and delivers those whose tag fits (消息过滤). How selective (选择性) is that?
+
+# %%
+tags = dict(map(tuple, events.groupBy("tags").count().collect()))
+by_count = sorted(tags.items(), key=lambda item: -item[1])
+Bars(by_count, title="Orders by tag", unit="messages")
+
+# %% [exercise] lab10.cost
+# ### Exercise 1: what a tag costs, queue by queue
+#
+# As in the first part: DataFrame in, DataFrame out, all of Spark is yours, and mqlab's ready-made queries
+# (`mqlab.spark.pipeline`, `mqlab.spark.report`) stay closed. `rows_of(cost, small_day(), "orders", ["paid"])` tries your
+# function on 3,000 messages.
+#
+# Write `cost`: for each queue of a topic, how many messages the broker looks at, and how many of them fit.
+#
+# hint: One groupBy by broker_name and queue_id, two counts: all rows, and those with a tag of the list.
+# hint: Count with a condition: `functions.count_if(functions.col("tags").isin(tags))`, or sum of `when(..., 1).otherwise(0)`.
+#   A `where` before `groupBy` would drop what you want to count.
+# hint: `functions.count("*")` counts every row; `functions.count("tags")` leaves out those without tags.
+# note: The broker reads entry after entry and compares tag codes. What is filtered costs no network, but it is not free.
+
+
+# %%
+# exercise: lab10.cost
+def cost(messages, topic, tags):
+    """What each queue of a topic costs a group that wants some tags (a list of texts).
+
+    Columns: broker_name, queue_id, looked_at (messages the broker goes through), matched
+    (those with one of the tags).
+    """
+    ### BEGIN SOLUTION
+    is_wanted = functions.col("tags").isin(tags)
+    queues = messages.where(functions.col("topic") == topic).groupBy("broker_name", "queue_id")
+    looked_at = functions.count("*").alias("looked_at")
+    return queues.agg(looked_at, functions.count_if(is_wanted).alias("matched"))
+    ### END SOLUTION
+
+
+# %%
+check("lab10.cost")
+
+# %% [answer] lab10.looked
+# ### Your turn: a group of your own
+#
+# Change `WANTED` to one or two tags from the bars above, and run the cell.
+#
+# For each message that your group gets, how many does the broker look at? (With one digit after the point: 3.4)
+#
+# wrong share: That is the share that fits, the other way round: looked at, divided by what fits.
+# wrong all: That is how many it looks at altogether. Divide it by those that fit.
+# wrong: Divide the longer bar by the shorter one.
+# note: A group that wants one message in fifty moves on by fifty for each that it gets.
+
+# %%
+### BEGIN SOLUTION
+WANTED = ["cancelled"]
+### STARTER
+# WANTED = ["shipped", "refunded", "cancelled"]  # yours to change
+### END SOLUTION
+
+fits = sum(tags.get(tag, 0) for tag in WANTED)
+bars = {"looked at": sum(tags.values()), " || ".join(WANTED): fits}
+Bars(bars, title="What the broker does for this group", unit="messages")
+
+# %%
+### BEGIN SOLUTION
+answer("lab10.looked", round(sum(tags.values()) / fits, 1), tags, WANTED)
+### STARTER
+# answer("lab10.looked", ..., tags, WANTED)
+### END SOLUTION
+
+# %% [markdown] minutes=12
+# ## Where rows move
+#
+# Spark cuts the logs into pieces and has each read by a **task** (任务). Tasks run side by side, one a core, and know
+# nothing of each other. So what belongs together has to be brought together: rows move from the tasks of one **stage**
+# (阶段) to those of the next. The plan calls it `Exchange`, and everybody else a shuffle (洗牌).
+
+# %% [prediction] lab10.exchanges
+# Count the messages of each queue, sorted by the count: `groupBy(...).count().orderBy("count")`. How often do rows move
+# between tasks (`Exchange` in the plan)?
+#
+# - 0: never; each task counts and sorts its own
+#   > The messages of a queue are in several pieces of the log. Somebody has to add up the counts of all of them.
+# - 1: once, to bring the messages of a queue together
+#   > That is the first time. For the sort, small counts have to come to one task and large ones to another.
+# - 2: twice
+#   = Once to bring each queue's counts together, once to sort them by ranges.
+# note: What moves is not messages: every task counts its own first (`partial_count`), so a few dozen rows cross.
+
+# %% tags=["nbval-ignore-output"]
+counts = messages.groupBy("broker_name", "topic", "queue_id").count()
+sorted_counts = counts.orderBy("count")
+print(plan_of(sorted_counts))
+
+# %% [markdown]
+# From below: each task scans its piece and counts what is in it (`HashAggregate` with `partial_count`); `Exchange
+# hashpartitioning` brings the counts of a queue to one task, which adds them up (`HashAggregate` again); `Exchange
+# rangepartitioning` brings small counts to one task and big ones to another, and each sorts its own (`Sort`).
+# `AdaptiveSparkPlan` on top means that Spark may do better when it has seen how many rows there are.
+
+# %%
+reveal("lab10.exchanges", plan_of(sorted_counts).count("Exchange "))
+
+# %% [answer] lab10.moves
+# ### Your turn: a query of your own
+#
+# Write another query: without the `orderBy`, with a `where` only, a `select("topic").distinct()`, or the count of a count.
+# Say first how often its rows move. Then run the cell.
+#
+# How often does `Exchange` stand in the plan of your query?
+#
+# wrong aggregates: You have counted the lines HashAggregate: there are two for each groupBy, one before the rows move and
+#   one after.
+# wrong: Count the lines of the printed plan that have the word Exchange.
+# note: A filter and a select move nothing. A groupBy, a distinct, a join and a sort do, unless the rows are together already.
+
+# %% tags=["parameter", "nbval-ignore-output"]
+### BEGIN SOLUTION
+query = messages.select("topic").distinct()
+### STARTER
+# query = messages.groupBy("topic").count().orderBy("count")  # yours to change
+### END SOLUTION
+
+print(plan_of(query))
+
+# %%
+### BEGIN SOLUTION
+answer("lab10.moves", 1, plan_of(query))
+### STARTER
+# answer("lab10.moves", ..., plan_of(query))
+### END SOLUTION
+
+# %% [markdown] minutes=25
+# ## Break it: one task does the work of all
+#
+# Back to the job of six o'clock. To follow every order, its messages must come together. Which key brings them? A
+# customer's orders are together anyway, said its author, so it was the customer. Here are sixteen parts, one for each
+# core:
+
+
+# %%
+def key_of(letter):
+    return functions.regexp_extract("keys", f"{letter}[0-9]+", 0)
+
+
+def sizes_of(key, parts):
+    part = functions.spark_partition_id().alias("part")
+    rows = events.repartition(parts, key).groupBy(part).count().collect()
+    found = dict(map(tuple, rows))
+    return [found.get(number, 0) for number in range(parts)]
+
+
+sizes = sizes_of(key_of("C"), 16)
+bars = {f"part {number}": count for number, count in enumerate(sizes)}
+Bars(bars, title="Parts by customer", unit="messages")
+
+# %% [markdown]
+# A stage ends with its last task. Whoever gets the fullest part is still at work when all others are done. Here is what
+# that leaves of the cores:
+
+# %%
+by_cores = {}
+for cores in (1, 4, 16):
+    fullest_part = max(sizes_of(key_of("C"), cores))
+    by_cores[f"{cores} cores"] = round(sum(sizes) / fullest_part, 1)
+Bars(by_cores, title="How many times as fast as one core, at most")
+
+# %% [answer] lab10.cores
+# ### Your turn: buy more cores
+#
+# Change `PARTS` to a number from 24 to 200: so many tasks of equal speed, each on a core of its own. The stage is over when
+# the fullest part is done.
+#
+# How many times as fast as one core alone is it at most? (With one digit after the point.)
+#
+# wrong cores: That would be so if all parts were equally full. The stage waits for the fullest one.
+# wrong uneven: That is how much fuller the fullest part is than the mean. Divide all messages by the fullest part.
+# wrong: Divide the number of all messages by that of the fullest part.
+# note: From some number on, cores do not help any more: the fullest part is one customer, and it stays whole. That is what the
+#   job of six o'clock had bought.
+
+# %%
+### BEGIN SOLUTION
+PARTS = 64
+### STARTER
+# PARTS = 16  # yours to change
+### END SOLUTION
+
+sizes = sizes_of(key_of("C"), PARTS)
+fullest_first = sorted(sizes, reverse=True)
+bars = {"all messages": sum(sizes), "mean": sum(sizes) / PARTS, "fullest part": max(sizes)}
+Bars(bars, title=f"{PARTS} parts by customer", unit="messages")
+
+# %%
+### BEGIN SOLUTION
+answer("lab10.cores", round(sum(sizes) / max(sizes), 1), sizes)
+### STARTER
+# answer("lab10.cores", ..., sizes)
+### END SOLUTION
+
+# %% [exercise] lab10.parts
+# ### Exercise 2: even parts of whole orders
+#
+# Repair the job. Write `in_parts`: it gives each message of the topic `orders` a part, so that an order stays together and
+# no part is much fuller than the others. `key_of` above is given, and all of Spark is yours.
+#
+# hint: Which key gives parts that are even, and keeps an order together? Not the queue, and not the customer: look at the
+#   fullest of each.
+# hint: The order is the key that begins with O: `key_of("O")`. `functions.hash` of it spreads orders over all numbers.
+# hint: `functions.pmod(functions.hash(order), functions.lit(parts))` is never negative. No `rand()`, no
+#   `monotonically_increasing_id()`: the same question must have the same answer.
+# note: This is what `repartition(parts, key)` does with a key of yours. A key that is too coarse makes one task do the work
+#   of many: the last task of a stage is the stage.
+
+
+# %%
+# exercise: lab10.parts
+def in_parts(messages, parts):
+    """A part, 0 to parts - 1, for each message of the topic orders.
+
+    Columns: broker_name, physical_offset, part. All messages of an order are in one part;
+    the fullest part holds at most 1.5 times the mean; asked again it says the same. An
+    order's key begins with O.
+    """
+    ### BEGIN SOLUTION
+    orders = messages.where("topic = 'orders'")
+    order = functions.regexp_extract("keys", "O[0-9]+", 0)
+    part = functions.pmod(functions.hash(order), functions.lit(parts))
+    return orders.select("broker_name", "physical_offset", part.alias("part"))
+    ### END SOLUTION
+
+
+# %%
+check("lab10.parts")
+
+# %% [markdown]
+# **A good place to stop.** The rest takes three quarters of an hour and needs nothing from here but the day. When you come
+# back, run the cells of the sections *Objectives* and *The day, once more*, and go on below.
+
+# %% [markdown] minutes=14
+# ## How often did it come back?
+#
+# The first part showed it: a message that fails comes back as a new one, in `%RETRY%` and the group's name (重试队列).
+# Until then another copy waits in `SCHEDULE_TOPIC_XXXX`; what fails too often ends in `%DLQ%` and the group's name
+# (死信队列) and does not come back. All copies name the message they were made of, in their property `ORIGIN_MESSAGE_ID`.
+
+# %%
+own = {topic: count for topic, count in day.topics.items() if topic[0] == "%" or topic[0] == "S"}
+Bars(sorted(own.items()), title="Copies of failed messages", unit="messages")
+
+# %% [exercise] lab10.failures
+# ### Exercise 3: how often did it come back?
+#
+# Write `failures`: for each group, how many different messages came back to its retry topic, and how often they did,
+# together. All of Spark is yours.
+#
+# hint: Every try after the first is a message of its own in %RETRY% and the group's name. The copies that wait for it are in
+#   another topic, and the dead are in a third.
+# hint: properties is a map: `functions.col("properties")["ORIGIN_MESSAGE_ID"]` names the message that a copy was made of.
+# hint: groupBy the group; `functions.count_distinct(origin)` is messages, `functions.count("*")` is copies. The group is
+#   the topic without %RETRY%.
+# note: copies / messages is the retry amplification of a group: how many more deliveries a failed message costs. Together
+#   with the waiting copies, each of them is two more messages on the disk.
+
+
+# %%
+# exercise: lab10.failures
+def failures(messages):
+    """What came back to each group's retry topic.
+
+    Columns: group_name, messages (different messages that came back at least once),
+    copies (how often they did, together).
+    """
+    ### BEGIN SOLUTION
+    copies = messages.where(functions.col("topic").startswith("%RETRY%"))
+    group = functions.replace("topic", functions.lit("%RETRY%"), functions.lit(""))
+    origin = functions.col("properties")["ORIGIN_MESSAGE_ID"]
+    different = functions.count_distinct(origin).alias("messages")
+    every = functions.count("*").alias("copies")
+    return copies.groupBy(group.alias("group_name")).agg(different, every)
+    ### END SOLUTION
+
+
+# %%
+check("lab10.failures")
+
+# %% [markdown] minutes=14
+# ## Parquet, and an honest comparison
+#
+# The log is laid out for appending, row by row. For the same question asked again and again, keep its columns in
+# **Parquet** (列式存储): written once, a column can then be read alone.
+
+
+# %% tags=["parameter"]
+def seconds(action):
+    began = time.perf_counter()
+    action()
+    return round(time.perf_counter() - began, 2)
+
+
+kept = ["topic", "broker_name", "queue_id", "store_timestamp", "total_size", "tags"]
+table = spark.read.format("rocketmq").option("columns", ",".join(kept)).load(path)
+target = f"{folder.name}/messages.parquet"
+written_s = seconds(lambda: table.write.mode("overwrite").parquet(target))
+parquet = spark.read.parquet(target)
+f"{parquet.count():,} rows, {day.asked.messages:,} messages"
+
+# %% [markdown]
+# One question, six ways: messages and bytes of each queue. The first is a loop in Python over the log. All others but
+# Parquet use one decoder, which turns the log into Arrow columns without such a loop.
+
+# %%
+by = ["topic", "broker_name", "queue_id"]
+columns = [*by, "total_size"]
+
+
+def with_a_loop():
+    rows = []
+    for store in day.stores.values():
+        for log in sorted(store.glob("commitlog/*")):
+            data, at = log.read_bytes(), 0
+            while record.check(data, at, check_crc=False).kind == record.UNIT:
+                unit = record.decode(data, at)
+                rows.append((unit.topic, store.name, unit.queue_id, unit.total_size))
+                at += unit.total_size
+    return grouped(pandas.DataFrame(rows, columns=columns))
+
+
+# %%
+def grouped(frame):
+    sums = frame.groupby(by).total_size.agg(["count", "sum"])
+    return sums.reset_index().itertuples(index=False)
+
+
+def with_pandas():
+    return grouped(arrow.read_table(path, columns).to_pandas())
+
+
+def with_duckdb():
+    log = duckdb.arrow(arrow.read_batches(path, columns))
+    sums = log.aggregate("topic, broker_name, queue_id, count(*), sum(total_size)")
+    return sums.fetchall()
+
+
+# %%
+def with_polars():
+    log = polars.from_arrow(arrow.read_table(path, columns))
+    return log.group_by(by).agg(polars.len(), polars.col("total_size").sum()).rows()
+
+
+def with_spark(frame):
+    sums = frame.groupBy(by).agg(functions.count("*"), functions.sum("total_size"))
+    return sums.collect()
+
+
+# %%
+reading = spark.read.format("rocketmq").option("columns", ",".join(columns)).load(path)
+ways = {
+    "a loop in Python, pandas": with_a_loop,
+    "Spark on the log": lambda: with_spark(reading),
+    "Spark on Parquet": lambda: with_spark(parquet),
+    "pandas, same decoder": with_pandas,
+    "DuckDB, same decoder": with_duckdb,
+    "polars, same decoder": with_polars,
+}
+
+# %% [markdown]
+# First, do they agree? Every count and every sum is compared with the loop's. The loop takes its time; the bar says how
+# far it is.
+
+# %% tags=["nbval-ignore-output"]
+answers = {}
+for way in tqdm(ways, unit="way", file=sys.stdout, leave=False):
+    answers[way] = sorted(map(tuple, ways[way]()))
+
+# %%
+loop = answers["a loop in Python, pandas"]
+Table(
+    {"way": way, "rows": len(rows), "same": rows == loop}
+    for way, rows in answers.items()
+)
+
+# %% [markdown]
+# Now that each has run once, Spark has warmed up and the files are in memory: how long does it take? (Which way will be the
+# fastest? Say it before you run the cell.)
+
+# %% tags=["nbval-ignore-output"]
+times = {}
+for way in tqdm(ways, unit="way", file=sys.stdout, leave=False):
+    times[way] = seconds(ways[way])
+times["(writing Parquet, once)"] = written_s
+Bars(times, title="Messages and bytes of each queue", unit="s")
+
+# %% [markdown]
+# Read the order, not the numbers. What makes the first way slow is not pandas, it is the loop. On one machine and a day
+# of this size pandas, DuckDB and polars need no cluster, and Parquet pays when a question is asked often enough. Spark's
+# case is what this picture cannot show: the same lines on fifty brokers' disks and fifty machines.
+
+# %% [markdown] minutes=6
+# ## Break it: a byte is wrong
+#
+# What if a disk returned a wrong byte? Every message in the log begins with four bytes for its size, and four that say
+# "here a message begins", the magic number. Copy a log file, and change one byte of the second message's magic number.
+
+# %% [prediction] lab10.torn
+# One byte of the second message's magic number is wrong. What does Spark say when it counts the messages of that file?
+#
+# - one less: one message less than before
+#   > Without its magic number nobody knows that a message begins there, nor where the next one does. A reader that guesses
+#   > would give you a number, and nobody would know that it is wrong.
+# - one: 1; it counts up to the wrong byte
+#   > That is how a log ends: no message begins there. But this place is not the end of the log, and there is something
+#   > else than zeros.
+# - error: nothing; it stops with an error
+#   = It says where: file, place, and what was expected there.
+# note: A count that may be wrong is worse than no count.
+
+# %% tags=["parameter"]
+source = min(day.stores["broker-a"].glob("commitlog/*"))
+torn = pathlib.Path(folder.name, "torn", "commitlog", source.name)
+torn.parent.mkdir(parents=True, exist_ok=True)
+shutil.copy(source, torn)
+with torn.open("r+b") as file:
+    size_of_first = int.from_bytes(file.read(4), "big")
+    file.seek(size_of_first + 4)
+    file.write(b"\xff")
+
+# %%
+try:
+    damaged = spark.read.format("rocketmq").option("columns", "topic")
+    counted = str(damaged.load(str(torn.parents[1])).count())
+except Exception as error:
+    said = next(line for line in str(error).splitlines() if "commitlog" in line)
+    print(said[said.index("commitlog") :])
+    counted = "error"
+
+# %%
+reveal("lab10.torn", counted if counted in ("1", "error") else "one less")
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **That Spark is needed.** For a log of this size it is too much: see the bars above. Its case is many brokers, more
+#   data than memory, and the same code on a cluster.
+# - **How long your job would take.** The parts say how evenly work is divided, not how long a message takes. A customer with
+#   few messages may still be the slow one.
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what you saw | where in RocketMQ |
+# |---|---|
+# | looked at, matched | `ExpressionMessageFilter.isMatchedByConsumeQueue`; the tag code of the entry is compared |
+# | copies that wait | `ScheduleMessageService` and the topic `SCHEDULE_TOPIC_XXXX`, a queue a delay level |
+# | copies to try again | `AbstractSendMessageProcessor.consumerSendMsgBack` and the topic `%RETRY%billing` |
+# | a wrong byte | `CommitLog.checkMessageAndReturnSize`, which every recovery uses |
+
+# %% [markdown] minutes=5 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab10.log_growth
+# **1.** A service fails one message in ten, three times on average. By how much does the log grow?
+#
+# answer: Each failure adds two messages, a copy that waits and one that is delivered: 0.1 × 3 × 2 = 0.6. The log has 1.6
+#   times as many messages.
+
+# %% [reflection] lab10.six_o_clock
+# **2.** The one who pays for the cores asks why sixteen were not faster than four. What do you show?
+#
+# answer: The bars of the parts by customer, and the fullest among them. A stage lasts as long as its fullest part, and that
+#   part is mostly one customer, however many parts there are. Then the same bars by order: all of one length.
+
+# %% [reflection] lab10.one_log
+# **3.** Where would you rather have the day: in one log of all topics, or in a file for each topic? Think of who writes and
+# who reads.
+#
+# answer: Writers want one file: one sequential write, whatever the number of topics. Readers of one topic want their own
+#   file. RocketMQ chose the writer, and made the queues for the readers. You have seen the price: with the option `topic`
+#   the source still reads all bytes of the log.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# All labs: [index](index.ipynb).
