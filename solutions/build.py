@@ -29,6 +29,7 @@ Run ``make labs``, or ``python -m solutions.build [--check] [00 10 index]``. The
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -184,7 +185,8 @@ def with_outputs(made: dict[str, Any]) -> dict[str, Any]:
     client = NotebookClient(
         node, timeout=300, record_timing=False, resources={"metadata": {"path": str(ROOT / "solutions")}}
     )
-    client.execute()
+    # Progress bars are for those who wait: in a saved page they would be lines of noise.
+    client.execute(env={**os.environ, "TQDM_DISABLE": "1"})
     for cell in node.cells:
         cell.source = cell.source.splitlines(keepends=True)
         for output in cell.get("outputs", ()):

@@ -718,4 +718,4 @@ check("lab00.crash")
 #
 # You have found one message in three files. [Lab 01](01a-what-the-broker-writes.ipynb) opens all of them, cuts the power,
 # and reads what a real RocketMQ broker left behind. Other programs can read the same files: in
-# [lab 10](10-spark-reads-the-broker.ipynb) Spark counts them. All labs: [index](index.ipynb).
+# [lab 10](10a-spark-reads-the-broker.ipynb) Spark counts them. All labs: [index](index.ipynb).

@@ -585,4 +585,4 @@ print("found of what was sent before the kill:", there_now - sent_before)
 #
 # You know what is on the disk. What a broker does with a message that its consumer could not handle is written there too:
 # [lab 07](07a-failure-takes-time.ipynb). And the files can be asked in bulk: in
-# [lab 10](10-spark-reads-the-broker.ipynb) Spark reads such a directory as a table. All labs: [index](index.ipynb).
+# [lab 10](10a-spark-reads-the-broker.ipynb) Spark reads such a directory as a table. All labs: [index](index.ipynb).

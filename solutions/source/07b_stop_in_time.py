@@ -794,5 +794,5 @@ show_queue(lab, "orders")
 # ## Next
 #
 # Everything here went through the commit log, so the log can tell how much of a day was retries: in
-# [lab 10](10-spark-reads-the-broker.ipynb) Spark counts them. Before it: [lab 01](01a-what-the-broker-writes.ipynb), if you
+# [lab 10](10a-spark-reads-the-broker.ipynb) Spark counts them. Before it: [lab 01](01a-what-the-broker-writes.ipynb), if you
 # have not opened the files yet. All labs: [index](index.ipynb).

@@ -149,15 +149,18 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | DataFrame | 数据框 | a table in Spark; a store directory that is read with format `rocketmq` is one, with one row per message | | [10](10-spark-reads-the-broker.ipynb) |
-# | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often because of one key | | [10](10-spark-reads-the-broker.ipynb) |
-# | Parquet | 列式存储 | a file format that keeps each column together, so that a query reads only the columns it needs | | [10](10-spark-reads-the-broker.ipynb) |
-# | plan | 执行计划 | what Spark is going to do for a query: which columns and partitions it reads, and where rows move | | [10](10-spark-reads-the-broker.ipynb) |
-# | selectivity | 选择性 | the share of messages that a filter lets pass | | [10](10-spark-reads-the-broker.ipynb) |
-# | shuffle | 洗牌 | rows move between tasks, so that all rows with the same key are in one task | | [10](10-spark-reads-the-broker.ipynb) |
-# | skew | 数据倾斜 | one task has most of the rows, and all others wait until it is done | | [10](10-spark-reads-the-broker.ipynb) |
-# | stage | 阶段 | the tasks between two shuffles; the next stage begins when the last of them has ended | | [10](10-spark-reads-the-broker.ipynb) |
-# | task | 任务 | one part of the work of a query: a piece of the data that one core reads | | [10](10-spark-reads-the-broker.ipynb) |
+# | DataFrame | 数据框 | a table in Spark; a store directory that is read with format `rocketmq` is one, with one row per message | | [10](10a-spark-reads-the-broker.ipynb) |
+# | hot key | 热点键 | a key, such as a customer, to which a large part of all messages belong | | [10](10a-spark-reads-the-broker.ipynb) |
+# | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often because of one key | | [10](10a-spark-reads-the-broker.ipynb) |
+# | Parquet | 列式存储 | a file format that keeps each column together, so that a query reads only the columns it needs | | [10](10b-what-a-query-costs.ipynb) |
+# | plan | 执行计划 | what Spark is going to do for a query: which columns and partitions it reads, and where rows move | | [10](10a-spark-reads-the-broker.ipynb) |
+# | retry amplification | 重试放大 | how many more deliveries a failed message costs on average | | [10](10b-what-a-query-costs.ipynb) |
+# | selectivity | 选择性 | the share of messages that a filter lets pass | | [10](10b-what-a-query-costs.ipynb) |
+# | shuffle | 洗牌 | rows move between tasks, so that all rows with the same key are in one task | | [10](10b-what-a-query-costs.ipynb) |
+# | skew | 数据倾斜 | one task has most of the rows, and all others wait until it is done | | [10](10b-what-a-query-costs.ipynb) |
+# | stage | 阶段 | the tasks between two shuffles; the next stage begins when the last of them has ended | | [10](10b-what-a-query-costs.ipynb) |
+# | task | 任务 | one part of the work of a query: a piece of the data that one core reads | | [10](10b-what-a-query-costs.ipynb) |
+# | Zipf's law | 齐普夫定律 | the second most frequent key is half as frequent as the first, the tenth a tenth; a straight line on logarithmic axes | | [10](10a-spark-reads-the-broker.ipynb) |
 
 # %% [markdown]
 # ## Running and looking

@@ -13,7 +13,8 @@
 # | [01c What survives](01c-what-survives.ipynb) | flush, power cut, torn pages, recovery, retention; a real broker's files | lab 01a | {minutes:01c} |
 # | [07a Failure takes time](07a-failure-takes-time.ipynb) | retries and their eighteen levels, where a message waits, dead letters and the way back | lab 00 | {minutes:07a} |
 # | [07b Stop in time](07b-stop-in-time.ipynb) | a listener that gives up, orderly failure, a call that hangs, an order that kills its process | lab 07a | {minutes:07b} |
-# | [10 Spark reads the broker](10-spark-reads-the-broker.ipynb) | a cluster's logs as one table: hot queues and keys, what a tag costs, how often failures came back, plans, skew, Parquet | lab 00, some Spark | 120 |
+# | [10a Spark reads the broker](10a-spark-reads-the-broker.ipynb) | a cluster's logs as one table; options of a read; the hot queue, the hot key, and what more queues change | lab 00, some Spark | {minutes:10a} |
+# | [10b What a query costs](10b-what-a-query-costs.ipynb) | what a tag costs, where rows move, skew, how often failures came back, Parquet and other readers | lab 10a | {minutes:10b} |
 #
 # Begin with lab 00. There are three more pages. The [explorers](explorers.ipynb) are a tour of what can be clicked and
 # dragged, without exercises. The [glossary](glossary.ipynb) (术语表) has every term in English and Chinese with

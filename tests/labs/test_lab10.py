@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mqlab import play
+from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
 from mqlab.arrow import read_table
 from mqlab.spark import plan_of, rows_of
-from mqlab.teach import CheckFailed, check
+from mqlab.teach import CheckFailed, answer, check
 from mqlab.teach.cases.lab10 import judges
 from mqlab.teach.cases.lab10 import questions as right
 from mqlab.teach.cases.lab10.days import odd_day
 from mqlab.teach.datasets import small_day
 from mqlab.teach.exercises import Finding, manifest
+from mqlab.traffic import write
 from tests.labs.notebooks import ROOT, read, texts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SOLUTION = ROOT / "solutions" / "10-spark-reads-the-broker.ipynb"
+SOLUTIONS = [ROOT / "solutions" / f"{name}.ipynb" for name in ("10a-spark-reads-the-broker", "10b-what-a-query-costs")]
 QUESTIONS = {question.id: question for question in manifest("lab10").predictions}
 
 
-def defined(*beginnings: str) -> dict[str, Any]:
-    """The names defined by the cells that begin so, and by the lab's imports from mqlab."""
-    names: dict[str, Any] = {}
-    for cell in read(SOLUTION).cells:
-        if cell.cell_type == "code" and cell.source.startswith(("from mqlab import ", *beginnings)):
+def code_cells() -> list[Any]:
+    return [cell for path in SOLUTIONS for cell in read(path).cells if cell.cell_type == "code"]
+
+
+def story_of_the_morning() -> Any:
+    names: dict[str, Any] = {
+        "CONSUME_SUCCESS": CONSUME_SUCCESS, "RECONSUME_LATER": RECONSUME_LATER, "Message": Message,
+    }  # fmt: skip
+    for cell in code_cells():
+        if cell.source.startswith(("def send_everything", "FAILS = 1 ")):
             exec(cell.source, names)
-    return names
+    return names["work"]
 
 
 def happened(question_id: str) -> str:
     """What the solution's page says that happened: a choice or a number."""
-    shown = [texts(cell) for cell in read(SOLUTION).cells if cell.cell_type == "code" and "reveal(" in cell.source]
+    shown = [texts(cell) for cell in code_cells() if "reveal(" in cell.source]
     told = next(text for text in shown if QUESTIONS[question_id].question in text)
     line = next(line for line in told.splitlines() if "it happened" in line)
     assert "✓ " + QUESTIONS[question_id].question in told
@@ -44,8 +52,7 @@ def happened(question_id: str) -> str:
 
 
 def test_each_failure_is_two_more_messages() -> None:
-    work = defined("def send_everything", "def bill")["work"]
-    lab = play(work, seed=3, client={"enable_trace": False})
+    lab = play(story_of_the_morning(), seed=3, client={"enable_trace": False})
     topics = read_table(lab.store().directory, ["topic"])["topic"].to_pylist()
     assert len(topics) == 48 == int(happened("lab10.copies"))
     assert (topics.count("SCHEDULE_TOPIC_XXXX"), topics.count("%RETRY%billing")) == (3, 3)
@@ -75,7 +82,7 @@ def test_a_filter_looks_at_messages_that_were_decoded_and_an_option_chooses_befo
     from pyspark.sql import functions
 
     names = {"functions": functions}
-    cell = next(cell for cell in read(SOLUTION).cells if "def count_where" in cell.source)
+    cell = next(cell for cell in code_cells() if "def count_where" in cell.source)
     exec(cell.source.partition("\nfirst = ")[0], names)
     count_where: Any = names["count_where"]
     day = str(small_day())
@@ -98,7 +105,8 @@ def test_rows_move_twice(spark: SparkSession) -> None:
 
 def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
     beliefs: dict[str, object] = {
-        "lab10.copies": 42, "lab10.even": "even", "lab10.read_again": "nothing", "lab10.exchanges": 1,
+        "lab10.copies": "42", "lab10.even": "even", "lab10.read_again": "nothing", "lab10.exchanges": "1",
+        "lab10.more_queues": "quarter", "lab10.torn": "one less",
     }  # fmt: skip
     assert beliefs.keys() == QUESTIONS.keys()
     for question_id, belief in beliefs.items():
@@ -107,9 +115,77 @@ def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
 
 
 def test_the_ways_of_the_comparison_agree_and_are_shown_with_what_parquet_costs() -> None:
-    shown = {cell.source.partition("\n")[0].partition(" = ")[0]: texts(cell) for cell in read(SOLUTION).cells}
-    assert shown["answers"].count("True") == 6 and "False" not in shown["answers"]
+    shown = {cell.source.partition("\n")[0].partition(" = ")[0]: texts(cell) for cell in code_cells()}
+    assert shown["loop"].count("True") == 6 and "False" not in shown["loop"]
     assert "(writing Parquet, once)" in shown["times"]
+
+
+def test_more_queues_take_away_the_neighbours_of_a_hot_customer_and_nothing_else(tmp_path: Path) -> None:
+    """What 10a says about four times as many queues, on a small day."""
+    fullest, hottest = {}, set()
+    for queues in (8, 32, 64):
+        made = write(tmp_path / str(queues), messages=6_000, brokers=2, seed=7, commit_log_bytes=1 << 20, queues=queues)
+        rows = read_table(made.directory, ["topic", "broker_name", "queue_id", "keys"]).to_pylist()
+        orders = [row for row in rows if row["topic"] == "orders"]
+        fullest[queues] = max(Counter((row["broker_name"], row["queue_id"]) for row in orders).values())
+        hottest.add(max(right.customers(str(made.directory)).values()))
+    (most,) = hottest
+    assert most <= fullest[64] <= fullest[32] < fullest[8] < 4 * fullest[32]
+    assert happened("lab10.more_queues") == "less" and happened("lab10.torn") == "error"
+
+
+# your turn ---------------------------------------------------------------------------------------------------------
+
+TAGS = {"paid": 60, "shipped": 30, "cancelled": 10}
+CUSTOMERS, FILL = {"C1": 500, "C2": 90}, {f"queue {number}": 700 - number for number in range(128)}
+SIZES = [200, *[50] * 23]
+PLAN = "HashAggregate(keys)\n+- Exchange hashpartitioning(topic, 4)\n   +- HashAggregate(keys)\n      +- BatchScan rocketmq"
+
+
+@pytest.mark.parametrize(
+    ("task", "value", "given", "state", "said"),
+    [
+        ("share", 56, (560, 1000, "orders"), "good", "all topics in one file"),
+        ("share", 100, (560, 1000, "orders"), "bad", "what `where` decodes"),
+        ("share", 44, (560, 1000, "orders"), "bad", "what it leaves out"),
+        ("share", 56, (560, 1000, "stock"), "open", "change TOPIC first"),
+        ("floor", 500, (CUSTOMERS, FILL), "good", "busiest customer"),
+        ("floor", 700, (CUSTOMERS, FILL), "bad", "fullest queue of your run"),
+        ("floor", 636, (CUSTOMERS, FILL), "bad", "That is the mean"),
+        ("floor", 500, (CUSTOMERS, dict(list(FILL.items())[:64])), "open", "change QUEUES first"),
+        ("looked", 10.0, (TAGS, ["cancelled"]), "good", "one message in fifty"),
+        ("looked", 0.1, (TAGS, ["cancelled"]), "bad", "the other way round"),
+        ("looked", 100, (TAGS, ["cancelled"]), "bad", "altogether"),
+        ("looked", 10, (TAGS, ["gift"]), "open", "no order has one of these tags"),
+        ("looked", 10, (TAGS, ["shipped", "refunded", "cancelled"]), "open", "change WANTED first"),
+        ("moves", 1, (PLAN,), "good", "move nothing"),
+        ("moves", 2, (PLAN,), "bad", "the lines HashAggregate"),
+        ("cores", 6.8, (SIZES,), "good", "cores do not help"),
+        ("cores", 24, (SIZES,), "bad", "if all parts were equally full"),
+        ("cores", 3.6, (SIZES,), "bad", "fuller the fullest part is than the mean"),
+        ("cores", 16, ([1] * 16,), "open", "change PARTS first"),
+        ("cores", "many", (SIZES,), "bad", "Divide the number of all messages"),
+    ],
+)
+def test_your_turn_is_judged_by_what_the_learner_has_counted(
+    task: str, value: object, given: tuple[Any, ...], state: str, said: str
+) -> None:
+    told = answer(f"lab10.{task}", value, *given)
+    assert told.state == state and said in f"{told.headline} {told.note}"
+
+
+def test_a_worse_morning_is_counted_in_the_log() -> None:
+    def worse(lab: Any) -> None:
+        names = story_of_the_morning().__globals__
+        names["FAILS"] = 2
+        names["work"](lab)
+
+    lab = play(worse, seed=3, client={"enable_trace": False})
+    assert answer("lab10.amplify", 42 + 2 * 3 * 2, lab).state == "good"
+    assert "what the shop has sent" in answer("lab10.amplify", 42, lab).note
+    assert "one copy for each failure" in answer("lab10.amplify", 48, lab).note
+    first = play(story_of_the_morning(), seed=3, client={"enable_trace": False})
+    assert answer("lab10.amplify", 48, first).state == "open"
 
 
 # what is said to an answer -----------------------------------------------------------------------------------------

@@ -92,6 +92,10 @@ def _odd_records(broker: str) -> list[Record]:
         }  # fmt: skip
         records.append(_record("SCHEDULE_TOPIC_XXXX", 2, "paid", "O1 C7", "ждёт", **waits))
         records.append(_record("%RETRY%billing", 0, "paid", "O1 C7", "ещё раз", **waits))
+    for number in range(2):  # copies that still wait when the day ends: they have not come back
+        waits = {"ORIGIN_MESSAGE_ID": f"{broker}+{number}".encode().hex().upper().ljust(32, "0")}
+        waits |= {"RETRY_TOPIC": "orders", "REAL_TOPIC": "%RETRY%billing"}
+        records.append(_record("SCHEDULE_TOPIC_XXXX", 2, "paid", "O1 C7", "ещё ждёт", **waits))
     records.append(_record("%DLQ%billing", 0, "paid", "O1 C7", "всё", ORIGIN_MESSAGE_ID="0" * 32, RETRY_TOPIC="orders"))
     return records
 

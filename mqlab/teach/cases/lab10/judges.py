@@ -58,6 +58,8 @@ OFFSET_RULE = (
 )
 TIE_RULE = "Of equally full queues, take the first by broker_name, then by queue_id"
 EACH_RULE = "Every topic has one row, the broker's own topics too"
+FULLEST_RULE = "The fullest queue is the one with the most messages: the count is sorted downwards, with functions.desc"
+EVERY_RULE = 'messages is how many messages the queue has: count("*") counts them all, other columns may be NULL'
 
 
 def judge_fullest(answers: Answers, directory: str) -> Finding | None:
@@ -70,12 +72,15 @@ def judge_fullest(answers: Answers, directory: str) -> Finding | None:
             return EACH_RULE
         topic = [m for m in messages if m["topic"] == row["topic"]]
         together = Counter(m["queue_id"] for m in topic)
+        alone = Counter((m["broker_name"], m["queue_id"]) for m in topic)
         last = {(m["broker_name"], m["queue_id"]): m["queue_offset"] + 1 for m in topic}
         if mine["messages"] == row["messages"]:
             return TIE_RULE
         if mine["messages"] in last.values() and max(last.values()) > row["messages"]:
             return OFFSET_RULE
-        return QUEUE_RULE if mine["messages"] in together.values() else EACH_RULE
+        if mine["messages"] == alone[mine["broker_name"], mine["queue_id"]]:
+            return FULLEST_RULE
+        return QUEUE_RULE if mine["messages"] in together.values() else EVERY_RULE
 
     return compare("fullest", found, right.fullest(directory), ("topic",), explain)
 
@@ -85,7 +90,12 @@ def judge_fullest(answers: Answers, directory: str) -> Finding | None:
 KEYS_RULE = "KEYS holds several keys with blanks between them, in any order: a customer is a key that begins with C"
 COPIES_RULE = "A copy in a retry topic, or a waiting copy, is not another event: count the topic orders only"
 NO_CUSTOMER_RULE = "A customer is a key that begins with C: a message without such a key belongs to no customer"
-MOST_RULE = "List the customers with the most messages of the topic orders; sort equal ones by name"
+MOST_RULE = (
+    "List the customers with the most messages of the topic orders, as many as most says; sort equal ones by name"
+)
+EVENTS_RULE = (
+    "messages is how many messages are about the customer: an order of theirs has several, and all of them count"
+)
 
 
 def judge_busiest(answers: Answers, directory: str, most: int) -> Finding | None:
@@ -102,7 +112,9 @@ def judge_busiest(answers: Answers, directory: str, most: int) -> Finding | None
             return KEYS_RULE
         if not all(name.startswith("C") for name in names):
             return NO_CUSTOMER_RULE
-        return MOST_RULE if mine is None else KEYS_RULE
+        if mine is None:
+            return MOST_RULE
+        return EVENTS_RULE if counted == right.orders_of(directory, row["customer"]) else KEYS_RULE
 
     return compare("busiest", found, right.busiest(directory, most), ("customer",), explain)
 
@@ -113,26 +125,51 @@ MISSED_RULE = "A queue without a match costs as much as any other: it has a row,
 LOOKED_RULE = "The broker looks at every entry of a queue to find those that match: looked_at is all of them"
 ZERO_RULE = "A queue without a match has a row, with matched 0: sum() over no rows is NULL, not 0"
 NULL_RULE = "A message without tags is looked at too; count of a column leaves NULL out"
-WHOLE_RULE = "Tags are compared as a whole: unpaid is not paid"
+WHOLE_RULE = "Only messages with a tag of the list fit. Tags are compared as a whole: unpaid is not paid"
+ANY_RULE = "tags is a list: a message with any one of these tags fits"
+CONDITION_RULE = "count of a condition counts where it is false, too: count_if counts where it is true"
+TOPIC_RULE = "Other topics have queues with the same numbers: count messages of the given topic only"
 BROKER_RULE = "Every broker has a queue 0 of its own: give one row for each broker_name and queue_id"
 
 
 def judge_cost(answers: Answers, directory: str, topic: str, tags: list[str]) -> Finding | None:
     """What each queue costs a group that wants some tags."""
     found = answers["rows_of"](answers["cost"], directory, topic, tags)
+    of_topic = [m for m in right.rows(directory) if m["topic"] == topic]
+    tagged = Counter(_queue(m) for m in of_topic if m["tags"] is not None)
 
     def explain(row: Row, mine: Row | None) -> str:
+        # 1. No row, or no number in it.
         if mine is None:
             return MISSED_RULE if row["matched"] == 0 else BROKER_RULE
         if mine["matched"] is None:
             return ZERO_RULE
+        # 2. Too many messages: those of other topics, of other brokers, or of a deleted beginning.
+        if mine["looked_at"] == sum(_queue(m) == _queue(row) for m in right.rows(directory)) > row["looked_at"]:
+            return TOPIC_RULE
+        if (
+            mine["looked_at"]
+            == max(m["queue_offset"] for m in of_topic if _queue(m) == _queue(row)) + 1
+            > row["looked_at"]
+        ):
+            return OFFSET_RULE
+        # 3. The right queue, and other messages of it fit.
         if mine["matched"] != row["matched"]:
-            return WHOLE_RULE if mine["looked_at"] == row["looked_at"] else BROKER_RULE
-        if mine["looked_at"] == row["matched"]:
+            if mine["looked_at"] != row["looked_at"]:
+                return BROKER_RULE
+            if mine["matched"] < row["matched"]:
+                return ANY_RULE
+            return CONDITION_RULE if all(given["matched"] == tagged[_queue(given)] for given in found) else WHOLE_RULE
+        # 4. What fits is right, what is looked at is not.
+        if mine["looked_at"] in (row["matched"], row["looked_at"] - row["matched"]):
             return LOOKED_RULE
         return NULL_RULE if mine["looked_at"] < row["looked_at"] else BROKER_RULE
 
     return compare("cost", found, right.cost(directory, topic, tags), ("broker_name", "queue_id"), explain)
+
+
+def _queue(row: Row) -> tuple[Any, Any]:
+    return row["broker_name"], row["queue_id"]
 
 
 # lab10.failures ---------------------------------------------------------------------------------------------------
@@ -140,6 +177,7 @@ def judge_cost(answers: Answers, directory: str, topic: str, tags: list[str]) ->
 WAITING_RULE = "A copy in SCHEDULE_TOPIC_XXXX only waits: it comes to the retry topic later, and would be counted twice"
 DEAD_RULE = "%DLQ% holds messages that will not come again: they are neither a group of their own nor retries"
 GROUP_RULE = "group_name is the part of the topic's name after %RETRY%"
+COPY_RULE = 'copies is how many messages are in the retry topic of the group, the first of each too: count("*")'
 ORIGIN_RULE = (
     "Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number; keys may belong to many messages"
 )
@@ -153,6 +191,7 @@ def judge_failures(answers: Answers, directory: str) -> Finding | None:
         for row in right.rows(directory)
         if row["topic"] == "SCHEDULE_TOPIC_XXXX"
     )
+    dead = Counter(row["topic"] for row in right.rows(directory))
 
     def explain(row: Row, mine: Row | None) -> str:
         if mine is None:
@@ -162,7 +201,8 @@ def judge_failures(answers: Answers, directory: str) -> Finding | None:
         if mine["copies"] == row["copies"]:
             return ORIGIN_RULE
         late = mine["copies"] in (row["copies"] + waiting[row["group_name"]], waiting[row["group_name"]])
-        return WAITING_RULE if late else DEAD_RULE
+        with_dead = row["copies"] + dead[f"%DLQ%{row['group_name']}"]
+        return WAITING_RULE if late else DEAD_RULE if mine["copies"] == with_dead else COPY_RULE
 
     return compare("failures", found, right.failures(directory), ("group_name",), explain)
 

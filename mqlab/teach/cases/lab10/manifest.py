@@ -8,8 +8,8 @@
     lab10.failures   all messages               ─▶ messages and copies that came back, for each group
 
 The answers are functions DataFrame -> DataFrame; the lab's own ``rows_of`` reads a store, calls one and collects its
-rows. The stores are in days, judging is in judges and reads, your-turn tasks in tasks. Reference and known-wrong answers
-are not in this package. Questions, titles, hints and notes are in the lab's sources.
+rows. The stores are in days, judging is in judges and reads, your-turn tasks in tasks. Reference and known-wrong
+answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
 """
 
 from __future__ import annotations

@@ -50,6 +50,12 @@ def customers(directory: str, topics: str = "orders") -> Counter[str]:
     return Counter(key for row in listed for key in row["keys"].split() if key.startswith("C"))
 
 
+def orders_of(directory: str, customer: str) -> int:
+    """How many different orders a customer has."""
+    listed = (row["keys"].split() for row in rows(directory) if row["topic"] == "orders" and row["keys"])
+    return len({key for keys in listed if customer in keys for key in keys if key.startswith("O")})
+
+
 def busiest(directory: str, most: int) -> list[Row]:
     """The customers with the most messages; of equal ones the first by name."""
     ranked = sorted(customers(directory).items(), key=lambda item: (-item[1], item[0]))

@@ -22,8 +22,11 @@ CHOICES = (
     ("topic", "total_size"), ("msg_id", "born_timestamp", "reconsume_times"),
 )  # fmt: skip
 
+OPTIONS = {"topic", "queues", "startTime", "endTime", "columns"}
+
 TEXT_RULE = "An option is one string: the names or numbers of a list are joined by commas"
-OPTIONS_RULE = "The options are those of the source rocketmq"
+OPTIONS_RULE = "The options have the names of the table: topic, queues, startTime, endTime, columns"
+NAMES_RULE = "columns and topic name what the source has; several names are joined by commas, without blanks"
 DECODED_RULE = "columns names what the query uses, and nothing else: a column that only selects need not be decoded"
 TIME_RULE = "startTime and endTime are store times in ms: read from startTime on, and before endTime"
 CHOSEN_RULE = "Messages that the query does not want are left out by topic and queues, before anything is decoded"
@@ -61,13 +64,18 @@ def judge_options(answers: Answers, directory: str, questions: list[Wanted]) -> 
         where = f"read_options{asked}"
         if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
             return Finding("read_options returns a dictionary of options", where, {"topic": one.topic}, found)
-        listed = [name for name, value in found.items() if isinstance(value, list | tuple | set)]
+        listed = [name for name, value in found.items() if isinstance(value, list | tuple | set) or _printed(value)]
         if listed:
             return Finding(TEXT_RULE, f"{where}: option {listed[0]}", "a string", found[listed[0]])
         finding = _finding(one, {name: str(value) for name, value in found.items()}, where, directory)
         if finding:
             return finding
     return None
+
+
+def _printed(value: object) -> bool:
+    """Whether a text is what str() makes of a list."""
+    return isinstance(value, str) and value[:1] in ("[", "(", "{")
 
 
 def _finding(one: Wanted, found: dict[str, str], where: str, directory: str) -> Finding | None:
@@ -77,7 +85,8 @@ def _finding(one: Wanted, found: dict[str, str], where: str, directory: str) -> 
     try:
         options = parse({"path": directory, **found})
     except MqlabError as error:
-        return Finding(OPTIONS_RULE, where, error.hint or "options that the source takes", error.text)
+        rule = OPTIONS_RULE if found.keys() - OPTIONS else NAMES_RULE
+        return Finding(rule, where, error.hint or "options that the source takes", error.text)
     # 2. They must decode exactly the columns that are used.
     if sorted(options.columns) != sorted(one.columns):
         shown = found.get("columns", "no option columns: all are decoded")
