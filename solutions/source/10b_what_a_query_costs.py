@@ -25,9 +25,6 @@ import sys
 import tempfile
 import time
 
-import duckdb
-import pandas
-import polars
 from pyspark.sql import functions
 from tqdm import tqdm
 
@@ -97,9 +94,8 @@ def cost(messages, topic, tags):
     """
     ### BEGIN SOLUTION
     is_wanted = functions.col("tags").isin(tags)
-    queues = messages.where(functions.col("topic") == topic).groupBy(
-        "broker_name", "queue_id"
-    )
+    of_topic = messages.where(functions.col("topic") == topic)
+    queues = of_topic.groupBy("broker_name", "queue_id")
     looked_at = functions.count("*").alias("looked_at")
     return queues.agg(looked_at, functions.count_if(is_wanted).alias("matched"))
     ### END SOLUTION
@@ -388,6 +384,10 @@ f"{parquet.count():,} rows, {day.asked.messages:,} messages"
 # Parquet use one decoder, which turns the log into Arrow columns without such a loop.
 
 # %%
+import duckdb
+import pandas
+import polars
+
 by = ["topic", "broker_name", "queue_id"]
 columns = [*by, "total_size"]
 

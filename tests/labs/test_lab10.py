@@ -79,9 +79,9 @@ def test_a_customer_belongs_to_one_queue_of_one_broker_and_an_order_to_one_custo
 
 @pytest.mark.spark
 def test_a_filter_looks_at_messages_that_were_decoded_and_an_option_chooses_before(spark: SparkSession) -> None:
-    from pyspark.sql import functions
+    from pyspark.sql import Observation, functions
 
-    names = {"functions": functions}
+    names: dict[str, Any] = {"functions": functions, "Observation": Observation}
     cell = next(cell for cell in code_cells() if "def count_where" in cell.source)
     exec(cell.source.partition("\nfirst = ")[0], names)
     count_where: Any = names["count_where"]
