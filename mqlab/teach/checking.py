@@ -17,6 +17,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -26,6 +27,7 @@ from mqlab.teach.exercises import Answers, Call, Case, Exercise, Finding, exerci
 from mqlab.teach.failed_cells import failure_of
 from mqlab.teach.forbidden import refuse_named, run_watched
 from mqlab.teach.lives import cell_is_run_anew
+from mqlab.teach.partial import points_so_far
 from mqlab.teach.practice import practise
 from mqlab.teach.said import Said
 from mqlab.teach.showing import Failed, remember, short_call
@@ -107,12 +109,13 @@ def _checked(asked: Exercise, names: Mapping[str, Any], more: int) -> Said:
     for number, case in enumerate(cases, 1):
         try:
             said = _judged(asked, case, given, f"{case.name} ({number} of {len(cases)})")
+            earned = points_so_far(asked, cases, given, number - 1) if said is not None else []
         except NotImplementedError:
             return not_started(asked, list(asked.defines))
         except KeyboardInterrupt as stop:
             raise CheckInterrupted(_stopped(asked, case, stop)) from None
         if said is not None:
-            raise CheckFailed(said)
+            raise CheckFailed(replace(said, facts=[*said.facts, *earned]))
     if not more:
         return passed(asked, len(cases))
     # 3. Other seeds, as many as the learner likes.

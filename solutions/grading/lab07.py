@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from mqlab.teach.cases.lab07 import days, retries
 from mqlab.teach.exercises import Call, Case
 from mqlab.teach.kit import Variant, variants
+from mqlab.wire import names
 
 SEEDED = {
     "lab07.rewrite": 3, "lab07.schedule": 2, "lab07.redrive": 3, "lab07.three": 3, "lab07.stuck": 2, "lab07.killer": 2,
@@ -27,6 +28,11 @@ def _table(levels: Sequence[str], most: Sequence[int]) -> Callable[[int], list[C
     return made
 
 
+def _sent_to(waiting: bool) -> Callable[[int], list[Call]]:
+    """The orders that were given back and wait, or those that are dead."""
+    return lambda seed: [call for call in days.sent_back(seed) if (call.right[0] == names.SCHEDULE_TOPIC) == waiting]
+
+
 SHORT, MIDDLE = ("2s 9s", "7s", "4s 30s"), ("1s 2s 3s 20s 2m", "9s 1m 5s 12s 3s 50s")
 
 FROM_SEED = {
@@ -36,6 +42,9 @@ FROM_SEED = {
         Variant("a table that ends on the way", _table(MIDDLE, (6, 7, 8, 9))),
         Variant("no limit set", _table(MIDDLE, (-1,))),
         Variant("no retry at all", _table(MIDDLE, (0,))),
-    )
+    ),
+    "lab07.rewrite": variants(
+        retries.REWRITE, Variant("orders that wait", _sent_to(True)), Variant("orders that die", _sent_to(False))
+    ),
 }
 HIDDEN: dict[str, tuple[Case, ...]] = {}

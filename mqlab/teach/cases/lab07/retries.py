@@ -63,6 +63,7 @@ REWRITE = Pure(
         "it had",
         p.WAIT: "WAIT of a message given back is false: nobody waits for its flush",
     },
+    weights={"": 2, "orders that wait": 1, "orders that die": 1},
     forbids=FORBIDS["lab07.rewrite"],
 )  # fmt: skip
 
