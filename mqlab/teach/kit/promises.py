@@ -233,3 +233,97 @@ def order_kept_by_key(group: str, key: Callable[[Any], str], rule: str) -> Promi
         return None
 
     return first
+
+
+def one_owner(group: str, rule: str) -> Promise:
+    """At no moment are messages of one queue in the listeners of two members.
+
+    A call that its member's death cut off is not looked at: it has no end.
+    """
+
+    def first(played: Played) -> Finding | None:
+        latest: dict[tuple[Any, str], Any] = {}  # (queue, member) -> its call that ends last
+        for row in played.deliveries(group):
+            if row.ended_ms is None:
+                continue
+            for (queue, member), other in latest.items():
+                if queue == row.message_queue and member != row.client and other.ended_ms > row.started_ms:
+                    where = f"{place(played, row)}, entry {row.queue_offset} of {queue}"
+                    return finding_at(played, row, rule, f"{member} alone", f"{member} and {row.client}", where)
+            mine = latest.get((row.message_queue, row.client))
+            if mine is None or row.ended_ms > mine.ended_ms:
+                latest[row.message_queue, row.client] = row
+        return None
+
+    return first
+
+
+def fair_within(group: str, members: Sequence[str], most: int, rule: str) -> Promise:
+    """No member is given more messages than another by more than ``most``; one that is given none counts with 0."""
+
+    def first(played: Played) -> Finding | None:
+        counts = dict.fromkeys(members, 0)
+        for row in played.deliveries(group):
+            counts[row.client] = counts.get(row.client, 0) + 1
+        fullest, emptiest = max(counts, key=lambda name: counts[name]), min(counts, key=lambda name: counts[name])
+        if counts[fullest] - counts[emptiest] <= most:
+            return None
+        where = f"messages given to {fullest} and to {emptiest}"
+        return Finding(rule, where, f"{most} apart at most", (counts[fullest], counts[emptiest]), lab=played.lab)
+
+    return first
+
+
+def moved_at_most(group: str, most: int, rule: str) -> Promise:
+    """So many times at most, a queue's next message is given to another member than the one before it."""
+
+    def first(played: Played) -> Finding | None:
+        owner: dict[Any, str] = {}
+        moves = 0
+        for row in played.deliveries(group):
+            before = owner.setdefault(row.message_queue, row.client)
+            moves += before != row.client
+            if moves > most:
+                where = f"{row.message_queue} went from {before} to {row.client}: {place(played, row)}"
+                return finding_at(played, row, rule, f"{most} moves at most", f"move {moves}", where)
+            owner[row.message_queue] = row.client
+        return None
+
+    return first
+
+
+def stored_once(topic: str, rule: str) -> Promise:
+    """No key is stored twice in a topic: neither a producer's second attempt nor a program that sends again."""
+
+    def first(played: Played) -> Finding | None:
+        stored: dict[str, Any] = {}
+        for message in played.lab.store().messages(topic):
+            if not message.keys:
+                continue
+            before = stored.setdefault(message.keys, message)
+            if before is not message:
+                offsets = f"queue offsets {before.queue_offset} and {message.queue_offset}"
+                where = f"{message.keys} in {topic}, stored again at {calendar(message.store_timestamp)}"
+                return Finding(rule, where, "stored once", offsets, lab=played.lab)
+        return None
+
+    return first
+
+
+def harmless_when_repeated(group: str, effects: Callable[[Any, Any], int], rule: str) -> Promise:
+    """A message that was given more than once has had its effect once.
+
+    ``effects(day, what was sent)``: how often the effect is there, such as its rows in a table.
+    """
+
+    def first(played: Played) -> Finding | None:
+        given: set[str] = set()
+        for row in played.deliveries(group):
+            if row.msg_id in given and row.msg_id in played.sent:
+                count = effects(played, played.sent[row.msg_id])
+                if count > 1:
+                    return finding_at(played, row, rule, "its effect once", f"its effect {count} times")
+            given.add(row.msg_id)
+        return None
+
+    return first
