@@ -91,7 +91,7 @@ def send_orders(lab, *banks):
 # %% [prediction] lab07.first_retry
 # An order fails for the first time. When does billing get it again?
 #
-# - 1: after 1 second, which is level 1
+# - 1: after 1 second, which is level 1 {lab07.first_level}
 #   > Levels 1 and 2 exist, but a retry does not use them unless the listener asks for them. The first retry waits for
 #   > level 3.
 # - 10: after 10 seconds, which is level 3
@@ -148,7 +148,7 @@ reveal("lab07.first_retry", (second.started_ms - first.ended_ms) // 1000)
 # %%
 lab.timeline(first.msg_id)
 
-# %% [markdown] minutes=14
+# %% [markdown] minutes=18
 # ## Until it is dead
 #
 # Now an order that the bank will never pay, and nothing configured.
@@ -157,7 +157,7 @@ lab.timeline(first.msg_id)
 # `max_reconsume_times` is not set, which means 16 retries. An order fails whatever billing does. How often is the
 # listener called with it?
 #
-# - 16: sixteen times
+# - 16: sixteen times {lab07.sixteen_deliveries}
 #   > Sixteen is the number of retries. The first delivery is not a retry.
 # - 17: seventeen times
 #   = One delivery and sixteen retries: `reconsume_times` 0 to 16.
@@ -213,7 +213,8 @@ lab.waits(rows[0], scale="linear")
 #
 # The table is a setting of the broker (`messageDelayLevel`), the number of retries one of the consumer
 # (`maxReconsumeTimes`; -1, the default, means 16). Write `schedule` for any table and any number. The listener fails at
-# once, and the broker is punctual. (mqlab's own parser of such tables stays closed here; yours has one line.)
+# once, and the broker is punctual. A table may have fewer than eighteen levels: a retry whose level would stand behind its
+# end waits for the last one. Python itself is all you need; mqlab's own parser of such tables stays closed here.
 #
 # hint: `levels.split()` are the delays. Level 1 is number 0 of the list. Turn "5m" into seconds: `int(text[:-1])` times
 #   the value of `{"s": 1, "m": 60, "h": 3600, "d": 86400}` for `text[-1]`.
@@ -248,6 +249,11 @@ def schedule(levels, max_reconsume_times):
 
 # %%
 check("lab07.schedule")
+
+# %% [markdown] minutes=12
+# ## Turn the screws
+#
+# Two settings decide how long a failure takes: how often it is tried again, and how long the trouble lasts.
 
 # %% [answer] lab07.ten_minutes
 # ### Your turn: ten minutes
@@ -286,14 +292,15 @@ answer("lab07.ten_minutes", 5, lab)
 # %% [answer] lab07.two_hours
 # ### Your turn: the bank is away for two hours
 #
-# All settings of a retry, on one clock. Each change plays a new day. Nothing is configured, and the bank is away for two
-# hours from the moment at which the order was sent: set *Bank away until* to 2h. Before you press *Play*: is the order
-# paid as soon as the bank is back? Then look, and count: at which delivery is it paid (the first one is number 1)?
+# All settings of a retry, on one clock. *Play* plays a new day with what you have set. Nothing is configured, and the bank
+# is away for two hours from the moment at which the order was sent: leave *Bank down from* at 0s, and write 2h into *to*.
+# Before you press *Play*: is the order paid as soon as the bank is back? Set the pin where you expect it. Then look: at
+# which delivery is it paid (the first one is number 1)?
 #
 # wrong last_failure: That is the last delivery that fails, or the `reconsume_times` of the right one: the first delivery
 #   has the number 1 and the count 0.
 # wrong retries_after: That is one too many: the order is not delivered again after it was paid.
-# wrong: Set the bank to be away from 0s to 2h, play, and count the deliveries on the axis up to the one that succeeds.
+# wrong: Write 2h into *to*, press *Play*, and move *Delivery* to its end: the line under the axis names the delivery.
 # note: The bank was back after two hours, the order was paid 45 minutes later. The later a retry is, the longer the wait
 #   before it: what was away for a long time is asked late.
 
@@ -320,7 +327,7 @@ answer("lab07.two_hours", 16, clock)
 #
 # - orders: the topic that the order was sent to
 #   = It is there to remember where the message came from.
-# - %RETRY%billing: the topic in which billing finds its retries
+# - %RETRY%billing: the topic in which billing finds its retries {lab07.retry_topic_is_where}
 #   > The name suggests it. Where a waiting copy goes next is in another property, `REAL_TOPIC`.
 # - SCHEDULE_TOPIC_XXXX: the topic in which the copy waits
 #   > A copy does not need a property for that: it is there.
@@ -432,8 +439,10 @@ Table(bookkeeping(lab))
 # After its second retry the order failed once more and became a **dead letter** (死信): the last unit. It did not wait
 # this time, it went there at once. See which properties change from failure to failure, and which are set once and stay.
 #
-# The same day as pictures: move through it, and find the moment at which billing is done with the order in `orders` and
-# the order is nowhere but in the waiting queue.
+# The same day in the time machine. *Step* and *Back* go from stop to stop, the slider goes anywhere; the arrows are what
+# has arrived so far, a bar is a pull that the broker holds until there is something to give, and the three queues below
+# are what the broker has at this stop. Find the stop at which billing is done with the order in `orders`, while its copy
+# waits.
 
 # %% tags=["explorer"]
 from mqlab.views.queue import show_queue
@@ -449,9 +458,10 @@ explorer = explore(two_retries, seed=7, show=queues_now, client=no_trace)
 explorer
 
 # %% [markdown]
-# It is the stop with *in memory: next of orders 0 is 1*. At this moment billing's offset (消费位点) in `orders` has moved
-# behind the order, while its copy still waits. **A retry holds nobody up.** That is the point of the whole machinery, and
-# the thing to remember for the second part.
+# It is stop 13: the broker's answer to `CONSUMER_SEND_MSG_BACK` has arrived, and the line ends with *in memory: next of
+# orders 0 is 1*. Billing's offset (消费位点) in `orders` has moved behind the order, while the copy still waits; five
+# seconds later billing tells the broker (stop 14). **A retry holds nobody up.** That is the point of the whole machinery,
+# and the thing to remember for the second part.
 
 # %% [exercise] lab07.rewrite
 # ### Exercise 2: build the send-back rewrite
@@ -467,7 +477,7 @@ explorer
 # | topic and queue | `SCHEDULE_TOPIC_XXXX`, the level's | `%DLQ%` and the group, 0 |
 #
 # The rest is in the table above: compare a message with the copy that came of it. What is not there stays as it is in the
-# message.
+# message. Texts, numbers and a dictionary are enough; mqlab's broker stays closed here.
 #
 # hint: Decide first where the copy goes: dead when `message.reconsume_times >= max_reconsume_times` or `delay_level <
 #   0`. Start from `dict(message.properties)`, so that what you do not touch stays.
@@ -595,8 +605,9 @@ print("units written:", len(lab.copies()) - before)
 # %% [exercise] lab07.redrive
 # ### Exercise 3: redrive a queue of dead letters (死信重投)
 #
-# Billing had a bug, it is repaired, and the dead letters are to be given back. Write it yourself, with nothing but a
-# producer: to give a message back is to send a message. Beware:
+# Billing had a bug, it is repaired, and the dead letters are to be given back. Write it yourself, with nothing but the
+# producer that you are given: to give a message back is to send a message. (`lab.admin` does not help: the check has a
+# broker of its own.) Beware:
 #
 # - *audit* reads `orders` as well, and has handled all of them.
 # - Some messages have died twice.

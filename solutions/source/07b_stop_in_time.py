@@ -30,7 +30,7 @@ from mqlab import (
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.views import Bars, Table
 from mqlab.views.timeline import after
-from mqlab.widgets import explore
+from mqlab.widgets import crash_matrix
 
 # %% [markdown] minutes=3
 # ## The bank, once more
@@ -105,7 +105,7 @@ no_trace = {"enable_trace": False}  # nothing but orders in the log
 #
 # - 2: two
 #   = `reconsume_times` is what happened before: 0 at the first delivery, 2 at the third.
-# - 3: three, as the author says
+# - 3: three, as the author says {lab07.two_means_twice}
 #   > Three deliveries. The first one is not a retry.
 # - 1: one
 #   > At the second delivery `reconsume_times` is 1, and 1 >= 2 is false: there is another one.
@@ -156,8 +156,10 @@ lab.admin.query_dlq("billing")
 #
 # `CREATE TABLE for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)`
 #
-# `with connection: connection.execute(sql, values)` writes and commits. Be prepared for the worst: billing may be killed
-# right after it has stored an order, before the broker hears of its success. A function that makes a function looks so:
+# `with connection: connection.execute(sql, values)` writes and commits; `values` is a tuple, and one with a single value
+# has a comma: `(message.msg_id,)`. `ask_bank` is the one above. Of the lab, an answer has `database` and nothing else. Be
+# prepared for the worst: billing may be killed right after it has stored an order, before the broker hears of its success.
+# A function that makes a function looks so:
 #
 # ```python
 # def outer(lab):
@@ -206,6 +208,102 @@ def three_times(lab):
 
 # %%
 check("lab07.three")
+
+# %% [markdown] minutes=8
+# ## Break it: killed between storing and acknowledging
+#
+# Two listeners that give an order up at its first refusal. Both store it and both return `CONSUME_SUCCESS`. One stores
+# first. The other wants to be quick: it returns first, keeps the order in its memory, and stores it when it is called the
+# next time, twelve seconds later.
+
+# %% [prediction] lab07.crash
+# billing is killed once, at some moment, and started again a second later. Which of the two can lose the order, so that
+# no human hears of it?
+#
+# - later: the one that acknowledges first
+#   = As soon as the broker knows of its success, nobody sends the order again; if the process dies before its next call,
+#   = the order is nowhere.
+# - first: the one that stores first
+#   > If it dies before the broker knows of its success, it gets the order again and stores it again. The primary key makes
+#   > that harmless.
+# - both: both, if the moment is bad enough
+#   > There is no such moment for the one that stores first: until the broker knows of the success, the order comes again.
+# - none: none; an order that was not handled to its end comes again
+#   > The broker does not know what a listener still has in mind. `CONSUME_SUCCESS` is all it hears.
+# note: First store, then acknowledge. Whatever is acknowledged first is lost at some moment.
+
+
+# %% tags=["parameter"]
+def gives_up_at_once(stores_first):
+    def story(lab):
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        database = lab.database("billing")
+        table = "for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)"
+        with database.connect() as connection:
+            connection.execute(f"CREATE TABLE {table}")
+
+        def store(order):
+            sql, values = "INSERT OR IGNORE INTO for_a_human VALUES (?, ?)", order
+            with database.connect() as connection:
+                connection.execute(sql, values)
+
+        class Listener:  # each life of billing makes a new one
+            def __init__(self):
+                self.later = []
+
+            def consume_message(self, messages, context):
+                while self.later:
+                    store(self.later.pop())
+                order = messages[0]
+                try:
+                    ask_bank(order, context)
+                except BankError:
+                    keep = store if stores_first else self.later.append
+                    keep((order.msg_id, order.body))
+                return CONSUME_SUCCESS
+
+        billing(lab, Listener)
+        shop = lab.producer("shop")
+        for bank in ("no", "40"):
+            shop.send(Message("orders", b"a book", properties={"bank": bank}))
+            lab.run_for("12s")
+
+    return story
+
+
+def where_it_is(lab):
+    connection = lab.database("billing").connect()
+    rows = connection.execute("SELECT msg_id FROM for_a_human").fetchall()
+    return "with a human" if rows else "lost"
+
+
+# %% [markdown]
+# Each field of the next picture is a run of its own, in which billing is killed just before one of its steps, from the
+# first delivery to the end of the second. Choose a field that says *lost*: what happened around the kill?
+
+# %% tags=["explorer"]
+variants = {
+    "acknowledge, then store": gives_up_at_once(stores_first=False),
+    "store, then acknowledge": gives_up_at_once(stores_first=True),
+}
+matrix = crash_matrix(
+    variants,
+    node="billing-1",
+    outcome=where_it_is,
+    only=lambda point: 88 <= point.number < 110,  # the steps of both deliveries
+    seed=7,
+    client=no_trace,
+)
+matrix
+
+# %%
+matrix.table()
+
+# %%
+lost = {row.variant for row in matrix.cells() if row.outcome == "lost"}
+answers = {"acknowledge, then store": "later", "store, then acknowledge": "first"}
+both = "both" if len(lost) == 2 else "none"
+reveal("lab07.crash", answers[lost.pop()] if len(lost) == 1 else both)
 
 # %% [markdown] minutes=15
 # ## In order, a failure is something else
@@ -322,7 +420,7 @@ print({name: letter.properties[name] for name in wanted})
 # %% [prediction] lab07.no_status
 # A listener hangs and gives no status at all. When does billing get the order again?
 #
-# - at once: the broker waits for a status for a moment, then it sends again
+# - at once: the broker waits for a status for a moment, then it sends again {lab07.sent_again}
 #   > The broker waits for nothing. It has answered a pull; what the client does with the messages it does not know.
 # - 10 seconds: it is treated as a failure, level 3
 #   > No status is no failure: nobody knows of it. The listener has not returned, so nothing is given back.
@@ -467,7 +565,8 @@ Table(lab.progress("billing"), columns=columns)
 #
 # `pay` is billing's listener. Now the bank promises: it answers within 3 seconds, or not at all. You promise: whenever
 # billing dies, only orders of the last 15 seconds come again. The consumer reports its offset every 5 seconds, so no call
-# of the listener may take longer than 10. Nothing may get lost.
+# of the listener may take longer than 10. Nothing may get lost. You have `ask_bank` with its `timeout_ms`; the settings of
+# the consumer stay as they are.
 #
 # hint: Nobody can take a message away from a listener that hangs. So do not hang: which argument of ask_bank helps?
 # hint: How long? Longer than the bank may take when all is well (3 seconds), and so short that the offset moves on soon
@@ -503,7 +602,7 @@ check("lab07.stuck")
 # An order makes billing's process crash each time its listener gets it; billing is restarted each time. What is
 # `reconsume_times` at the sixth delivery?
 #
-# - 5: five; it was delivered five times before
+# - 5: five; it was delivered five times before {lab07.deliveries_count}
 #   > Delivered, but never given back. The count is raised when a message is given back.
 # - 0: zero
 #   = A dead process gives nothing back, so nobody counts.

@@ -32,6 +32,7 @@ FOURTH_RULE = (
 )
 TOO_EARLY_RULE = "An order gets three deliveries before it is given up, and the bank is asked at each"
 STORED_RULE = "An order that failed three times is stored for a human, with its body, under its msg_id"
+BYTES_RULE = "A human gets the body as it came: store message.body itself, bytes, not a text made of it"
 NOT_STORED_RULE = "Only what failed three times is for a human"
 PAID_RULE = "When the bank has paid, the order is done: return CONSUME_SUCCESS. Returning nothing gives the order back"
 SLOW_RULE = "The bank takes up to 3 seconds: a shorter time limit fails orders that are only slow"
@@ -47,6 +48,9 @@ ENDLESS_RULE = (
 KNOWN_RULE = (
     "An order that a human has is not tried again, even if it is delivered again: billing may die before the "
     "broker knows of the success"
+)
+LATE_RULE = (
+    "Three deliveries that began and did not end are enough: the fourth stores the order and does not ask the bank"
 )
 HARMLESS_RULE = "Only deliveries without a result count: a refusal is a result, and so is success"
 KILLER_STORED_RULE = "The order that ended three processes is stored for a human, with its body, under its msg_id"
@@ -66,6 +70,27 @@ def _not_with_a_human(day: bank.BadDay, row: Any) -> str | None:
 def _readable(body: object) -> object:
     """A body as text; anything that is not bytes stays as it is."""
     return body.decode("utf-8", "backslashreplace") if isinstance(body, bytes) else body
+
+
+def _body_stored(rule: str, body: bytes, stored: object) -> tuple[str, object, object] | None:
+    """Rule, expected and found when a human has not got this body; None when all is well."""
+    if stored == body:
+        return None
+    if isinstance(stored, str):
+        return BYTES_RULE, body, stored
+    return rule, _readable(body), _readable(stored)
+
+
+def _paid_is_done(day: bank.BadDay) -> Finding | None:
+    """A call in which the bank has paid returns success."""
+    for row in day.deliveries(GROUP):
+        order = day.sent[row.msg_id]
+        answer_ms = order.answer_ms(row.reconsume_times)
+        paid = order.pays(row.reconsume_times) and row.ended_ms is not None and took_ms(row) >= answer_ms
+        if paid and row.status != CONSUME_SUCCESS:
+            where = f"{place(day, row)}: the bank paid after {answer_ms} ms"
+            return finding_at(day, row, PAID_RULE, CONSUME_SUCCESS, row.status, where)
+    return None
 
 
 NO_SURPRISE = no_surprise(GROUP, EXPECTED_ERRORS)
@@ -88,8 +113,9 @@ def _three_tries_each(day: bank.BadDay) -> Finding | None:
             return Finding(TOO_EARLY_RULE, f"{order.key}: deliveries in which the bank was asked", wanted, len(asked))
         # 2. Only hopeless orders are for a human.
         where = f"{order.key}: table for_a_human"
-        if order.bank == "no" and human.get(msg_id) != order.body:
-            return Finding(STORED_RULE, where, _readable(order.body), _readable(human.get(msg_id)))
+        if order.bank == "no" and (wrong := _body_stored(STORED_RULE, order.body, human.get(msg_id))):
+            rule, expected, found = wrong
+            return Finding(rule, where, expected, found)
         if order.bank != "no" and msg_id in human:
             return Finding(NOT_STORED_RULE, where, None, _readable(human[msg_id]))
     return None
@@ -97,7 +123,7 @@ def _three_tries_each(day: bank.BadDay) -> Finding | None:
 
 THREE = World(
     "lab07.three", "three_times(lab)", points=4, about="a bank that refuses", day=bank.three_tries,
-    promises=[NO_SURPRISE, at_most_retries(GROUP, 2, FOURTH_RULE), PAID_OR_WITH_A_HUMAN, _three_tries_each],
+    promises=[NO_SURPRISE, _paid_is_done, at_most_retries(GROUP, 2, FOURTH_RULE), PAID_OR_WITH_A_HUMAN, _three_tries_each],
 )  # fmt: skip
 
 # lab07.stuck -----------------------------------------------------------------------------------------------------
@@ -146,6 +172,12 @@ def _three_lives(day: bank.BadDay) -> Finding | None:
     if len(tries) == 3:
         return None
     if killer_id in day.for_a_human():
+        # A delivery that only stores ends at once. If none asks after it, the order was stored too late, once for all.
+        rows = [row for row in day.deliveries(GROUP) if row.msg_id == killer_id and row.ended_ms is not None]
+        stored = next((row for row in rows if took_ms(row) < 100 and row.status == CONSUME_SUCCESS), None)
+        if stored is not None and tries[-1].started_ms < stored.started_ms:
+            where = f"{place(day, tries[3])}: the bank asked a fourth time"
+            return finding_at(day, tries[3], LATE_RULE, 3, len(tries), where)
         where = f"{place(day, tries[3])}: the bank asked again"
         return finding_at(day, tries[3], KNOWN_RULE, 3, len(tries), where)
     kept = day.kept[2] if len(day.kept) > 2 else None
@@ -165,11 +197,11 @@ def _nobody_else_suffers(day: bank.BadDay) -> Finding | None:
 
 def _killer_with_a_human(day: bank.BadDay) -> Finding | None:
     row, human = _killer_tries(day)[2], day.for_a_human()
-    body, stored = day.sent[row.msg_id].body, human.get(row.msg_id)
-    if stored == body:
+    wrong = _body_stored(KILLER_STORED_RULE, day.sent[row.msg_id].body, human.get(row.msg_id))
+    if wrong is None:
         return None
-    where = f"{place(day, row)}: table for_a_human"
-    return finding_at(day, row, KILLER_STORED_RULE, _readable(body), _readable(stored), where)
+    rule, expected, found = wrong
+    return finding_at(day, row, rule, expected, found, f"{place(day, row)}: table for_a_human")
 
 
 KILLER = World(

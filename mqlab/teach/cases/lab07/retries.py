@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.store.config import parse_delay_levels
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab07 import days
 from mqlab.teach.exercises import Call
@@ -25,6 +26,12 @@ LEVEL_RULE = (
 )
 CLAMP_RULE = "The table ends with its last level: all further retries wait for the last one"
 SUM_RULE = "Each wait begins when the try before it has failed: the seconds add up"
+NUMBER_RULE = (
+    "max_reconsume_times counts retries, not deliveries, and -1 means 16; after the failure of the last retry there is "
+    "no further wait"
+)
+ORDER_RULE = "A retry is (level, second): the level comes first"
+PLACE_RULE = "Level 1 is number 0 of the list of delays: the delay of a level is number level - 1 of it"
 
 
 def _wrong_queue(call: Call, found: Any, seen: Difference) -> str:
@@ -32,14 +39,27 @@ def _wrong_queue(call: Call, found: Any, seen: Difference) -> str:
 
 
 def _wrong_level(call: Call, found: Any, seen: Difference) -> str:
+    if [tuple(reversed(pair)) for pair in found] == call.right:
+        return ORDER_RULE
+    levels = len(call["levels"].split())
+    # An answer that stops where the table ends has one retry for each level from 3 on.
+    if seen.part == "number" and len(found) == max(0, levels - 2) < len(call.right):
+        return CLAMP_RULE
     number = next((n for n, pair in enumerate(zip(call.right, found, strict=False), 1) if pair[0] != pair[1]), 0)
-    at_the_end = seen.part == "level" and seen.right == len(call["levels"].split())
+    at_the_end = seen.part == "level" and seen.right == levels
     return CLAMP_RULE if at_the_end and number > 1 else ""
 
 
 def _from_the_first_failure(call: Call) -> list[tuple[int, int]]:
     before = [0, *(second for _, second in call.right)]
     return [(level, second - start) for (level, second), start in zip(call.right, before, strict=False)]
+
+
+def _one_place_too_far(call: Call) -> list[tuple[int, int]]:
+    """The delay of the next level at each retry, as somebody gets it who counts the list from 1."""
+    delays = [delay_ms // 1000 for delay_ms in parse_delay_levels(call["levels"])]
+    waits = [delays[min(level, len(delays) - 1)] for level, _ in call.right]
+    return [(level, sum(waits[: number + 1])) for number, (level, _) in enumerate(call.right)]
 
 
 REWRITE = Pure(
@@ -76,9 +96,9 @@ SCHEDULE = Pure(
     rules={
         "level": "The first retry waits for level 3, each further one for the next level",
         "second": SUM_RULE,
-        "number": "max_reconsume_times counts retries, not deliveries, and -1 means 16; after the failure of the "
-        "last retry there is no further wait",
+        "number": NUMBER_RULE,
     },
     forbids=FORBIDS["lab07.schedule"],
-    slips=[slips.milliseconds, Slip("from the first failure", _from_the_first_failure, SUM_RULE)],
+    slips=[slips.milliseconds, Slip("from the first failure", _from_the_first_failure, SUM_RULE),
+           Slip("one place too far", _one_place_too_far, PLACE_RULE)],
 )  # fmt: skip

@@ -40,7 +40,9 @@ def _number_of_the_paid_delivery(clock: Any) -> int:
 
 def _bank_is_away_for_two_hours(clock: Any) -> str:
     away = (clock.settings.down_from_ms, clock.settings.down_to_ms)
-    return "" if away == (0, TWO_HOURS_MS) else "The clock does not have this day yet: the bank is away from 0s to 2h."
+    if away == (0, TWO_HOURS_MS):
+        return ""
+    return "The clock has not played this day yet: write 2h into its field *to* (beside 0s) and press Play."
 
 
 def _deliveries_of_the_first(lab: Any) -> int:
