@@ -143,7 +143,8 @@ reveal("lab07.first_retry", (second.started_ms - first.ended_ms) // 1000)
 # group has one, and every member reads it beside its own topics. Yet the listener was told `orders`. `reconsume_times`
 # (重试次数) says how often the message was given back before: 0 at the first delivery, 1 at the second.
 #
-# Follow the order through the broker. The long arrow back is the one that gives it back:
+# Follow the order through the broker. 43 ms after the first delivery billing gives it back, with a request of its own:
+# `CONSUMER_SEND_MSG_BACK`. The bars beside the broker's line are pulls that it holds until there is something to give.
 
 # %%
 lab.timeline(first.msg_id)
@@ -439,10 +440,10 @@ Table(bookkeeping(lab))
 # After its second retry the order failed once more and became a **dead letter** (死信): the last unit. It did not wait
 # this time, it went there at once. See which properties change from failure to failure, and which are set once and stay.
 #
-# The same day in the time machine. *Step* and *Back* go from stop to stop, the slider goes anywhere; the arrows are what
-# has arrived so far, a bar is a pull that the broker holds until there is something to give, and the three queues below
-# are what the broker has at this stop. Find the stop at which billing is done with the order in `orders`, while its copy
-# waits.
+# The same day in the time machine. *Step* and *Back* go from stop to stop, the slider goes anywhere. In *The story*, grey is
+# what has not happened yet, and a dashed line is a pull that the broker holds until there is something to give. *What this
+# lab shows* has the three queues of the broker at this stop. Find the stop at which billing is done with the order in
+# `orders`, while its copy waits.
 
 # %% tags=["explorer"]
 from mqlab.views.queue import show_queue
