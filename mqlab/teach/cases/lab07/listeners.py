@@ -123,7 +123,13 @@ def _three_tries_each(day: bank.BadDay) -> Finding | None:
 
 THREE = World(
     "lab07.three", "three_times(lab)", points=4, about="a bank that refuses", day=bank.three_tries,
-    promises=[NO_SURPRISE, _paid_is_done, at_most_retries(GROUP, 2, FOURTH_RULE), PAID_OR_WITH_A_HUMAN, _three_tries_each],
+    promises=[
+        NO_SURPRISE,
+        _paid_is_done,
+        at_most_retries(GROUP, 2, FOURTH_RULE),
+        PAID_OR_WITH_A_HUMAN,
+        _three_tries_each,
+    ],
 )  # fmt: skip
 
 # lab07.stuck -----------------------------------------------------------------------------------------------------
