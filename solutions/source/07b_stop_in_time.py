@@ -279,7 +279,7 @@ def where_it_is(lab):
 
 # %% [markdown]
 # Each field of the next picture is a run of its own, in which billing is killed just before one of its steps, from the
-# first delivery to the end of the second. Choose a field that says *lost*: what happened around the kill?
+# first delivery until shortly before the second. Choose a field that says *lost*: what happened around the kill?
 
 # %% tags=["explorer"]
 variants = {
@@ -290,7 +290,7 @@ matrix = crash_matrix(
     variants,
     node="billing-1",
     outcome=where_it_is,
-    only=lambda point: 88 <= point.number < 110,  # the steps of both deliveries
+    only=lambda point: 88 <= point.number < 110,  # between the two deliveries
     seed=7,
     client=no_trace,
 )
