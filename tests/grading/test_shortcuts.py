@@ -8,7 +8,6 @@ from mqlab.grading.job import Answer, Job
 from mqlab.grading.judging import judge
 from mqlab.grading.kernel import Judge
 from mqlab.grading.lab_files import course_folder, open_lab
-from mqlab.grading.notebook_file import parse_notebook
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import FAILED, PUBLIC, RAISED, CaseResult
@@ -23,6 +22,7 @@ def find(queue_offset, entries, log, offset_table):
     return entry.physical_offset, log[entry.physical_offset : entry.physical_offset + entry.size], past
 """,
     "lab01.unit": """
+from mqlab.wire import record
 def read_unit(log, start):
     one = record.decode(log, start)
     return {"size": one.total_size, "queue_offset": one.queue_offset, "physical_offset": one.physical_offset,
@@ -31,6 +31,7 @@ def read_unit(log, start):
 """,
     "lab01.tags": """
 import struct
+from mqlab.wire.java_hash import tags_code
 def tag_bytes(tags):
     return struct.pack(">q", tags_code(tags))
 """,
@@ -79,9 +80,10 @@ def schedule(levels, max_reconsume_times):
 def judged(exercise_id: str, sandbox: Sandbox, *, forbids: bool) -> list[CaseResult]:
     """The public cases of the shortcut, with or without what the exercise forbids."""
     lab = open_lab(course_folder(), exercise_id[3:5])
-    names = {answer.exercise.id: answer.names for answer in lab.answers}
-    answers = {exercise_id: Answer(SHORTCUTS[exercise_id], names[exercise_id], sandbox.limits)}
-    court = Judge(Job(lab.id, "autumn", sandbox, answers, transplant(lab, parse_notebook(lab.notebook.data)).set_up))
+    cell = next(answer for answer in lab.answers if answer.exercise.id == exercise_id)
+    answers = {exercise_id: Answer(SHORTCUTS[exercise_id], cell.names, sandbox.limits, cell.cell.part)}
+    taken = transplant(lab, lab.notebook)
+    court = Judge(Job(lab.id, "autumn", sandbox, answers, taken.set_up, later_set_up=taken.later_set_up))
     court.give(exercise_id, {})
     if not forbids:
         court.desk.withhold(())
