@@ -120,7 +120,8 @@ def test_a_file_that_is_no_notebook_predicts_nothing(tmp_path: Path) -> None:
 
 
 def test_numbers_are_put_in_order(tmp_path: Path) -> None:
-    number = next(one for lab in ("lab00", "lab01", "lab07", "lab10") for one in manifest(lab).predictions if not one.choices)
+    labs = ("lab00", "lab01", "lab07", "lab10")
+    number = next(one for lab in labs for one in manifest(lab).predictions if not one.choices)
     lab = open_lab(CLONE, number.id[3:5], with_hidden=False)
     answers: list[Any] = [[clicked(number.id, "10")], [written(f"predict({number.id!r}, 10)")],
                           [written(f"predict({number.id!r}, -9)")], [clicked(number.id, 9)]]  # fmt: skip
