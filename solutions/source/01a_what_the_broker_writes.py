@@ -37,7 +37,7 @@ from mqlab.widgets import log_xray
 # ## Five kinds of files
 #
 # Four orders in four seconds. The topic has one queue, message trace is off and the index has five slots instead of
-# five million, so that what you see is short. Files are smaller than a real broker's. Nothing else differs.
+# five million, so that what you see is short. Files are smaller than a real broker's, too.
 
 
 # %% tags=["parameter"]
@@ -69,7 +69,7 @@ Table(lab.store().tree(), columns=["path", "kind", "bytes", "holds"])
 first, second, third, fourth = lab.store().messages("orders")
 lab.store_map(second)
 
-# %% [markdown] minutes=12
+# %% [markdown] minutes=18
 # ## The consume queue: twenty bytes a message
 #
 # An entry of the queue says where the message is, how long its unit is, and a code of its tag. This is the second
@@ -93,7 +93,7 @@ lab.store().queue("orders", 0).table()
 #
 # The number is Java's `String.hashCode` of the tag: begin with 0; for each 16-bit unit of the text, `hash = 31 * hash +
 # unit`; keep 32 bits, with a sign. The entry has eight bytes for it. (`mqlab`'s own `tags_code` does the same, so it is
-# closed in this exercise.)
+# closed in this exercise; `struct` and Python's own text and bytes are all you need.)
 #
 # hint: A Java string is a sequence of 16-bit units. tags.encode("utf-16-be") gives them, two bytes each.
 # hint: For each unit: value = 31 * value + unit. Java keeps 32 bits: value & 0xFFFFFFFF. Java's numbers have a sign: from
@@ -128,7 +128,7 @@ check("lab01.tags")
 # Change `TAG` until the first of the eight bytes is `ff`: a tag whose hash is negative. Letters and digits, as long as you
 # like. Then answer with your tag.
 #
-# wrong: Answer with the tag of your last run.
+# wrong: This is not the tag of your last run. Run the cell with `TAG` first, then answer with the same text.
 # note: A code that is read as a positive number (`& 0xFFFFFFFF`) never matches such a tag, and the group gets nothing.
 
 # %% tags=["parameter"]
@@ -226,8 +226,8 @@ answer("lab01.overhead", 11, lab)
 def read_unit(log, start):
     """The unit at byte start of log, as a dictionary.
 
-    size, queue_offset, physical_offset, store_timestamp: numbers; body: bytes;
-    topic: text; properties: a dictionary of texts.
+    size, queue_offset, physical_offset, store_timestamp: numbers, as they are stored
+    (a time is in milliseconds); body: bytes; topic: text; properties: a dictionary of texts.
     """
     ### BEGIN SOLUTION
     head = struct.unpack_from(">5iqqi", log, start)
@@ -311,8 +311,9 @@ reveal("lab01.by_key", sum(len(found.records) for found in answers))
 files.map()
 
 # %% [markdown]
-# The messages are stored, numbered and answered, and nobody can see them: no arrow leads to a unit. Now let the store **dispatch** (分发): it walks
-# along the log and makes, for each unit, one entry in its queue and one in the index for each key.
+# The messages are stored, numbered and answered, and nobody can see them: no arrow leads to a unit. Now let the store
+# **dispatch** (分发): it walks along the log and makes, for each unit, one entry in its queue and one in the index for
+# each key.
 
 # %%
 before = store.get("orders", queue_id=0, queue_offset=0)
@@ -328,28 +329,29 @@ store.shutdown()
 files.map("order-1")
 
 # %% [markdown]
-# In a broker this happens within a millisecond or so, on a thread of its own. But it is a step of its own.
+# In a broker a thread of its own does this all the time. It is a step of its own nevertheless: there is a moment between
+# `SUCCESS` and the entry.
 
 # %% [answer] lab01.unseen
 # ### Your turn: look through the log
 #
-# This is a store that you can drive. Go through the steps that are there: each shows the log, the queues, the index and
-# the pages that are not on the disk yet. Then press *Undo* until the store is empty, append three orders, and dispatch
-# **one**. How many of the three can a consumer read, and a search find?
+# This is a store that you can drive; it dispatches only when you say so. Two steps are done: one order was appended and
+# dispatched. Move *Step* back and forth, and see what each step changed in the log, the queue and the index. Then, at the
+# last step, press *Append* twice (and nothing else). How many of the three orders can a consumer read, and a search find?
 #
-# wrong all: All are in the log. Look at the queue: how many entries has it?
-# wrong none: One was dispatched: follow the arrow from the queue's first entry.
-# wrong: Count the entries of the queue in the picture.
-# note: What a consumer sees is what is in the queue. Kill the broker now and recover: the other two entries are made then,
-#   because all they say is in the units.
+# wrong all: All three are in the log. Look at the queue: how many entries does it have?
+# wrong none: One order was dispatched before: click on it in the log, and see what lights up in the queue and the index.
+# wrong: Count the entries under *Consume queues*.
+# note: What a consumer sees is what is in the queue. Now press *Kill* and *Recover*: the other two entries are made then,
+#   because all that they say is in the units.
 
 # %% tags=["explorer"]
-xray = log_xray()
+xray = log_xray(["append", "dispatch"])
 xray
 
 # %%
 ### BEGIN SOLUTION
-xray = log_xray(["append", "append", "append", "dispatch"])
+xray = log_xray(["append", "dispatch", "append", "append"])
 answer("lab01.unseen", 1, xray)
 ### STARTER
 # answer("lab01.unseen", ..., xray)

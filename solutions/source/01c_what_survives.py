@@ -27,6 +27,7 @@ from mqlab import Lab, Message, play
 from mqlab.store import MessageStore, StoreInspector
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.views import Table
+from mqlab.widgets import log_xray
 from mqlab.wire import record
 from mqlab.wire.java_hash import tags_code
 
@@ -55,22 +56,22 @@ lab.start("broker-a")
 lab.store_map(topic="orders")
 
 # %% [markdown]
-# All there, with the offsets they had. Queues (and index) are only a faster way into the log.
+# All four entries are there again, with the offsets they had. What the broker needed to make them is in the log.
 
 # %% [exercise] lab01.rebuild
 # ### Exercise 5: rebuild a consume queue
 #
 # Write `rebuild`. `units` are the units that the log still has, in order, each as bytes; **the beginning of the log is
 # deleted**. `record.decode(unit)` and `tags_code(tags)` are given: the first reads a unit, and `property_map["TAGS"]` is its
-# tag if there is one.
+# tag if there is one. (The store's own dispatch and its encoder of entries are closed in this exercise.)
 #
 # hint: record.decode(unit) gives topic, queue_id, queue_offset, physical_offset, total_size and property_map. Which of the
 #   units belong to the queue?
 # hint: struct.pack(">qiq", physical_offset, total_size, code) is an entry. tags_code(tags) is the code, 0 for None.
 # hint: The first number to return is the queue_offset that the queue's first unit carries; (0, b"") when the log has no unit
 #   of it.
-# note: So the consume queue can be deleted without losing anything: the log knows it all. Index and queues are a faster way to
-#   the log, nothing more.
+# note: So the consume queue can be deleted without losing anything: the log knows it all. A queue is a faster way into the log,
+#   nothing more.
 
 
 # %%
@@ -220,7 +221,7 @@ lab.store().checkpoint_hexdump()
 # waiting, else once a minute. (RocketMQ moves this number with every entry, synced or not; docs/differences.md says why
 # this project does not.)
 
-# %% [markdown] minutes=30
+# %% [markdown] minutes=35
 # ## Break it: a page is missing
 #
 # A disk does not write pages in the order in which they were made. So after a power cut an older page may be missing
@@ -265,9 +266,9 @@ print(f"the queue: {lab.store().queue('orders', 0)}")
 #
 # Change `MISSING` and run the two cells above. Which page has to be missing so that none of the sixty orders is left?
 #
-# wrong last: The last page costs the fewest orders: there is nothing behind it.
+# wrong last: Pages count from 0, and the last one costs the fewest orders: nothing is behind it.
 # wrong: Try it: with this page missing, *readable now* is greater than 0.
-# note: One lost page of 4 KiB takes everything behind it. That is why the order of syncs matters to a log.
+# note: One lost page of 4 KiB takes everything behind it, however much of that is on the disk.
 
 # %%
 ### BEGIN SOLUTION
@@ -278,6 +279,36 @@ answer("lab01.hole", 0, lab)
 ### STARTER
 # answer("lab01.hole", ..., lab)
 ### END SOLUTION
+
+# %% [markdown]
+# Now by hand. Step 3 is a store with forty orders, all of them dispatched; the log's pages are not on the disk yet (□ in
+# *Pages and checkpoint*). Steps 4 and 5 are a power cut that took one page of the log, and the recovery: 14 orders are
+# left. Go back to step 3. Click on the one page of `consumequeue` that is not on the disk instead (it becomes ✕), press
+# *Power cut, lose marked pages only*, then *Recover*. How many orders did this page cost?
+
+# %% tags=["explorer"]
+forty = [
+    ("append", {"keys": "order-", "count": 20}),
+    ("append", {"keys": "more-", "count": 20}),
+]
+one_page = ("power_cut", {"lose": [("commitlog/00000000000000000000", 1)]})
+xray = log_xray([*forty, ("dispatch", {"units": None}), one_page, "recover"])
+xray
+
+# %% [markdown]
+# The same page, lost by program:
+
+# %%
+queue_page = (
+    "power_cut",
+    {"lose": [("consumequeue/orders/0/00000000000000000600", 0)]},
+)
+by_hand = log_xray([*forty, ("dispatch", {"units": None}), queue_page, "recover"])
+print("orders in the log:", len(by_hand.units()))
+print("orders in the queue:", sum(by_hand.units().column("in its queue")))
+
+# %% [markdown]
+# It cost none: the entries were made again from the log. The log itself has nothing that it could be made from.
 
 # %% [exercise] lab01.torn
 # ### Exercise 6: find the valid end of a torn log
@@ -405,9 +436,8 @@ for offset in (0, queue.min_offset, queue.max_offset):
 #
 # ### A full disk
 #
-# 04:00 is for quiet nights. The share of the disk that is used makes the broker act sooner; it looks every ten seconds.
-# Here is the same day with disks of four sizes, once with files that are a minute old, and once at 01:00 of the fourth
-# day, when they are 73 hours old:
+# 04:00 is for quiet nights. How full the disk is makes the broker act sooner. Here are forty orders that are **one minute
+# old**, on disks that are filled to four levels:
 
 
 # %%
@@ -426,20 +456,32 @@ def kept(lab):
     return f"{queue.min_offset} to {queue.max_offset - 1}"
 
 
-# %%
+# %% tags=["parameter"]
+LEVELS = (0.50, 0.80, 0.87, 0.92)
+
 rows = []
-for used in (0.50, 0.80, 0.87, 0.92):
-    young, old = disk_at(used, "1m"), disk_at(used, "73h")
-    more = young.broker().store.put(record.Record("orders", b"one more")).status
-    rows.append(
-        {
-            "disk used": used,
-            "kept, 1 minute old": kept(young),
-            "kept, 73 hours old": kept(old),
-            "one more message": more,
-        }
-    )
+for used in LEVELS:
+    lab = disk_at(used, "1m")
+    more = lab.broker().store.put(Message("orders", b"one more"), queue_id=0)
+    rows.append({"disk used": used, "kept": kept(lab), "one more": more.status})
 Table(rows)
+
+# %% [markdown]
+# And this is 01:00 of the fourth day: the files are 73 hours old, and 04:00 is three hours away. First the disk is half
+# full, then 80 %:
+
+
+# %%
+def fuller_and_fuller(lab):
+    forty_orders(lab)
+    lab.run_for("73h")
+    for used in (0.50, 0.80):
+        lab.disk_full("broker-a", used=used)
+        lab.run_for("70s")
+        print(f"{used:.0%} used, kept: {kept(lab)}")
+
+
+lab = play(fuller_and_fuller, seed=7, client=no_trace, broker=small_files)
 
 # %% [markdown]
 # - Over 75 %: files that are old enough go, at any hour.
@@ -451,8 +493,9 @@ Table(rows)
 #
 # The disk is 80 % full. Change `HOURS` until you know: what is the smallest age, in whole hours, at which something goes?
 #
-# wrong default: That is the setting, `fileReservedTime`. Did something go at exactly this age? Look at what is kept.
-# wrong four: That is the time at which the broker looks on an ordinary day. On this disk it looks every ten seconds.
+# wrong seen: That is the age from the example above: something does go. Does it go an hour earlier, too?
+# wrong morning: That is 04:00 of the fourth day. On a disk that is over 75 % full the broker does not wait for it.
+# wrong four: 04:00 is the hour at which the broker looks on an ordinary day. The question is how old a file must be.
 # wrong: Run the cell with your number and with one less: something has to go with the first, and nothing with the second.
 # note: On a disk over 75 % the clock of 04:00 does not count any more; the age does.
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from mqlab.store import MessageStore, StoreInspector
-from mqlab.teach import CheckFailed, check
+from mqlab.teach import CheckFailed, answer, check
 from mqlab.teach.cases.lab01 import files as made
 from mqlab.teach.datasets import real_store
 from mqlab.teach.exercises import Exercise, Finding, manifest
+from mqlab.widgets import log_xray
 from mqlab.wire import properties, record
 from tests.labs.notebooks import ROOT, read
 
@@ -154,3 +155,18 @@ def test_the_reference_rebuilds_the_queues_of_the_real_broker(reference: dict[st
             _, entries = reference["rebuild"]([bytes(piece) for piece in pieces], topic, queue_id)
             assert entries == next(folder.iterdir()).read_bytes()[: len(entries)]
             assert len(entries) == 20 * inspector.queue(topic, queue_id).max_offset
+
+
+def test_an_age_that_is_not_the_smallest_is_told_why() -> None:
+    refutations = {73: "an hour earlier", 76: "04:00 of the fourth day", 4: "how old a file must be", 71: "one less"}
+    for hours, said in refutations.items():
+        assert said in str(answer("lab01.age", hours, None)), hours
+    assert "72 is right" in str(answer("lab01.age", 72, None))
+
+
+def test_the_xray_tells_who_dispatched_too_much_and_who_reads_the_log_as_the_queue() -> None:
+    one_of_three = log_xray(["append", "dispatch", "append", "append"])
+    assert "how many entries does it have" in str(answer("lab01.unseen", 3, one_of_three))
+    assert "1 is right" in str(answer("lab01.unseen", 1, one_of_three))
+    too_much = log_xray(["append", "append", "append", ("dispatch", {"units": None})])
+    assert "3 units, 3 of them dispatched" in str(answer("lab01.unseen", 1, too_much))

@@ -177,7 +177,12 @@ def test_a_wrong_answer_file_exists_for_each_exercise_and_none_is_empty() -> Non
 @pytest.mark.parametrize(
     ("name", "answer", "source", "words"),
     [
-        ("stuck", "pay", "def pay(messages, context):\n    ask_bank(messages[0], context, 3000)", "Returning nothing gives the order back"),
+        (
+            "stuck",
+            "pay",
+            "def pay(messages, context):\n    ask_bank(messages[0], context, 3000)",
+            "Returning nothing gives the order back",
+        ),
         (
             "stuck",
             "pay",
@@ -190,7 +195,12 @@ def test_a_wrong_answer_file_exists_for_each_exercise_and_none_is_empty() -> Non
             "def three_times(lab):\n    lab.database('billing')",
             "three_times returns a listener",
         ),
-        ("redrive", "redrive", "def redrive(dead, producer, group):\n    producer.send(dead[0])", "nobody reads %DLQ%group"),
+        (
+            "redrive",
+            "redrive",
+            "def redrive(dead, producer, group):\n    producer.send(dead[0])",
+            "nobody reads %DLQ%group",
+        ),
     ],
 )
 def test_a_slip_of_the_pen_is_told_for_what_it_is(

@@ -32,7 +32,7 @@ def _tag_is_negative(lab: Any) -> str:
     code = tags_code(_tag(lab))
     if code < 0:
         return ""
-    return f"The tag of your last run, {_tag(lab)!r}, has the hash {code}, which is not negative. Try another one."
+    return f"The tag of your last run, {_tag(lab)!r}, has the hash {code}, which is not negative. Change TAG, run it."
 
 
 def _bytes_of_more_keys(lab: Any) -> int:
@@ -55,7 +55,7 @@ def _three_and_not_all(xray: Any) -> str:
     if len(units) == 3 and 0 < _readable(xray) < 3:
         return ""
     there = f"{len(units)} units, {_readable(xray)} of them dispatched"
-    return f"The step that is shown has {there}. Append three and dispatch one."
+    return f"The step that is shown has {there}. Go to a step with three orders, one of them dispatched."
 
 
 def _in_the_first_file(lab: Any) -> int:
@@ -92,12 +92,14 @@ def _orders(lab: Any) -> int:
 
 def _some_are_lost(lab: Any) -> str:
     bodies = max((len(unit.body) for unit in _units(lab)), default=0)
-    return "" if bodies >= 1000 else "The orders of your last run are small. Set BODY, and run the cells again."
+    small = "The orders of your last run are small. Set BODY to 1,200 bytes, and play the day again."
+    return "" if bodies >= 1000 else small
 
 
 def _nothing_is_left(lab: Any) -> str:
     left = _orders(lab)
-    return f"In your last run {left} orders are left. Start the broker, and try other pages." if left else ""
+    left_over = f"In your last run {left} orders are left. Set MISSING, run the two cells above, and answer then."
+    return left_over if left else ""
 
 
 TASKS = (
@@ -136,6 +138,6 @@ TASKS = (
     Task(
         "lab01.age",
         right=lambda lab: OLD_ENOUGH_HOURS,
-        wrong={"default": lambda lab: 0, "four": lambda lab: 4},
+        wrong={"seen": lambda lab: 73, "morning": lambda lab: 76, "four": lambda lab: 4},
     ),
 )
