@@ -237,14 +237,14 @@ check("lab07.three")
 def gives_up_at_once(stores_first):
     def story(lab):
         lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
-        database = lab.database("billing")
+        billing_db = lab.database("billing")
         table = "for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)"
-        with database.connect() as connection:
+        with billing_db.connect() as connection:
             connection.execute(f"CREATE TABLE {table}")
 
         def store(order):
-            sql, values = "INSERT OR IGNORE INTO for_a_human VALUES (?, ?)", order
-            with database.connect() as connection:
+            sql, values = "REPLACE INTO for_a_human VALUES (?, ?)", order
+            with billing_db.connect() as connection:
                 connection.execute(sql, values)
 
         class Listener:  # each life of billing makes a new one

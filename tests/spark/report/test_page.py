@@ -140,6 +140,6 @@ def test_only_a_finished_run_has_a_page(day: Day, tmp_path: Path) -> None:
         write_report(day.world.directory, tmp_path / "x.html")
     out = Path(shutil.copytree(day.out, tmp_path / "out"))
     shutil.rmtree(out / "facts" / "lag")
-    with pytest.raises(UsageError, match=r"not finished: lag are missing[\s\S]*goes on"):
+    with pytest.raises(UsageError, match=r"not finished: lag are missing[\s\S]*continues"):
         write_report(out, tmp_path / "x.html")
     assert not (tmp_path / "x.html").exists()
