@@ -227,7 +227,8 @@ def read_unit(log, start):
     """The unit at byte start of log, as a dictionary.
 
     size, queue_offset, physical_offset, store_timestamp: numbers, as they are stored
-    (a time is in milliseconds); body: bytes; topic: text; properties: a dictionary of texts.
+    (a time is in milliseconds); body: bytes; topic: text; properties: a dictionary
+    of texts.
     """
     ### BEGIN SOLUTION
     head = struct.unpack_from(">5iqqi", log, start)

@@ -234,6 +234,39 @@ check("lab07.three")
 
 
 # %% tags=["parameter"]
+def store(billing_db, row):
+    sql = "REPLACE INTO for_a_human VALUES (?, ?)"
+    with billing_db.connect() as connection:
+        connection.execute(sql, row)
+
+
+def where_it_is(lab):
+    connection = lab.database("billing").connect()
+    rows = connection.execute("SELECT msg_id FROM for_a_human").fetchall()
+    return "with a human" if rows else "lost"
+
+
+# %%
+def gives_up_listener(billing_db, stores_first):
+    class Listener:  # each life of billing makes a new one
+        def __init__(self):
+            self.later = []
+
+        def consume_message(self, messages, context):
+            while self.later:
+                store(billing_db, self.later.pop())
+            try:
+                ask_bank(messages[0], context)
+            except BankError:
+                self.later.append((messages[0].msg_id, messages[0].body))
+                if stores_first:
+                    store(billing_db, self.later.pop())
+            return CONSUME_SUCCESS
+
+    return Listener
+
+
+# %%
 def gives_up_at_once(stores_first):
     def story(lab):
         lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
@@ -241,40 +274,13 @@ def gives_up_at_once(stores_first):
         table = "for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)"
         with billing_db.connect() as connection:
             connection.execute(f"CREATE TABLE {table}")
-
-        def store(order):
-            sql, values = "REPLACE INTO for_a_human VALUES (?, ?)", order
-            with billing_db.connect() as connection:
-                connection.execute(sql, values)
-
-        class Listener:  # each life of billing makes a new one
-            def __init__(self):
-                self.later = []
-
-            def consume_message(self, messages, context):
-                while self.later:
-                    store(self.later.pop())
-                order = messages[0]
-                try:
-                    ask_bank(order, context)
-                except BankError:
-                    keep = store if stores_first else self.later.append
-                    keep((order.msg_id, order.body))
-                return CONSUME_SUCCESS
-
-        billing(lab, Listener)
+        billing(lab, gives_up_listener(billing_db, stores_first))
         shop = lab.producer("shop")
         for bank in ("no", "40"):
             shop.send(Message("orders", b"a book", properties={"bank": bank}))
             lab.run_for("12s")
 
     return story
-
-
-def where_it_is(lab):
-    connection = lab.database("billing").connect()
-    rows = connection.execute("SELECT msg_id FROM for_a_human").fetchall()
-    return "with a human" if rows else "lost"
 
 
 # %% [markdown]
