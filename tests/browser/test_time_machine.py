@@ -57,6 +57,21 @@ def notebook(folder: Path) -> str:
     return "machine/machine.ipynb"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
+def test_a_drag_is_work_for_less_than_a_frame(chromium: Any, jupyterlab: JupyterLab) -> None:
+    """Milliseconds of the main thread, so not beside other work: with the long tests."""
+    page = open_and_run_all(chromium, jupyterlab, notebook(jupyterlab.folder))
+    bar = page.get_by_role("group", name="Time machine").get_by_role("slider", name="Stop")
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    bar.evaluate(DRAG)  # what is drawn for the first time
+    before = main_thread_ms(session)
+    frames = bar.evaluate(DRAG)
+    assert (main_thread_ms(session) - before) / frames < FRAME_MS
+    page.close()
+
+
 def main_thread_ms(session: Any) -> float:
     metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
     return float(metrics["TaskDuration"]) * 1000
@@ -76,14 +91,14 @@ def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterla
     status = board.get_by_role("status").first
     status.filter(has_text="stop 0 of").wait_for()
 
-    # 1. Dragging is work for less than a frame, with no kernel in between.
+    # 1. Dragging goes over every stop with no kernel in between: at most the place is saved when the hand rests.
     session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    sent: list[Any] = []
+    session.on("Network.webSocketFrameSent", lambda frame: sent.append(frame))
+    session.send("Network.enable")
     bar = board.get_by_role("slider", name="Stop")
-    bar.evaluate(DRAG)  # what is drawn for the first time
-    before = main_thread_ms(session)
     frames = bar.evaluate(DRAG)  # one for each stop and one for the beginning
-    assert (main_thread_ms(session) - before) / frames < FRAME_MS
+    assert len(sent) < frames / 2
     status.filter(has_text=re.compile(r"stop (\d+) of \1,")).wait_for()
 
     # 2. A click on a moment goes there and lights up what belongs to it; a click on a cell lights up the moments.

@@ -56,7 +56,7 @@ def test_the_modules_of_mqlabs_own_labs_are_part_of_the_record(monkeypatch: pyte
     plan = Plan(CLONE, CLONE, "autumn", Sandbox("process"))
     work = Submission("anna", "07", save("a notebook", tmp_path / "anna.ipynb"))
     first = fingerprint(plan, lab, work)
-    for name in ("lab07/judges.py", "lab07/bank.py", "story_parts.py"):
+    for name in ("lab07/listeners.py", "lab07/bank.py", "story_parts.py"):
         file = package / "teach" / "cases" / name
         save(file.read_bytes() + b"# changed\n", file)
         changed = fingerprint(plan, lab, work)
