@@ -22,7 +22,8 @@ from mqlab.views.theme import BLUE, INK, MUTED, RED, RULE, WASH, colour
 
 MAX_UNITS_DRAWN = 24
 MAX_LABEL_COLUMNS = 22
-QUEUE_WIDTH, UNIT_WIDTH, ENTRY_WIDTH, SLOT_WIDTH = 64, 250, 76, 70
+QUEUE_WIDTH, UNIT_WIDTH, ENTRY_WIDTH = 64, 250, 76
+SLOT_WIDTH = 112  # "◆ slot 4999999" in bold: a real index file has five million slots
 GAP = 90
 BOX = 22
 PITCH = 28
