@@ -106,7 +106,7 @@ def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterla
     moment = board.get_by_role("option", name=re.compile("stored at byte 233"))
     moment.click()
     status.filter(has_text="stored at byte 233").wait_for()
-    assert board.locator("button[aria-current=true]").count() >= 1
+    board.locator("button[aria-current=true]").first.wait_for()
     assert "at byte 233" in board.get_by_role("region", name="Bytes").inner_text()
     board.get_by_role("button", name="End", exact=True).click()
     board.get_by_role("button", name=re.compile("^0, заказ-1")).click()

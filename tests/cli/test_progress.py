@@ -45,7 +45,7 @@ def test_saved_notebooks_are_counted_and_not_run(tmp_path: Path) -> None:
     )
     save(tmp_path / "00-copy.ipynb", cell('check("lab00.crash")', shown("✗ lab00.crash: wrong")))
     save(tmp_path / "01-what.ipynb", cell('check("lab01.unit")'), "no cell", {"cell_type": "code", "outputs": 7})
-    save(tmp_path / "99-unknown.ipynb", cell('check("lab99.unit")'))
+    save(tmp_path / "97-unknown.ipynb", cell('check("lab97.unit")'))  # lab99 is the small course of other tests
     (tmp_path / "broken.ipynb").write_text("{", "utf-8")
     first, second = progress(tmp_path)
     assert (first.lab, first.predicted, first.tried, first.passed) == ("lab00", (2, 4), (3, 3), (1, 3))
