@@ -1,9 +1,10 @@
-"""Lab 01's your-turn tasks: what is right is read from the store that the learner's own cell has made.
+"""Lab 01's your-turn tasks: what is right is read from the learner's own store, or from RocketMQ's settings.
 
     negative  overhead  unseen            01a: a tag's sign, a key's bytes, what dispatch makes visible
     roll  one_slot                        01b: units in a file, a chain without slots
     survivors  hole  age                  01c: a power cut, a missing page, an old file
 
+Two answers are the same in every world: the page without which nothing is left, and the age of a file that may go.
 What is said to a wrong answer is in the lab's sources.
 """
 
@@ -11,12 +12,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from mqlab.store.config import StoreConfig
 from mqlab.teach.tasks import Task
 from mqlab.wire.java_hash import index_key_hash, tags_code
 
 TOPIC = "orders"
 FIRST_KEYS = "order-0"
-OLD_ENOUGH_HOURS = 72
+OLD_ENOUGH_HOURS = StoreConfig().file_reserved_time
+FIRST_PAGE, LAST_PAGE = 0, 3  # of the log in the run with a missing page
 ROLLED_FILE_BYTES = 1152
 
 
@@ -90,7 +93,7 @@ def _orders(lab: Any) -> int:
     return len(_units(lab))
 
 
-def _some_are_lost(lab: Any) -> str:
+def _orders_are_large(lab: Any) -> str:
     bodies = max((len(unit.body) for unit in _units(lab)), default=0)
     small = "The orders of your last run are small. Set BODY to 1,200 bytes, and play the day again."
     return "" if bodies >= 1000 else small
@@ -132,9 +135,9 @@ TASKS = (
         "lab01.survivors",
         right=_orders,
         wrong={"all": lambda lab: 40, "none": lambda lab: 0},
-        unready=_some_are_lost,
+        unready=_orders_are_large,
     ),
-    Task("lab01.hole", right=lambda lab: 0, wrong={"last": lambda lab: 3}, unready=_nothing_is_left),
+    Task("lab01.hole", right=lambda lab: FIRST_PAGE, wrong={"last": lambda lab: LAST_PAGE}, unready=_nothing_is_left),
     Task(
         "lab01.age",
         right=lambda lab: OLD_ENOUGH_HOURS,

@@ -1,4 +1,4 @@
-"""Lab 07's your-turn tasks: what is right is counted in the world that the learner's own cell has played.
+"""Lab 07's your-turn tasks: what is right is counted in the learner's own world, or read from the table of levels.
 
     ten_minutes  two_hours  asks                 the first part: limits and levels of retries
     limit  sweep  others  send_ok                the second part: a queue's head, a sweep, a crash, a lost answer
