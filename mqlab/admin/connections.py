@@ -11,7 +11,7 @@ Left out: stack traces of Java threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,7 +134,10 @@ class DirectResult:
 
 
 def examine_consumer_connection_info(admin: AdminNode, group: str) -> ConsumerConnection:
-    """The online members of a group; BrokerError with code 206 when there are none."""
+    """The online members of a group, in the order of their client ids; BrokerError with code 206 when there are none.
+
+    A client id that two processes share is there twice, with the address of each (``client_addr``).
+    """
     answers, refused = [], None
     for _, address in admin.brokers_of_group(group):
         try:
@@ -145,8 +148,7 @@ def examine_consumer_connection_info(admin: AdminNode, group: str) -> ConsumerCo
             refused = error
     if not answers:
         raise refused or BrokerError(ResponseCode.CONSUMER_NOT_ONLINE, f"no broker has the group {group}")
-    # A member is connected to several brokers and counts once.
-    members = {each.client_id: each for answer in answers for each in _connections(answer)}
+    members = _members([_connections(answer) for answer in answers])
     wanted = {
         topic: SubscriptionData.from_value(value)
         for answer in answers
@@ -159,9 +161,26 @@ def examine_consumer_connection_info(admin: AdminNode, group: str) -> ConsumerCo
         first["consumeType"],
         first["messageModel"],
         first["consumeFromWhere"],
-        tuple(members[client_id] for client_id in sorted(members)),
+        members,
         tuple(wanted[topic] for topic in sorted(wanted)),
     )
+
+
+def _members(of_brokers: Iterable[Iterable[Connection]]) -> tuple[Connection, ...]:
+    """The members in the order of their ids, as the broker lists them that knows most of an id.
+
+    A member is connected to several brokers and counts once; two processes with one client id are two members, and a
+    broker that knows both lists the id twice.
+    """
+    members: dict[str, list[Connection]] = {}
+    for connections in of_brokers:
+        by_id: dict[str, list[Connection]] = {}
+        for each in connections:
+            by_id.setdefault(each.client_id, []).append(each)
+        for client_id, same in by_id.items():
+            if len(same) > len(members.get(client_id, ())):
+                members[client_id] = same
+    return tuple(each for client_id in sorted(members) for each in members[client_id])
 
 
 def online_members(admin: AdminNode, group: str) -> tuple[Connection, ...]:

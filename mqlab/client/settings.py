@@ -64,8 +64,13 @@ def _in_range(config: object, ranges: Mapping[str, tuple[int, int]], also: Mappi
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """What every client has. Mirrors ClientConfig. ``instance_name`` None: the node's name."""
+    """What every client has. Mirrors ClientConfig.
 
+    ``client_ip`` None: the machine's address; ``instance_name`` None: the node's name. Together they are the client id,
+    so two nodes with equal values of both have one client id; see mqlab.client.instance.client_id.
+    """
+
+    client_ip: str | None = None
     instance_name: str | None = None
     unit_name: str | None = None
     unit_mode: bool = False
@@ -76,6 +81,12 @@ class ClientConfig:
     mq_client_api_timeout: int = _duration("3s")
     enable_trace: bool = False
     trace_topic: str = "RMQ_SYS_TRACE_TOPIC"
+
+    def __post_init__(self) -> None:
+        for name in ("client_ip", "instance_name", "unit_name"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, str) and value.strip()):
+                raise UsageError(f"{name}={value!r} cannot be a part of a client id", hint="a text that is not blank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +121,7 @@ class ProducerConfig(ClientConfig):
     back_pressure_for_async_send_size: int = 100 * 1024 * 1024
 
     def __post_init__(self) -> None:
+        ClientConfig.__post_init__(self)
         _one_of("compress_type", self.compress_type, COMPRESS_TYPES)
         # A string is a sequence, too: its letters would count as topics.
         if isinstance(self.topics, str):
@@ -140,6 +152,7 @@ class ConsumerConfig(ClientConfig):
     local_offset_store_dir: str = ".rocketmq_offsets"
 
     def __post_init__(self) -> None:
+        ClientConfig.__post_init__(self)
         _one_of("message_model", self.message_model, MESSAGE_MODELS)
         _one_of("consume_from_where", self.consume_from_where, CONSUME_FROM_WHERE)
 

@@ -157,6 +157,7 @@ def test_a_story_plays_a_lab_it_cannot_reach_into(desk: Desk) -> None:
         ("lab.push_consumer('g', local_offset_store_dir='/tmp')", "the setting local_offset_store_dir"),
         ("lab.push_consumer('g', message_model='BROADCASTING', instance_name='../../x')", "cannot be a name"),
         ("lab.push_consumer('g', unit_name='a/../b')", "cannot be a name"),
+        ("lab.push_consumer('g', message_model='BROADCASTING', client_ip='../x')", "cannot be a client_ip"),
         ("lab.producer('p', trace_topic='other')", "the setting trace_topic"),
         ("lab.seed", "cannot use Lab.seed"),
         ("lab.database('../x')", "cannot be a name"),

@@ -78,11 +78,12 @@ def _queue_info(process_queue: ProcessQueue, commit_offset: int, last_pull_ms: i
 
 
 def _properties(state: MemberState[Any], consume_type: str, started_ms: int | None) -> dict[str, str]:
-    settings = {camel_case(each.name): _java(getattr(state.config, each.name)) for each in fields(state.config)}
+    known = [each.name for each in fields(state.config) if each.name != "client_ip"]  # RocketMQ spells it clientIP
+    settings = {camel_case(name): _java(getattr(state.config, name)) for name in known}
     addresses = state.cluster.name_servers.addresses
     return {
         **settings,
-        "clientIP": state.ports.ip,
+        "clientIP": state.config.client_ip or state.ports.ip,
         "consumerGroup": state.group,
         "instanceName": state.config.instance_name or state.ports.node,
         "namesrvAddr": ";".join(addresses),

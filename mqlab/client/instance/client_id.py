@@ -2,10 +2,17 @@
 
 Mirrors: ClientConfig.buildMQClientId and MQClientManager.
 
-    ip@instance_name[@unit_name][@STREAM]        10.0.0.4@billing-1
+    client_ip@instance_name[@unit_name][@STREAM]        10.0.0.4@billing-1
 
-RocketMQ replaces the instance name DEFAULT by pid#nanoTime so that two processes on one machine differ; here the
-instance name is the node's name, which is unique and the same in every run.
+RocketMQ takes the machine's address as the client's IP, and replaces the instance name DEFAULT by pid#nanoTime so that
+two processes on one machine differ. Here the defaults are the node's address and the node's name, which is unique and
+the same in every run.
+
+Nothing checks that an id is unique. Two processes get the same one when both are told so: by a setting that was copied
+with the configuration, or by containers that all have the address 172.17.0.2 and process id 1. The broker then lists
+the id twice, because it knows members by their connections. A strategy that looks for its own place in that list finds
+the first one in both processes: both own the same queues, and the second place's queues are nobody's. A lock for
+orderly consumption is given to an id, so both processes have it.
 """
 
 from __future__ import annotations
@@ -16,7 +23,7 @@ from mqlab.ports import Ports
 
 def build_client_id(ports: Ports, config: ClientConfig, *, stream: bool = False) -> str:
     """The client id; ``stream`` is how pull consumers mark theirs."""
-    parts = [ports.ip, config.instance_name or ports.node]
+    parts = [config.client_ip or ports.ip, config.instance_name or ports.node]
     if config.unit_name:
         parts.append(config.unit_name)
     if stream:

@@ -11,7 +11,7 @@ def names(text: str) -> frozenset[str]:
 
 
 CLIENT = names(
-    """name instance_name unit_name unit_mode poll_name_server_interval heartbeat_broker_interval
+    """name client_ip instance_name unit_name unit_mode poll_name_server_interval heartbeat_broker_interval
     persist_consumer_offset_interval pull_time_delay_mills_when_exception mq_client_api_timeout enable_trace"""
 )
 PRODUCER = CLIENT | names(

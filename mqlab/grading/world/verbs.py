@@ -44,6 +44,8 @@ FUNCTION = "function"
 NAME = re.compile(r"[%A-Za-z0-9_-]{1,127}")
 NAMES = ("name", "instance_name", "unit_name")
 """Settings that become parts of paths and addresses, beside the first argument."""
+ADDRESS = re.compile(r"[A-Za-z0-9:-][A-Za-z0-9.:-]{0,63}")
+"""What client_ip may be: it becomes a part of a client id, and of a folder's name."""
 
 
 def _as_it_is(value: Any) -> Any:
@@ -82,6 +84,9 @@ def _makes(**settings_of: frozenset[str]) -> dict[str, Verb]:
             for name in (first, *(settings.get(each) for each in NAMES)):
                 if name is not None and not (isinstance(name, str) and NAME.fullmatch(name)):
                     raise UsageError(f"{name!r} cannot be a name", hint="use letters, digits, %, _ and - only")
+            address = settings.get("client_ip")
+            if address is not None and not (isinstance(address, str) and ADDRESS.fullmatch(address)):
+                raise UsageError(f"{address!r} cannot be a client_ip", hint='an address such as "10.0.0.3"')
             return getattr(target, wanted)(first, *args, **settings)
 
         return make
