@@ -5,6 +5,8 @@
     easiest first     no exercise of the notebook gives fewer points than the first; or the first is tagged "easiest"
     minutes           every section (a heading "## …") has them
     words             exercises, tasks and predictions of the source are those of the manifest and of the cells
+    own names         what a cell gives to answer(…) has a name that no other cell binds, so that after Run All it is
+                      still the world of this question (the answer's own cell may bind it again, in the solution)
     beliefs           each has both halves: words in the source, and a wrong answer beside the hidden cases
 
 A section that is only to be read (why, objectives, where RocketMQ does it) is tagged "reading": it needs no picture.
@@ -13,7 +15,9 @@ A cell that shows a picture or holds a parameter in a way that is not seen here 
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +59,7 @@ def complaints(
     for where, cells in parts.items():
         found += _without_minutes(where, cells)
         found += _without_pictures(where, cells)
+        found += _shared_names(where, cells)
         found += _first_exercise(where, cells, {exercise.id: exercise.points for exercise in asked.exercises})
     everything = [cell for cells in parts.values() for cell in cells]
     found += _missing_words(", ".join(parts), everything, words, asked)
@@ -110,6 +115,41 @@ def shows_something(cell: Cell) -> bool:
     if {"picture", "parameter", "explorer"} & set(cell.tags) or "![" in cell.source or "<svg" in cell.source:
         return True
     return cell.kind == "code" and (bool(PICTURE.search(cell.source)) or 'answer("' in cell.source)
+
+
+def _shared_names(where: str, cells: Sequence[Cell]) -> Iterator[Complaint]:
+    """What answer(…) is given after the value may be bound by one cell only, its own cell aside."""
+    trees = [(cell, ast.parse(cell.source)) for cell in cells if cell.kind == "code"]
+    bound = [set(_bound_by(tree.body)) for _, tree in trees]
+    binders = Counter(name for names in bound for name in names)
+    for (cell, tree), own in zip(trees, bound, strict=True):
+        for task, name in _given_to_answers(tree):
+            others = binders[name] - (name in own)
+            if others > 1:
+                words = f"{task} is given {name!r}, which {others} other cells bind: after Run All it is the last one's"
+                yield Complaint("own names", f"{where} line {cell.line}", words)
+
+
+def _given_to_answers(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Task and name, for each name in what answer(…) is given after the value."""
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "answer":
+            task = str(getattr(call.args[0], "value", ""))
+            given = (node for argument in call.args[2:] for node in ast.walk(argument))
+            yield from ((task, node.id) for node in given if isinstance(node, ast.Name))
+
+
+def _bound_by(body: Sequence[ast.AST]) -> Iterator[str]:
+    """The names that a cell's statements bind in the notebook; what is bound within functions is theirs."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (one.asname or one.name for one in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif not isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            yield from _bound_by(list(ast.iter_child_nodes(node)))
 
 
 def _first_exercise(where: str, cells: Sequence[Cell], points: Mapping[str, int]) -> Iterator[Complaint]:

@@ -204,15 +204,15 @@ def one_more(lab):
     lab.producer("you").send(Message("orders", YOURS.encode(), keys="order-4"))
 
 
-lab = play(one_more, seed=7, client=no_trace)
-*_, mine = lab.store().messages("orders")
-lab.store().hexdump(mine.physical_offset)
+my_morning = play(one_more, seed=7, client=no_trace)
+*_, mine = my_morning.store().messages("orders")
+my_morning.store().hexdump(mine.physical_offset)
 
 # %%
 ### BEGIN SOLUTION
-answer("lab00.next_byte", mine.physical_offset + mine.store_size, lab)
+answer("lab00.next_byte", mine.physical_offset + mine.store_size, my_morning)
 ### STARTER
-# answer("lab00.next_byte", ..., lab)
+# answer("lab00.next_byte", ..., my_morning)
 ### END SOLUTION
 
 # %% [exercise] lab00.find
@@ -344,8 +344,8 @@ def billing_first(lab):
     lab.run_for("3s")
 
 
-lab = play(billing_first, seed=7, client=no_trace)
-lab.timeline()
+early_day = play(billing_first, seed=7, client=no_trace)
+early_day.timeline()
 
 # %% [markdown]
 # The bar in the broker's lane is a pull that found nothing. **The broker holds it** (长轮询) and answers when an order comes.
@@ -368,9 +368,9 @@ lab.timeline()
 
 # %%
 ### BEGIN SOLUTION
-answer("lab00.held", 2, lab)
+answer("lab00.held", 2, early_day)
 ### STARTER
-# answer("lab00.held", ..., lab)
+# answer("lab00.held", ..., early_day)
 ### END SOLUTION
 
 # %% [markdown] minutes=15
@@ -592,14 +592,14 @@ LIVES = "12s"
 # LIVES = "3s"
 ### END SOLUTION
 
-lab = play(lambda lab: crash(lab, LIVES), seed=7, client=no_trace)
-Table(lab.deliveries("billing"), columns=columns)
+longer_life = play(lambda lab: crash(lab, LIVES), seed=7, client=no_trace)
+Table(longer_life.deliveries("billing"), columns=columns)
 
 # %%
 ### BEGIN SOLUTION
-answer("lab00.lives", 0, lab)
+answer("lab00.lives", 0, longer_life)
 ### STARTER
-# answer("lab00.lives", ..., lab)
+# answer("lab00.lives", ..., longer_life)
 ### END SOLUTION
 
 # %% [markdown]

@@ -141,16 +141,16 @@ def one_tag(lab):
     lab.run_for("1s")
 
 
-lab = play(one_tag, seed=7, client=no_trace)
-lab.store().queue("orders", 0).hexdump(0)
+tag_day = play(one_tag, seed=7, client=no_trace)
+tag_day.store().queue("orders", 0).hexdump(0)
 
 # %%
 ### BEGIN SOLUTION
 TAG = "refunded"
-lab = play(one_tag, seed=8, client=no_trace)
-answer("lab01.negative", TAG, lab)
+tag_day = play(one_tag, seed=8, client=no_trace)
+answer("lab01.negative", TAG, tag_day)
 ### STARTER
-# answer("lab01.negative", ..., lab)
+# answer("lab01.negative", ..., tag_day)
 ### END SOLUTION
 
 # %% [markdown] minutes=30
@@ -192,16 +192,16 @@ def one_order(lab, keys):
     lab.run_for("1s")
 
 
-lab = play(lambda lab: one_order(lab, KEYS), seed=7, client=no_trace)
-(unit,) = lab.store().messages("orders")
+keyed = play(lambda lab: one_order(lab, KEYS), seed=7, client=no_trace)
+(unit,) = keyed.store().messages("orders")
 print("bytes of the unit:", unit.store_size)
 
 # %%
 ### BEGIN SOLUTION
-lab = play(lambda lab: one_order(lab, "order-0 customer-7"), seed=7, client=no_trace)
-answer("lab01.overhead", 11, lab)
+keyed = play(lambda lab: one_order(lab, "order-0 customer-7"), seed=7, client=no_trace)
+answer("lab01.overhead", 11, keyed)
 ### STARTER
-# answer("lab01.overhead", ..., lab)
+# answer("lab01.overhead", ..., keyed)
 ### END SOLUTION
 
 # %% [exercise] lab01.unit

@@ -133,9 +133,9 @@ def small_files(log_file):
 # %% tags=["parameter"]
 LOG_FILE = 2048
 
-lab = small_files(LOG_FILE)
+rolled = small_files(LOG_FILE)
 kinds = ("commit log", "consume queue")
-rows = [row for row in lab.store().tree() if row.kind in kinds]
+rows = [row for row in rolled.store().tree() if row.kind in kinds]
 Table(rows, columns=["path", "bytes", "holds"])
 
 # %% [markdown]
@@ -144,9 +144,9 @@ Table(rows, columns=["path", "bytes", "holds"])
 # bytes are always kept free.
 
 # %%
-place, size = lab.store().blanks()[0]
+place, size = rolled.store().blanks()[0]
 print(f"The first file's BLANK is at {place} and stands for {size} bytes.")
-lab.store().hexdump(place)
+rolled.store().hexdump(place)
 
 # %% [answer] lab01.roll
 # ### Your turn: another size
@@ -159,15 +159,15 @@ lab.store().hexdump(place)
 # note: Five orders of 230 bytes are 1,150 bytes: they would fit, but without the eight bytes that a BLANK needs.
 
 # %%
-first_orders = [row for row in lab.copies() if row.place < 2048]
+first_orders = [row for row in rolled.copies() if row.place < 2048]
 Table(first_orders, columns=["place", "topic", "queue_offset"])
 
 # %%
 ### BEGIN SOLUTION
-lab = small_files(1152)
-answer("lab01.roll", 4, lab)
+rolled = small_files(1152)
+answer("lab01.roll", 4, rolled)
 ### STARTER
-# answer("lab01.roll", ..., lab)
+# answer("lab01.roll", ..., rolled)
 ### END SOLUTION
 
 # %% [exercise] lab01.lookup
@@ -343,15 +343,15 @@ reveal("lab01.time_diff", mine[0]["seconds"])
 # %% tags=["parameter"]
 SLOTS = 5
 
-lab = with_slots(SLOTS)
-Table(chain(lab, "order-0"))
+slot_day = with_slots(SLOTS)
+Table(chain(slot_day, "order-0"))
 
 # %%
 ### BEGIN SOLUTION
-lab = with_slots(1)
-answer("lab01.one_slot", 8, lab)
+slot_day = with_slots(1)
+answer("lab01.one_slot", 8, slot_day)
 ### STARTER
-# answer("lab01.one_slot", ..., lab)
+# answer("lab01.one_slot", ..., slot_day)
 ### END SOLUTION
 
 # %% [exercise] lab01.index

@@ -174,11 +174,11 @@ BODY = b"a book" * 200
 # BODY = b"a book"
 ### END SOLUTION
 
-lab = outage("ASYNC_FLUSH", Lab.power_off)
+large_orders = outage("ASYNC_FLUSH", Lab.power_off)
 ### BEGIN SOLUTION
-answer("lab01.survivors", 30, lab)
+answer("lab01.survivors", 30, large_orders)
 ### STARTER
-# answer("lab01.survivors", ..., lab)
+# answer("lab01.survivors", ..., large_orders)
 ### END SOLUTION
 
 # %% [markdown]
@@ -240,21 +240,21 @@ def torn(lab):
     lab.broker().files.power_cut(keep=lambda part: part.page != MISSING)
 
 
-lab = play(torn, seed=7, client=no_trace)
-Table(lab.store().problems(), columns=["kind", "physical_offset", "text"])
+torn_day = play(torn, seed=7, client=no_trace)
+Table(torn_day.store().problems(), columns=["kind", "physical_offset", "text"])
 
 # %% [markdown]
 # The broker is still off. Its files contradict each other: the queue has entries for all sixty orders, the log has a
 # hole. `abort` is there, so the broker knows that it did not stop cleanly. Start it:
 
 # %%
-print(f"readable before: {orders_in(lab)}")
-lab.start("broker-a")
-report = lab.broker().store.recovery_report
+print(f"readable before: {orders_in(torn_day)}")
+torn_day.start("broker-a")
+report = torn_day.broker().store.recovery_report
 print(report)
 print("why there:", report.stop_reason)
-print(f"readable now: {orders_in(lab)}")
-print(f"the queue: {lab.store().queue('orders', 0)}")
+print(f"readable now: {orders_in(torn_day)}")
+print(f"the queue: {torn_day.store().queue('orders', 0)}")
 
 # %% [markdown]
 # **Recovery** (恢复) walks along the log and stops at the first unit that is not whole. Everything behind it is cut off,
@@ -273,11 +273,11 @@ print(f"the queue: {lab.store().queue('orders', 0)}")
 # %%
 ### BEGIN SOLUTION
 MISSING = 0
-lab = play(torn, client=no_trace)
-lab.start("broker-a")
-answer("lab01.hole", 0, lab)
+torn_day = play(torn, client=no_trace)
+torn_day.start("broker-a")
+answer("lab01.hole", 0, torn_day)
 ### STARTER
-# answer("lab01.hole", ..., lab)
+# answer("lab01.hole", ..., torn_day)
 ### END SOLUTION
 
 # %% [markdown]
@@ -502,14 +502,14 @@ lab = play(fuller_and_fuller, seed=7, client=no_trace, broker=small_files)
 # %% tags=["parameter"]
 HOURS = 24
 
-lab = disk_at(0.80, f"{HOURS}h")
-print("kept:", kept(lab))
+old_files = disk_at(0.80, f"{HOURS}h")
+print("kept:", kept(old_files))
 
 # %%
 ### BEGIN SOLUTION
-answer("lab01.age", 72, lab)
+answer("lab01.age", 72, old_files)
 ### STARTER
-# answer("lab01.age", ..., lab)
+# answer("lab01.age", ..., old_files)
 ### END SOLUTION
 
 # %% [markdown] minutes=8

@@ -280,14 +280,14 @@ def hopeless(lab):
     lab.run_for("5h")
 
 
-lab = play(hopeless, seed=7, client=no_trace)
-lab.waits(lab.deliveries("billing", absences=False)[0])
+hopeless_day = play(hopeless, seed=7, client=no_trace)
+hopeless_day.waits(hopeless_day.deliveries("billing", absences=False)[0])
 
 # %%
 ### BEGIN SOLUTION
-answer("lab07.ten_minutes", 5, lab)
+answer("lab07.ten_minutes", 5, hopeless_day)
 ### STARTER
-# answer("lab07.ten_minutes", ..., lab)
+# answer("lab07.ten_minutes", ..., hopeless_day)
 ### END SOLUTION
 
 # %% [answer] lab07.two_hours
@@ -406,14 +406,14 @@ def asked(lab):
     lab.run_for("7h")
 
 
-lab = play(asked, seed=7, client=no_trace)
-lab.waits(lab.deliveries("billing", absences=False)[0])
+asked_day = play(asked, seed=7, client=no_trace)
+asked_day.waits(asked_day.deliveries("billing", absences=False)[0])
 
 # %%
 ### BEGIN SOLUTION
-answer("lab07.asks", -1, lab)
+answer("lab07.asks", -1, asked_day)
 ### STARTER
-# answer("lab07.asks", ..., lab)
+# answer("lab07.asks", ..., asked_day)
 ### END SOLUTION
 
 # %% [markdown] minutes=25

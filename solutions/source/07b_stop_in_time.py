@@ -403,18 +403,18 @@ def limited(lab):
     orderly(lab, max_reconsume_times=LIMIT)
 
 
-lab = play(limited, seed=7, client=no_trace)
-Table(deliveries(lab))
+limited_day = play(limited, seed=7, client=no_trace)
+Table(deliveries(limited_day))
 
 # %%
 ### BEGIN SOLUTION
-answer("lab07.limit", 4, lab)
+answer("lab07.limit", 4, limited_day)
 ### STARTER
-# answer("lab07.limit", ..., lab)
+# answer("lab07.limit", ..., limited_day)
 ### END SOLUTION
 
 # %%
-letter = lab.admin.query_dlq("billing")[0]
+letter = limited_day.admin.query_dlq("billing")[0]
 wanted = ("RETRY_TOPIC", "RECONSUME_TIME", "MAX_RECONSUME_TIMES")
 print({name: letter.properties[name] for name in wanted})
 
@@ -484,15 +484,15 @@ reveal("lab07.no_status", "half an hour" if 15 <= minutes <= 31 else "never")
 # %% tags=["parameter"]
 CONSUME_TIMEOUT = "15m"
 
-lab = play(lambda lab: hanging(lab, consume_timeout=CONSUME_TIMEOUT), seed=7)
-Table(deliveries(lab))
+swept_day = play(lambda lab: hanging(lab, consume_timeout=CONSUME_TIMEOUT), seed=7)
+Table(deliveries(swept_day))
 
 # %%
 ### BEGIN SOLUTION
-lab = play(lambda lab: hanging(lab, consume_timeout="1m"), seed=7)
-answer("lab07.sweep", 100, lab)
+swept_day = play(lambda lab: hanging(lab, consume_timeout="1m"), seed=7)
+answer("lab07.sweep", 100, swept_day)
 ### STARTER
-# answer("lab07.sweep", ..., lab)
+# answer("lab07.sweep", ..., swept_day)
 ### END SOLUTION
 
 # %% [markdown]
@@ -658,16 +658,16 @@ show_queue(lab, "orders")
 # %% tags=["parameter"]
 OTHERS = 0
 
-lab = play(lambda lab: killer(lab, OTHERS), seed=7, client=no_trace)
-rows = list(deliveries(lab))
+killer_day = play(lambda lab: killer(lab, OTHERS), seed=7, client=no_trace)
+rows = list(deliveries(killer_day))
 Table(rows[-2 * (OTHERS + 1) :])
 
 # %%
 ### BEGIN SOLUTION
-lab = play(lambda lab: killer(lab, 3), seed=7, client=no_trace)
-answer("lab07.others", 20, lab)
+killer_day = play(lambda lab: killer(lab, 3), seed=7, client=no_trace)
+answer("lab07.others", 20, killer_day)
 ### STARTER
-# answer("lab07.others", ..., lab)
+# answer("lab07.others", ..., killer_day)
 ### END SOLUTION
 
 # %% [exercise] lab07.killer
@@ -824,15 +824,15 @@ reveal("lab07.sends", len(copies))
 # %% tags=["parameter"]
 LOST = 3
 
-lab = lost_answers(LOST, send_msg_max_timeout_per_request=500)
-show_queue(lab, "orders")
+lost_day = lost_answers(LOST, send_msg_max_timeout_per_request=500)
+show_queue(lost_day, "orders")
 
 # %%
 ### BEGIN SOLUTION
-lab = lost_answers(1, send_msg_max_timeout_per_request=500)
-answer("lab07.send_ok", 2, lab)
+lost_day = lost_answers(1, send_msg_max_timeout_per_request=500)
+answer("lab07.send_ok", 2, lost_day)
 ### STARTER
-# answer("lab07.send_ok", ..., lab)
+# answer("lab07.send_ok", ..., lost_day)
 ### END SOLUTION
 
 # %% [markdown]

@@ -156,16 +156,16 @@ FAILS = 3
 # FAILS = 1  # yours to change
 ### END SOLUTION
 
-lab = play(work, seed=7, client={"enable_trace": False})
-worse = spark.read.format("rocketmq").load(str(lab.store().directory))
+worse_morning = play(work, seed=7, client={"enable_trace": False})
+worse = spark.read.format("rocketmq").load(str(worse_morning.store().directory))
 per_topic = dict(map(tuple, worse.groupBy("topic").count().collect()))
 Bars(sorted(per_topic.items()), title="What is in the log", unit="messages")
 
 # %%
 ### BEGIN SOLUTION
-answer("lab10.amplify", 60, lab)
+answer("lab10.amplify", 60, worse_morning)
 ### STARTER
-# answer("lab10.amplify", ..., lab)
+# answer("lab10.amplify", ..., worse_morning)
 ### END SOLUTION
 
 # %% [markdown]
@@ -584,16 +584,16 @@ QUEUES = 64
 with tqdm(total=MESSAGES, unit=" messages", file=sys.stdout, leave=False) as bar:
     target = f"{folder.name}/queues-{QUEUES}"
     more = write(target, seed=7, queues=QUEUES, **size, progress=bar.update)
-more_fill = fill_of(more.directory)
-top_queues = sorted(more_fill.items(), key=lambda item: -item[1])[:4]
+your_fill = fill_of(more.directory)
+top_queues = sorted(your_fill.items(), key=lambda item: -item[1])[:4]
 top_customers = sorted(customers.items(), key=lambda item: -item[1])[:4]
 Bars([*top_queues, *top_customers], title=f"{QUEUES} queues a broker", unit="messages")
 
 # %%
 ### BEGIN SOLUTION
-answer("lab10.floor", max(customers.values()), customers, more_fill)
+answer("lab10.floor", max(customers.values()), customers, your_fill)
 ### STARTER
-# answer("lab10.floor", ..., customers, more_fill)
+# answer("lab10.floor", ..., customers, your_fill)
 ### END SOLUTION
 
 # %% [markdown] minutes=3 tags=["reading"]

@@ -252,20 +252,20 @@ PARTS = 64
 # PARTS = 16  # yours to change
 ### END SOLUTION
 
-sizes = sizes_of(key_of("C"), PARTS)
-fullest_first = sorted(sizes, reverse=True)
+your_sizes = sizes_of(key_of("C"), PARTS)
+fullest_first = sorted(your_sizes, reverse=True)
 bars = {
-    "all messages": sum(sizes),
-    "mean": sum(sizes) / PARTS,
-    "fullest part": max(sizes),
+    "all messages": sum(your_sizes),
+    "mean": sum(your_sizes) / PARTS,
+    "fullest part": max(your_sizes),
 }
 Bars(bars, title=f"{PARTS} parts by customer", unit="messages")
 
 # %%
 ### BEGIN SOLUTION
-answer("lab10.cores", round(sum(sizes) / max(sizes), 1), sizes)
+answer("lab10.cores", round(sum(your_sizes) / max(your_sizes), 1), your_sizes)
 ### STARTER
-# answer("lab10.cores", ..., sizes)
+# answer("lab10.cores", ..., your_sizes)
 ### END SOLUTION
 
 # %% [exercise] lab10.parts

@@ -227,6 +227,11 @@ def test_a_lab_that_keeps_to_the_rules() -> None:
         ('check("lab99.find")', "# exercise: lab99.later\n...", "easiest first: lab99.find comes first"),
         ('reveal("lab99.kept", 2)', "", "words: lab99.kept is among the [prediction] cells"),
         ('answer("lab99.waiting", 2, lab)', "2", "words: lab99.waiting is among the [answer] cells"),
+        (
+            "lab.timeline()\n",
+            "lab = play(one)\nlab.timeline()\n\n# %%\n(lab, rest) = play(two), 0\n",
+            "own names: lab99.waiting is given 'lab', which 2 other cells bind",
+        ),
         ("# wrong all: Those", "# wrong some: Those", "words: the wrong answer 'all' of lab99.waiting has a rule only"),
         ("[exercise] lab99.find", "[exercise] lab99.found", "words: lab99.find is among the exercises of the manifest"),
     ],
@@ -235,6 +240,20 @@ def test_a_lab_that_breaks_a_rule_is_told_so(old: str, new: str, complaint: str)
     assert SOURCE.count(old) == 1
     found = complaints(SOURCE.replace(old, new))
     assert any(one.startswith(complaint) for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("other", "answered"),
+    [
+        ("lab = play(one)", 'lab = play(two)\nanswer("lab99.waiting", 2, lab)'),
+        ("def again(lab):\n    lab = lab.play()", 'answer("lab99.waiting", 2, plan_of(lab))'),
+        ("[lab for lab in range(3)]", 'answer("lab99.waiting", 2, lab)'),
+    ],
+)
+def test_a_world_that_no_other_cell_makes_may_be_given(other: str, answered: str) -> None:
+    text = SOURCE.replace("lab.timeline()\n", f"lab.timeline()\n{other}\n\n# %%\nlab = play(mine)\n")
+    text = text if other != "lab = play(one)" else text.replace("lab = play(mine)\n", "")
+    assert complaints(text.replace('answer("lab99.waiting", 2, lab)', answered)) == []
 
 
 def test_half_a_belief_is_missing() -> None:
