@@ -2,7 +2,7 @@
 
 Mirrors: mqadmin and the Dashboard, for a world that keeps everything.
 
-    deliveries  progress        rows (mqlab.views.Table)
+    deliveries  progress  pulls rows (mqlab.views.Table)
     timeline  space_time  offset_strip  diagram       pictures, each also as a table
     snapshot  changes           what differs between two moments
     verify                      named anomalies of a group
@@ -82,6 +82,18 @@ class WhatHappened(LabState):
         groups = {handle.node.group: None for handle in self.handles.values() if handle.role == "consumer"}
         names = list(dict.fromkeys([*groups, *self.delivery_book.wishes]))
         return "no rows" if group in names else f"no consumer of this Lab is in group {group!r}; its groups are {names}"
+
+    def pulls(self, group: str, *, retries: bool = False) -> Table:
+        """One row per pull of a group: what it asked for, how long it was held, the broker's filter, what came.
+
+        Times in ms, None while there is no answer; ``retries`` adds the pulls of the group's retry topic. See Pull in
+        mqlab.views.pulls for the columns.
+        """
+        from mqlab.views import Table
+        from mqlab.views.pulls import pulls
+
+        rows = pulls(self.journal, group, retries=retries)
+        return Table(rows, title=f"pulls of {group}", empty=self._no_rows(group))
 
     def upcoming(self, count: int = 5) -> Table:
         """The next deadlines and arrivals in order, to predict from: rows of due_ms, in_ms, node, kind."""

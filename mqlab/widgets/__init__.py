@@ -7,6 +7,7 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     log_xray()                  a real store: every action, its bytes, and what a crash takes
     console(lab)                RocketMQ Dashboard's pages over a Lab or a store directory
     retry_clock()               an order that fails, on an axis of log time, with the learner's settings
+    tag_trap_board()            two members with different tags: each order's way through both filters
 
 Each is a Board (mqlab.widgets.frame): data made once, and a module of mqlab/widgets/modules that shows it with and
 without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
@@ -18,6 +19,7 @@ from mqlab.widgets.explorer import Explorer, explore
 from mqlab.widgets.log_xray import LogXray, log_xray
 from mqlab.widgets.retry_clock import RetryClock, retry_clock
 from mqlab.widgets.stepper import Stepper
+from mqlab.widgets.tag_trap.board import TagTrapBoard, tag_trap_board
 
 __all__ = [
     "Console",
@@ -26,9 +28,11 @@ __all__ = [
     "LogXray",
     "RetryClock",
     "Stepper",
+    "TagTrapBoard",
     "console",
     "crash_matrix",
     "explore",
     "log_xray",
     "retry_clock",
+    "tag_trap_board",
 ]

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The explorers: worlds to play with
 #
-# Five things to click and drag, each over a real run of the broker. The labs use them; here you have them side by side,
+# Six things to click and drag, each over a real run of the broker. The labs use them; here you have them side by side,
 # without exercises. Run a cell, do what *Try* says, then whatever you like: nothing can be broken for good, since
 # running the cell again makes the world anew.
 #
@@ -10,7 +10,14 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
-from mqlab.widgets import console, crash_matrix, explore, log_xray, retry_clock
+from mqlab.widgets import (
+    console,
+    crash_matrix,
+    explore,
+    log_xray,
+    retry_clock,
+    tag_trap_board,
+)
 
 # %% [markdown]
 # ## A day to look at
@@ -73,6 +80,21 @@ xray
 # %% tags=["explorer"]
 clock = retry_clock(max_retries=3, prediction="1m")
 clock
+
+# %% [markdown]
+# ## Tag-trap board
+#
+# Two services read one topic. `billing` wants the orders with the tag `paid`, `shipping` those with `shipped`, and they
+# share a consumer group. Every order is a lane: through the broker's filter, which knows hash codes, and the client's,
+# which knows the text. The triangle at its end says that the group's offset has moved past it.
+#
+# **Try:** let the popular picture be shown beside what happens. Then let *shipping* subscribe again: who receives
+# something now, and what does monitoring say? Tick *post_subscription_when_pull*, then give each service a group of its
+# own. With a kernel, subscribe to `Aa` and `BB`, and let the clock of *billing* run a minute ahead.
+
+# %% tags=["explorer"]
+trap = tag_trap_board()
+trap
 
 # %% [markdown]
 # ## Crash matrix

@@ -455,6 +455,8 @@ def look(lab: Lab, *, exact: bool) -> None:
     progress = lab.progress("billing").to_pandas()
     wanted = ["broker_offset", "consumer_offset", "pull_offset", "lag", "inflight", "client", "last_timestamp"]
     assert set(wanted) <= set(progress.columns)
+    found = [pull for pull in lab.pulls("billing") if pull.found]
+    assert [(pull.from_offset, pull.next_offset, pull.found, pull.filter_text) for pull in found] == [(0, 1, (0,), "*")]
     before = lab.snapshot()
     lab.handles["shop-1"].send(Message("orders", b"x"))
     assert any("commit log end" in change.what for change in lab.changes(before))
