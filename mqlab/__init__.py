@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         UNKNOW,
         UNKNOWN,
     )
+    from mqlab.connected import connect
     from mqlab.lab.crashes import every_crash
     from mqlab.lab.lab import Lab, play
     from mqlab.wire.message import Message, MessageExt, MessageQueue
@@ -39,6 +40,7 @@ __all__ = [
     "Message",
     "MessageExt",
     "MessageQueue",
+    "connect",
     "every_crash",
     "play",
 ]
@@ -48,6 +50,7 @@ _HOMES = {
     "Message": "wire.message",
     "MessageExt": "wire.message",
     "MessageQueue": "wire.message",
+    "connect": "connected",
     "every_crash": "lab.crashes",
     "play": "lab.lab",
 }

@@ -8,7 +8,7 @@ Mirrors: BrokerController.
     start       load the tables · recover the store · listen · register at the name servers · arm the timers
     shutdown    unregister · disarm the timers · save the tables · close the store · close the channels
 
-Left out: POP, the second ("VIP") port, thread pools per kind of request.
+Left out: POP, thread pools per kind of request; the second ("VIP") port is opened by mqlab.serving.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Broker:
         )
         self.remoting = Remoting(ports, handlers, on_channel_closed=self._membership.channel_closed)
         self.replication = Replication(state, ha_server, ha_client, SlaveSynchronize(state, self.remoting))
-        self._registration = Registration(state, self.remoting, self.replication, name_servers)
+        self.registration = Registration(state, self.remoting, self.replication, name_servers)
 
         # 4. The names by which labs and tests look at a broker.
         self.ports = ports
@@ -134,14 +134,14 @@ class Broker:
         if not self.is_slave:
             self._schedule.start()
             self._transaction_check.start()
-        self._registration.start()
+        self.registration.start()
 
     def shutdown(self) -> None:
         """Stop cleanly: nothing that was acknowledged or committed is lost."""
         if not self.is_running:
             return
         # 1. Clients learn from the name servers to go elsewhere.
-        self._registration.stop()
+        self.registration.stop()
         self.state.is_running = False
         # 2. Nothing starts any more.
         self.replication.stop()

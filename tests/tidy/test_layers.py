@@ -33,7 +33,7 @@ FLOORS = [
     (APART, {"store", "remoting"}),
     (APART, {"broker", "client", "nameserver"}),
     (APART, {"admin", "arrow"}),
-    (APART, {"lab"}),
+    (APART, {"lab", "serving", "connected"}),
     (APART, {"traffic", "spark"}),
     (APART, {"widgets"}),
     (APART, {"teach"}),

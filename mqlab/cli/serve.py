@@ -1,0 +1,171 @@
+"""`mqlab serve`: name server and brokers over TCP, for real clients.
+
+Mirrors: mqnamesrv and mqbroker in one process.
+
+    mqlab serve                                       one name server, one broker, a store that ends with it
+    mqlab serve --store run --port-file ports.json    the store in run; the addresses in ports.json once all listen
+    mqlab serve --only broker --namesrv 10.0.0.7:9876 --config broker.conf
+
+It listens on this machine alone unless --allow-remote is given. SIGTERM and Ctrl-C save, then end with exit code 0.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import ssl
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mqlab.errors import UsageError
+from mqlab.whole_files import whole_file
+
+if TYPE_CHECKING:
+    from mqlab.serving import Server, ServingPlan
+    from mqlab.serving.server import Tls
+
+log = logging.getLogger("mqlab.server")
+
+NAME_SERVER = "127.0.0.1:9876"
+BROKER = "127.0.0.1:10911"
+LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
+A_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+A_NEW_FILE = click.Path(path_type=Path, dir_okay=False)
+A_DIRECTORY = click.Path(path_type=Path, file_okay=False)
+
+OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "--store", type=A_DIRECTORY, help="Where messages are kept. Default: a temporary directory, removed at the end."
+    ),
+    click.option(
+        "--namesrv",
+        metavar="HOST:PORT",
+        help=f"The name server's address, {NAME_SERVER}; with --only broker those to register at, separated by ;.",
+    ),
+    click.option(
+        "--broker",
+        metavar="HOST:PORT",
+        help=f"The first broker's address, {BROKER}; the ports two below and one above are used, too. "
+        "Port 0 takes free ones.",
+    ),
+    click.option(
+        "--brokers",
+        type=click.IntRange(1, 26),
+        default=1,
+        show_default=True,
+        help="How many brokers: broker-a, broker-b …, ten ports apart.",
+    ),
+    click.option(
+        "--replica-of",
+        metavar="HOST:PORT",
+        help="Run one broker as a slave of the master at this address, a real RocketMQ's too.",
+    ),
+    click.option("--broker-id", type=click.IntRange(1), default=1, show_default=True, help="The slave's number."),
+    click.option("--only", type=click.Choice(["namesrv", "broker"]), help="Run only a name server, or only brokers."),
+    click.option("--config", type=A_FILE, help="RocketMQ's broker.conf or namesrv.conf."),
+    click.option(
+        "--set",
+        "settings",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help="A setting with its name in broker.conf, such as flushDiskType=SYNC_FLUSH. May be repeated.",
+    ),
+    click.option(
+        "--port-file", type=A_NEW_FILE, help="Write the addresses in use to this file, as JSON, once all listen."
+    ),
+    click.option("--metrics", metavar="HOST:PORT", help="Answer Prometheus at http://HOST:PORT/metrics."),
+    click.option("--tls-cert", type=A_FILE, help="Encrypt all connections, with this certificate (PEM)."),
+    click.option("--tls-key", type=A_FILE, help="The key of --tls-cert, when it is in a file of its own."),
+    click.option("--allow-remote", is_flag=True, help="Allow addresses that other machines can reach."),
+    click.option("-v", "--verbose", is_flag=True, help="Log each connection that is closed for a reason."),
+)
+
+
+def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with all options; decorators are applied from the bottom up."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command(short_help="Run a name server and brokers for real RocketMQ clients.")
+@with_options
+def serve(
+    port_file: Path | None,
+    metrics: str | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    allow_remote: bool,
+    verbose: bool,
+    **asked: Any,
+) -> None:
+    """Run a name server and brokers over TCP. RocketMQ's clients and mqadmin can use them.
+
+    It is one Python process, for learning and for tests: docs/serving.md says what it must not be used for.
+
+    Example:  mqlab serve --store run --brokers 2
+    """
+    from mqlab.serving import Server
+    from mqlab.serving.planning import Wanted, plan_of
+
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, stream=sys.stderr)
+    logging.getLogger("mqlab.network").setLevel(logging.INFO if verbose else logging.WARNING)
+    with tempfile.TemporaryDirectory(prefix="mqlab-serve-", ignore_cleanup_errors=True) as scratch:
+        # 1. The plan. Without a directory the messages live as long as this process.
+        if asked["store"] is None and asked["config"] is None:
+            asked["store"] = Path(scratch)
+        plan, unused = plan_of(Wanted(**asked))
+        if unused:
+            log.warning("settings without effect here: %s", ", ".join(unused))
+        _must_be_allowed(plan, allow_remote)
+        # 2. The server; it answers once every broker is registered.
+        server = Server(plan, tls=_tls(tls_cert, tls_key))
+        server.run(lambda: _ready(server, port_file, metrics), status=True)
+
+
+def _must_be_allowed(plan: ServingPlan, allow_remote: bool) -> None:
+    open_to_all = plan.reachable_from_outside()
+    if open_to_all and not allow_remote:
+        raise UsageError(
+            f"{', '.join(open_to_all)} can be reached from other machines",
+            hint="whoever connects can read and write everything; say --allow-remote if that is wanted",
+        )
+    if open_to_all:
+        log.warning("%s: whoever can connect can read and write everything", ", ".join(open_to_all))
+
+
+def _ready(server: Server, port_file: Path | None, metrics: str | None) -> None:
+    """All listen: answer scrapes, write the addresses, say so."""
+    from mqlab.runtime.served.tcp import address_of
+    from mqlab.serving.metrics import serve_metrics
+
+    addresses = server.addresses()
+    if metrics is not None:
+        where = address_of(metrics)
+        addresses["metrics"] = f"http://{where.host}:{serve_metrics(server, where.host, where.port)}/metrics"
+    if port_file is not None:
+        with whole_file(port_file) as draft:
+            draft.write_text(json.dumps(addresses) + "\n", "utf-8")
+    log.info("ready: clients use the name server %s", addresses["namesrv"])
+
+
+def _tls(certificate: Path | None, key: Path | None) -> Tls | None:
+    if certificate is None:
+        if key is not None:
+            raise UsageError("--tls-key needs --tls-cert")
+        return None
+    from mqlab.serving.server import Tls
+
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    client = ssl.create_default_context(cafile=str(certificate))
+    client.check_hostname = False  # brokers know each other by number
+    try:
+        server.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"{certificate} cannot be used for TLS: {error}", hint="PEM, with its key") from error
+    return Tls(server, client)

@@ -1,0 +1,11 @@
+"""mqlab's clients in real time, against a served cluster or a real RocketMQ.
+
+    with mqlab.connect("127.0.0.1:9876") as cluster:
+        cluster.producer("shop").send(Message("orders", b"..."))
+
+Left out: what only a Lab has: a virtual clock, a journal, faults, deliveries, pictures.
+"""
+
+from mqlab.connected.cluster import Cluster, connect
+
+__all__ = ["Cluster", "connect"]
