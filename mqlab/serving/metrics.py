@@ -62,7 +62,7 @@ class ServerMetrics:
             put(gauge, "rocketmq_storage_flush_behind_bytes", "bytes that are not synced",
                 broker.store.max_physical_offset - broker.store.flushed_offset, **own)  # fmt: skip
             for topic in [
-                each.topic_name for each in broker.topics.values() if not names.is_system_topic(each.topic_name)
+                each.topic_name for each in broker.topics.values() if not broker.topics.is_system(each.topic_name)
             ]:
                 total = broker.stats.total
                 put(counter, "rocketmq_messages_in", "messages stored", total(stats.TOPIC_PUT_NUMS, topic),

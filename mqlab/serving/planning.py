@@ -61,14 +61,26 @@ def plan_of(wanted: Wanted) -> tuple[ServingPlan, tuple[str, ...]]:
         name_servers: tuple[str, ...] = (str(name_server),)
     else:
         listed = wanted.namesrv or found.process.get("namesrvAddr") or ""
-        name_servers = tuple(str(address_of(each)) for each in listed.split(";") if each.strip())
+        name_servers = tuple(str(_to_register_at(each)) for each in listed.split(";") if each.strip())
     if wanted.only == "broker" and not name_servers:
         raise UsageError("--only broker needs the name servers to register at", hint='--namesrv "10.0.0.7:9876"')
     # 2. Brokers.
     brokers = () if wanted.only == "namesrv" else _brokers(wanted, found, name_servers)
     if wanted.replica_of is not None and not name_servers:
         name_servers = master_of(wanted.replica_of).name_servers
+        if not name_servers:
+            raise UsageError(
+                f"the master at {wanted.replica_of} does not say at which name servers it registers",
+                hint='name them: --namesrv "10.0.0.7:9876"',
+            )
     return ServingPlan(name_server, name_servers, brokers, _name_server_config(found, wanted)), unused
+
+
+def _to_register_at(text: str) -> Address:
+    where = address_of(text)
+    if not where.port:
+        raise UsageError(f"{text} is no address to register at", hint="port 0 is for an address of this process")
+    return where
 
 
 def _joined(first: FileSettings, over: FileSettings) -> FileSettings:

@@ -28,7 +28,7 @@ from mqlab.runtime.served.tcp import Limits, Peers, TcpNetwork
 
 log = logging.getLogger("mqlab.nodes")
 
-LOGGED = frozenset({"handler.failed", "channel.broken", "flush.failed", "ha.connected", "ha.lost", "store.failed"})
+LOGGED = frozenset({"handler.failed", "flush.failed", "ha.connected", "ha.lost", "store.failed"})
 """Kinds of notes that an operator reads; all kinds are counted."""
 
 

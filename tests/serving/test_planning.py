@@ -1,0 +1,94 @@
+"""What a command line and a configuration file become, and what is refused with which words."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.errors import UsageError
+from mqlab.serving import ServingPlan
+from mqlab.serving.config_file import parse_config
+from mqlab.serving.planning import Wanted, plan_of
+
+
+def planned(tmp_path: Path, **wanted: Any) -> ServingPlan:
+    return plan_of(Wanted(**{"store": tmp_path, **wanted}))[0]
+
+
+def test_without_a_word_it_is_rocketmqs_default_ports_on_this_machine_alone(tmp_path: Path) -> None:
+    plan = planned(tmp_path)
+    assert str(plan.name_server) == "127.0.0.1:9876"
+    assert plan.name_servers == ("127.0.0.1:9876",)
+    assert [broker.address for broker in plan.brokers] == ["127.0.0.1:10911"]
+    assert plan.brokers[0].vip_address == "127.0.0.1:10909"
+    assert plan.brokers[0].directory == tmp_path
+    assert not plan.reachable_from_outside()
+
+
+def test_several_brokers_have_names_ports_and_directories_of_their_own(tmp_path: Path) -> None:
+    plan = planned(tmp_path, brokers=3)
+    assert [broker.config.broker_name for broker in plan.brokers] == ["broker-a", "broker-b", "broker-c"]
+    assert [broker.config.listen_port for broker in plan.brokers] == [10911, 10921, 10931]
+    assert [broker.directory.name for broker in plan.brokers] == ["broker-a", "broker-b", "broker-c"]
+
+
+def test_free_ports_do_not_collide(tmp_path: Path) -> None:
+    ports = sorted(broker.config.listen_port for broker in planned(tmp_path, broker="127.0.0.1:0", brokers=5).brokers)
+    assert all(after - before > 3 for before, after in itertools.pairwise(ports))
+
+
+def test_rocketmqs_own_file_is_read_and_the_command_line_stands_above_it(tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text(
+        "# a comment\nbrokerClusterName=Lab\nbrokerName = shop\nbrokerId=0\nbrokerIP1=127.0.0.2\nlistenPort=21911\n"
+        "deleteWhen=04\nfileReservedTime=48\nbrokerRole=ASYNC_MASTER\nflushDiskType=ASYNC_FLUSH\n"
+        "namesrvAddr=10.0.0.7:9876;10.0.0.8:9876\nsendMessageThreadPoolNums=16\n",
+        "utf-8",
+    )
+    plan, unused = plan_of(
+        Wanted(store=tmp_path / "store", config=file, only="broker", settings=["flushDiskType=SYNC_FLUSH"])
+    )
+    (broker,) = plan.brokers
+    assert unused == ("sendMessageThreadPoolNums",)
+    assert plan.name_server is None
+    assert plan.name_servers == ("10.0.0.7:9876", "10.0.0.8:9876")
+    assert (broker.config.broker_name, broker.config.broker_cluster_name) == ("shop", "Lab")
+    assert (broker.bind, broker.address) == ("127.0.0.1", "127.0.0.2:21911")
+    assert (broker.store.file_reserved_time, broker.store.flush_disk_type) == (48, "SYNC_FLUSH")
+
+
+def test_a_wildcard_is_never_what_clients_are_told(tmp_path: Path) -> None:
+    plan = planned(tmp_path, broker="0.0.0.0:10911", namesrv="0.0.0.0:9876")
+    assert not plan.brokers[0].advertised.startswith("0.")
+    assert plan.reachable_from_outside() == ["0.0.0.0:9876", "0.0.0.0:10911"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"only": "broker"}, "needs the name servers"),
+        ({"namesrv": "nonsense"}, "is not an address"),
+        ({"broker": "127.0.0.1:1"}, "cannot use port 1"),
+        ({"namesrv": "a:1;b:2"}, "one process has one name server"),
+        ({"settings": ["flushDiskTyp=SYNC_FLUSH"]}, "no setting 'flushDiskTyp'"),
+        ({"settings": ["listenPort=many"]}, "line 1: listenPort is a whole number"),
+        ({"settings": ["brokerName=x"], "brokers": 2}, "cannot share one name"),
+        ({"broker": "no.such.host.invalid:10911"}, "is not known"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_reason(tmp_path: Path, wanted: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        planned(tmp_path, **wanted)
+
+
+def test_a_log_outside_of_the_store_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not in storePathRootDir"):
+        planned(tmp_path, settings=["storePathCommitLog=/elsewhere"])
+
+
+def test_a_line_that_is_no_setting_is_refused_with_its_number() -> None:
+    with pytest.raises(UsageError, match=r"broker\.conf, line 2"):
+        parse_config("listenPort=1\nwhat is this\n", "broker.conf")
