@@ -29,6 +29,7 @@ test: env
 
 check: env
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
 measure: env

@@ -9,6 +9,7 @@ import fnmatch
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 OPEN_FILES = 300  # the usual limit is 1024, on macOS 256 at first and raised by RealFiles
 _collect_above = OPEN_FILES
 ALLOWED_SKIPS = Path(__file__).parent / "allowed_skips.txt"
+
+# Where an environment forbids byte code, each of the hundreds of processes that tests start would compile mqlab anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 hypothesis.settings.register_profile("mqlab", deadline=None, derandomize=True, database=None, max_examples=60)
 hypothesis.settings.load_profile("mqlab")

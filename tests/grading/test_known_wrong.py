@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +19,10 @@ from mqlab.grading.lab_files import Lab, course_folder, lab_numbers, open_lab
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import FAILED, HIDDEN, PUBLIC, RAISED, CaseResult
+from mqlab.teach.exercises import Call, Case, Exercise
+from mqlab.teach.kit import form
+from mqlab.teach.kit.form import Form
+from mqlab.teach.kit.values import Values
 
 COURSE = course_folder()
 wrong_module = importlib.import_module("solutions.wrong")
@@ -25,8 +33,8 @@ ALL_WRONG = [wrong for wrong in KNOWN_WRONG if wrong.exercise[3:5] in LABS]
 EXERCISES = [(number, exercise.id) for number in LABS for exercise in open_lab(COURSE, number).exercises]
 
 
-def judged(lab: Lab, sources: dict[str, str], sandbox: Sandbox) -> dict[str, list[CaseResult]]:
-    """All cases of some answers, as the trusted kernel would run them."""
+def judge_of(lab: Lab, sources: dict[str, str], sandbox: Sandbox) -> Judge:
+    """A judge for some answers, as the trusted kernel would open it."""
     cells = {answer.exercise.id: answer for answer in lab.answers}
     taken = transplant(lab, lab.notebook)
     answers = {
@@ -36,33 +44,89 @@ def judged(lab: Lab, sources: dict[str, str], sandbox: Sandbox) -> dict[str, lis
         lab.id, "autumn", sandbox, answers, taken.set_up, hidden_file=str(lab.hidden_file or ""),
         later_set_up=taken.later_set_up,
     )  # fmt: skip
-    court = Judge(job)
-    results = {}
-    for exercise in lab.exercises:
-        if exercise.id in sources:
-            court.give(exercise.id, {})
-            given = court.answers[exercise.id]
-            hidden = court.hidden_cases(exercise)
-            results[exercise.id] = [
-                *judge(exercise.public_cases(), given, PUBLIC),
-                *judge(hidden, given, HIDDEN),
-            ]
-    court.desk.close()
-    return results
+    return Judge(job)
+
+
+class Court:
+    """The judge of one exercise: the lab's own cells are run once, and values are made once, for all its answers."""
+
+    def __init__(self, exercise: Exercise, lab: Lab, sandbox: Sandbox) -> None:
+        self._exercise = exercise
+        self._judge = judge_of(lab, {exercise.id: ""}, sandbox)
+        self._cases: list[tuple[str, list[Case]]] = []
+
+    def results(self, source: str) -> list[CaseResult]:
+        """All cases of an answer."""
+        one, answers = self._exercise.id, self._judge.job.answers
+        answers[one] = replace(answers[one], source=source)
+        self._judge.give(one, {})
+        given = self._judge.answers[one]
+        self._cases = self._cases or [
+            (PUBLIC, self._exercise.public_cases()), (HIDDEN, self._judge.hidden_cases(self._exercise))
+        ]  # fmt: skip
+        return [result for kind, cases in self._cases for result in judge(cases, given, kind)]
+
+    def close(self) -> None:
+        self._judge.desk.close()
+
+
+def made_once(make: Callable[[], list[Call]]) -> Callable[[], list[Call]]:
+    """Calls that serve all wrong answers; calls are made anew where an argument counts how often it is used."""
+    calls: list[Call] = []
+
+    def made() -> list[Call]:
+        found = calls or make()
+        if not any(callable(value) for call in found for value in call.arguments.values()):
+            calls[:] = found
+        return found
+
+    return made
+
+
+def lasting(
+    case_of: Callable[..., Case], asked: Form, name: str, make: Callable[[], Any], weight_of: str | None = None
+) -> Case:
+    """A case that makes its values once; each answer that plays in a day gets a new day."""
+    return case_of(asked, name, made_once(make) if isinstance(asked, Values) else make, weight_of)
+
+
+@pytest.fixture(scope="module")
+def court_of(walls: Sandbox) -> Iterator[Callable[[str], Court]]:
+    """``court_of(exercise)``: one is open at a time, and wrong answers come exercise by exercise."""
+    opened: dict[str, Court] = {}
+
+    def of(one: str) -> Court:
+        if one not in opened:
+            for court in opened.values():
+                court.close()
+            opened.clear()
+            lab = open_lab(COURSE, one[3:5])
+            opened[one] = Court(next(exercise for exercise in lab.exercises if exercise.id == one), lab, walls)
+        return opened[one]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(form, "case_of", functools.partial(lasting, form.case_of))
+        yield of
+    for court in opened.values():
+        court.close()
 
 
 @pytest.mark.parametrize("number", LABS)
 def test_the_reference_passes_every_case_behind_the_wall(number: str, walls: Sandbox) -> None:
     lab = open_lab(COURSE, number)
-    for exercise, cases in judged(lab, wrong_module.references(number), walls).items():
-        assert [case for case in cases if not case.passed] == [], exercise
+    court = judge_of(lab, wrong_module.references(number), walls)
+    for exercise in lab.exercises:
+        court.give(exercise.id, {})
+        given, hidden = court.answers[exercise.id], court.hidden_cases(exercise)
+        cases = [*judge(exercise.public_cases(), given, PUBLIC), *judge(hidden, given, HIDDEN)]
+        assert [case for case in cases if not case.passed] == [], exercise.id
         assert {case.kind for case in cases} == {PUBLIC, HIDDEN}
+    court.desk.close()
 
 
 @pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.id)
-def test_a_known_wrong_answer_loses_with_the_message_that_helps(wrong: Wrong, walls: Sandbox) -> None:
-    lab = open_lab(COURSE, wrong.exercise[3:5])
-    cases = judged(lab, {wrong.exercise: wrong.source()}, walls)[wrong.exercise]
+def test_a_known_wrong_answer_loses_with_the_message_that_helps(wrong: Wrong, court_of: Callable[[str], Court]) -> None:
+    cases = court_of(wrong.exercise).results(wrong.source())
     failed = [case for case in cases if case.state in (FAILED, RAISED)]
     assert failed, f"believing that {wrong.belief} passes"
     told = "\n".join(f"{case.rule} {case.first_wrong} {case.trace}" for case in failed)

@@ -59,12 +59,14 @@ def modules() -> tuple[Module, ...]:
 
 def modules_of(package: Path) -> tuple[Module, ...]:
     """Every file of a package, parsed; of this one, see ``modules``."""
-    found = []
+    return tuple(parse(name, path, text) for name, path, text in texts_of(package))
+
+
+def texts_of(package: Path) -> Iterator[tuple[str, Path, str]]:
+    """The dotted name, the path and the text of every file of a package."""
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package.parent).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found.append(parse(name, path, path.read_text("utf-8")))
-    return tuple(found)
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path, path.read_text("utf-8")
 
 
 def in_rooms(rooms: frozenset[str]) -> list[Module]:

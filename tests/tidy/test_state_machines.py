@@ -9,7 +9,7 @@ import inspect
 import pytest
 
 from mqlab.state_table import IllegalMove, StateTable
-from tests.tidy.sources import ROOT, modules
+from tests.tidy.sources import PACKAGE, ROOT, texts_of
 
 PAGE = ROOT / "docs" / "state-machines.md"
 HEAD = """# State machines
@@ -23,12 +23,12 @@ error (`IllegalMove` of [`state_table.py`](../mqlab/state_table.py)). This page 
 def tables() -> list[tuple[str, StateTable]]:
     """Module and table of every StateTable that a module of mqlab makes, by module."""
     found = []
-    for module in modules():
-        if "= StateTable(" not in module.text:
+    for module, _, text in texts_of(PACKAGE):
+        if "= StateTable(" not in text:
             continue
-        loaded = importlib.import_module(module.name)
+        loaded = importlib.import_module(module)
         own = [value for name, value in inspect.getmembers(loaded) if isinstance(value, StateTable)]
-        found += [(module.name, table) for table in own if f'"{table.name}"' in module.text]
+        found += [(module, table) for table in own if f'"{table.name}"' in text]
     return sorted(found, key=lambda row: (row[0], row[1].name))
 
 
