@@ -5,8 +5,7 @@ Mirrors: PullMessageProcessor and PullRequestHoldService, as seen by somebody wh
     asked_ms ── request ──▶ arrived_ms ── held, until woken ──▶ left_ms ── answer ──▶ answered_ms
     from_offset             filter_text                         status, next_offset, found, kept
 
-Everything is read from the journal. Left out: what came to pull consumers and lite pull consumers (``found`` is empty),
-and steps that the journal has dropped.
+Everything is read from the journal, for consumers of every kind. Left out: steps that the journal has dropped.
 """
 
 from __future__ import annotations

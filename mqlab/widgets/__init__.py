@@ -7,6 +7,7 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     log_xray()                  a real store: every action, its bytes, and what a crash takes
     console(lab)                RocketMQ Dashboard's pages over a Lab or a store directory
     retry_clock()               an order that fails, on an axis of log time, with the learner's settings
+    long_poll_scope()           pulls that the broker holds, beside a program that asks every n milliseconds
     tag_trap_board()            two members with different tags: each order's way through both filters
 
 Each is a Board (mqlab.widgets.frame): data made once, and a module of mqlab/widgets/modules that shows it with and
@@ -17,6 +18,7 @@ from mqlab.widgets.console import Console, console
 from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
 from mqlab.widgets.explorer import Explorer, explore
 from mqlab.widgets.log_xray import LogXray, log_xray
+from mqlab.widgets.long_poll.scope import LongPollScope, long_poll_scope
 from mqlab.widgets.retry_clock import RetryClock, retry_clock
 from mqlab.widgets.stepper import Stepper
 from mqlab.widgets.tag_trap.board import TagTrapBoard, tag_trap_board
@@ -26,6 +28,7 @@ __all__ = [
     "CrashMatrix",
     "Explorer",
     "LogXray",
+    "LongPollScope",
     "RetryClock",
     "Stepper",
     "TagTrapBoard",
@@ -33,6 +36,7 @@ __all__ = [
     "crash_matrix",
     "explore",
     "log_xray",
+    "long_poll_scope",
     "retry_clock",
     "tag_trap_board",
 ]

@@ -48,7 +48,7 @@ function render({ model, el }) {
   const recorded = () => model.get("data").recorded;
   const settings = settingControls(kernel, recorded(), run.settings, play);
   const compare = checkControl({ label: "Show what the popular picture says", value: model.get("compare"),
-    onValue: (on) => { model.set("compare", on); model.save_changes(); drawAll(); } });
+    onValue: (on) => { model.set("compare", on); model.save_changes(); } });
   const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
 
   // 2. What each got, the lanes, the order looked at.
@@ -131,9 +131,10 @@ function render({ model, el }) {
   }
 
   function go(number) {
-    model.set("lane", Math.min(Math.max(number, 1), run.lanes.length));
+    const there = Math.min(Math.max(number, 1), run.lanes.length);
+    if (there === model.get("lane")) follow(); // a change would call it
+    model.set("lane", there);
     model.save_changes();
-    follow();
   }
 
   function follow() {
