@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The explorers: worlds to play with
 #
-# Six things to click and drag, each over a real run of the broker. The labs use them; here you have them side by side,
+# Seven things to click and drag, each over a real run of the broker. The labs use them; here you have them side by side,
 # without exercises. Run a cell, do what *Try* says, then whatever you like: nothing can be broken for good, since
 # running the cell again makes the world anew.
 #
@@ -15,6 +15,7 @@ from mqlab.widgets import (
     crash_matrix,
     explore,
     log_xray,
+    long_poll_scope,
     retry_clock,
     tag_trap_board,
 )
@@ -95,6 +96,21 @@ clock
 # %% tags=["explorer"]
 trap = tag_trap_board()
 trap
+
+# %% [markdown]
+# ## Long-poll scope
+#
+# Two readers of one queue, for half a minute. The broker holds the pulls of the first until a message comes, as it does
+# with every push consumer; the second asks every second. Dashed bars are pulls that are held, the mark at their end says
+# what woke them.
+#
+# **Try:** let the other ask so often that its messages wait no longer than those of held pulls. How many requests a
+# second does that take? Then make the tag rare (every 20th of 4 a second): what wakes the pull now, and what does it
+# bring? Look at one of the marks with *100 ms around it*.
+
+# %% tags=["explorer"]
+scope = long_poll_scope()
+scope
 
 # %% [markdown]
 # ## Crash matrix
