@@ -240,21 +240,21 @@ def torn(lab):
     lab.broker().files.power_cut(keep=lambda part: part.page != MISSING)
 
 
-torn_day = play(torn, seed=7, client=no_trace)
-Table(torn_day.store().problems(), columns=["kind", "physical_offset", "text"])
+hole = play(torn, seed=7, client=no_trace)
+Table(hole.store().problems(), columns=["kind", "physical_offset", "text"])
 
 # %% [markdown]
 # The broker is still off. Its files contradict each other: the queue has entries for all sixty orders, the log has a
 # hole. `abort` is there, so the broker knows that it did not stop cleanly. Start it:
 
 # %%
-print(f"readable before: {orders_in(torn_day)}")
-torn_day.start("broker-a")
-report = torn_day.broker().store.recovery_report
+print(f"readable before: {orders_in(hole)}")
+hole.start("broker-a")
+report = hole.broker().store.recovery_report
 print(report)
 print("why there:", report.stop_reason)
-print(f"readable now: {orders_in(torn_day)}")
-print(f"the queue: {torn_day.store().queue('orders', 0)}")
+print(f"readable now: {orders_in(hole)}")
+print(f"the queue: {hole.store().queue('orders', 0)}")
 
 # %% [markdown]
 # **Recovery** (恢复) walks along the log and stops at the first unit that is not whole. Everything behind it is cut off,
@@ -273,11 +273,11 @@ print(f"the queue: {torn_day.store().queue('orders', 0)}")
 # %%
 ### BEGIN SOLUTION
 MISSING = 0
-torn_day = play(torn, client=no_trace)
-torn_day.start("broker-a")
-answer("lab01.hole", 0, torn_day)
+hole = play(torn, client=no_trace)
+hole.start("broker-a")
+answer("lab01.hole", 0, hole)
 ### STARTER
-# answer("lab01.hole", ..., torn_day)
+# answer("lab01.hole", ..., hole)
 ### END SOLUTION
 
 # %% [markdown]
