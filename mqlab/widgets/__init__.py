@@ -9,11 +9,13 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     retry_clock()               an order that fails, on an axis of log time, with the learner's settings
     long_poll_scope()           pulls that the broker holds, beside a program that asks every n milliseconds
     tag_trap_board()            two members with different tags: each order's way through both filters
+    allocation_board()          who reads which queue, over joins and leaves; the hash ring; a queue with two owners
 
 Each is a Board (mqlab.widgets.frame): data made once, and a module of mqlab/widgets/modules that shows it with and
 without a kernel. ``.table()`` gives its facts as text, ``.state`` what the learner has chosen.
 """
 
+from mqlab.widgets.allocation import AllocationBoard, allocation_board
 from mqlab.widgets.console import Console, console
 from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
 from mqlab.widgets.explorer import Explorer, explore
@@ -24,6 +26,7 @@ from mqlab.widgets.stepper import Stepper
 from mqlab.widgets.tag_trap.board import TagTrapBoard, tag_trap_board
 
 __all__ = [
+    "AllocationBoard",
     "Console",
     "CrashMatrix",
     "Explorer",
@@ -32,6 +35,7 @@ __all__ = [
     "RetryClock",
     "Stepper",
     "TagTrapBoard",
+    "allocation_board",
     "console",
     "crash_matrix",
     "explore",

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The explorers: worlds to play with
 #
-# Seven things to click and drag, each over a real run of the broker. The labs use them; here you have them side by side,
+# Things to click and drag, each over a real run of the broker. The labs use them; here you have them side by side,
 # without exercises. Run a cell, do what *Try* says, then whatever you like: nothing can be broken for good, since
 # running the cell again makes the world anew.
 #
@@ -11,6 +11,7 @@
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
 from mqlab.widgets import (
+    allocation_board,
     console,
     crash_matrix,
     explore,
@@ -81,6 +82,21 @@ xray
 # %% tags=["explorer"]
 clock = retry_clock(max_retries=3, prediction="1m")
 clock
+
+# %% [markdown]
+# ## Allocation board
+#
+# Eight queues and three members of a group; then one joins and one leaves. The grid says who reads which queue and what
+# has just moved, the ring where CONSISTENT_HASH looks, and below a group is running while `billing-3` joins: who had a
+# queue in its table, and who was still at work on it.
+#
+# **Try:** restart `billing-1` under the name `billing-9`, as a deployment does, and see how many queues move under each
+# strategy. Choose CONSISTENT_HASH and drag *Virtual nodes* from 1 to 100. Then untick *Members are told*, press *Play
+# the group*, and read for how long queue 6 had two owners.
+
+# %% tags=["explorer"]
+allocation = allocation_board(history=[("join", "billing-4"), ("leave", "billing-2")])
+allocation
 
 # %% [markdown]
 # ## Tag-trap board

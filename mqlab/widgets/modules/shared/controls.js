@@ -1,5 +1,6 @@
 // uses: element
 // Native controls with labels. Each gives { el, input, value(), put(value) }; onValue gets the new value.
+// A choice has refill(choices) as well.
 function buttonControl(label, onPress, title) {
   const button = element("button", { type: "button", title, onclick: onPress }, label);
   return { el: button, input: button };
@@ -31,13 +32,18 @@ function checkControl({ label, value, onValue }) {
 // choices: texts, or [value, text] pairs.
 function choiceControl({ label, value, choices, onValue }) {
   const id = freshId();
-  const pairs = choices.map((choice) => (Array.isArray(choice) ? choice : [choice, String(choice)]));
-  const input = element("select", { id }, pairs.map(([, text], at) => element("option", { value: at }, text)));
+  const input = element("select", { id });
+  let pairs = [];
+  const refill = (next) => {
+    pairs = next.map((choice) => (Array.isArray(choice) ? choice : [choice, String(choice)]));
+    input.replaceChildren(...pairs.map(([, text], at) => element("option", { value: at }, text)));
+  };
   const read = () => pairs[input.selectedIndex]?.[0];
   const put = (next) => (input.selectedIndex = Math.max(0, pairs.findIndex(([each]) => each === next)));
+  refill(choices);
   put(value);
   input.addEventListener("change", () => onValue && onValue(read()));
-  return field(id, label, input, read, put);
+  return { ...field(id, label, input, read, put), refill };
 }
 
 function field(id, label, input, value, put) {
