@@ -52,7 +52,7 @@ WORDS = ROOT / "mqlab" / "teach" / "words"
 PAGE = ROOT / "docs" / "instructors.md"
 ANSWER = re.compile(r"# exercise: (\S+)$", re.MULTILINE)
 CHECK = re.compile(r'^check\("([^"]+)"', re.MULTILINE)
-LIVE_FORM = "application/vnd.jupyter.widget-view+json"  # needs a kernel: explorers are saved as text/html alone
+PLACE = re.compile(r' data-mqlab-place="\w+"')  # of the widget that was there during the run: another name each time
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -190,7 +190,9 @@ def with_outputs(made: dict[str, Any]) -> dict[str, Any]:
     for cell in node.cells:
         cell.source = cell.source.splitlines(keepends=True)
         for output in cell.get("outputs", ()):
-            output.get("data", {}).pop(LIVE_FORM, None)
+            data = output.get("data", {})
+            if "text/html" in data:
+                data["text/html"] = PLACE.sub("", data["text/html"])
             _split_texts(output)
     node.metadata = METADATA
     plain: dict[str, Any] = json.loads(json.dumps(node))

@@ -2,29 +2,39 @@
 
 ``predict("lab00.audit")`` shows two outputs in its cell. Each has a display id, so that it can be changed later.
 
-    the question       radio buttons while it may be answered; the static choices once the run has shown what happens
+    the question       the choices as HTML; a widget puts radio buttons there while it may be answered
     the answer         what was chosen; beside text and HTML it carries PREDICTION_MIME, which mqlab reads as data
 
-A click changes the second output only, so the focus stays on the button. When the notebook is saved, both are in it.
-After a notebook was closed and opened again, its cell is run again before it is clicked: JupyterLab has forgotten then
-which output belongs to which display id.
+A click changes the second output only, so the focus stays on the button. When the notebook is saved, both are in it,
+and neither needs the widget: opened without its kernel, the notebook shows the choices and the answer.
+JupyterLab forgets which output belongs to which display id when a notebook is closed or the page is loaded again. A
+click is noted in the kernel then, but its output does not change; the buttons see that and ask to run the cell again.
 Without anywidget, and outside of a notebook's kernel, there is the static question with its Python form.
 """
 
 from __future__ import annotations
 
 import functools
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from mqlab.notebook import running_shell
 from mqlab.teach.exercises import Prediction
 from mqlab.views.view import View
+from mqlab.widgets.joining import piece
+from mqlab.widgets.places import place_attribute, view_entry
 
 PREDICTION_MIME = "application/vnd.mqlab.prediction+json"
 VERSION = 1
 MODULE = Path(__file__).with_name("question.js")
+HOW_TO_CHOOSE = "Run this cell to choose."
+BOX = """<div{place}>{choices}<div><i>{how}</i></div>
+<script type="module">const mount = window.mqlabMounts?.get("{name}");
+if (mount) document.querySelectorAll('[data-mqlab-place="{name}"]').forEach(mount);</script></div>"""
 
 
 def answer_data(prediction_id: str, answer: object, *, before_reveal: bool) -> dict[str, object]:
@@ -49,21 +59,26 @@ class Question:
 
     def __init__(self, asked: Prediction, chosen: str, answered: View, on_click: Callable[[str], None]) -> None:
         self._buttons = _buttons(asked, chosen, on_click)
-        # The text twins are for whoever opens the saved notebook where there are no widgets.
-        texts = static_choices(asked, chosen)
-        widget, *_ = self._buttons._repr_mimebundle_()  # and metadata, of which there is none
-        self._question = show({**widget, **texts})
-        self._answer = show(answered._repr_mimebundle_())
+        self._place = self._buttons.place
+        self._question = show({**to_click(asked, chosen, self._place), **view_entry(self._buttons)})
+        self._answer = show(self._kept(answered, chosen))
 
-    def say(self, answered: View) -> None:
-        """Show what was answered."""
-        self._answer.update(answered._repr_mimebundle_(), raw=True)
+    def say(self, answered: View, chosen: str) -> None:
+        """Show what was answered, and tell the buttons that it is there to be seen."""
+        self._answer.update(self._kept(answered, chosen), raw=True)
+        self._buttons.send({"kept": chosen})
 
     def close(self, asked: Prediction, chosen: str, answered: View) -> None:
         """The run has shown what happens: the buttons become text."""
         self._question.update(static_choices(asked, chosen), raw=True)
-        self.say(answered)
+        self.say(answered, chosen)
         self._buttons.close()
+
+    def _kept(self, answered: View, chosen: str) -> dict[str, Any]:
+        """The answer's output, which the buttons know by its place and its choice."""
+        bundle = answered._repr_mimebundle_()
+        marked = Markup('<div data-mqlab-kept="{}" data-chosen="{}">{}</div>')
+        return {**bundle, "text/html": str(marked.format(self._place, chosen, Markup(bundle["text/html"])))}
 
 
 def show(bundle: dict[str, Any]) -> Any:
@@ -75,8 +90,6 @@ def show(bundle: dict[str, Any]) -> Any:
 
 def static_choices(asked: Prediction, chosen: str) -> dict[str, str]:
     """The question and its choices as plain text and HTML; the chosen one is marked."""
-    from markupsafe import Markup
-
     lines = [(("●" if key == chosen else "○"), key, text) for key, text in asked.choices]
     text = "\n".join([asked.question, *(f"  {mark} {key}: {words}" for mark, key, words in lines)])
     items = Markup("").join(Markup("<div>{} <b>{}</b>: {}</div>").format(*line) for line in lines)
@@ -84,8 +97,21 @@ def static_choices(asked: Prediction, chosen: str) -> dict[str, str]:
     return {"text/plain": text, "text/html": str(html)}
 
 
+def to_click(asked: Prediction, chosen: str, place: str) -> dict[str, str]:
+    """The choices as a box into which the widget with this place puts its buttons."""
+    static = static_choices(asked, chosen)
+    choices = Markup(static["text/html"])
+    box = Markup(BOX).format(place=place_attribute(place), choices=choices, how=HOW_TO_CHOOSE, name=place)
+    return {"text/plain": static["text/plain"], "text/html": str(box)}
+
+
 def _buttons(asked: Prediction, chosen: str, on_click: Callable[[str], None]) -> Any:
-    buttons = _kind()(question=asked.question, choices=[list(choice) for choice in asked.choices], answer=chosen)
+    buttons = _kind()(
+        question=asked.question,
+        choices=[list(choice) for choice in asked.choices],
+        answer=chosen,
+        place=secrets.token_hex(8),
+    )
     buttons.observe(lambda change: on_click(change["new"]), names="answer")
     return buttons
 
@@ -99,9 +125,10 @@ def _kind() -> type:
     class QuestionButtons(anywidget.AnyWidget):
         """A question, its choices, and the answer that was clicked ("" before)."""
 
-        _esm = MODULE.read_text("utf-8")
+        _esm = piece("places") + MODULE.read_text("utf-8")
         question = traitlets.Unicode().tag(sync=True)
         choices: traitlets.List[Any] = traitlets.List().tag(sync=True)
         answer = traitlets.Unicode().tag(sync=True)
+        place = traitlets.Unicode().tag(sync=True)
 
     return QuestionButtons

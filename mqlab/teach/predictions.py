@@ -143,7 +143,7 @@ def _clicked(asked: Prediction, answer: str) -> None:
     else:
         noted.answer = answer
     for question in noted.shown:
-        question.say(_below(asked))
+        question.say(_below(asked), str(noted.answer))
 
 
 def reveal(prediction_id: str, happened: object) -> Said:

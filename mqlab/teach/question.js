@@ -1,4 +1,5 @@
 // A question with radio buttons (or a field for a number), as mqlab.teach.clicking shows it in a notebook.
+// The shared piece "places" stands before this module.
 // Names, arrow keys and focus are the browser's own: a fieldset with a legend, a label around each button.
 
 const STYLE = `
@@ -7,9 +8,13 @@ const STYLE = `
 .mqlab-question legend { font-weight: 600; padding: 0 6px; }
 .mqlab-question label { display: block; padding: 5px 0 5px 26px; text-indent: -26px; cursor: pointer; line-height: 1.35; }
 .mqlab-question input[type=radio] { width: 16px; height: 16px; margin: 0 10px 0 0; vertical-align: -2px; }
+.mqlab-question [role=alert] { border-left: 4px solid #b3401a; padding: 4px 12px; margin-top: 4px; }
 .mqlab-question input:focus-visible { outline: 2px solid var(--jp-brand-color1, Highlight); outline-offset: 2px; }
 `;
 
+const KEPT_MS = 1000;
+const NOT_KEPT =
+  "This choice is not in the notebook yet: it was closed or loaded again after this cell was run. Run the cell again.";
 let made = 0;
 
 function radio(model, name, key, text) {
@@ -61,7 +66,30 @@ function render({ model, el }) {
       else field.value = model.get("answer");
     }
   });
+  warnWhenNotKept(model, form);
   el.append(form);
 }
 
-export default { render };
+// The kernel has changed the cell's other output, which is what will be saved. Is it to be seen in this page?
+function warnWhenNotKept(model, form) {
+  const warning = document.createElement("div");
+  warning.setAttribute("role", "alert");
+  warning.hidden = true;
+  form.append(warning);
+  model.on("msg:custom", ({ kept }) => {
+    setTimeout(() => {
+      const there = [...document.querySelectorAll(`[data-mqlab-kept="${model.get("place")}"]`)];
+      warning.hidden = there.some((output) => output.dataset.chosen === kept);
+      warning.textContent = warning.hidden ? "" : NOT_KEPT;
+    }, KEPT_MS);
+  });
+}
+
+function initialize({ model }) {
+  offerMount(model.get("place"), (box) => {
+    box.replaceChildren();
+    render({ model, el: box });
+  });
+}
+
+export default { initialize, render };

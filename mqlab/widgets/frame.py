@@ -14,8 +14,9 @@ In the module, ``render({ model, el })`` draws into ``el``:
     model.set("position", 3); model.save_changes()                   the cell then reads board.state["position"]
     await model.ask("play", {seed: 7}, progress => …)                the answer of asked("play", {"seed": 7})
 
-With anywidget a notebook gets a live widget. Its ``text/html`` stays beside it: module and data inline, so that an
-exported page and a saved notebook are alive without a kernel; where scripts are removed, the readable form remains.
+A cell's output is ``text/html`` with module and data inline, so that an exported page and a notebook without its kernel
+are alive; where scripts are removed, the readable form remains. With anywidget there is a widget as well: it takes the
+output's box over and answers its questions. It is no part of what is saved (modules/shared/places.js).
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ from mqlab.views.table import Table
 from mqlab.views.view import View
 from mqlab.widgets.joining import STILL, joined
 from mqlab.widgets.packing import packed
+from mqlab.widgets.places import place_attribute, view_entry
 
 WITHOUT_SCRIPTS = (
     "Run this cell to move the explorer. Without a kernel, or where scripts are not run, this is all it shows:"
 )
-PAGE = """<div class="mqlab-board" data-mqlab="{place}" role="group" aria-label="{label}">
+PAGE = """<div class="mqlab-board" data-mqlab="{name}"{place} role="group" aria-label="{label}">
 <div class="mqlab-readable"><p>{words}</p>{readable}</div>
 <script type="application/json" class="mqlab-data">{data}</script>
 <script type="module">{script}</script></div>"""
@@ -130,25 +132,26 @@ class Board(View):
 
     def html(self) -> Markup:
         """The readable form with module and data inline: alive in every page that runs its scripts."""
+        return self._saved_page()
+
+    def _saved_page(self, place: str = "") -> Markup:
         # A "<" in a state value must not end the script element.
         data = json.dumps({"packed": self.packed_data(), "state": self.state}).replace("<", "\\u003c")
-        # The same output may be in a page twice, so the place is a name that both have, and not a unique id.
-        place = f"{self.module}-{zlib.crc32(data.encode()):08x}"
-        end = STILL.format(place=json.dumps(place), label=json.dumps(self.label))
+        # The same output may be in a page twice, so its name is one that both have, and not a unique id.
+        name = f"{self.module}-{zlib.crc32(data.encode()):08x}"
+        end = STILL.format(name=json.dumps(name), label=json.dumps(self.label))
         return Markup(PAGE).format(
-            place=place, label=self.label, words=WITHOUT_SCRIPTS, readable=self.readable(),
-            data=Markup(data), script=Markup(joined(self.module) + end),
+            name=name, place=place_attribute(place), label=self.label, words=WITHOUT_SCRIPTS,
+            readable=self.readable(), data=Markup(data), script=Markup(joined(self.module) + end),
         )  # fmt: skip
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        static = super()._repr_mimebundle_()
         try:
-            shown = self.widget._repr_mimebundle_()
+            widget = self.widget
         except ImportError:
-            return static
-        # anywidget gives data and metadata; ipywidgets gives data alone.
-        live, metadata = shown if isinstance(shown, tuple) else (shown, {})
-        return {**live, **static}, metadata
+            return super()._repr_mimebundle_()
+        static = {"text/plain": self.text(), "text/html": str(self._saved_page(widget.place))}
+        return static | view_entry(widget)
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """``asked`` as the page gets it: ``{"packed": …}``, or ``{"error": …}`` with the words of what was raised."""

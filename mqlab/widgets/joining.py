@@ -20,8 +20,13 @@ from mqlab.errors import UsageError
 USES = re.compile(r"// uses: *(?P<names>[\w, ]+)")
 EXPORT = re.compile(r"^export default \{", re.MULTILINE)
 FRAME = "frame"
-LIVE = "\nexport default {{ render: (context) => live(board, context, {label}) }};\n"
-STILL = "\nstill(board, {place}, {label});\n"
+LIVE = """
+export default {{
+  initialize: ({{ model }}) => offerBoard(board, model),
+  render: (context) => live(board, context, {label}),
+}};
+"""
+STILL = "\nstill(board, {name}, {label});\n"
 
 
 @functools.cache
@@ -36,7 +41,7 @@ def joined(module: str, *more: str) -> str:
         _add(name, names)
     if len(EXPORT.findall(text)) != 1:
         raise UsageError(f"{module}.js must have one line that begins with 'export default {{'")
-    pieces = [_read(f"shared/{name}.js") for name in names]
+    pieces = [piece(name) for name in names]
     whole = "\n".join([*pieces, EXPORT.sub("const board = {", text)])
     # A script element ends at this text, wherever it is.
     if "</script" in whole:
@@ -44,10 +49,15 @@ def joined(module: str, *more: str) -> str:
     return whole
 
 
+def piece(name: str) -> str:
+    """The text of one shared piece. Raises UsageError for one that does not exist."""
+    return _read(f"shared/{name}.js")
+
+
 def _add(name: str, names: dict[str, None]) -> None:
     """Add a piece after the pieces that it uses itself."""
     if name not in names:
-        for other in _used(_read(f"shared/{name}.js")):
+        for other in _used(piece(name)):
             _add(other, names)
         names[name] = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ CELLS = (
     'predict("lab00.again", "1")',
     'print("here", sum(1 for _ in range(3)))',
     'reveal("lab00.audit", 3)',
+    'from mqlab.widgets import log_xray\nxray = log_xray(["append", "dispatch"])\nxray',
 )
 MIME = "application/vnd.mqlab.prediction+json"
 
@@ -32,6 +34,24 @@ def notebook(folder: Path, name: str) -> Path:
     path = folder / name
     path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}), "utf-8")
     return path
+
+
+def opened(chromium: Any, jupyterlab: JupyterLab) -> Any:
+    page = chromium.new_page(viewport={"width": 1280, "height": 1100})
+    page.set_default_timeout(60_000)
+    page.goto(jupyterlab.url("click.ipynb"))
+    page.get_by_text("| Idle").wait_for()
+    return page
+
+
+def end_kernel(jupyterlab: JupyterLab, notebook_path: str) -> None:
+    """Ends a notebook's kernel, as after a night."""
+    sessions = f"{jupyterlab.address}/api/sessions"
+    with urllib.request.urlopen(f"{sessions}?token={jupyterlab.token}") as answer:
+        found = json.loads(answer.read())
+    for session in (one for one in found if one["path"] == notebook_path):
+        ended = urllib.request.Request(f"{sessions}/{session['id']}?token={jupyterlab.token}", method="DELETE")
+        urllib.request.urlopen(ended).close()
 
 
 def run(page: Any, cell: int) -> Any:
@@ -58,10 +78,7 @@ def saved(page: Any, path: Path) -> list[dict[str, Any]]:
 
 def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: JupyterLab, tmp_path: Path) -> None:
     path = notebook(jupyterlab.folder, "click.ipynb")
-    page = chromium.new_page(viewport={"width": 1280, "height": 1100})
-    page.set_default_timeout(60_000)
-    page.goto(jupyterlab.url("click.ipynb"))
-    page.get_by_text("| Idle").wait_for()
+    page = opened(chromium, jupyterlab)
     run(page, 0)
 
     # 1. With the mouse, and another choice after that.
@@ -101,13 +118,23 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     assert saved(page, path)[1] == {"prediction": "lab00.audit", "answer": "new ones", "before_reveal": True}
     page.close()
 
-    # 4. Opened again: what was answered is shown, and nothing of it is broken.
-    page = chromium.new_page(viewport={"width": 1280, "height": 1100})
-    page.set_default_timeout(60_000)
-    page.goto(jupyterlab.url("click.ipynb"))
-    page.get_by_text("| Idle").wait_for()
+    # 4. Opened again while its kernel runs: the buttons are there, and what a click cannot keep is said.
+    page = opened(chromium, jupyterlab)
     page.get_by_text("● new ones").wait_for()
-    assert page.get_by_text("You predict 1: one; the last order stays until the next one comes").count() == 1
-    page.wait_for_timeout(1000)
+    first = page.locator(".jp-CodeCell").nth(1)
+    first.get_by_role("radio", name="0: none").check()
+    first.get_by_role("alert").get_by_text("Run the cell again").wait_for()
+    run(page, 1).get_by_text("You predict 0: none").wait_for()
+    run(page, 6).get_by_role("button", name="Dispatch one").wait_for()
+    assert saved(page, path)[0] == {"prediction": "lab00.after_ack", "answer": "0", "before_reveal": True}
+    page.close()
+
+    # 5. Without its kernel: what was answered is shown, the explorer moves, and nothing is broken.
+    end_kernel(jupyterlab, "click.ipynb")
+    page = opened(chromium, jupyterlab)
+    page.get_by_text("You predict 0: none; what is acknowledged is deleted").wait_for()
+    page.get_by_role("slider", name="Step").wait_for()
+    assert page.get_by_text("● new ones").count() == 1 and page.get_by_role("radio").count() == 0
+    assert page.get_by_text("model not found").count() == 0
     page.screenshot(path=tmp_path / "reopened.png")
     page.close()

@@ -57,7 +57,8 @@ def test_a_solution_was_run_to_its_end_and_its_explorers_need_no_kernel(path: Pa
         if cell["cell_type"] == "code":
             assert cell["execution_count"] is not None
             data = [output["data"] for output in cell["outputs"] if "data" in output]
-            assert not any(build.LIVE_FORM in each for each in data)
+            assert not any("application/vnd.jupyter.widget-view+json" in each for each in data)
+            assert not any("data-mqlab-place" in source({"source": each.get("text/html", "")}) for each in data)
             if "explorer" in cell["metadata"].get("tags", []):
                 (page,) = [source({"source": each["text/html"]}) for each in data if "text/html" in each]
                 assert "data-mqlab=" in page and '<script type="module">' in page

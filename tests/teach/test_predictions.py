@@ -152,7 +152,8 @@ def test_a_click_changes_the_answers_output_and_the_reveal_takes_the_buttons_awa
 ) -> None:
     predict("labxx.kept")._ipython_display_()  # type: ignore[attr-defined]
     question, answer = shown
-    assert "application/vnd.jupyter.widget-view+json" in question[0] and "Где" in question[0]["text/plain"]
+    assert set(question[0]) == {"text/plain", "text/html"} and "Где" in question[0]["text/plain"]
+    assert "data-mqlab-place" in question[0]["text/html"] and "Run this cell to choose" in question[0]["text/html"]
     assert "Nothing chosen yet" in answer[0]["text/plain"] and PREDICTION_MIME not in answer[0]
     buttons = predictions._noted["labxx.kept"].shown[0]._buttons
     buttons.answer = "stays"
@@ -160,7 +161,7 @@ def test_a_click_changes_the_answers_output_and_the_reveal_takes_the_buttons_awa
     assert [state[PREDICTION_MIME]["answer"] for state in answer[1:]] == ["stays", "gone"]
     assert len(question) == 1  # the focus stays on the button
     assert reveal("labxx.kept", "stays").note.startswith("Nothing was deleted.")
-    assert "application/vnd.jupyter.widget-view+json" not in question[-1] and "● gone" in question[-1]["text/plain"]
+    assert "<script" not in question[-1]["text/html"] and "● gone" in question[-1]["text/plain"]
     assert answer[-1][PREDICTION_MIME]["answer"] == "gone"
     buttons.answer = "stays"
     assert "gone" in str(predict("labxx.kept")) and len(answer) == 4

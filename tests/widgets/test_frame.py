@@ -26,11 +26,21 @@ def sent(widget: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return messages
 
 
-def test_a_notebook_gets_the_widget_and_the_page_beside_it() -> None:
-    data, _ = Tank()._repr_mimebundle_()
-    assert WIDGET in data
+def test_a_notebook_gets_a_page_that_its_widget_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VSCODE_PID", raising=False)
+    tank = Tank()
+    data = tank._repr_mimebundle_()
+    assert set(data) == {"text/plain", "text/html"}
+    assert f'data-mqlab-place="{tank.widget.place}"' in data["text/html"]
+    assert "data-mqlab-place=" not in str(tank.html()).partition("<script")[0]
     assert "Small tank" in data["text/plain"] and "40" in data["text/plain"]
     assert "<table>" in data["text/html"] and '<script type="module">' in data["text/html"]
+
+
+def test_where_pages_have_windows_of_their_own_the_widget_is_in_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSCODE_PID", "1")
+    data = Tank()._repr_mimebundle_()
+    assert WIDGET in data and "<table>" in data["text/html"] and "Small tank" in data["text/plain"]
 
 
 def test_without_anywidget_there_is_the_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,8 @@
-// uses: element, theme
-// Makes a board alive: live() in a notebook through anywidget, still() in a page without a kernel.
+// uses: element, places, theme
+// Makes a board alive: live() in a notebook through anywidget, still() in a page without a kernel. A notebook has the
+// box of still() in its output; a widget of a running kernel takes the box over.
+
+const WIDGET_MS = 1000; // so long a box waits for its widget before it shows what needs no kernel
 
 // base64 of a zlib stream -> the JSON in it.
 async function unpacked(text) {
@@ -8,10 +11,24 @@ async function unpacked(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
+// In a view of the widget's own: for notebooks whose pages do not share a window with their widgets.
 async function live(board, { model, el }, label) {
   const box = element("div", { class: "mqlab-board", role: "group", "aria-label": label });
-  keepKeys(box);
   el.append(box);
+  return liveIn(board, model, box);
+}
+
+// In the box that the cell's output has as HTML.
+function offerBoard(board, model) {
+  offerMount(model.get("place"), async (box) => {
+    await box.waking;
+    box.replaceChildren();
+    await liveIn(board, model, box);
+  });
+}
+
+async function liveIn(board, model, box) {
+  keepKeys(box);
   const shared = liveModel(model, await unpacked(model.get("packed")));
   addTheme(box);
   const inside = element("div");
@@ -74,19 +91,35 @@ function liveModel(model, data) {
 }
 
 // All boxes of the page with this name become alive; what stood in them is kept, folded, as their text.
-function still(board, place, label) {
-  for (const box of document.querySelectorAll(`[data-mqlab="${place}"]:not([data-alive])`)) {
+function still(board, name, label) {
+  for (const box of document.querySelectorAll(`[data-mqlab="${name}"]:not([data-alive])`)) {
     box.setAttribute("data-alive", "");
-    wake(board, box).catch((problem) => {
+    wakeAlone(board, box).catch((problem) => {
       box.append(element("p", { class: "mq-error", role: "alert" }, `${label} cannot be shown here: ${problem}`));
     });
   }
+}
+
+async function wakeAlone(board, box) {
+  const place = box.dataset.mqlabPlace;
+  if (place) {
+    const readable = box.querySelector(".mqlab-readable");
+    readable.hidden = true;
+    mounts().get(place)?.(box);
+    if (box.dataset.mounted) return;
+    await new Promise((done) => setTimeout(done, WIDGET_MS));
+    if (box.dataset.mounted) return;
+    readable.hidden = false;
+  }
+  box.waking = wake(board, box);
+  await box.waking;
 }
 
 async function wake(board, box) {
   const { packed, state } = JSON.parse(box.querySelector(".mqlab-data").textContent);
   const model = stillModel(await unpacked(packed), state);
   const inside = element("div");
+  keepKeys(box);
   addTheme(box);
   const readable = box.querySelector(".mqlab-readable");
   box.insertBefore(inside, readable);
