@@ -55,11 +55,11 @@ class Traffic:
 
     def _arm(self) -> None:
         rate, until = self._rate_at(self._next_ms)
-        if rate <= 0:  # nothing to send until the rate changes, or never again
+        while rate <= 0:  # nothing to send until a rate is above 0, or never again
             if until is None:
                 return
             self._next_ms = until
-            rate, _ = self._rate_at(until)
+            rate, until = self._rate_at(until)
         world = self._state.world
         world.arm(world.outside, round(self._next_ms), "traffic.due", self._due)
 

@@ -8,6 +8,7 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     console(lab)                RocketMQ Dashboard's pages over a Lab or a store directory
     retry_clock()               an order that fails, on an axis of log time, with the learner's settings
     long_poll_scope()           pulls that the broker holds, beside a program that asks every n milliseconds
+    backlog_tank()              a drawn curve of traffic, the lag it leaves behind, and the limit that binds
     tag_trap_board()            two members with different tags: each order's way through both filters
     allocation_board()          who reads which queue, over joins and leaves; the hash ring; a queue with two owners
 
@@ -16,6 +17,7 @@ without a kernel. ``.table()`` gives its facts as text, ``.state`` what the lear
 """
 
 from mqlab.widgets.allocation import AllocationBoard, allocation_board
+from mqlab.widgets.backlog.tank import BacklogTank, backlog_tank
 from mqlab.widgets.console import Console, console
 from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
 from mqlab.widgets.explorer import Explorer, explore
@@ -27,6 +29,7 @@ from mqlab.widgets.tag_trap.board import TagTrapBoard, tag_trap_board
 
 __all__ = [
     "AllocationBoard",
+    "BacklogTank",
     "Console",
     "CrashMatrix",
     "Explorer",
@@ -36,6 +39,7 @@ __all__ = [
     "Stepper",
     "TagTrapBoard",
     "allocation_board",
+    "backlog_tank",
     "console",
     "crash_matrix",
     "explore",

@@ -97,6 +97,17 @@ def test_time_and_traffic() -> None:
     assert lab.now_ms - lab.began_ms >= 70_000
 
 
+def test_traffic_rests_while_its_rate_is_zero() -> None:
+    with Lab(seed=7, client={"enable_trace": False}) as lab:
+        lab.create_topic("orders")
+        rates = [("0s", 2), ("2s", 0), ("4s", 0), ("6s", 1), ("8s", 0), ("9s", 0)]
+        began_ms = lab.now_ms
+        traffic = lab.traffic(lab.producer("shop"), rates=rates, message=lambda i: Message("orders", b"x"))
+        lab.run_for("20s")
+        at_ms = [record.now_ms - began_ms for record, _ in lab.journal.changes("message.stored")]
+        assert traffic.sent == 6 and [ms // 500 for ms in at_ms] == [0, 1, 2, 3, 12, 14]
+
+
 def test_actions_traffic_and_faults_under_threads() -> None:
     with Lab(seed=7, driver="threads", speed=20, brokers=2) as lab:
         lab.create_topic("orders")

@@ -1,0 +1,169 @@
+"""The backlog tank: a drawn curve of traffic, the lag that it leaves behind, and the limit that binds.
+
+Lab 09 predicts with it what more instances, threads, cores, queues or slots change.
+
+    tank = backlog_tank(threads=10, compute="50ms", wait="950ms")     one instance, two minutes of traffic
+    tank.seconds()  tank.limits()  tank.calls()                       what the page shows, as tables
+    tank.binding  tank.largest_lag  tank.behind_s                     which limit, how much, how long
+    tank.play(instances=2)                                            what "Play" does in the page
+
+A page without a kernel shows the recorded runs (``RECORDED``). Left out: time-outs, failures, disks that get slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from mqlab.durations import milliseconds
+from mqlab.errors import UsageError
+from mqlab.views.table import Table
+from mqlab.widgets.backlog.limits import NOTHING, limits, waiting_seconds
+from mqlab.widgets.backlog.runs import MOST_PER_SECOND, STEP_S, TankRun, TankSettings, play_tank
+from mqlab.widgets.frame import Board
+
+RECORDED: Mapping[str, TankSettings] = {
+    "20 threads": TankSettings(threads=20),
+    "2 instances": TankSettings(instances=2),
+    "a database of 8 slots": TankSettings(slots=8),
+    "8 slots, 3 instances": TankSettings(slots=8, instances=3),
+    "200 ms of each call compute, 20 threads": TankSettings(compute_ms=200, wait_ms=800, threads=20),
+    "6 instances of 2 threads, 4 queues": TankSettings(instances=6, threads=2),
+}
+DURATIONS = {"compute": "compute_ms", "wait": "wait_ms"}
+NUMBERS = ("instances", "threads", "cores", "queues", "slots")
+
+
+class BacklogTank(Board):
+    """The explorer; ``backlog_tank`` makes one. ``run`` is the run shown now, ``state["second"]`` the moment shown."""
+
+    module, label = "backlog", "Backlog tank"
+    state_defaults: ClassVar[Mapping[str, Any]] = {"second": 1}
+
+    def __init__(self, settings: TankSettings, recorded: Mapping[str, TankSettings]) -> None:
+        super().__init__()
+        self._recorded = recorded
+        self.run: TankRun = play_tank(settings)
+
+    @property
+    def settings(self) -> TankSettings:
+        """The settings of the run shown now."""
+        return self.run.settings
+
+    def play(self, **changes: Any) -> BacklogTank:
+        """Play again with some settings changed: the keywords of ``backlog_tank``."""
+        self.run = play_tank(_changed(self.settings, changes))
+        self.set("second", 1)
+        self.renew()
+        return self
+
+    def seconds(self) -> Table:
+        """Second by second: arrived, done, lag at its end, and the lag that monitoring shows (committed offsets)."""
+        return Table(self.run.seconds, title="Second by second")
+
+    def calls(self) -> Table:
+        """Every call: instance, stored, begun, computed, entered the database, ended; ms after the traffic began."""
+        rows = [call._asdict() for call in self.run.calls]
+        return Table(rows, title="Calls, ms after the traffic began", empty="none")
+
+    def limits(self) -> Table:
+        """Each limit: capacity, how busy it was while messages waited, mean wait for it in ms, whether it binds."""
+        return Table(limits(self.run), title="Limits")
+
+    @property
+    def binding(self) -> str:
+        """The limit that binds: "database slots", "cores", "threads", "queues" or "nothing"."""
+        return next((str(row["limit"]) for row in limits(self.run) if row["binds"]), NOTHING)
+
+    @property
+    def largest_lag(self) -> int:
+        """The largest number of messages that were stored and not done."""
+        return max((row["lag"] for row in self.run.seconds), default=0)
+
+    @property
+    def behind_s(self) -> int:
+        """From the first to the last second in which a message waited for its call; ``left`` says if it is over."""
+        waiting = waiting_seconds(self.run)
+        return waiting[-1] - waiting[0] + 1 if waiting else 0
+
+    @property
+    def left(self) -> int:
+        """How many messages were not done when the play ended."""
+        return self.run.left
+
+    @property
+    def summary(self) -> str:
+        """The run in one line: the largest lag, how long messages waited, what binds."""
+        over = f", {self.left} not done at the end" if self.left else ""
+        return f"largest lag {self.largest_lag}, behind for {self.behind_s} s{over}; what binds: {self.binding}"
+
+    def table(self) -> Table:
+        """The limits, with the summary as title: the text twin."""
+        return Table(limits(self.run), title=self.summary)
+
+    def data(self) -> dict[str, Any]:
+        """The current run and the recorded ones; each is played when the page is first made."""
+        runs = [{"name": "as set", **_shown(self.run)}]
+        runs += [{"name": name, **_shown(play_tank(settings))} for name, settings in self._recorded.items()]
+        return {"runs": runs, "step_s": STEP_S, "most_per_second": MOST_PER_SECOND}
+
+    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """``play`` with the settings of the page's controls; its answer is the run."""
+        if name != "play":
+            return super().asked(name, arguments)
+        self.run = play_tank(_changed(TankSettings(), arguments))
+        return {"name": "as set", **_shown(self.run)}
+
+
+def backlog_tank(
+    *, traffic: Sequence[int] = TankSettings().traffic, instances: int = 1, threads: int = 10, cores: int = 1,
+    compute: str | int = "50ms", wait: str | int = "950ms", queues: int = 4, slots: int = 0,
+    recorded: Mapping[str, TankSettings] = RECORDED,
+) -> BacklogTank:  # fmt: skip
+    """A group and two minutes of traffic, played in a Lab: lag by the second, and the limit that binds.
+
+    ``traffic`` are twelve rates in messages a second, one for each 10 s. ``threads`` and ``cores`` are those of each of
+    the ``instances``. A call computes for ``compute`` (T1), then waits for ``wait`` (T2), with one of the database's
+    ``slots`` if that is not 0. ``recorded`` names the runs of pages without a kernel. Raises UsageError for settings
+    out of range.
+
+    >>> tank = backlog_tank(recorded={})
+    >>> print(tank.summary)
+    largest lag 156, behind for 50 s; what binds: threads
+    """
+    given = {
+        "traffic": traffic, "instances": instances, "threads": threads, "cores": cores, "compute": compute,
+        "wait": wait, "queues": queues, "slots": slots,
+    }  # fmt: skip
+    return BacklogTank(_changed(TankSettings(), given), recorded)
+
+
+def _changed(before: TankSettings, changes: Mapping[str, Any]) -> TankSettings:
+    """Settings with some of them replaced; times are durations."""
+    values: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name in DURATIONS:
+            values[DURATIONS[name]] = milliseconds(value)
+        elif name == "traffic":
+            if not isinstance(value, list | tuple):
+                raise UsageError(f"traffic is a list of rates, got {value!r}", hint="traffic=[3] * 6 + [15] * 6")
+            values[name] = tuple(value)
+        elif name in NUMBERS:
+            values[name] = value
+        else:
+            known = ("traffic", *NUMBERS, *DURATIONS)
+            raise UsageError(f"the backlog tank has no setting {name!r}", hint=", ".join(known))
+    return replace(before, **values)
+
+
+def _shown(run: TankRun) -> dict[str, Any]:
+    """A run as the page gets it: lists of numbers instead of many equal names."""
+    waiting = waiting_seconds(run)
+    return {
+        "settings": run.settings.as_json(),
+        "seconds": [list(row.values())[1:] for row in run.seconds],
+        "limits": [list(row.values()) for row in limits(run)],
+        "behind": [waiting[0], waiting[-1] + 1] if waiting else None,
+        "left": run.left,
+    }  # fmt: skip
