@@ -12,6 +12,7 @@
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
 from mqlab.widgets import (
     allocation_board,
+    backlog_tank,
     console,
     crash_matrix,
     explore,
@@ -127,6 +128,21 @@ trap
 # %% tags=["explorer"]
 scope = long_poll_scope()
 scope
+
+# %% [markdown]
+# ## Backlog tank
+#
+# Two minutes of traffic, half a minute of them more than the group can do. Above you see what arrives and what is done,
+# below the lag that this leaves behind; the table says how busy each limit was while messages waited. A call computes
+# for 50 ms and waits for 950 ms.
+#
+# **Try:** what is the smallest number of threads with which no message waits? Give the database 8 slots: what do more
+# threads change now, and what do three instances? Then look at the run with six instances and four queues. With a
+# kernel you can draw a curve of your own.
+
+# %% tags=["explorer"]
+tank = backlog_tank()
+tank
 
 # %% [markdown]
 # ## Crash matrix

@@ -24,7 +24,6 @@ from mqlab.widgets.backlog.runs import MOST_PER_SECOND, STEP_S, TankRun, TankSet
 from mqlab.widgets.frame import Board
 
 RECORDED: Mapping[str, TankSettings] = {
-    "20 threads": TankSettings(threads=20),
     "2 instances": TankSettings(instances=2),
     "a database of 8 slots": TankSettings(slots=8),
     "8 slots, 3 instances": TankSettings(slots=8, instances=3),
