@@ -32,6 +32,7 @@ from mqlab.broker.request_table import request_table
 from mqlab.broker.schedule import Schedule
 from mqlab.broker.state import open_state
 from mqlab.broker.table_files import table_savers
+from mqlab.broker.tools.assignments import Assignments
 from mqlab.broker.transaction_check import TransactionCheck
 from mqlab.broker.transactions import Transactions
 from mqlab.errors import UsageError
@@ -79,8 +80,15 @@ class Broker:
         ha_server, ha_client = HaServer(ports, state.store, state.identity.ha_address), HaClient(ports, state.store)
 
         # 3. What answers requests, and what sends requests of its own.
+        name_servers = list(name_servers)
         handlers = request_table(
-            state, putter, self._transactions, pulling, self._membership, HaStatus(state, ha_server, ha_client)
+            state,
+            putter,
+            self._transactions,
+            pulling,
+            self._membership,
+            HaStatus(state, ha_server, ha_client),
+            Assignments(state, name_servers),
         )
         self.remoting = Remoting(ports, handlers, on_channel_closed=self._membership.channel_closed)
         self.replication = Replication(state, ha_server, ha_client, SlaveSynchronize(state, self.remoting))

@@ -68,6 +68,8 @@ class BrokerConfig:
 
     start_accept_send_request_time_stamp: int = 0  # ms since the epoch
 
+    store_reply_message_enable: bool = True
+
     reject_transaction_message: bool = False
     transaction_time_out: int = 6_000
     transaction_check_max: int = 15

@@ -27,6 +27,7 @@ from mqlab.broker.state import BrokerState
 from mqlab.broker.tables import topics
 from mqlab.broker.tables.consumer_filters import TAG_TYPES, ConsumerFilter, PullFilter
 from mqlab.broker.tables.consumers import CONSUME_ACTIVELY
+from mqlab.broker.tables.groups import READ_BIT
 from mqlab.broker.tables.stats import GROUP_GET_LATENCY
 from mqlab.errors import FilterError
 from mqlab.filter import tags
@@ -56,7 +57,6 @@ PULL_CODES = {
 
 # ForbiddenType: why a pull was refused with NO_PERMISSION
 BROKER_FORBIDDEN, GROUP_FORBIDDEN, TOPIC_FORBIDDEN, BROADCASTING_DISABLE_FORBIDDEN, SUBSCRIPTION_FORBIDDEN = range(1, 6)
-READ_BIT = 2  # PermName.INDEX_PERM_READ
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,12 @@ from mqlab.broker.pulling import Pulling
 from mqlab.broker.putting import Putter
 from mqlab.broker.replication.ha_status import HaStatus
 from mqlab.broker.replication.roles import handlers_of_role
+from mqlab.broker.replies import Replies
 from mqlab.broker.send_back import SendBack
 from mqlab.broker.sending import Sending
 from mqlab.broker.state import BrokerState
+from mqlab.broker.tools.assignments import Assignments
+from mqlab.broker.tools.cold_reads import ColdReads
 from mqlab.broker.tools.group_queries import GroupQueries
 from mqlab.broker.tools.member_calls import MemberCalls
 from mqlab.broker.tools.message_lookup import MessageLookup
@@ -38,6 +41,7 @@ def request_table(
     pulling: Pulling,
     membership: Membership,
     ha_status: HaStatus,
+    assignments: Assignments,
 ) -> Mapping[int, Handler]:
     """The handlers of a broker by request code, as its Remoting needs them."""
     handlers = {
@@ -47,6 +51,8 @@ def request_table(
         **_topics_and_groups(state),
         **_group_queries(state),
         **_broker_itself(state, ha_status),
+        **_assignments(assignments),
+        **_cold_reads(),
     }
     return {int(code): answering(handle) for code, handle in handlers_of_role(state, handlers).items()}
 
@@ -56,10 +62,14 @@ def _messages(
 ) -> Mapping[RequestCode, Answering]:
     code = RequestCode
     sending, send_back, lookup = Sending(state, putter, transactions), SendBack(state, putter), MessageLookup(state)
+    replies = Replies(state, sending, putter)
     return {
         code.SEND_MESSAGE: sending.send_message,
         code.SEND_MESSAGE_V2: sending.send_message,
         code.SEND_BATCH_MESSAGE: sending.send_message,
+        code.SEND_REPLY_MESSAGE: replies.send_reply,
+        code.SEND_REPLY_MESSAGE_V2: replies.send_reply,
+        code.RESUME_CHECK_HALF_MESSAGE: transactions.resume_check_half_message,
         code.CONSUMER_SEND_MSG_BACK: send_back.consumer_send_msg_back,
         code.END_TRANSACTION: transactions.end_transaction,
         code.PULL_MESSAGE: pulling.pull_message,
@@ -115,6 +125,7 @@ def _topics_and_groups(state: BrokerState) -> Mapping[RequestCode, Answering]:
         code.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: topics.get_all_subscriptiongroup_config,
         code.GET_SUBSCRIPTIONGROUP_CONFIG: topics.get_subscriptiongroup_config,
         code.DELETE_SUBSCRIPTIONGROUP: topics.delete_subscriptiongroup,
+        code.UPDATE_AND_GET_GROUP_FORBIDDEN: topics.update_and_get_group_forbidden,
     }
 
 
@@ -150,4 +161,23 @@ def _broker_itself(state: BrokerState, ha_status: HaStatus) -> Mapping[RequestCo
         code.CLEAN_EXPIRED_CONSUMEQUEUE: store.clean_expired_consumequeue,
         code.CLEAN_UNUSED_TOPIC: store.clean_unused_topic,
         code.DELETE_EXPIRED_COMMITLOG: store.delete_expired_commitlog,
+    }
+
+
+def _assignments(assignments: Assignments) -> Mapping[RequestCode, Answering]:
+    code = RequestCode
+    return {
+        code.QUERY_ASSIGNMENT: assignments.query_assignment,
+        code.SET_MESSAGE_REQUEST_MODE: assignments.set_message_request_mode,
+        code.GET_ALL_MESSAGE_REQUEST_MODE: assignments.get_all_message_request_mode,
+    }
+
+
+def _cold_reads() -> Mapping[RequestCode, Answering]:
+    code, limits = RequestCode, ColdReads()
+    return {
+        code.UPDATE_COLD_DATA_FLOW_CTR_CONFIG: limits.update,
+        code.REMOVE_COLD_DATA_FLOW_CTR_CONFIG: limits.remove,
+        code.GET_COLD_DATA_FLOW_CTR_INFO: limits.show,
+        code.SET_COMMITLOG_READ_MODE: limits.set_read_mode,
     }

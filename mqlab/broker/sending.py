@@ -9,7 +9,8 @@ Mirrors: SendMessageProcessor; SEND_MESSAGE, SEND_MESSAGE_V2, SEND_BATCH_MESSAGE
             ─▶ TRAN_MSG ─▶ half topic          DELAY ─▶ schedule topic (putting)
             ─▶ store.put ─▶ wait for flush and copies as configured ─▶ SEND_OK
 
-Left out: request-reply (324, 325), recall (370), static topics, compaction topics.
+Replies of request-reply are in broker/replies.
+Left out: recall (370), static topics, compaction topics.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ LETTERS = {
 }
 """Field names of SEND_MESSAGE -> those of SEND_MESSAGE_V2. Mirrors SendMessageRequestHeaderV2."""
 
+WITH_LONG_NAMES = (RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE)
 _LONG_NAMES = {name: name for name in LETTERS}
 
 
@@ -79,7 +81,7 @@ class SendHeader:
     @classmethod
     def of(cls, request: RemotingCommand) -> SendHeader:
         """Read it from a request; Refused when a needed field is missing."""
-        name = _LONG_NAMES if request.code == RequestCode.SEND_MESSAGE else LETTERS
+        name = _LONG_NAMES if request.code in WITH_LONG_NAMES else LETTERS
         return cls(
             text(request, name["producerGroup"]),
             text(request, name["topic"]),
@@ -105,24 +107,31 @@ class Sending:
         self._putter = putter
         self._transactions = transactions
         trace_on = "true" if state.config.trace_on else "false"
-        self._stamp: dict[str, Any] = {p.MSG_REGION: state.config.region_id, p.TRACE_ON: trace_on}
+        self.stamp: dict[str, Any] = {p.MSG_REGION: state.config.region_id, p.TRACE_ON: trace_on}
 
     def send_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """SEND_MESSAGE, SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE."""
         try:
             header = SendHeader.of(request)
             topic = self._checked_topic(header, channel)
-            queue_id = header.queue_id if header.queue_id >= 0 else self._random_queue(topic.write_queue_nums)
+            queue_id = self._queue(header, topic)
             if header.is_batch:
                 self._store_batch(header, topic, queue_id, channel, request, reply)
             else:
                 self._store_one(header, topic, queue_id, channel, request, reply)
             return None
         except Refused as refusal_answer:
-            refusal_answer.fields = {**refusal_answer.fields, **self._stamp}
+            refusal_answer.fields = {**refusal_answer.fields, **self.stamp}
             raise
 
     # -- checks
+
+    def checked_queue(self, header: SendHeader, channel: Channel) -> int:
+        """The queue that a message goes to, after all checks of its topic. Refused if it must not be sent there."""
+        return self._queue(header, self._checked_topic(header, channel))
+
+    def _queue(self, header: SendHeader, topic: TopicConfig) -> int:
+        return header.queue_id if header.queue_id >= 0 else self._random_queue(topic.write_queue_nums)
 
     def _checked_topic(self, header: SendHeader, channel: Channel) -> TopicConfig:
         state, config = self._state, self._state.config
@@ -221,7 +230,7 @@ class Sending:
         RocketMQ writes them as a string here and reads it again into a map of the same size. That changes nothing:
         the order inside a bucket is the order of the keys. So the order is computed once, when they are encoded.
         """
-        property_map = properties.decode(header.properties) | self._stamp
+        property_map = properties.decode(header.properties) | self.stamp
         property_map.pop(p.POP_CK, None)
         return property_map
 
@@ -324,7 +333,7 @@ class Sending:
                 queueId=queue_id,
                 queueOffset=result.queue_offset,
                 transactionId=unique_key,
-                **self._stamp,
+                **self.stamp,
             )
             reply(answer)
 

@@ -6,7 +6,7 @@ services that they name; no part knows the broker or another part that was made 
     BrokerState ─┬─ ports, config, identity, unique_ids
                  ├─ store                                             the messages
                  ├─ topics, groups, offset_table, delay_offset_table,
-                 │  filters, transaction_metrics                      tables with a file, see table_files
+                 │  filters, transaction_metrics, request_modes       tables with a file, see table_files
                  └─ consumers, producers, queue_locks,
                     half_states, stats, store_stats                   tables in memory only
 """
@@ -26,6 +26,7 @@ from mqlab.broker.tables.half_states import HalfStates
 from mqlab.broker.tables.offsets import ConsumerOffsetTable
 from mqlab.broker.tables.producers import ProducerTable
 from mqlab.broker.tables.queue_locks import QueueLocks
+from mqlab.broker.tables.request_modes import RequestModes
 from mqlab.broker.tables.stats import BrokerStats
 from mqlab.broker.tables.store_stats import StoreStats
 from mqlab.broker.tables.topics import TopicTable
@@ -65,6 +66,7 @@ class BrokerState:
     delay_offset_table: DelayOffsetTable
     filters: ConsumerFilterTable
     transaction_metrics: TransactionMetrics
+    request_modes: RequestModes
     half_states: HalfStates
     queue_locks: QueueLocks
     stats: BrokerStats
@@ -142,6 +144,7 @@ def open_state(
         DelayOffsetTable(now_ms, version_step=config.delay_offset_update_version_step),
         filters,
         TransactionMetrics(now_ms),
+        RequestModes(),
         HalfStates(),
         QueueLocks(now_ms, max_live_ms=config.lock_max_live_time, note=note),
         BrokerStats(now_ms, config.broker_cluster_name, is_system=topics.is_system, detail=config.enable_detail_stat),

@@ -8,6 +8,7 @@ Mirrors: the scheduled persist tasks of BrokerController and the file names of B
     consumerOffset.json       offset_table           every 5 s after a change (flush_consumer_offset_interval)
     delayOffset.json          delay_offset_table     every 10 s after a change (flush_delay_offset_interval)
     consumerFilter.json       filters                every 10 s after a change
+    messageRequestMode.json   request_modes          at every change
     transactionMetrics        transaction_metrics    every 10 s after a change (transaction_metric_flush_interval)
 """
 
@@ -73,6 +74,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
         "delayOffset.json", state.delay_offset_table, config.flush_delay_offset_interval, points_into_log=True
     )
     filters = saver("consumerFilter.json", state.filters, FILTER_PERSIST_MS)
+    modes = saver("messageRequestMode.json", state.request_modes, None)
     metrics = saver("transactionMetrics", state.transaction_metrics, config.transaction_metric_flush_interval)
 
     # 2. Each saver is called when its table changes.
@@ -82,7 +84,8 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
     state.delay_offset_table.changed.subscribe(delay_offsets.changed)
     state.filters.changed.subscribe(filters.changed)
     state.transaction_metrics.changed.subscribe(metrics.changed)
-    return topics, groups, offsets, delay_offsets, filters, metrics
+    state.request_modes.changed.subscribe(modes.changed)
+    return topics, groups, offsets, delay_offsets, filters, metrics, modes
 
 
 def log_is_safe(store: MessageStore) -> bool:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from mqlab.broker.putting import STORED_CODES, Putter, encode_as_java, refusal
 from mqlab.broker.state import BrokerState
 from mqlab.broker.tables.half_states import COMMIT, COMMITTED, NAME, ROLL_BACK
+from mqlab.errors import MqlabError, UsageError
 from mqlab.ports import Deadline, next_on_grid
 from mqlab.remoting.endpoint import Channel, Reply
 from mqlab.remoting.requests import Answer, Refused, text, truth, whole
@@ -30,6 +31,7 @@ from mqlab.wire import names, properties, sys_flag
 from mqlab.wire import property_names as p
 from mqlab.wire.codes import ResponseCode
 from mqlab.wire.command import RemotingCommand
+from mqlab.wire.ids import parse_offset_msg_id
 from mqlab.wire.record import Record
 
 HALF_QUEUE = 0
@@ -80,6 +82,25 @@ class Transactions:
                 physical_offset=result.physical_offset,
             )
         return result, self._putter.place_of(half, delay_level)
+
+    def resume_check_half_message(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """RESUME_CHECK_HALF_MESSAGE: a half message that was given up is stored as a new one, to be checked again."""
+        try:
+            message = self._state.store.message_at(parse_offset_msg_id(text(request, "msgId"))[1])
+            if message is None:
+                raise UsageError("there is no message at this place")
+        except MqlabError as error:
+            remark = f"Exception was thrown when putting message back to RMQ_SYS_TRANS_HALF_TOPIC. {error}"
+            raise Refused(ResponseCode.SYSTEM_ERROR, remark) from error
+        again = message.changed(
+            topic=names.HALF_TOPIC,
+            queue_id=HALF_QUEUE,
+            properties=encode_as_java({**message.property_map, p.TRANSACTION_CHECK_TIMES: "0"}),
+            magic=None,
+        )
+        if self._putter.put(again).status != put_result.PUT_OK:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "Put message back to RMQ_SYS_TRANS_HALF_TOPIC failed.")
+        return request.reply()
 
     # -- end
 

@@ -24,6 +24,7 @@ from inspect import signature
 from typing import Protocol, TypeVar
 
 from mqlab.errors import UsageError
+from mqlab.wire import shares
 from mqlab.wire.java_hash import utf16_key
 from mqlab.wire.message import MessageQueue
 
@@ -63,10 +64,7 @@ class Averagely:
     ) -> list[MessageQueue]:
         if not _may_allocate(client_id, queues, client_ids):
             return []
-        each, extra = divmod(len(queues), len(client_ids))
-        position = client_ids.index(client_id)
-        start = position * each + min(position, extra)
-        return list(queues[start : start + each + (1 if position < extra else 0)])
+        return shares.block(queues, client_ids.index(client_id), len(client_ids))
 
 
 class AveragelyByCircle:
@@ -79,7 +77,7 @@ class AveragelyByCircle:
     ) -> list[MessageQueue]:
         if not _may_allocate(client_id, queues, client_ids):
             return []
-        return list(queues[client_ids.index(client_id) :: len(client_ids)])
+        return shares.dealt(queues, client_ids.index(client_id), len(client_ids))
 
 
 def md5_u32(key: str) -> int:

@@ -22,6 +22,8 @@ from mqlab.signals import Signal
 from mqlab.wire import java_json, names
 from mqlab.wire.bodies import DataVersion, SubscriptionGroupConfig
 
+READ_BIT = 2  # PermName.INDEX_PERM_READ: the bit of reading among those that a group can lose
+
 
 class GroupTable(Table[str, SubscriptionGroupConfig]):
     """group -> its configuration. Mirrors SubscriptionGroupManager."""
@@ -87,6 +89,20 @@ class GroupTable(Table[str, SubscriptionGroupConfig]):
     def is_forbidden(self, group: str, topic: str, bit: int) -> bool:
         """True if this permission of the group on the topic was taken away. Mirrors getForbidden."""
         return bool(self.forbidden) and bool(self.forbidden.get(group, {}).get(topic, 0) >> bit & 1)
+
+    def forbid(self, group: str, topic: str, bit: int, *, taken: bool) -> None:
+        """Take a permission of the group on the topic away, or give it back. Mirrors updateForbidden.
+
+        As in RocketMQ a group that gets its last permission on one topic back gets those on all topics back, and
+        the file is not written for that.
+        """
+        bits = self.forbidden.get(group, {}).get(topic, 0)
+        bits = bits | 1 << bit if taken else bits & ~(1 << bit)
+        if bits:
+            self.forbidden.setdefault(group, {})[topic] = bits
+            self._advance()
+        else:
+            self.forbidden.pop(group, None)
 
     def to_value(self) -> dict[str, Any]:
         """The content of the file and of the answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mqlab.broker.state import BrokerState
+from mqlab.broker.tables.groups import READ_BIT
 from mqlab.broker.tables.topic_attributes import altered_attributes, parse_attributes
 from mqlab.errors import UsageError
 from mqlab.remoting.endpoint import Channel, Reply
@@ -158,6 +159,16 @@ class TopicAdmin:
                 f"No group in this broker. group: {request.ext_fields['group']}",
             )
         return request.reply(body=to_json(group.to_value()))
+
+    def update_and_get_group_forbidden(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
+        """UPDATE_AND_GET_GROUP_FORBIDDEN: whether a group may read a topic; ``readable`` changes it."""
+        group, topic, groups = text(request, "group"), text(request, "topic"), self._state.groups
+        if request.ext_fields.get("readable") is not None:
+            groups.forbid(group, topic, READ_BIT, taken=not truth(request, "readable"))
+        readable = not groups.is_forbidden(group, topic, READ_BIT)
+        return request.reply(
+            ResponseCode.SUCCESS, "", body=to_json({"group": group, "readable": readable, "topic": topic})
+        )
 
     def delete_subscriptiongroup(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """DELETE_SUBSCRIPTIONGROUP, with its offsets if the request has cleanOffset."""
