@@ -45,6 +45,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
         *,
         saved_kind: str = "config.persisted",
         points_into_log: bool = False,
+        save_at_stop: bool = True,
     ) -> ConfigSaver:
         return ConfigSaver(
             clock,
@@ -55,6 +56,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
             period_ms=period_ms,
             kind=kind,
             saved_kind=saved_kind,
+            save_at_stop=save_at_stop,
             ready=(lambda: log_is_safe(state.store)) if points_into_log else (lambda: True),
             note=note,
         )
@@ -74,7 +76,7 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
         "delayOffset.json", state.delay_offset_table, config.flush_delay_offset_interval, points_into_log=True
     )
     filters = saver("consumerFilter.json", state.filters, FILTER_PERSIST_MS)
-    modes = saver("messageRequestMode.json", state.request_modes, None)
+    modes = saver("messageRequestMode.json", state.request_modes, None, save_at_stop=False)
     metrics = saver("transactionMetrics", state.transaction_metrics, config.transaction_metric_flush_interval)
 
     # 2. Each saver is called when its table changes.

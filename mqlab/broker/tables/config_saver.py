@@ -35,6 +35,7 @@ class ConfigSaver:
         kind: str = "config.persist",
         saved_kind: str = "config.persisted",
         ready: Callable[[], bool] = lambda: True,
+        save_at_stop: bool = True,
         note: Callable[..., None] = lambda *_, **__: None,
     ) -> None:
         self._clock = clock
@@ -46,6 +47,7 @@ class ConfigSaver:
         self._kind = kind
         self._saved_kind = saved_kind
         self._ready = ready
+        self._save_at_stop = save_at_stop
         self._note = note
         self._origin_ms: int | None = None
         self._deadline: Deadline | None = None
@@ -79,13 +81,13 @@ class ConfigSaver:
         self._note(self._saved_kind, file=self._file.path.rpartition("/")[2])
 
     def stop(self) -> None:
-        """The broker stops cleanly: write the file for the last time."""
+        """The broker stops cleanly: write the file for the last time, if this table's file is written then."""
         # Changes of tables that come later, while the broker stops, arm no timer any more.
         self._origin_ms = None
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-        if self._ready():
+        if self._save_at_stop and self._ready():
             self.save()
 
     def _arm(self, from_ms: int = 0) -> None:
