@@ -1,0 +1,789 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 06a: Two tags in one group
+#
+# ## Why
+#
+# Billing wants the orders that are `paid`, shipping those that are `shipped`. On Monday somebody lets both run in one
+# consumer group, "to save a group". On Tuesday customers call: nobody has charged them, nobody has sent their books. Not a
+# single error is in the logs, and monitoring says that the group's lag is 0.
+#
+# The meeting next morning knows why:
+#
+# - "The broker compares tags, so each of us got what he asked for."
+# - "A consumer says in every pull which tag it wants."
+# - "I have seen the picture: each gets its own tag from its own queues, so we lost exactly half."
+# - "No lag, nothing lost."
+# - "`mqadmin consumerStatus` would have warned us."
+#
+# None of the five sentences is true. In this first part you see where each order went, and build a watchman that would
+# have called on Monday. The [second part](06b-what-a-filter-passes-over.ipynb) is about what a filter costs, and about
+# changing one while orders keep coming.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
+#
+# - say which of two filters drops a message, and by what it decides;
+# - predict who gets what when the members of a group disagree, in both settings of the client;
+# - notice such a group within three minutes, without a false alarm during a deployment.
+
+# %%
+from collections import Counter
+
+from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Bars, Table
+from mqlab.views.fates import show_fates
+
+# %% tags=["setup"]
+from mqlab.wire.java_hash import string_hash as java_hash
+
+# %% [markdown] minutes=20
+# ## A tag is a number
+#
+# A producer may give a message one **tag** (标签). A consumer subscribes to a topic with a **tag expression**: `paid`, or
+# `paid || shipped`, or `*` for everything. Who compares them? Half of it is in the queue. An entry of a consume queue has
+# 20 bytes: where the unit is, how large it is, and eight bytes for the tag. No text fits into those, so RocketMQ keeps the
+# **hash code** (哈希码) that Java has for the text:
+
+# %%
+[(tag, java_hash(tag)) for tag in ("paid", "shipped", "Aa", "BB")]
+
+
+# %% [markdown]
+# `Aa` and `BB` have the same code. So let billing want `Aa`, and let the shop send both:
+
+
+# %% tags=["parameter"]
+def member(lab, name, wants, group="order-service", **settings):
+    consumer = lab.push_consumer(group, name=name, **settings)
+    consumer.subscribe("orders", wants)
+    consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
+    consumer.start()
+    lab.run_for("5s")
+    return consumer
+
+
+def send_orders(lab, *tags):
+    """One order of each tag for each of the topic's queues, which take turns."""
+    shop = lab.producer("shop")
+    queues = len(shop.fetch_publish_message_queues("orders"))
+    for tag in tags:
+        for number in range(queues):
+            shop.send(Message("orders", b"a book", tags=tag, keys=f"{tag}-{number}"))
+    lab.run_for("1m")
+
+
+def one_member(lab, wants, *tags):
+    lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
+    member(lab, "billing", wants)
+    send_orders(lab, *tags)
+
+
+no_trace = {"enable_trace": False}  # nothing but orders in the log
+
+# %% [prediction] lab06.colliding
+# Billing subscribes to `Aa`. An order comes with the tag `BB`, which has the same code. What happens to it?
+#
+# - delivered: billing's listener gets it; for RocketMQ the two tags are one
+#   > So it would be if the code were all there is. But the message carries its tag as text, and the client reads it.
+# - broker: the broker leaves it where it is, because `BB` is not `Aa` {lab06.broker_reads_text}
+#   > The broker looks into the queue entry, and there is only the number. To read the text it would have to fetch every
+#   > message from the log, and that is what the number is there to save.
+# - client: the broker sends it, and billing's client drops it before the listener is called
+#   = The broker compares numbers, the client compares texts.
+# note: Two filters: a coarse and fast one at the broker, an exact one in the client. It takes both.
+
+# %%
+lab = play(lambda lab: one_member(lab, "Aa", "Aa", "BB", "Cc"), seed=7, client=no_trace)
+show_fates(lab, "order-service")
+
+# %%
+fates = {fate.tag: fate.words for fate in show_fates(lab, "order-service").fates}
+where = {"✓ billing": "delivered", "✕ broker": "broker", "✕ client": "client"}
+reveal("lab06.colliding", where[fates["BB"]])
+
+# %% [markdown]
+# The entry of the `BB` order, as it is on the disk. Its last eight bytes are all that the broker's filter reads:
+
+# %%
+lab.store().queue("orders", 0).hexdump(1)
+
+# %% [answer] lab06.in_vain
+# ### Your turn: sent in vain
+#
+# Billing wants `paid` now. Change `OTHER` to a tag (letters only) that travels to billing's client for nothing, and run
+# the cell. How many orders has the broker sent in vain?
+#
+# wrong all: That is every order of the topic. The `paid` ones were not sent in vain.
+# wrong delivered: Those are the `paid` orders, which arrived.
+# wrong: Count the boxes that say *✕ client*.
+# note: Nobody sees them: they cost the network, and no listener hears of them. With words that people choose such a pair is
+#   rare. What a customer types into a form is no tag.
+
+# %% tags=["parameter"]
+OTHER = "shipped"
+
+lab = play(lambda lab: one_member(lab, "paid", "paid", OTHER), seed=7, client=no_trace)
+show_fates(lab, "order-service")
+
+# %%
+### BEGIN SOLUTION
+lab = play(lambda lab: one_member(lab, "paid", "paid", "qBid"), seed=7, client=no_trace)
+answer("lab06.in_vain", 2, lab)
+### STARTER
+# answer("lab06.in_vain", ..., lab)
+### END SOLUTION
+
+# %% [exercise] lab06.collide
+# ### Exercise 1: a tag that collides
+#
+# If the last box above was hard to find, write a function that finds it. Java's code is computed letter by letter:
+#
+# `code = 31 * code + ord(letter)`
+#
+# So a letter counts 31 times as much as the letter after it. `collide(tag)` returns another tag of the same length with
+# the same code, letters only (a to z, A to Z). Two neighbours are enough; the check asks for tags that have such a pair
+# (`zz`, for one, has none). `java_hash` is the function above.
+#
+# hint: Raise one letter by 1. The code is then larger by 31 times what the next letter counts. What must the next letter
+#   lose?
+# hint: `chr(ord(tag[at]) + 1)` and `chr(ord(tag[at + 1]) - 31)` are the new pair. The other way, -1 and +31, works as
+#   well. Not every pair gives two letters: try all places, `for at in range(len(tag) - 1)`.
+# hint: For each place and each step in (1, -1): pair = chr(ord(tag[at]) + step) + chr(ord(tag[at + 1]) - 31 * step); if
+#   `pair.isascii() and pair.isalpha()`, return `tag[:at] + pair + tag[at + 2:]`.
+# note: This is `String.hashCode`, kept by the broker in `MessageExtBrokerInner.tagsString2tagsCode`; the exact comparison
+#   is in the client's `PullAPIWrapper.processPullResult`. At work: a tag is one of a few words that you chose. Ids of
+#   customers belong into a key or a property.
+
+
+# %%
+# exercise: lab06.collide
+def collide(tag):
+    """Another tag of the same length, letters only, with the same java_hash."""
+    ### BEGIN SOLUTION
+    for at in range(len(tag) - 1):
+        for step in (1, -1):
+            pair = chr(ord(tag[at]) + step) + chr(ord(tag[at + 1]) - 31 * step)
+            if pair.isascii() and pair.isalpha():
+                return tag[:at] + pair + tag[at + 2 :]
+    ### END SOLUTION
+
+
+# %%
+check("lab06.collide")
+
+# %% [markdown] minutes=9
+# ## What a pull carries
+#
+# The broker filters, so it has to know what billing wants. From where?
+
+# %% [prediction] lab06.pull_carries
+# Billing subscribes to `paid`, all settings as they come. What does its pull say about the tag?
+#
+# - paid: the text `paid` {lab06.pull_has_text}
+#   > Only if `postSubscriptionWhenPull` is set, which it is not. Pulls of a lite pull consumer do carry it.
+# - code: the code 3433164
+#   > The code is in the heartbeat, together with the text. The pull has neither.
+# - version: nothing, only the version of its subscription
+#   = A number of milliseconds: when billing made its subscription. The rest is known from the heartbeat.
+# note: The subscription goes to the broker in a heartbeat (心跳), and the broker keeps it for the *group*. Keep that in mind.
+
+
+# %%
+def pull_of(consumer_type, **settings):
+    def story(lab):
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        if consumer_type == "push":
+            member(lab, "billing", "paid", **settings)
+        else:
+            lite = lab.lite_pull_consumer("order-service", **settings)
+            lite.subscribe("orders", "paid")
+            lite.start()
+            lab.run_for("5s")
+
+    lab = play(story, seed=7, client=no_trace)
+    frames = [step.about for step in lab.journal.of("frame") if step.about is not None]
+    pulls = [frame.ext_fields for frame in frames if "sysFlag" in frame.ext_fields]
+    return next(fields for fields in pulls if fields.get("topic") == "orders")
+
+
+# %%
+names = ["topic", "queueId", "queueOffset", "sysFlag", "subscription", "subVersion"]
+kinds = {
+    "push": pull_of("push"),
+    "push, post_subscription_when_pull": pull_of(
+        "push", post_subscription_when_pull=True
+    ),
+    "lite pull": pull_of("lite pull"),
+}
+Table(
+    [
+        {"consumer": kind} | {name: fields.get(name) for name in names}
+        for kind, fields in kinds.items()
+    ]
+)
+
+# %%
+carries = "paid" if "subscription" in kinds["push"] else "version"
+reveal("lab06.pull_carries", carries)
+
+# %% [markdown]
+# The four in `sysFlag` (6 is 4 + 2) says that a text is in the request. Without it the broker looks the text up, in what
+# the last heartbeats said. The first second of billing: two heartbeats, then pulls, which the broker holds (the bars).
+
+# %%
+lab = play(lambda lab: one_member(lab, "paid"), seed=7, client=no_trace)
+beats = [step.step for step in lab.journal if step.of("subscription.changed")]
+lab.space_time(beats[0] - 4, beats[0] + 50)
+
+# %% [markdown] minutes=38
+# ## One group, two tags
+#
+# Now the incident. Four queues; billing joins, then shipping. Each queue gets one `paid` and one `shipped` order. First
+# with `post_subscription_when_pull=True`: every pull carries its own text, as most pictures assume.
+
+
+# %% tags=["parameter"]
+def one_group(
+    lab, billing="paid", shipping="shipped", tags=("paid", "shipped"), **more
+):
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+    member(lab, "billing", billing, **more)
+    member(lab, "shipping", shipping, **more)
+    lab.run_for("10s")
+    send_orders(lab, *tags)
+
+
+# %% [prediction] lab06.popular
+# The text is in the pull. Of eight orders, how many does nobody get?
+#
+# - 0: none; for each order there is a member that wants it
+#   > The group as a whole wants it, but a queue is read by one member only. An order that lies in the other's queue is
+#   > never pulled by the one who wants it.
+# - 4: four; each member gets its own tag of its own queues
+#   = Billing reads two queues and gets their `paid` orders. The `shipped` ones in them are passed over, for the whole group.
+# - 2: two
+#   > Count by queues: billing's two queues hold two `shipped` orders, shipping's two hold two `paid` ones.
+# note: This is the picture of the blogs: half is lost.
+
+# %%
+lab = play(
+    lambda lab: one_group(lab, post_subscription_when_pull=True),
+    seed=7,
+    client=no_trace,
+)
+show_fates(lab, "order-service")
+
+
+# %%
+def nobody_got(lab):
+    fates = show_fates(lab, "order-service").fates
+    return [fate for fate in fates if fate.status != "CONSUME_SUCCESS"]
+
+
+reveal("lab06.popular", len(nobody_got(lab)))
+
+# %% [markdown]
+# So far the picture is right. But `post_subscription_when_pull` is *off* unless somebody turns it on. The same group, with
+# nothing set:
+
+# %% [prediction] lab06.default
+# Default settings. Shipping subscribed last. What does billing get?
+#
+# - own: the `paid` orders of its queues, as before {lab06.popular_picture}
+#   > That needs a filter of billing's own at the broker. The pull does not carry one, and the broker has one
+#   > subscription for the whole group.
+# - both: all orders of its queues; the broker adds the members' tags up {lab06.tags_add_up}
+#   > The broker keeps one expression per group and topic: that of the highest version. Nothing is added up.
+# - nothing: nothing at all
+#   = The broker filters billing's pulls with `shipped`, and billing's client drops what comes of that.
+# note: Its own tag is dropped by the broker, the other one by itself. Between the two filters nothing is left.
+
+# %%
+lab = play(one_group, seed=7, client=no_trace)
+show_fates(lab, "order-service")
+
+# %%
+got = Counter(
+    fate.tag
+    for fate in show_fates(lab, "order-service").fates
+    if fate.words == "✓ billing"
+)
+reveal("lab06.default", "both" if len(got) == 2 else "own" if got else "nothing")
+
+# %% [markdown]
+# Six of eight, and billing has done nothing since Monday. Which of the two loses is decided by the **version**
+# (`subVersion`): the time, by the member's own clock, at which it made its subscription, and again whenever the queues are
+# divided anew. The broker keeps the expression with the highest one. All that the broker was told, in turn:
+
+# %%
+Table(
+    {
+        "at": f"{(step.now_ms - lab.began_ms) / 1000:.3f} s",
+        "heartbeat of": values["client"],
+        "the group now wants": values["subscriptions"]["orders"],
+    }
+    for step, values in lab.journal.changes("subscription.changed")
+)
+
+# %% [markdown]
+# Shipping joined, so both divided the queues anew, and both made a new version within milliseconds. Who comes last is a
+# race of two clocks.
+
+# %% [answer] lab06.widen
+# ### Your turn: save billing's own orders
+#
+# Leave the setting as it is, and leave billing at `paid`. Change `SHIPPING`, so that billing gets the `paid` orders of its
+# own queues again. How many of the eight orders does nobody get then?
+#
+# wrong six: That is the number with `shipped` alone. Billing must get something.
+# wrong none: Look at billing's queues: the `shipped` orders in them are still dropped, by billing itself.
+# wrong: Count the boxes without ✓.
+# note: The broker lets through what the newest subscription names, so the newest one has to name everything. What the
+#   others do not want they drop themselves. So billing's queues still lose what shipping wants: **one group, one
+#   expression** is the only rule without an exception.
+
+# %% tags=["parameter"]
+SHIPPING = "shipped"
+
+lab = play(lambda lab: one_group(lab, shipping=SHIPPING), seed=7, client=no_trace)
+show_fates(lab, "order-service")
+
+# %%
+### BEGIN SOLUTION
+lab = play(
+    lambda lab: one_group(lab, shipping="paid || shipped"), seed=7, client=no_trace
+)
+answer("lab06.widen", 2, lab)
+### STARTER
+# answer("lab06.widen", ..., lab)
+### END SOLUTION
+
+# %% [markdown]
+# ### A retry has no tag
+#
+# An order fails at shipping and goes to the retry topic of the group. There is one retry topic for all members, and
+# everybody reads it with `*`.
+
+
+# %% tags=["parameter"]
+def retried(lab, fails_at="shipping"):
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+
+    def fails_once(messages, context):
+        first = messages[0].reconsume_times == 0
+        return RECONSUME_LATER if first else CONSUME_SUCCESS
+
+    for name, wants in (("billing", "paid"), ("shipping", "shipped")):
+        consumer = lab.push_consumer(
+            "order-service", name=name, post_subscription_when_pull=True
+        )
+        consumer.subscribe("orders", wants)
+        consumer.on_messages(
+            fails_once
+            if name == fails_at
+            else lambda messages, context: CONSUME_SUCCESS
+        )
+        consumer.start()
+        lab.run_for("30s")
+    send_orders(lab, "paid", "shipped")
+
+
+# %% [prediction] lab06.retry_tag
+# A `shipped` order fails at shipping. To whose listener does the retry go?
+#
+# - shipping: to shipping's; only shipping subscribed to `shipped`
+#   > Subscribed to it in the topic `orders`. The retry is a message of another topic, and that one is read with `*`.
+# - owner: to whoever reads the retry topic's queue, whatever its tags
+#   = The retry topic has one queue per broker, and one member reads it. Here that is billing.
+# - nobody: to nobody's; the tags differ, so it is filtered out
+#   > In the retry topic nothing is filtered out: every member reads it with `*`.
+# note: So a listener may be given a tag that it never asked for, even when all settings look right.
+
+# %%
+lab = play(retried, seed=7, client=no_trace)
+tags = {message.msg_id: message.tags for message in lab.store().messages("orders")}
+rows = [
+    {
+        "tag": tags[row.msg_id],
+        "read from": row.message_queue.topic,
+        "client": row.client,
+        "reconsume_times": row.reconsume_times,
+        "status": row.status,
+    }
+    for row in lab.deliveries("order-service", absences=False)
+]
+Table(rows)
+
+# %%
+again = {row["client"] for row in rows if row["reconsume_times"] == 1}
+reveal("lab06.retry_tag", "owner" if again == {"billing"} else "shipping")
+
+# %% [answer] lab06.retries_go
+# ### Your turn: who gets billing's retry?
+#
+# In the cell below, `FAILS_AT` is the member whose orders fail once. Change it to
+# `"billing"` and run the cell. How many retries go to a member that did not subscribe to their tag?
+#
+# wrong all: All of them go to billing, and this time billing is the one who wants them.
+# wrong: Compare the columns `tag` and `client` of the rows with reconsume_times 1.
+# note: None, by luck: billing's client id comes first, so billing reads the retry topic's only queue. With the members
+#   named the other way round it would be shipping.
+
+# %% tags=["parameter"]
+FAILS_AT = "shipping"
+
+lab = play(lambda lab: retried(lab, FAILS_AT), seed=7, client=no_trace)
+tags = {message.msg_id: message.tags for message in lab.store().messages("orders")}
+Table(
+    {
+        "tag": tags[row.msg_id],
+        "client": row.client,
+        "reconsume_times": row.reconsume_times,
+    }
+    for row in lab.deliveries("order-service", absences=False)
+)
+
+# %%
+### BEGIN SOLUTION
+lab = play(lambda lab: retried(lab, "billing"), seed=7, client=no_trace)
+answer("lab06.retries_go", 0, lab)
+### STARTER
+# answer("lab06.retries_go", ..., lab)
+### END SOLUTION
+
+# %% [exercise] lab06.who_gets
+# ### Exercise 2: who gets what
+#
+# Write `who_gets(members, messages, text_in_pull)`. All heartbeats have arrived; retries are left out.
+#
+# - `members`: name -> `{"tags": ["paid"], "version": 512, "queues": [0, 1]}`; `tags` may be `["*"]`.
+# - `messages`: key -> `(queue_id, tag)`.
+# - `text_in_pull`: the setting `post_subscription_when_pull`.
+#
+# Return a tuple of two: a dictionary name -> list of the keys that this member receives, with every member in it; and the
+# list of the keys that nobody receives. Both in the order of `messages`. The members' queues do not overlap. `java_hash`
+# is there for you, mqlab's own filters are not.
+#
+# hint: Two functions first: does the broker let a tag through for a list of tags (by code), and does a member keep it (by
+#   text)? `"*" in tags` means yes, for both.
+# hint: With the text in the pull, the broker filters with the member's own tags. Without it, with those of the member with
+#   the highest version: `max(members.values(), key=lambda one: one["version"])`.
+# hint: For each message and each member: `queue_id in member["queues"] and passes(tag, filter) and keeps(tag,
+#   member["tags"])`. What no member has received goes into the second list.
+# note: The broker's half is `PullMessageProcessor` and `ConsumerManager.registerConsumer` (the table with one subscription
+#   per group and topic), the client's is `PullAPIWrapper.processPullResult`. At work: compare the subscriptions of all
+#   members of your groups on Monday. That is exercise 3.
+
+
+# %%
+# exercise: lab06.who_gets
+def who_gets(members, messages, text_in_pull):
+    """(member -> keys that it receives, keys that nobody receives)."""
+    ### BEGIN SOLUTION
+    newest = max(members.values(), key=lambda one: one["version"])
+
+    def passes(tag, wanted):
+        codes = [java_hash(one) for one in wanted]
+        return "*" in wanted or java_hash(tag) in codes
+
+    def keeps(tag, wanted):
+        return "*" in wanted or tag in wanted
+
+    received = {name: [] for name in members}
+    nobody = []
+    for key, (queue_id, tag) in messages.items():
+        takers = [
+            name
+            for name, member in members.items()
+            if queue_id in member["queues"]
+            and passes(tag, member["tags"] if text_in_pull else newest["tags"])
+            and keeps(tag, member["tags"])
+        ]
+        for name in takers:
+            received[name].append(key)
+        if not takers:
+            nobody.append(key)
+    return received, nobody
+    ### END SOLUTION
+
+
+# %%
+check("lab06.who_gets")
+
+# %% [markdown]
+# And does the world agree with your function? A group with `Aa` and `BB`, read from the running members, beside what was
+# delivered:
+
+
+# %%
+def group_of(lab):
+    """members and messages, as who_gets takes them."""
+    members = {}
+    for each in lab.admin.examine_consumer_connection_info("order-service").connections:
+        info = lab.admin.get_consumer_running_info("order-service", each.client_id)
+        wish = next(one for one in info.subscriptions if one.topic == "orders")
+        queues = [row.message_queue for row in info.queues]
+        members[each.client_id.partition("@")[2]] = {
+            "tags": list(wish.tags_set) or ["*"],
+            "version": wish.sub_version,
+            "queues": [queue.queue_id for queue in queues if queue.topic == "orders"],
+        }
+    stored = list(lab.store().messages("orders"))
+    return members, {one.keys: (one.queue_id, one.tags) for one in stored}
+
+
+# %% tags=["picture"]
+lab = play(
+    lambda lab: one_group(lab, "Aa", "BB", ("Aa", "BB")), seed=7, client=no_trace
+)
+print("your function:", who_gets(*group_of(lab), text_in_pull=False))
+show_fates(lab, "order-service")
+
+# %% [markdown] minutes=30
+# ## Nobody notices
+#
+# Back to Tuesday. Three places where an operator looks:
+
+# %% [prediction] lab06.monitor
+# The group has lost six of eight orders. Which of the three places shows that something is wrong?
+#
+# - lag: the lag; what was not consumed is still waiting
+#   > An offset moves over messages that are filtered out. Nothing waits: for RocketMQ these orders are done with.
+# - connection: the group's connections, `examine_consumer_connection_info`; they show what the members want
+#   > They show the members, and *one* expression for the group. It looks as if everybody wanted that.
+# - members: asking each member for its own subscription, `get_consumer_running_info`
+#   = Only the members know what they want. The broker has forgotten all but one.
+# note: Lag counts entries behind the offset. What two filters have dropped is in front of it.
+
+# %%
+lab = play(one_group, seed=7, client=no_trace)
+columns = ["topic", "queue_id", "broker_offset", "consumer_offset", "lag", "client"]
+Table(lab.progress("order-service"), columns=columns)
+
+# %%
+lab.admin.examine_consumer_connection_info("order-service")
+
+
+# %%
+def wishes(lab, group="order-service"):
+    for each in lab.admin.examine_consumer_connection_info(group).connections:
+        info = lab.admin.get_consumer_running_info(group, each.client_id)
+        start_ms = int(info.properties["PROP_CONSUMER_START_TIMESTAMP"])
+        wish = next(one for one in info.subscriptions if one.topic == "orders")
+        yield {
+            "client_id": each.client_id,
+            "running for (s)": (lab.now_ms - start_ms) // 1000,
+            "wants": wish.sub_string,
+            "tags_set": wish.tags_set,
+            "sub_version": wish.sub_version,
+        }
+
+
+Table(wishes(lab))
+
+# %%
+lags = sum(row.lag for row in lab.progress("order-service"))
+shown = {row["wants"] for row in wishes(lab)}
+reveal("lab06.monitor", "lag" if lags else "members" if len(shown) > 1 else "none")
+
+# %% [markdown]
+# `mqadmin consumerStatus` does ask the members, and compares them. `lab.admin.consumer_problems` is its comparison. But a
+# deployment *makes* the members differ for a while, on purpose. Three members are replaced, one every ten seconds, from
+# `paid` to `paid || shipped`:
+
+
+# %% tags=["parameter"]
+def deployment(lab, pause="10s"):
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+    old = [member(lab, f"billing-{number}", "paid") for number in (1, 2, 3)]
+    lab.run_for("3m")
+    for number, consumer in enumerate(old, 1):
+        consumer.shutdown()
+        member(lab, f"billing-{number}-new", "paid || shipped")
+        lab.run_for(pause)
+        yield (
+            f"{number} of 3 replaced",
+            len(lab.admin.consumer_problems("order-service")),
+        )
+
+
+# %%
+alarms = []
+lab = play(lambda lab: alarms.extend(deployment(lab)), seed=7, client=no_trace)
+Bars(dict(alarms), title="problems reported during a deployment that goes well")
+
+# %% [markdown]
+# False alarms: the new members have run for seconds. RocketMQ wants to wait until things have settled, but it looks at
+# the start of the *first* member only (`ConsumerRunningInfo.analyzeSubscription`). Whoever gets such alarms at every
+# deployment turns them off, and is not told on Monday.
+
+# %% [exercise] lab06.detector
+# ### Exercise 3: a watchman for subscriptions
+#
+# `differing(admin, group, now_ms)` is called every 10 seconds. `admin` is `lab.admin`; you need two of its verbs,
+# `examine_consumer_connection_info(group)` and `get_consumer_running_info(group, client_id)`. Look at the function
+# `wishes` above for what they give. It returns a list of pairs of client ids, one for each two members that differ
+# wrongly, and `[]` if all is well.
+#
+# A difference is **wrong** when two members that differ have *both* run for more than two minutes. A wrong difference is
+# reported within three minutes. During a deployment of ten members, ten seconds each, nothing is reported. `paid ||
+# shipped` and `shipped||paid` are the same subscription.
+#
+# hint: For each connection: its start (`int(info.properties["PROP_CONSUMER_START_TIMESTAMP"])`) and what it wants, in a
+#   form that can be compared: `{one.topic: set(one.tags_set) for one in info.subscriptions}`.
+# hint: Leave out the members that are younger than 120,000 ms, and compare the others, each with each.
+# hint: `itertools.combinations(settled, 2)` gives each two of them once. Return `[(one, other) for one, other in … if
+#   wants[one] != wants[other]]`.
+# note: RocketMQ's own check is `ConsumerRunningInfo.analyzeSubscription`, called by `mqadmin consumerStatus` and by nobody
+#   else. At work: run a check like yours every minute, for every group. It needs nothing but the admin client.
+
+
+# %%
+# exercise: lab06.detector
+def differing(admin, group, now_ms):
+    """Pairs of client ids: members that differ, and have both run for over two minutes."""
+    ### BEGIN SOLUTION
+    settled = {}
+    for member in admin.examine_consumer_connection_info(group).connections:
+        info = admin.get_consumer_running_info(group, member.client_id)
+        started_ms = int(info.properties["PROP_CONSUMER_START_TIMESTAMP"])
+        if now_ms - started_ms > 120_000:
+            settled[member.client_id] = {
+                one.topic: set(one.tags_set) for one in info.subscriptions
+            }
+    names = sorted(settled)
+    return [
+        (one, other)
+        for number, one in enumerate(names)
+        for other in names[number + 1 :]
+        if settled[one] != settled[other]
+    ]
+    ### END SOLUTION
+
+
+# %%
+check("lab06.detector")
+
+# %% [markdown] minutes=7
+# ## Break it: one group, two topics
+#
+# Somebody has understood it: "Different *tags* are the problem. We take different *topics*." Billing reads `orders`,
+# returns reads `refunds`, and they share a group.
+
+# %% [prediction] lab06.topics
+# Eight orders and eight refunds are sent, four queues each. How many of the sixteen are consumed within two minutes?
+#
+# - 16: all; a topic belongs to one member, and the tags are `*`
+#   > The group's queues are divided among *all* its members, also among those who do not read the topic.
+# - 8: eight
+#   = Each topic's queues are divided among both members, and the half of the one who does not want it is read by nobody.
+# - 0: none; the broker refuses such a group
+#   > The broker takes every heartbeat. It refuses pulls for a topic that the last heartbeat did not name, and these are
+#   > tried again a second later.
+# note: And it never settles: each heartbeat removes the other's topic, which counts as a change, so all divide again.
+
+
+# %% tags=["parameter"]
+def two_topics(lab):
+    for topic in ("orders", "refunds"):
+        lab.create_topic(topic, read_queue_nums=4, write_queue_nums=4)
+    for name, topic in (("billing", "orders"), ("returns", "refunds")):
+        consumer = lab.push_consumer("order-service", name=name)
+        consumer.subscribe(topic, "*")
+        consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
+        consumer.start()
+        lab.run_for("5s")
+    shop = lab.producer("shop")
+    for number in range(16):
+        shop.send(Message("orders" if number % 2 else "refunds", b"a book"))
+    lab.run_for("2m")
+
+
+lab = play(two_topics, seed=7, client=no_trace)
+failed = Counter(
+    values["error"].partition("FROM")[0].strip()
+    for _, values in lab.journal.changes("pull.failed")
+)
+Bars(
+    {
+        "changes of the group's topics": len(
+            lab.journal.changes("subscription.changed")
+        ),
+        "rounds of dividing queues": len(lab.journal.changes("rebalance.done")),
+        **failed,
+    },
+    title="two minutes of one group with two topics",
+)
+
+# %%
+statuses = Counter(row.status for row in lab.deliveries("order-service"))
+reveal("lab06.topics", statuses["CONSUME_SUCCESS"])
+
+# %%
+columns = ["topic", "queue_id", "broker_offset", "consumer_offset", "lag", "client"]
+Table(lab.progress("order-service"), columns=columns)
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **Which member wins** is decided here by a simulated clock. On real machines it changes with every deployment, and
+#   with every clock that is a little ahead. Do not build on it.
+# - **Java's order of events** is RocketMQ's here, but the race of two heartbeats is shown once, not measured.
+# - **Lag 0 is no proof**, here or anywhere. It is one only if nothing is filtered.
+# - **Not modelled:** POP consumption, in which the broker divides the queues. [What is not modelled](not-modelled.ipynb)
+#   has the whole list.
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | a tag becomes a number | `MessageExtBrokerInner.tagsString2tagsCode`, `CommitLogDispatcherBuildConsumeQueue` |
+# | the expression | `FilterAPI.buildSubscriptionData`, `SubscriptionData` |
+# | the broker's filter | `ExpressionMessageFilter.isMatchedByConsumeQueue` |
+# | the client's filter | `PullAPIWrapper.processPullResult` |
+# | one subscription per group and topic | `ConsumerGroupInfo.updateSubscription` |
+# | the text in the pull | `PullSysFlag`, `ClientConfig.postSubscriptionWhenPull` (false) |
+# | a newer version after every division | `RebalancePushImpl.messageQueueChanged` |
+# | a member about itself | `ConsumerRunningInfo`, `ConsumerManageProcessor` at the broker |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | each member gets its own tag from its own queues | only with `postSubscriptionWhenPull=true`; by default the older subscription gets nothing |
+# | the pull request carries the tag | a version; the text only when that setting is on, or from a lite pull consumer |
+# | the last heartbeat wins | the highest `subVersion` wins, which is a client's clock |
+# | the tag filter compares tags | the broker codes, the client texts |
+# | `mqadmin consumerStatus` waits two minutes before it compares | after the start of the first member only |
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab06.meeting
+# **1.** The five sentences of the meeting: for each, what would you show your colleagues?
+#
+# answer: *The broker compares tags*: the eight bytes of the entry, and the order `BB` that reached a client that wants
+#   `Aa`. *Says in every pull*: the pull's fields, without a `subscription`. *Exactly half*: the picture with the default
+#   setting, six of eight. *No lag, nothing lost*: the same run's lag of 0. *consumerStatus would have warned us*: its false
+#   alarms during a deployment; and nobody runs it.
+
+# %% [reflection] lab06.turn_it_on
+# **2.** Somebody proposes: "We set `postSubscriptionWhenPull=true` everywhere, then two tags in one group are fine." Are
+# they?
+#
+# answer: No. Each member then gets its own tag from its own queues, and half of everything is passed over by the member
+#   that does not want it. The setting makes the loss predictable and smaller, and it still shows no lag. Two services that
+#   want different things are two groups: a group costs a name and some offsets.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# You know what two filters do to an order. In the [second part](06b-what-a-filter-passes-over.ipynb) you see what they do
+# to the offset, to the broker's work and to the waiting time, and you change a running group's tags without losing an
+# order. All labs: [index](index.ipynb).
