@@ -35,6 +35,7 @@ from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.views import Bars, Table
 from mqlab.views.fates import show_fates
+from mqlab.widgets import tag_trap_board
 
 # %% tags=["setup"]
 from mqlab.wire.java_hash import string_hash as java_hash
@@ -125,15 +126,17 @@ lab.store().queue("orders", 0).hexdump(1)
 # %% tags=["parameter"]
 OTHER = "shipped"
 
-lab = play(lambda lab: one_member(lab, "paid", "paid", OTHER), seed=7, client=no_trace)
-show_fates(lab, "order-service")
+vain = play(lambda lab: one_member(lab, "paid", "paid", OTHER), seed=7, client=no_trace)
+show_fates(vain, "order-service")
 
 # %%
 ### BEGIN SOLUTION
-lab = play(lambda lab: one_member(lab, "paid", "paid", "qBid"), seed=7, client=no_trace)
-answer("lab06.in_vain", 2, lab)
+vain = play(
+    lambda lab: one_member(lab, "paid", "paid", "qBid"), seed=7, client=no_trace
+)
+answer("lab06.in_vain", 2, vain)
 ### STARTER
-# answer("lab06.in_vain", ..., lab)
+# answer("lab06.in_vain", ..., vain)
 ### END SOLUTION
 
 # %% [exercise] lab06.collide
@@ -182,7 +185,7 @@ check("lab06.collide")
 # %% [prediction] lab06.pull_carries
 # Billing subscribes to `paid`, all settings as they come. What does its pull say about the tag?
 #
-# - paid: the text `paid` {lab06.pull_has_text}
+# - paid: the text `paid`
 #   > Only if `postSubscriptionWhenPull` is set, which it is not. Pulls of a lite pull consumer do carry it.
 # - code: the code 3433164
 #   > The code is in the heartbeat, together with the text. The pull has neither.
@@ -348,17 +351,44 @@ Table(
 # %% tags=["parameter"]
 SHIPPING = "shipped"
 
-lab = play(lambda lab: one_group(lab, shipping=SHIPPING), seed=7, client=no_trace)
-show_fates(lab, "order-service")
+widened = play(lambda lab: one_group(lab, shipping=SHIPPING), seed=7, client=no_trace)
+show_fates(widened, "order-service")
 
 # %%
 ### BEGIN SOLUTION
-lab = play(
+widened = play(
     lambda lab: one_group(lab, shipping="paid || shipped"), seed=7, client=no_trace
 )
-answer("lab06.widen", 2, lab)
+answer("lab06.widen", 2, widened)
 ### STARTER
-# answer("lab06.widen", ..., lab)
+# answer("lab06.widen", ..., widened)
+### END SOLUTION
+
+# %% [answer] lab06.trap
+# ### Your turn: two tags with one code
+#
+# The same group on a board. Each order is a lane: through the broker's filter, through the client's, and then delivered,
+# or not; *offset moved on* says when the group was done with it. *Play* plays a new day with what you have set; choose an
+# order to see its way step by step, and *Show the popular picture beside it* to compare. Leave the setting as it is and
+# give billing the tag `Aa` and shipping the tag `BB`. First predict, then press *Play*: how many of the eight orders does
+# nobody get?
+#
+# wrong six: That is the number for `paid` and `shipped`. What does the broker's filter compare?
+# wrong none: Each order has a member that wants it, but not every one is in a queue that this member reads.
+# wrong: Play it with `Aa` and `BB`, and count the lanes that do not end in *delivered*.
+# note: Four, as in the popular picture, and for a funny reason: to the broker both tags are one number, so the newest
+#   subscription lets through what the older one wants, too. The client does the rest.
+
+# %% tags=["explorer"]
+board = tag_trap_board(last="shipping")
+board
+
+# %%
+### BEGIN SOLUTION
+board.play(billing="Aa", shipping="BB")
+answer("lab06.trap", 4, board)
+### STARTER
+# answer("lab06.trap", ..., board)
 ### END SOLUTION
 
 # %% [markdown]
@@ -435,23 +465,23 @@ reveal("lab06.retry_tag", "owner" if again == {"billing"} else "shipping")
 # %% tags=["parameter"]
 FAILS_AT = "shipping"
 
-lab = play(lambda lab: retried(lab, FAILS_AT), seed=7, client=no_trace)
-tags = {message.msg_id: message.tags for message in lab.store().messages("orders")}
+failing = play(lambda lab: retried(lab, FAILS_AT), seed=7, client=no_trace)
+tags = {message.msg_id: message.tags for message in failing.store().messages("orders")}
 Table(
     {
         "tag": tags[row.msg_id],
         "client": row.client,
         "reconsume_times": row.reconsume_times,
     }
-    for row in lab.deliveries("order-service", absences=False)
+    for row in failing.deliveries("order-service", absences=False)
 )
 
 # %%
 ### BEGIN SOLUTION
-lab = play(lambda lab: retried(lab, "billing"), seed=7, client=no_trace)
-answer("lab06.retries_go", 0, lab)
+failing = play(lambda lab: retried(lab, "billing"), seed=7, client=no_trace)
+answer("lab06.retries_go", 0, failing)
 ### STARTER
-# answer("lab06.retries_go", ..., lab)
+# answer("lab06.retries_go", ..., failing)
 ### END SOLUTION
 
 # %% [exercise] lab06.who_gets

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
 from mqlab.teach.cases.forbids import FORBIDS
@@ -35,8 +33,8 @@ SAME_RULE = (
 )
 GONE_RULE = "A pair names two members that are online now, by their client ids"
 MISSED_RULE = (
-    "Two members that differ, and have both run for more than two minutes, are reported within three minutes. The group "
-    "has one subscription at the broker, whatever its members want: ask each member for its own"
+    "Two members that differ, and have both run for more than two minutes, are reported within three minutes. At the "
+    "broker the group has one subscription, whatever its members want: ask each member for its own"
 )
 
 
@@ -112,7 +110,7 @@ def day(seed: int) -> Day:
 
 
 def two_changes(seed: int) -> Day:
-    """Two rolling changes, one right after the other: something differs for more than three minutes, and all is well."""
+    """Two rolling changes without a pause: something differs for more than three minutes, and all is well."""
     rng = random.Random(f"lab06.detector two {seed}")
     names = [f"billing-{number}" for number in range(10)]
     again = [f"{name}-new" for name in rng.sample(names, len(names))]
@@ -146,10 +144,10 @@ def _starts(today: WatchedDay, names: list[str]) -> None:
 
 
 def _rolls(today: WatchedDay, names: list[str], wanted: str = "") -> None:
-    spellings: Callable[[int], str] = lambda number: "shipped||paid" if number % 3 == 2 else "paid || shipped"
     for number, name in enumerate(names):
+        spelling = "shipped||paid" if number % 3 == 2 else "paid || shipped"
         today.leave(name)
-        today.join(f"{name}-new", wanted or spellings(number))
+        today.join(f"{name}-new", wanted or spelling)
         today.watch(10_000)
 
 
@@ -216,8 +214,9 @@ def _lasting_differences_are_reported(today: WatchedDay) -> Finding | None:
 
 
 DETECTOR = World(
-    "lab06.detector", "differing(admin, group, now_ms)", points=4, about="ten members, a rolling change, one that stays behind",
-    day=day, promises=[_has_the_right_form, _no_false_alarm, _lasting_differences_are_reported],
+    "lab06.detector", "differing(admin, group, now_ms)", points=4,
+    about="ten members, a rolling change, one that stays behind", day=day,
+    promises=[_has_the_right_form, _no_false_alarm, _lasting_differences_are_reported],
     weights={"": 2, "two changes, one after the other": 1, "the first member is new": 1},
     forbids=FORBIDS["lab06.detector"], seeds=(1,),
 )  # fmt: skip

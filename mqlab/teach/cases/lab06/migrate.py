@@ -32,12 +32,12 @@ PAID_RULE = (
     "broker filter it out for the group"
 )
 SHIPPED_RULE = (
-    "From the moment the story returns, shipped orders are consumed too: every member must want them by then, and what "
-    "was asked before the change must have been answered"
+    "From the moment the story returns, shipped orders are consumed too: every member must want them by then, and "
+    "what was asked before the change must have been answered"
 )
 HELD_RULE = (
-    "A pull that was sent before the change is filtered by the client with the tags of that time, when its answer comes "
-    "after it. The broker holds a pull for up to 20 s: return when the last of them is answered"
+    "A pull that was sent before the change is filtered by the client with the tags of that time, when its answer "
+    "comes after it. The broker holds a pull for up to 20 s: return when the last of them is answered"
 )
 BACK_RULE = "No offset is set back by more than 1,000: the group would get again what it has consumed long ago"
 
@@ -106,7 +106,9 @@ def _old_orders(today: Migration) -> None:
 
 def _three_members(today: Migration) -> None:
     for number in range(1, MEMBERS + 1):
-        consumer = today.lab.push_consumer(GROUP, name=f"{GROUP}-{number}", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+        consumer = today.lab.push_consumer(
+            GROUP, name=f"{GROUP}-{number}", consume_from_where="CONSUME_FROM_FIRST_OFFSET"
+        )
         consumer.subscribe(TOPIC, "paid")
         consumer.on_messages(consume)
         consumer.start()

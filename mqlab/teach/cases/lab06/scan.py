@@ -20,9 +20,7 @@ ENTRIES, IN_MEMORY, ON_DISK = 800, 32, 8
 
 BEGIN_RULE = "A pull begins where the one before it ended: at its next_offset"
 ENTRIES_RULE = "A pull looks at 800 entries at most, whether they match or not, and then answers with what it has"
-FULL_RULE = (
-    "A pull ends with its 32nd message; the entries after it are for the next pull, also when they do not match"
-)
+FULL_RULE = "A pull ends with its 32nd message; the entries after it are for the next pull, also when they do not match"
 DISK_RULE = (
     "Before an entry is looked at, the pull asks whether there is room: with 8 messages there is none for an entry on "
     "disk, with 32 none for one in memory"

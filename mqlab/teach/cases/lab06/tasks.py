@@ -1,7 +1,7 @@
 """Lab 06's your-turn tasks: what is right is counted in the learner's own world.
 
     in_vain  widen  retries_go  trap         the first part: messages sent for nothing, who gets what, the board
-    every  woken  no_coupon  wait  scope     the second part: pulls, a held pull, a filter, a change of tags, the scope
+    every  woken  no_coupon  wait        the second part: pulls, a held pull, a filter, a change of tags
 
 What is said to a wrong answer is in the lab's sources.
 """
@@ -17,7 +17,6 @@ from mqlab.views.fates import Fate, show_fates
 from mqlab.wire.codes import ResponseCode, response_name
 
 SHARED, ALONE = "order-service", "billing"
-ORDERS_OF_ONE_TAG = 2
 NO_MATCH = response_name(ResponseCode.PULL_RETRY_IMMEDIATELY)
 
 
@@ -36,7 +35,9 @@ def _sent_in_vain(lab: Any) -> int:
 def _something_was_in_vain(lab: Any) -> str:
     if _sent_in_vain(lab):
         return ""
-    return "In your last run the broker sent nothing in vain: OTHER needs the code of paid. java_hash tells you the code."
+    return (
+        "In your last run the broker sent nothing in vain: OTHER needs the code of paid. java_hash tells you the code."
+    )
 
 
 def _not_delivered(lab: Any) -> int:
@@ -48,7 +49,7 @@ def _billing_gets_its_own(lab: Any) -> str:
     if any(fate.tag != "paid" for fate in got):
         return "In your last run billing got more than paid: leave billing as it is, and change SHIPPING only."
     if not got:
-        return "In your last run billing got nothing: change SHIPPING so that the broker lets paid through, and run it again."
+        return "In your last run billing got nothing: change SHIPPING so that the broker lets paid through."
     return ""
 
 
@@ -68,6 +69,19 @@ def _billing_failed(lab: Any) -> str:
     if any(tag == "paid" for tag, _ in _retries(lab)):
         return ""
     return 'In your last run it was shipping whose orders failed: set FAILS_AT to "billing" and run it again.'
+
+
+def _lanes_that_end(board: Any) -> int:
+    return len(board.nobody())
+
+
+def _two_tags_with_one_code(board: Any) -> str:
+    now = board.settings
+    if now.post_subscription_when_pull or now.groups != 1:
+        return "The board shows another setting now: one group, and the pull without its text. Set that and press Play."
+    if {now.billing, now.shipping} != {"Aa", "BB"}:
+        return "The board has not played these tags yet: give billing Aa and shipping BB, and press Play."
+    return ""
 
 
 def _answered_at_once(lab: Any) -> int:
@@ -92,7 +106,9 @@ def _waited_on(lab: Any) -> int:
 def _it_did_not_fit(lab: Any) -> str:
     if any(pull.status == NO_MATCH for pull in lab.pulls(ALONE)):
         return ""
-    return "In your last run the order fitted, or its code did: set TAG to another tag, such as created, and run it again."
+    return (
+        "In your last run the order fitted, or its code did: set TAG to another tag, such as created, and run it again."
+    )
 
 
 def _passed(lab: Any) -> int:
@@ -120,7 +136,7 @@ def _first_arrives(lab: Any) -> bool:
 def _shortest_wait(lab: Any) -> int:
     """Whole seconds from the new subscription until the pull that was held at that time is answered, rounded up."""
     changes = lab.journal.changes("subscription.changed")
-    changed_ms = next(step.now_ms for step, values in changes if "||" in values["subscriptions"]["orders"])
+    changed_ms: int = next(step.now_ms for step, values in changes if "||" in values["subscriptions"]["orders"])
     held = next(pull for pull in lab.pulls(ALONE) if pull.asked_ms < changed_ms and _left(pull) > changed_ms)
     return -(-(_left(held) - changed_ms) // 1000)
 
@@ -130,7 +146,11 @@ def _left(pull: Any) -> int:
 
 
 def _all_three_arrive(lab: Any) -> str:
-    return "" if _first_arrives(lab) else "In your last run the first order was dropped: make WAIT larger and run it again."
+    return (
+        ""
+        if _first_arrives(lab)
+        else "In your last run the first order was dropped: make WAIT larger and run it again."
+    )
 
 
 TASKS = (
@@ -151,6 +171,12 @@ TASKS = (
         right=_strange_retries,
         wrong={"all": lambda lab: len(_retries(lab))},
         unready=_billing_failed,
+    ),
+    Task(
+        "lab06.trap",
+        right=_lanes_that_end,
+        wrong={"six": lambda board: 6, "none": lambda board: 0},
+        unready=_two_tags_with_one_code,
     ),
     Task(
         "lab06.every",

@@ -25,8 +25,8 @@ OR_RULE = "OR: True as soon as one side is True; otherwise None if a side is unk
 NOT_RULE = "NOT of unknown is unknown: whoever does not know whether it is so does not know whether it is not so"
 NULL_RULE = "IS NULL and IS NOT NULL are never unknown: they ask whether the property is there"
 NUMBER_RULE = (
-    "A property is a text. Compared with a number it is taken for a number, so that 10 is greater than 9; compared with "
-    "a text it stays one"
+    "A property is a text. Compared with a number it is taken for a number, so that 10 is greater than 9; compared "
+    "with a text it stays one"
 )
 BETWEEN_RULE = "BETWEEN takes both ends in"
 VALUE_RULE = "The expression has another value: work it out from the inside"
@@ -75,18 +75,18 @@ def evaluated(tree: Tree, properties: Properties, reading: Reading) -> Truth:
         if None in (left, right) and reading.unknown_spreads:
             return None
         if decisive in (left, right):
-            return decisive
+            return bool(decisive)
         return None if None in (left, right) else not decisive
     if operator == "NOT":
         inner = evaluated(parts[0], properties, reading)
         return reading.not_unknown if inner is None else not inner
     value = properties.get(parts[0])
     if operator in ("IS NULL", "IS NOT NULL"):
-        return (value is None) == (operator == "IS NULL")
+        return bool((value is None) == (operator == "IS NULL"))
     if value is None:
         return reading.missing_unequal if operator in ("<>", "NOT IN") else reading.missing
     if operator in ("IN", "NOT IN"):
-        return (value in parts[1]) == (operator == "IN")
+        return bool((value in parts[1]) == (operator == "IN"))
     return _compared(operator, value, parts[1:], reading)
 
 
@@ -200,9 +200,9 @@ THREE_VALUED = Pure(
     "lab06.three_valued", "evaluate(tree, properties)", points=3, about="filters and messages", calls=expressions,
     returns=bool | None, explain=_explain, rules=VALUE_RULE,
     slips=[
-        Slip("missing is False", _as(Reading(missing=False, missing_unequal=False)), MISSING_RULE,
-             "lab06.missing_is_false"),
-        Slip("missing is unequal", _as(Reading(missing=False, missing_unequal=True)), MISSING_RULE),
+        Slip("missing is False", _as(Reading(missing=False, missing_unequal=False)), MISSING_RULE),
+        Slip("missing is unequal", _as(Reading(missing=False, missing_unequal=True)), MISSING_RULE,
+             "lab06.missing_is_unequal"),
         Slip("unknown spreads", _as(Reading(unknown_spreads=True)), AND_RULE),
         Slip("not unknown is true", _as(Reading(not_unknown=True)), NOT_RULE),
         Slip("numbers as texts", _as(Reading(as_texts=True)), NUMBER_RULE, "lab06.properties_are_numbers"),

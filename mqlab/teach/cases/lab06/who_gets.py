@@ -13,6 +13,7 @@ from mqlab.filter import tags
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Pure, Slip, tuple_of
+from mqlab.wire.java_hash import string_hash
 
 Members = Mapping[str, Mapping[str, Any]]  # name -> {"tags": …, "version": …, "queues": …}
 Messages = Mapping[str, tuple[int, str]]  # key -> (queue id, tag)
@@ -23,8 +24,8 @@ WINNER_RULE = (
     "of all members with it"
 )
 POPULAR_RULE = (
-    "Each its own tag of its own queues: that is the popular picture, and it is so only when the pull carries the text. "
-    "By default the broker filters for everybody with the subscription of the highest version"
+    "Each its own tag of its own queues: that is the popular picture, and it is so only when the pull carries the "
+    "text. By default the broker filters for everybody with the subscription of the highest version"
 )
 TEXT_RULE = "When the pull carries its text, the broker filters with that text and the versions do not matter"
 CLIENT_RULE = "What the broker lets through is filtered once more by the member, with its own tags, as text"
@@ -57,9 +58,7 @@ def received(
             at_broker = [asked(member if text_in_pull else members[newest])]
             if union:
                 at_broker = [asked(one) for one in members.values()]
-            passes = any(
-                one.matches_text(tag) if by_text else one.matches_code(tags.string_hash(tag)) for one in at_broker
-            )
+            passes = any(one.matches_text(tag) if by_text else one.matches_code(string_hash(tag)) for one in at_broker)
             if passes and (not client_filters or asked(member).matches_text(tag)):
                 got[name].append(key)
     nobody = [key for key in messages if not any(key in keys for keys in got.values())]
@@ -119,10 +118,8 @@ def three_members(rng: random.Random, text_in_pull: bool) -> Call:
 
 def with_a_star(rng: random.Random, text_in_pull: bool) -> Call:
     """One member wants everything; it is the newest or it is not."""
-    versions = rng.sample(range(100, 1000), 2)
-    return group_call(
-        _members((["*"], ["paid"]), versions, 4), _messages(rng, ("paid", "shipped"), 4), text_in_pull, "a member with *"
-    )  # fmt: skip
+    members = _members((["*"], ["paid"]), rng.sample(range(100, 1000), 2), 4)
+    return group_call(members, _messages(rng, ("paid", "shipped"), 4), text_in_pull, "a member with *")
 
 
 def groups(seed: int) -> list[Call]:
