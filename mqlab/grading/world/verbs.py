@@ -221,4 +221,6 @@ def role_of(value: Any) -> Role | None:
         return ROLES[FUNCTION]
     if not kind.__module__.startswith(("mqlab.", "sqlite3")):
         return None
+    if kind.__module__.startswith("mqlab.admin.") and kind.__name__ != "Admin":
+        return None  # what the admin answers crosses by value; its Connection is not SQLite's
     return ROLES.get(OTHER_NAMES.get(kind.__name__, kind.__name__))
