@@ -5,6 +5,8 @@ Mirrors: mqadmin consumerStatus (ConsumerRunningInfo.analyzeSubscription, analyz
     10.0.0.3@billing-1                       subscriptions differ from 10.0.0.4@billing-2's: orders paid, not new
     10.0.0.3@billing-1  orders broker-a 0    can't consume for a while, maybe blocked, 61000ms
 
+As RocketMQ does, it waits until the *first* member has run for two minutes, however young the others are: members that
+differ during a deployment are reported, although all is well. Lab 06 builds a comparison without such false alarms.
 Left out: stack traces.
 """
 

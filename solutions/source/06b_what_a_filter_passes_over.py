@@ -31,6 +31,7 @@ from mqlab import CONSUME_SUCCESS, Message, play
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.views import Bars, Curve, Table
 from mqlab.views.fates import show_fates
+from mqlab.widgets import long_poll_scope
 
 # %% [markdown] minutes=25
 # ## One pull
@@ -279,41 +280,6 @@ reveal("lab06.push", "held" if woken == ["arrived"] else "client")
 # %%
 lab.space_time(scale="linear")
 
-# %% [markdown]
-# What does waiting cost? The same minute with a program that asks by itself, every so often:
-
-
-# %% tags=["parameter"]
-def polling(lab, every_ms):
-    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
-    puller = lab.pull_consumer("audit")
-    (queue,) = puller.fetch_subscribe_message_queues("orders")
-    shop = lab.producer("shop")
-    lab.at("42s", lambda: shop.send_oneway(Message("orders", b"a book", tags="paid")))
-    requests = 0
-    while lab.now_ms - lab.began_ms < 72_000:
-        requests += 1
-        if puller.pull(queue, "paid", 0).msg_found_list:
-            break
-        lab.run_for(every_ms)
-    return requests, lab.now_ms - lab.began_ms - 42_000
-
-
-costs = {}
-for every_ms in (100, 1_000, 10_000):
-    play(
-        lambda lab, every_ms=every_ms: costs.update({every_ms: polling(lab, every_ms)}),
-        seed=7,
-        **calm,
-    )
-held = [pull for pull in lab.pulls("billing") if pull.asked_ms < lab.began_ms + 42_000]
-late = {f"every {ms:,} ms": after_ms for ms, (_, after_ms) in costs.items()}
-asked = {f"every {ms:,} ms": count for ms, (count, _) in costs.items()}
-Bars(asked | {"held": len(held)}, title="requests in 42 s", unit="pulls")
-
-# %%
-Bars(late | {"held": 2}, title="how late the order is", unit="ms")
-
 # %% [answer] lab06.woken
 # ### Your turn: a message that does not fit
 #
@@ -349,6 +315,32 @@ other_tag = play(lambda lab: idle(lab, "created", "42s"), seed=7, **calm)
 answer("lab06.woken", 2, other_tag)
 ### STARTER
 # answer("lab06.woken", ..., other_tag)
+### END SOLUTION
+
+# %% [answer] lab06.scope
+# ### Your turn: what waiting saves
+#
+# Two readers of one queue, for half a minute of traffic: the broker holds the pulls of the first, the second asks every
+# second. Dashed bars are held pulls; the mark at the end of one says what woke it. Compare requests and waiting times. How
+# often would the second have to ask, to be as quick? Then set *Messages a second* to 4 and *Rare tag* to 20, so that only
+# every 20th fits, and press *Play*. How many pulls of the **held** reader come back without a message?
+#
+# wrong none: A held pull is woken by what fits, and it is answered without anything by the check that comes every five
+#   seconds, once something new has come that does not fit.
+# wrong asking: That is the number of the reader that asks every second.
+# wrong: It is in the table below the picture: the column *empty*, the row *held*.
+# note: With a rare tag even held pulls come back empty, one in five seconds. It is the price for an offset that moves on.
+
+# %% tags=["explorer"]
+scope = long_poll_scope()
+scope
+
+# %%
+### BEGIN SOLUTION
+scope.play(rate=4, rare=20)
+answer("lab06.scope", 6, scope)
+### STARTER
+# answer("lab06.scope", ..., scope)
 ### END SOLUTION
 
 # %% [markdown] minutes=14

@@ -21,7 +21,7 @@
 # | cluster | 集群 | brokers that register with the same name servers under one cluster name | `brokerClusterName` | 02 |
 # | consumer | 消费者 | a member of a consumer group: it pulls from the queues that are its own and hands the messages to a listener | `DefaultMQPushConsumer` | [00](00-a-messages-day.ipynb) |
 # | consumer group | 消费者组 | the consumers with the same group name; they share a topic's queues and have one offset per queue | `consumerGroup`, `ConsumerGroupInfo` | [00](00-a-messages-day.ipynb) |
-# | lite pull consumer | 轻量拉消费者 | a consumer that fetches in the background and hands out messages when the program calls `poll` | `DefaultLitePullConsumer` | 06 |
+# | lite pull consumer | 轻量拉消费者 | a consumer that fetches in the background and hands out messages when the program calls `poll` | `DefaultLitePullConsumer` | [06](06b-what-a-filter-passes-over.ipynb) |
 # | master, slave | 主, 从 | the broker that takes messages, and a broker of the same name that copies its log and can be read from | `brokerRole`, `brokerId` (0 is the master) | 02 |
 # | name server | 名称服务 | the server that brokers report to and that tells clients which broker has which topic | `NamesrvController`, `RouteInfoManager` | [00](00-a-messages-day.ipynb) |
 # | producer | 生产者 | the part of a program that sends messages | `DefaultMQProducer` | [00](00-a-messages-day.ipynb) |
@@ -112,10 +112,10 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | message filtering | 消息过滤 | a consumer names the messages of a topic that it wants, by tag or by an expression | `ExpressionType` | 06 |
-# | SQL filter | SQL92过滤 | an expression over a message's properties that the broker evaluates before it answers a pull | `SqlFilter`, `enablePropertyFilter` | 06 |
-# | subscription | 订阅关系 | a topic and a filter expression; all members of a group must have the same subscriptions | `SubscriptionData` | 06 |
-# | tag filter | 标签过滤 | the broker compares tag codes, the client compares the tags themselves | `DefaultMessageFilter` | 06 |
+# | message filtering | 消息过滤 | a consumer names the messages of a topic that it wants, by tag or by an expression | `ExpressionType` | [06](06a-two-tags-in-one-group.ipynb) |
+# | SQL filter | SQL92过滤 | an expression over a message's properties that the broker evaluates before it answers a pull | `SqlFilter`, `enablePropertyFilter` | [06](06b-what-a-filter-passes-over.ipynb) |
+# | subscription | 订阅关系 | a topic and a filter expression; all members of a group must have the same subscriptions | `SubscriptionData` | [06](06a-two-tags-in-one-group.ipynb) |
+# | tag filter | 标签过滤 | the broker compares tag codes, the client compares the tags themselves | `DefaultMessageFilter` | [06](06a-two-tags-in-one-group.ipynb) |
 
 # %% [markdown]
 # ## Failing

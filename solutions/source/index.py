@@ -11,6 +11,8 @@
 # | [01a What the broker writes](01a-what-the-broker-writes.ipynb) | queue and commit log, byte by byte; what is written when | lab 00 | {minutes:01a} |
 # | [01b Finding a message](01b-finding-a-message.ipynb) | offsets, files that roll, the index and its chains | lab 01a | {minutes:01b} |
 # | [01c What survives](01c-what-survives.ipynb) | flush, power cut, torn pages, recovery, retention; a real broker's files | lab 01a | {minutes:01c} |
+# | [06a Two tags in one group](06a-two-tags-in-one-group.ipynb) | tags as numbers, two filters, members that disagree, how to notice it | lab 00 | {minutes:06a} |
+# | [06b What a filter passes over](06b-what-a-filter-passes-over.ipynb) | scans, held pulls, lag that is none, SQL and unknown, a change of tags under traffic | lab 06a | {minutes:06b} |
 # | [07a Failure takes time](07a-failure-takes-time.ipynb) | retries and their eighteen levels, where a message waits, dead letters and the way back | lab 00 | {minutes:07a} |
 # | [07b Stop in time](07b-stop-in-time.ipynb) | a listener that gives up, orderly failure, a call that hangs, an order that kills its process | lab 07a | {minutes:07b} |
 # | [10a Spark reads the broker](10a-spark-reads-the-broker.ipynb) | a cluster's logs as one table; options of a read; the hot queue, the hot key, and what more queues change | lab 00, some Spark | {minutes:10a} |

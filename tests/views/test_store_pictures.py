@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mqlab.errors import UsageError
+from mqlab.views.fates import Fate, Fates
 from mqlab.views.page_grid import MAX_CELLS, FilePages, PageGrid
 from mqlab.views.picture import Picture
 from mqlab.views.store_map import MAX_UNITS_DRAWN, IndexEntry, StoreMap, Unit
@@ -28,6 +29,10 @@ PICTURES: list[Picture] = [
     PageGrid([FilePages(f"file {n}", 5_000, 5_000, tuple(range(5_000))) for n in range(60)], others=["create <x>"]),
     Waits(FAILS, [Wait(5, 10_005, "<level> 3"), Wait(10_006, 2 * HOUR, "level 17")], dead_ms=2 * HOUR, title="m"),
     Waits([], []),
+    Fates(
+        [Fate(0, n, "<tag> 标签", "FILTERED_BY_CLIENT", "a") for n in range(40)], {0: "<a>", 1: ""}, title="<broker>"
+    ),
+    Fates([], {}),
     Waits(FAILS[:1], [Wait(5, None, "level 3")], now_ms=50),
     Waits(FAILS, [Wait(5, 5, "level 0")], scale="linear"),
     Waits([Call(n * 1000, None, "RUNNING", n) for n in range(4_000)], scale="linear"),

@@ -1,7 +1,7 @@
 """Lab 06's your-turn tasks: what is right is counted in the learner's own world.
 
     in_vain  widen  retries_go  trap         the first part: messages sent for nothing, who gets what, the board
-    every  woken  no_coupon  wait        the second part: pulls, a held pull, a filter, a change of tags
+    every  woken  scope  no_coupon  wait     the second part: pulls, held pulls, a filter, a change of tags
 
 What is said to a wrong answer is in the lab's sources.
 """
@@ -111,6 +111,18 @@ def _it_did_not_fit(lab: Any) -> str:
     )
 
 
+def _empty(scope: Any, reader: str) -> int:
+    return int(next(row.empty for row in scope.requests() if row.reader == reader))
+
+
+def _rare_tag_is_played(scope: Any) -> str:
+    if (scope.settings.rate, scope.settings.rare) == (4, 20):
+        return ""
+    return (
+        "The scope has not played this yet: 4 messages a second, every 20th of them with the rare tag, and press Play."
+    )
+
+
 def _passed(lab: Any) -> int:
     return len({row.msg_id for row in lab.deliveries(ALONE, absences=False)})
 
@@ -192,6 +204,12 @@ TASKS = (
         right=_waited_on,
         wrong={"zero": lambda lab: 0, "fifteen": lambda lab: 15},
         unready=_it_did_not_fit,
+    ),
+    Task(
+        "lab06.scope",
+        right=lambda scope: _empty(scope, "held"),
+        wrong={"none": lambda scope: 0, "asking": lambda scope: _empty(scope, "asking")},
+        unready=_rare_tag_is_played,
     ),
     Task(
         "lab06.no_coupon",

@@ -1,0 +1,41 @@
+"""Each common claim about RocketMQ that belongs to a lab is met by a cell of it; claims.toml says which."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.labs.notebooks import ROOT, read
+
+CLAIMS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("claims.toml").read_text("utf-8"))
+OF_LABS = {
+    "03": {12, 13, 14, 15, 16, 35, 75},
+    "04": {5, 19, 20, 21, 22, 23, 24, 41, 42, 49, 50, 51, 52, 53, 57, 58, 59, 60, 61, 62, 66, 76, 77},
+    "06": {6, 18, 25, 63, 64, 65, 67, 68, 69, 70, 74},
+}
+"""Numbers of the claims that each lab meets, for the labs that are in the table."""
+
+
+def notebook(part: str) -> Path:
+    """The notebook of a part, such as 06a."""
+    (path,) = (ROOT / "labs").glob(f"{part}-*.ipynb")
+    return path
+
+
+@pytest.mark.parametrize("number", CLAIMS)
+def test_the_cell_that_meets_a_claim_exists(number: str) -> None:
+    part, wanted = CLAIMS[number]
+    code = [cell.source for cell in read(notebook(part)).cells if cell.cell_type == "code"]
+    if re.fullmatch(r"lab\d\d\.\w+", wanted):
+        # A prediction is answered, an exercise checked, a task asked by a cell of its own.
+        assert any(re.search(rf'^(# )?(reveal|check|answer)\("{wanted}"', source, re.MULTILINE) for source in code)
+    else:
+        assert any(source.strip().splitlines()[:1] == [wanted] for source in code)
+
+
+@pytest.mark.parametrize("lab", sorted({part[:2] for part, _ in CLAIMS.values()}))
+def test_a_lab_meets_all_its_claims(lab: str) -> None:
+    assert {int(number) for number, (part, _) in CLAIMS.items() if part[:2] == lab} == OF_LABS[lab]
