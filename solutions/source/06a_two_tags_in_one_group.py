@@ -57,15 +57,20 @@ from mqlab.wire.java_hash import string_hash as java_hash
 
 
 # %% tags=["parameter"]
-def member(lab, name, wants, group="order-service", **settings):
-    consumer = lab.push_consumer(group, name=name, **settings)
+def succeeds(messages, context):
+    return CONSUME_SUCCESS
+
+
+def member(lab, name, wants, listener=succeeds, **settings):
+    consumer = lab.push_consumer("order-service", name=name, **settings)
     consumer.subscribe("orders", wants)
-    consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
+    consumer.on_messages(listener)
     consumer.start()
     lab.run_for("5s")
     return consumer
 
 
+# %%
 def send_orders(lab, *tags):
     """One order of each tag for each of the topic's queues, which take turns."""
     shop = lab.producer("shop")
@@ -76,6 +81,7 @@ def send_orders(lab, *tags):
     lab.run_for("1m")
 
 
+# %% tags=["parameter"]
 def one_member(lab, wants, *tags):
     lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
     member(lab, "billing", wants)
@@ -399,25 +405,18 @@ answer("lab06.trap", 4, board)
 
 
 # %% tags=["parameter"]
+def fails_once(messages, context):
+    first = messages[0].reconsume_times == 0
+    return RECONSUME_LATER if first else CONSUME_SUCCESS
+
+
 def retried(lab, fails_at="shipping"):
     lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
-
-    def fails_once(messages, context):
-        first = messages[0].reconsume_times == 0
-        return RECONSUME_LATER if first else CONSUME_SUCCESS
-
+    with_text = {"post_subscription_when_pull": True}
     for name, wants in (("billing", "paid"), ("shipping", "shipped")):
-        consumer = lab.push_consumer(
-            "order-service", name=name, post_subscription_when_pull=True
-        )
-        consumer.subscribe("orders", wants)
-        consumer.on_messages(
-            fails_once
-            if name == fails_at
-            else lambda messages, context: CONSUME_SUCCESS
-        )
-        consumer.start()
-        lab.run_for("30s")
+        listener = fails_once if name == fails_at else succeeds
+        member(lab, name, wants, listener=listener, **with_text)
+        lab.run_for("25s")
     send_orders(lab, "paid", "shipped")
 
 
@@ -674,7 +673,7 @@ Bars(dict(alarms), title="problems reported during a deployment that goes well")
 # %%
 # exercise: lab06.detector
 def differing(admin, group, now_ms):
-    """Pairs of client ids: members that differ, and have both run for over two minutes."""
+    """Pairs of client ids that differ and have both run for over two minutes."""
     ### BEGIN SOLUTION
     settled = {}
     for member in admin.examine_consumer_connection_info(group).connections:
@@ -723,7 +722,7 @@ def two_topics(lab):
     for name, topic in (("billing", "orders"), ("returns", "refunds")):
         consumer = lab.push_consumer("order-service", name=name)
         consumer.subscribe(topic, "*")
-        consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
+        consumer.on_messages(succeeds)
         consumer.start()
         lab.run_for("5s")
     shop = lab.producer("shop")
@@ -732,6 +731,7 @@ def two_topics(lab):
     lab.run_for("2m")
 
 
+# %%
 lab = play(two_topics, seed=7, client=no_trace)
 failed = Counter(
     values["error"].partition("FROM")[0].strip()
