@@ -11,9 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 from nbclient import NotebookClient
+from nbformat.v4 import new_output
+from traitlets.config import Config
+
+from mqlab.grading.sandbox import SHORT_LIVED_JAVA as JAVA_OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
+SHORT_LIVED_JAVA = {"JDK_JAVA_OPTIONS": JAVA_OPTIONS, "MQLAB_SPARK_SHARED_CLASSES": "0"}
+"""For a JVM that ends with its notebook: without the second compiler, and without an archive of classes at its end."""
 
 
 def read(path: Path) -> Any:
@@ -24,8 +32,31 @@ def execute(notebook: Any, folder: str = "labs") -> Any:
     """The notebook with the outputs of a fresh run; errors stay in the cells that raised them."""
     NotebookClient(
         notebook, timeout=300, allow_errors=True, resources={"metadata": {"path": str(ROOT / folder)}}
-    ).execute()
+    ).execute(env={**os.environ, **SHORT_LIVED_JAVA})
     return notebook
+
+
+def execute_here(notebook: Any) -> Any:
+    """The notebook with the outputs of a run in a shell of this process: what is open here, it uses as well."""
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    try:
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs = _outputs(shell, cell.source)
+    finally:
+        InteractiveShell.clear_instance()
+    return notebook
+
+
+def _outputs(shell: InteractiveShell, source: str) -> list[Any]:
+    with capture_output() as shown:
+        result = shell.run_cell(source, store_history=True)
+    outputs = [new_output("stream", text=shown.stdout)] if shown.stdout else []
+    outputs += [new_output("display_data", data=one.data) for one in shown.outputs]
+    error = result.error_before_exec or result.error_in_exec
+    if error is not None:
+        outputs.append(new_output("error", ename=type(error).__name__, evalue=str(error), traceback=[shown.stdout]))
+    return outputs
 
 
 def texts(cell: Any) -> str:
@@ -75,7 +106,7 @@ def nbval(path: Path, *options: str, environment: dict[str, str] | None = None) 
         with tempfile.TemporaryDirectory() as scratch:  # nbval kills its kernel: what that left goes with this
             done = subprocess.run(
                 command, capture_output=True, text=True, cwd=path.parent, check=False,
-                env={**(environment or os.environ), "TMPDIR": scratch},
+                env={**(environment or os.environ), **SHORT_LIVED_JAVA, "TMPDIR": scratch},
             )  # fmt: skip
         if "Kernel died before replying" not in done.stdout:  # its ports were taken between choosing and binding them
             break

@@ -109,8 +109,8 @@ def test_the_first_wrong_thing_is_shown_with_its_bytes(reference: dict[str, Any]
 
 
 def test_a_list_is_taken_for_a_tuple(reference: dict[str, Any]) -> None:
-    for name, answer in (("lab01.lookup", "read_next"), ("lab01.rebuild", "rebuild")):
-        said = check(name, {answer: lambda *given, right=reference[answer]: list(right(*given))})
+    for name, function in (("lab01.lookup", "read_next"), ("lab01.rebuild", "rebuild")):
+        said = check(name, {function: lambda *given, right=reference[function]: list(right(*given))})
         assert said.state == "good"
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from mqlab import RECONSUME_LATER
 from mqlab.teach import CheckFailed, check
-from mqlab.teach.cases.lab07 import bank
-from mqlab.teach.cases.lab07 import days, redrive
+from mqlab.teach.cases.lab07 import bank, days, redrive
 from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.wire import names
 from tests.labs.notebooks import ROOT, read, texts

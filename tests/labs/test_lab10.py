@@ -139,7 +139,10 @@ def test_more_queues_take_away_the_neighbours_of_a_hot_customer_and_nothing_else
 TAGS = {"paid": 60, "shipped": 30, "cancelled": 10}
 CUSTOMERS, FILL = {"C1": 500, "C2": 90}, {f"queue {number}": 700 - number for number in range(128)}
 SIZES = [200, *[50] * 23]
-PLAN = "HashAggregate(keys)\n+- Exchange hashpartitioning(topic, 4)\n   +- HashAggregate(keys)\n      +- BatchScan rocketmq"
+PLAN = (
+    "HashAggregate(keys)\n+- Exchange hashpartitioning(topic, 4)\n"
+    "   +- HashAggregate(keys)\n      +- BatchScan rocketmq"
+)
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,37 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mqlab.teach.exercises import manifest
 from solutions import build
-from tests.labs.notebooks import ROOT, errors, execute, load_json, nbval, read, source, texts, without_java
+from tests.labs.notebooks import (
+    ROOT,
+    errors,
+    execute,
+    execute_here,
+    load_json,
+    nbval,
+    read,
+    source,
+    texts,
+    without_java,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SOURCES = sorted(build.SOURCES.glob("*.py"))
 PAGES = ("explorers", "glossary", "index", "not_modelled")
-LABS = [
-    pytest.param(path, marks=[pytest.mark.spark] if path.stem[:2] >= "10" else [], id=path.stem)
-    for path in SOURCES
-    if path.stem[:2].isdigit()
+WITHOUT_SPARK = [pytest.param(path, id=path.stem) for path in SOURCES if "00" <= path.stem[:2] < "10"]
+WITH_SPARK = [
+    pytest.param(path, marks=pytest.mark.spark, id=path.stem) for path in SOURCES if "10" <= path.stem[:2] <= "99"
 ]
+LABS = [*WITHOUT_SPARK, *WITH_SPARK]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
@@ -75,9 +91,27 @@ def test_cells_are_short_and_text_reads_well(path: Path) -> None:
         assert "TODO" not in text
 
 
-@pytest.mark.parametrize("path", LABS)
+@pytest.mark.parametrize(
+    "path", [*WITHOUT_SPARK, *(pytest.param(*one.values, marks=pytest.mark.long, id=one.id) for one in WITH_SPARK)]
+)
 def test_unsolved_it_runs_to_the_end_and_every_check_says_not_started(path: Path) -> None:
-    lab = execute(read(build.targets(path)[0]))
+    nothing_was_started(path, execute(read(build.targets(path)[0])))
+
+
+@pytest.mark.parametrize("path", WITH_SPARK)
+def test_unsolved_it_runs_to_the_end_in_a_session_that_is_open(
+    path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a kernel of its own it runs with the long tests; a JVM starts for its solution, which has the same cells."""
+    monkeypatch.chdir(ROOT / "labs")
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts its own in that place
+    for name, nothing in {"failed_cells._watched": None, "predictions._noted": {}, "showing._failed": {}}.items():
+        monkeypatch.setattr(f"mqlab.teach.{name}", nothing)
+    nothing_was_started(path, execute_here(read(build.targets(path)[0])))
+
+
+def nothing_was_started(path: Path, lab: Any) -> None:
+    """No cell failed, and every exercise and prediction of the notebook says that it waits for the learner."""
     assert errors(lab) == []
     checks = [cell for cell in lab.cells if cell.metadata.get("nbgrader", {}).get("grade")]
     assert all("not started" in texts(cell) for cell in checks)
