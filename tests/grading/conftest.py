@@ -14,7 +14,10 @@ from mqlab.grading.sandbox import Sandbox, SandboxUnavailable, probe
 from tests.grading.course import make_course
 
 HASTY = Limits(seconds=1, total_seconds=5)
-"""For an answer that never comes; all others have time enough on the busiest machine."""
+"""For an answer that never comes."""
+
+PATIENT = Limits(seconds=300, total_seconds=900)
+"""For all others: time enough on the busiest machine."""
 
 
 @functools.cache
@@ -31,16 +34,15 @@ def walls() -> Sandbox:
     """Bubblewrap, where it works; the test is skipped where it does not."""
     if why_no_walls():
         pytest.skip(f"needs bubblewrap: {why_no_walls().splitlines()[0]}")
-    return Sandbox("bwrap", limits=Limits(seconds=60, total_seconds=240))
+    return Sandbox("bwrap", limits=PATIENT)
 
 
 @pytest.fixture(params=["process", "bwrap"])
 def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
     """A desk with and without walls: answers behave the same."""
-    limits = Limits(seconds=60, total_seconds=240)
     if request.param == "bwrap":
         request.getfixturevalue("walls")
-    opened = Desk(Sandbox(request.param, limits=limits))
+    opened = Desk(Sandbox(request.param, limits=PATIENT))
     yield opened
     opened.close()
 

@@ -22,6 +22,7 @@ from mqlab.grading.covers import judges_of
 from mqlab.grading.desk import Desk
 from mqlab.grading.limits import SPARK, Limits
 from mqlab.grading.sandbox import Sandbox, SandboxUnavailable, probe
+from tests.grading.conftest import PATIENT
 from tests.grading.course import save, untouched
 
 
@@ -49,7 +50,7 @@ def test_what_is_hidden_is_covered_even_inside_what_is_readable(walls: Sandbox, 
 def test_an_answer_is_nobody_in_particular_and_sees_only_what_it_may(walls: Sandbox, tmp_path: Path) -> None:
     save("данные 数据".encode(), tmp_path / "shown" / "data.txt")
     tmp_path.chmod(0o755)
-    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path / "shown"),), limits=Limits(seconds=60)))
+    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path / "shown"),), limits=PATIENT))
     source = (
         "import os\n"
         "def who():\n    return os.getuid(), os.geteuid(), os.getgroups()\n"
@@ -178,7 +179,7 @@ def test_a_folder_of_the_judges_that_an_answer_is_told_of_can_be_read(
     tmp_path.chmod(0o755)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     lab = play(lambda lab: lab.producer("shop").send(Message("orders", b"x")), seed=1)
-    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), limits=Limits(seconds=60)))
+    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), limits=PATIENT))
     source = "import os\ndef listed(path):\n    return sorted(os.listdir(path))\n"
     listed = desk.load("lab.a", source, ["listed"])["listed"]
     assert "commitlog" in listed(lab.store().directory)
@@ -202,7 +203,7 @@ LOOKS = ["listed", "read", "imported", "folders_that_end_with"]
 
 
 def test_judges_cannot_be_imported_and_what_answers_import_can(walls: Sandbox) -> None:
-    desk = Desk(Sandbox("bwrap", limits=Limits(seconds=60, total_seconds=200)))
+    desk = Desk(Sandbox("bwrap", limits=PATIENT))
     names = desk.load("lab.a", LOOKS_AROUND, LOOKS)
     for name in ("lab00", "lab01.judges", "lab07.bank", "lab10.questions"):
         with pytest.raises(ModuleNotFoundError):
@@ -223,7 +224,7 @@ def test_copies_of_the_judges_are_covered_too(walls: Sandbox, tmp_path: Path) ->
         with zipfile.ZipFile(tmp_path / "python" / name, "w") as packed:
             packed.writestr(entry, "secret")
     hidden = judges_of(tmp_path / "course", [str(tmp_path / "python")])
-    sandbox = Sandbox("bwrap", readable=(str(tmp_path),), hidden=hidden, limits=Limits(seconds=30, total_seconds=60))
+    sandbox = Sandbox("bwrap", readable=(str(tmp_path),), hidden=hidden, limits=PATIENT)
     probe(sandbox, hidden)
     desk = Desk(sandbox)
     names = desk.load("lab.a", LOOKS_AROUND, LOOKS)

@@ -10,12 +10,12 @@ import pytest
 from mqlab.errors import NotGiven, UsageError
 from mqlab.grading.desk import Desk
 from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
-from mqlab.grading.limits import Limits
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.withheld import PACKAGE, withhold, without
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.wire import record
 from mqlab.wire.record import Record
+from tests.grading.conftest import PATIENT
 
 SOME = ("mqlab.wire.record.decode", "mqlab.wire.java_hash.tags_code", "mqlab.wire.java_hash.string_hash",
         "mqlab.inspector", "mqlab.store", "mqlab.broker", "mqlab.lab")  # fmt: skip
@@ -146,7 +146,7 @@ def test_no_way_leads_to_what_is_forbidden(desk: Desk, way: str) -> None:
 
 @pytest.mark.parametrize("way", BYPASSES)
 def test_each_way_leads_there_where_nothing_is_forbidden(way: str, tmp_path: Path) -> None:
-    desk = Desk(Sandbox("process", limits=Limits(seconds=60, total_seconds=240)))
+    desk = Desk(Sandbox("process", limits=PATIENT))
     source = BYPASSES[way].replace("walk('/')", f"walk({str(PACKAGE)!r})").replace("/tmp", str(tmp_path))
     answer = desk.load("lab.a", source, ["answer"])["answer"]
     try:
@@ -188,7 +188,7 @@ def test_another_copy_of_mqlab_in_a_readable_folder_is_covered(walls: Sandbox, t
         (copy / place).write_text("SECRET = 1\n", "utf-8")
     (tmp_path / "packages" / "shown.txt").write_text("shown", "utf-8")
     hidden = (str(copy / "teach" / "cases"),)
-    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), hidden=hidden, limits=Limits(seconds=60)))
+    desk = Desk(Sandbox("bwrap", readable=(str(tmp_path),), hidden=hidden, limits=PATIENT))
     source = "import os\ndef listed(path):\n    return sorted(os.listdir(path))\n"
     listed = desk.load("lab.a", source, ["listed"])["listed"]
     assert listed(str(tmp_path / "packages")) == ["mqlab", "shown.txt"]
@@ -207,7 +207,7 @@ def test_names_that_do_not_exist_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exercise", {forbids: exercise for exercise, forbids in FORBIDS.items()}.values())
 def test_a_worker_without_these_names_starts_and_the_rest_of_mqlab_can_be_imported(exercise: str) -> None:
-    desk = Desk(Sandbox("process", limits=Limits(seconds=60, total_seconds=240)))
+    desk = Desk(Sandbox("process", limits=PATIENT))
     desk.withhold(FORBIDS[exercise])
     source = (
         "from mqlab import CONSUME_SUCCESS, Lab, Message, MessageQueue, every_crash, play\n"

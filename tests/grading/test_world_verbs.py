@@ -11,9 +11,9 @@ from mqlab import CONSUME_SUCCESS, Lab, Message, play
 from mqlab.admin.admin import Admin
 from mqlab.errors import NotGiven
 from mqlab.grading.desk import Desk
-from mqlab.grading.limits import Limits
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.world.verbs import ROLES
+from tests.grading.conftest import PATIENT
 
 ASK = "def ask(thing, verb, args, kwargs):\n    return getattr(thing, verb)(*args, **kwargs)\n"
 
@@ -21,7 +21,7 @@ ASK = "def ask(thing, verb, args, kwargs):\n    return getattr(thing, verb)(*arg
 @pytest.fixture
 def behind(walls: Sandbox) -> Any:
     """A desk behind bubblewrap."""
-    desk = Desk(Sandbox("bwrap", limits=Limits(seconds=60, total_seconds=240)))
+    desk = Desk(Sandbox("bwrap", limits=PATIENT))
     yield desk
     desk.close()
 

@@ -24,7 +24,6 @@ GROUP = "billing"
 TOPICS = ("orders", "payments", "parcels", "invoices", "returns", "letters", "prices", "stock")
 HIGHEST = {"queues": 64, "brokers": 6, "topics": len(TOPICS)}
 MOST_QUEUES, MOST_VIRTUAL_NODES = 128, 500
-ONE_OF_ALL = ", ".join(STRATEGY_NAMES)
 hashed = functools.lru_cache(maxsize=100_000)(md5_u32)
 
 
@@ -130,7 +129,8 @@ def own_strategy(given: Any) -> AllocateStrategy:
         own: AllocateStrategy = given
         return own
     if not callable(given):
-        raise UsageError(f"{given!r} is not an allocation strategy", hint=f"a function, or one of {ONE_OF_ALL}")
+        names = ", ".join(STRATEGY_NAMES)
+        raise UsageError(f"{given!r} is not an allocation strategy", hint=f"a function, or one of {names}")
     return OwnStrategy(given)
 
 
