@@ -146,7 +146,8 @@ SLIPS = [
     ("migrate", "def migrate(lab, members, listener):\n    lab.run_for('9s')", "every member must want them by then"),
     (
         "migrate",
-        "def migrate(lab, members, listener):\n    lab.kill('broker-a')\n    lab.run_for('10s')\n    lab.start('broker-a')",
+        "def migrate(lab, members, listener):\n"
+        "    lab.kill('broker-a')\n    lab.run_for('10s')\n    lab.start('broker-a')",
         "The shop goes on sending all the time",
     ),
 ]
