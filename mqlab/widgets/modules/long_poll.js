@@ -1,4 +1,4 @@
-// uses: element, slider, controls, durations
+// uses: element, slider, controls, settings, durations
 // The long-poll scope: arrivals, pulls that are held until they are woken, and a reader that asks every n ms, over time.
 
 const STYLE = `
@@ -277,21 +277,19 @@ function render({ model, el }) {
 }
 
 function settingControls(onWish) {
-  const rate = numberControl({ label: "Messages a second", min: 0.1, max: 20, step: "any", onValue: changed });
-  const suspend = textControl({ label: "Held at most", onValue: changed });
-  const batch = numberControl({ label: "Messages an answer", min: 1, max: 32, step: 1, onValue: changed });
-  const latency = textControl({ label: "Network, one way", onValue: changed });
-  const interval = textControl({ label: "The other asks every", onValue: changed });
-  const rare = numberControl({ label: "Rare tag: every nth message (0: all wanted)", min: 0, max: 100, step: 1, onValue: changed });
+  const rate = numberControl({ label: "Messages a second", min: 0.1, max: 20, step: "any" });
+  const suspend = textControl({ label: "Held at most" });
+  const batch = numberControl({ label: "Messages an answer", min: 1, max: 32, step: 1 });
+  const latency = textControl({ label: "Network, one way" });
+  const interval = textControl({ label: "The other asks every" });
+  const rare = numberControl({ label: "Rare tag: every nth message (0: all wanted)", min: 0, max: 100, step: 1 });
   [suspend, latency, interval].forEach((each) => (each.input.size = 6));
   const el = element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
     [rate, suspend, batch, latency, interval, rare].map((each) => each.el));
   const plain = (ms) => (ms && ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`);
-
-  function changed() {
-    onWish({ rate: rate.value(), suspend: suspend.value(), batch: batch.value(), latency: latency.value(),
-      interval: interval.value(), rare: rare.value() });
-  }
+  const wish = () => ({ rate: rate.value(), suspend: suspend.value(), batch: batch.value(), latency: latency.value(),
+    interval: interval.value(), rare: rare.value() });
+  const changed = onceChanged(el, wish, onWish);
 
   function put(set) {
     rate.put(set.rate);
@@ -300,6 +298,7 @@ function settingControls(onWish) {
     latency.put(plain(set.latency_ms));
     interval.put(plain(set.interval_ms));
     rare.put(set.rare);
+    changed.known();
   }
   return { el, put };
 }

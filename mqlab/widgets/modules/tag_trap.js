@@ -1,4 +1,4 @@
-// uses: element, slider, controls, durations
+// uses: element, slider, controls, settings, durations
 // The tag-trap board: a lane for each order through the broker's filter and the client's, and the popular picture of it.
 
 const STYLE = `
@@ -266,18 +266,18 @@ function settingControls(kernel, recorded, begin, onWish) {
     .map((each) => JSON.stringify([each.billing, each.shipping, each.sent])))];
   const pairText = ([billing, shipping]) => `billing ${billing}, shipping ${shipping}`;
   const pair = choiceControl({ label: "Subscribed", choices: pairs.map((each) => [each, pairText(JSON.parse(each))]),
-    value: pairs[0], onValue: changed });
-  const billing = textControl({ label: "billing subscribes to", onValue: changed });
-  const shipping = textControl({ label: "shipping subscribes to", onValue: changed });
-  const sent = textControl({ label: "Tags of the orders (empty: those subscribed)", onValue: changed });
+    value: pairs[0] });
+  const billing = textControl({ label: "billing subscribes to" });
+  const shipping = textControl({ label: "shipping subscribes to" });
+  const sent = textControl({ label: "Tags of the orders (empty: those subscribed)" });
   const lastWords = { [NOBODY]: "nothing more", billing: "billing subscribes again", shipping: "shipping subscribes again" };
-  const last = choiceControl({ label: "After both have joined", onValue: changed,
+  const last = choiceControl({ label: "After both have joined",
     choices: Object.entries(lastWords).filter(([name]) => kernel || values("last").includes(name)) });
-  const ahead = choiceControl({ label: "Clock a minute ahead", onValue: changed,
+  const ahead = choiceControl({ label: "Clock a minute ahead",
     choices: [NOBODY, "billing", "shipping"].filter((name) => kernel || values("ahead").includes(name)) });
-  const groups = choiceControl({ label: "Groups", onValue: changed,
+  const groups = choiceControl({ label: "Groups",
     choices: [[1, "one for both"], [2, "one for each"]].filter(([count]) => kernel || values("groups").includes(count)) });
-  const post = checkControl({ label: "post_subscription_when_pull", onValue: changed });
+  const post = checkControl({ label: "post_subscription_when_pull" });
   const shown = [...(kernel ? [billing, shipping, sent] : [pair]), last, groups, post,
     ...(kernel || values("ahead").length > 1 ? [ahead] : [])];
   const el = element("div", { class: "mq-row", role: "group", "aria-label": "Settings" }, shown.map((each) => each.el));
@@ -287,13 +287,14 @@ function settingControls(kernel, recorded, begin, onWish) {
       : "This page has one run: run the cell to play others."));
   }
 
-  function changed() {
+  function wish() {
     const [chosenBilling, chosenShipping, chosenSent] = kernel
       ? [billing.value(), shipping.value(), sent.value().split(",").map((tag) => tag.trim()).filter(Boolean)]
       : JSON.parse(pair.value());
-    onWish({ billing: chosenBilling, shipping: chosenShipping, sent: chosenSent, last: last.value(), ahead: ahead.value(),
-      post_subscription_when_pull: post.value(), groups: groups.value() });
+    return { billing: chosenBilling, shipping: chosenShipping, sent: chosenSent, last: last.value(), ahead: ahead.value(),
+      post_subscription_when_pull: post.value(), groups: groups.value() };
   }
+  const changed = onceChanged(el, wish, onWish);
 
   function put(set) {
     pair.put(JSON.stringify([set.billing, set.shipping, set.sent]));
@@ -304,6 +305,7 @@ function settingControls(kernel, recorded, begin, onWish) {
     ahead.put(set.ahead);
     groups.put(set.groups);
     post.put(set.post_subscription_when_pull);
+    changed.known();
   }
   return { el, put };
 }

@@ -102,6 +102,7 @@ function still(board, name, label) {
 
 async function wakeAlone(board, box) {
   const place = box.dataset.mqlabPlace;
+  if (box.dataset.mounted) return; // the widget was faster than this script
   if (place) {
     const readable = box.querySelector(".mqlab-readable");
     readable.hidden = true;
