@@ -25,7 +25,10 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     "inspect": ("mqlab.cli.store:inspect", "Summarise a store without changing it."),
     "recover": ("mqlab.cli.store:recover", "Open a store as a broker does, recover it and close it."),
     "admin": ("mqlab.cli.admin:admin", "Show what RocketMQ's mqadmin shows, for a store or a Lab's directory."),
-    "console": ("mqlab.cli.console:console", "Open RocketMQ Dashboard's pages over a store, alone in the browser."),
+    "console": (
+        "mqlab.cli.console:console",
+        "Open RocketMQ Dashboard's pages over a store or a cluster, alone in the browser.",
+    ),
     "serve": ("mqlab.cli.serve:serve", "Run a name server and brokers for real RocketMQ clients."),
     "traffic": ("mqlab.cli.traffic:traffic", "Generate a day of traffic, from a seed, as store directories."),
     "progress": ("mqlab.cli.progress:progress", "Show how far you are in the labs."),

@@ -1,19 +1,22 @@
-"""`mqlab admin`: mqadmin's verbs, with its names and options, on a store directory or a Lab's directory.
+"""`mqlab admin`: mqadmin's verbs, with its names and options, on a store, a Lab's directory or a cluster.
 
 Mirrors: mqadmin.
 
     mqlab admin consumerProgress DIR -g billing     DIR: a broker's store, or lab.directory with its stores
     mqlab admin resetOffsetByTime DIR -t orders -g billing -s 0      always a dry run
+    mqlab admin consumerProgress -n 127.0.0.1:9876                   a cluster, by its name server
+    mqlab admin resetOffsetByTime -n HOST:PORT -t … -g … -s …        shows what would happen, asks, and does it
 
 A Lab borrows the files of DIR: nothing is copied, and nothing in DIR changes. Its brokers start, recover and answer;
-consumers are offline. Verbs that change something are in lab.admin only; verbs that need running clients are left out.
+consumers are offline. The verbs of CHANGES change a cluster: each asks first, unless --yes is given.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,8 +72,17 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
         default=str(END_MS),
         help=f"Only messages stored at this time or earlier: {A_TIME}.",
     ),
+    "any_broker": click.option("-b", "--broker", help="Only at this broker."),
+    "read": click.option("-r", "--readQueueNums", "read_queue_nums", type=int, default=8, show_default=True),
+    "write": click.option("-w", "--writeQueueNums", "write_queue_nums", type=int, default=8, show_default=True),
+    "perm": click.option(
+        "-p", "--perm", type=click.IntRange(0, 7), default=6, show_default=True, help="4 reads, 2 writes."
+    ),
+    "to_group": click.option("-d", "--destGroup", "to_group", required=True, help="The group that gets the offsets."),
     "time": click.option("-s", "--timestamp", required=True, help=f"now, -1 for the end, or {A_TIME}."),
 }
+
+YES = click.option("--yes", is_flag=True, help="Change the cluster without asking.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +216,59 @@ VERBS: dict[str, Verb] = {
 }  # fmt: skip
 
 
+def _create_topic(
+    admin: Admin, topic: str, read_queue_nums: int, write_queue_nums: int, perm: int, broker: str | None
+) -> Any:
+    return admin.create_topic(
+        topic, read_queue_nums=read_queue_nums, write_queue_nums=write_queue_nums, perm=perm, brokers=broker
+    )
+
+
+CHANGES: dict[str, Verb] = {
+    "updateTopic": Verb(
+        "Create a topic or change it.", ("topic", "read", "write", "perm", "any_broker"), _create_topic,
+        "-t orders -r 8 -w 8",
+    ),
+    "deleteTopic": Verb(
+        "Delete a topic: its messages cannot be read any more.", ("topic",),
+        lambda admin, topic: admin.delete_topic(topic), "-t orders",
+    ),
+    "deleteSubGroup": Verb(
+        "Delete a group's settings.", ("group",),
+        lambda admin, group: admin.delete_subscription_group(group), "-g billing",
+    ),
+    "wipeWritePerm": Verb(
+        "Let no producer send to a broker any more.", ("broker",), lambda admin, broker: admin.wipe_write_perm(broker),
+    ),
+    "addWritePerm": Verb(
+        "Let producers send to a broker again.", ("broker",), lambda admin, broker: admin.add_write_perm(broker),
+    ),
+    "cloneGroupOffset": Verb(
+        "Let a group go on where another one is.", ("topic", "group", "to_group"),
+        lambda admin, topic, group, to_group: admin.clone_group_offset(group, to_group, topic),
+        "-t orders -g billing -d mail",
+    ),
+    "resendDeadLetters": Verb(
+        "Give a group its dead letters again.", ("group",), lambda admin, group: admin.resend_dlq(group), "-g billing"
+    ),
+}  # fmt: skip
+"""Verbs for a cluster alone: a directory is never changed."""
+
+DONE_AFTER_A_LOOK: dict[str, Callable[..., Any]] = {
+    "resetOffsetByTime": lambda admin, topic, group, timestamp: admin.reset_offset_by_timestamp(
+        topic, group, timestamp if timestamp == "now" else moment_ms(timestamp)
+    ),
+    "skipAccumulatedMessage": lambda admin, topic, group: admin.skip_accumulated_message(topic, group),
+}
+"""Verbs that show first what they would do; in a cluster they then ask, and do it."""
+
+
 @click.group(epilog="Example:  mqlab admin consumerProgress run -g billing")
 def admin() -> None:
-    """Show what RocketMQ's mqadmin shows, for a store directory or a Lab's directory. Nothing in it is changed."""
+    """Show what RocketMQ's mqadmin shows, for a store directory, a Lab's directory or a cluster.
+
+    Nothing in a directory is changed. What changes a cluster asks first.
+    """
 
 
 def _settings_rows(title: str, found: Any) -> Rows[KeyValue]:
@@ -220,26 +282,87 @@ def say(message: str) -> None:
     click.echo(f"mqlab: {message}", err=True)
 
 
-def _command(name: str, verb: Verb) -> click.Command:
-    def run(directory: Path, as_one_json: bool, **asked: Any) -> None:
-        from mqlab.lab.borrowed_stores import open_stores
+def _show(name: str, found: Any, as_one_json: bool) -> None:
+    if found is None:
+        say(f"{name}: done")
+    elif as_one_json:
+        put_out(json_line(found.to_value() if isinstance(found, Shown) else plain(found)))
+    else:
+        shown = found if isinstance(found, Shown) else _settings_rows(name, found)
+        put_out(f"{shown}\n".encode("utf-8", "replace"))
 
-        with tempfile.TemporaryDirectory(prefix="mqlab-") as scratch, open_stores(directory, scratch, say) as lab:
-            found = verb.answer(lab.admin, **asked)
-            if as_one_json:
-                put_out(json_line(found.to_value() if isinstance(found, Shown) else plain(found)))
-            else:
-                shown = found if isinstance(found, Shown) else _settings_rows(name, found)
-                put_out(f"{shown}\n".encode("utf-8", "replace"))
+
+@contextmanager
+def _asked_of(directory: Path | None, namesrv: str | None) -> Iterator[Admin]:
+    """The tool over a borrowed directory, or over the cluster of a name server."""
+    if (directory is None) == (namesrv is None):
+        raise UsageError("say what to ask: a directory, or a cluster with -n HOST:PORT, and not both")
+    if namesrv is not None:
+        from mqlab.connected import connect
+
+        with connect(namesrv) as cluster:
+            yield cluster.operator
+        return
+    from mqlab.lab.borrowed_stores import open_stores
+
+    assert directory is not None
+    with tempfile.TemporaryDirectory(prefix="mqlab-") as scratch, open_stores(directory, scratch, say) as lab:
+        yield lab.admin
+
+
+def _command(name: str, verb: Verb) -> click.Command:
+    """A verb that shows something; in a cluster some of them then ask, and do what they showed."""
+    then_do = DONE_AFTER_A_LOOK.get(name)
+
+    def run(directory: Path | None, namesrv: str | None, as_one_json: bool, **asked: Any) -> None:
+        yes, only_look = asked.pop("yes", False), asked.pop("dry_run", False)
+        with _asked_of(directory, namesrv) as tool:
+            _show(name, verb.answer(tool, **asked), as_one_json)
+            if then_do is not None and namesrv is not None and not only_look:
+                _must_be_wanted(name, namesrv, yes)
+                then_do(tool, **asked)
+                say(f"{name}: done")
 
     # Decorators are applied from the bottom up, so the last option comes first.
     for option in reversed(verb.options):
         run = OPTIONS[option](run)
+    if then_do is not None:
+        run = click.option("--dry-run", is_flag=True, help="Only show what would happen in the cluster.")(YES(run))
     run = click.option("--json", "as_one_json", is_flag=True, help="Print one JSON value.")(run)
-    run = click.argument("directory", type=DIRECTORY)(run)
+    run = click.option("-n", "--namesrv", metavar="HOST:PORT", help="Ask the cluster of this name server.")(run)
+    run = click.argument("directory", type=DIRECTORY, required=False)(run)
     example = f"Example:  mqlab admin {name} run {verb.example}".rstrip()
     return click.command(name=name, help=verb.summary, short_help=verb.summary, epilog=example)(run)
 
 
+def _changing_command(name: str, verb: Verb) -> click.Command:
+    """A verb that changes a cluster, after a question."""
+
+    def run(namesrv: str, yes: bool, **asked: Any) -> None:
+        from mqlab.connected import connect
+
+        with connect(namesrv) as cluster:
+            _must_be_wanted(name, namesrv, yes)
+            _show(name, verb.answer(cluster.operator, **asked), as_one_json=False)
+
+    for option in reversed(verb.options):
+        run = OPTIONS[option](run)
+    run = click.option("-n", "--namesrv", metavar="HOST:PORT", required=True, help="The cluster's name server.")(
+        YES(run)
+    )
+    summary = f"{verb.summary} For a cluster."
+    example = f"Example:  mqlab admin {name} -n 127.0.0.1:9876 {verb.example}".rstrip()
+    return click.command(name=name, help=summary, short_help=summary, epilog=example)(run)
+
+
+def _must_be_wanted(name: str, namesrv: str, yes: bool) -> None:
+    """Ask before a cluster is changed; without an answer nothing is."""
+    if not yes and not click.confirm(f"{name} changes the cluster of {namesrv}. Do it?", err=True):
+        say("nothing was changed")
+        raise click.exceptions.Exit(1)
+
+
 for _name, _verb in VERBS.items():
     admin.add_command(_command(_name, _verb))
+for _name, _verb in CHANGES.items():
+    admin.add_command(_changing_command(_name, _verb))

@@ -1,11 +1,11 @@
-"""`mqlab console DIR`: the console alone in the browser, over a store directory or a Lab's directory.
+"""`mqlab console WHERE`: the console alone in the browser, over a store, a Lab's directory or a cluster.
 
     browser ── GET /?token=… ──▶ page with the console's module
     browser ── POST /ask {"ask": "page", "arguments": {…}} ──▶ a thread of the server ──▶ the main thread has the Lab
        Ctrl-C ──▶ the main thread ends the server
 
-It listens on this machine alone, answers only who has the token, and needs neither Jupyter nor anywidget. DIR is
-borrowed as by `mqlab admin`: what is changed in the page stays in this process.
+It listens on this machine alone, answers only who has the token, and needs neither Jupyter nor anywidget. A directory
+is borrowed as by `mqlab admin`: changes in the page stay in this process. In a cluster what is confirmed is done.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from urllib.parse import parse_qs, urlsplit
 import click
 
 from mqlab.cli.lab import choose_port, may_open_browser
-from mqlab.cli.store import DIRECTORY
+from mqlab.errors import UsageError
 
 if TYPE_CHECKING:
     from mqlab.widgets.console import Console
@@ -148,31 +148,30 @@ def answer_until_interrupted(board: Console, desk: Desk) -> None:
             answer.set_exception(error)
 
 
-@click.command(short_help="Open RocketMQ Dashboard's pages over a store, alone in the browser.")
-@click.argument("directory", type=DIRECTORY)
+@click.command(short_help="Open RocketMQ Dashboard's pages over a store or a cluster, alone in the browser.")
+@click.argument("where")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port. Default: any free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
-def console(directory: Path, port: int, no_browser: bool) -> None:
-    """Look at the store of a broker, or at a Lab's directory, with the pages of RocketMQ Dashboard.
+def console(where: str, port: int, no_browser: bool) -> None:
+    """Look at the store of a broker, at a Lab's directory, or at a cluster, with the pages of RocketMQ Dashboard.
 
-    Nothing in DIRECTORY is changed: resets and resends stay in this process. Ctrl-C ends it.
+    WHERE is a directory, or the address of a name server. Nothing in a directory is changed: resets and resends stay in
+    this process. In a cluster they are done, after a question. Ctrl-C ends the console.
 
     Example:  mqlab console run
     """
-    from mqlab.widgets.console import console as console_of
-
-    # 1. The Lab over the borrowed files, the page, the token.
+    # 1. The Lab over the borrowed files or the connection to the cluster, the page, the token.
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it like Ctrl-C
-    board = console_of(directory)
+    board = board_over(where)
     chosen = choose_port(LOOPBACK, port)
     hosts = (f"{LOOPBACK}:{chosen}", f"localhost:{chosen}")
-    desk = Desk(secrets.token_hex(16), page_of(board, f"Console: {directory}"), hosts)
+    desk = Desk(secrets.token_hex(16), page_of(board, f"Console: {where}"), hosts)
     # 2. Threads of the server talk to the browser; this thread has the Lab and answers.
     server = ThreadingHTTPServer((LOOPBACK, chosen), type("DeskHandler", (Handler,), {"desk": desk}))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://{LOOPBACK}:{chosen}/?token={desk.token}"
-    click.echo(f"The console of {directory} is at\n\n    {address}\n\nCtrl-C here ends it.")
+    click.echo(f"The console of {where} is at\n\n    {address}\n\nCtrl-C here ends it.")
     try:
         if not no_browser and may_open_browser():
             webbrowser.open(address)
@@ -180,8 +179,23 @@ def console(directory: Path, port: int, no_browser: bool) -> None:
     except KeyboardInterrupt:
         click.echo("Ending.", err=True)
     finally:
-        # 3. In order: no new questions, no waiting ones, then the Lab.
+        # 3. In order: no new questions, no waiting ones, then the Lab or the connection.
         server.shutdown()
         server.server_close()
         desk.close()
         board.lab.close()
+
+
+def board_over(where: str) -> Console:
+    """The console over a directory, or over the cluster of a name server. UsageError for what is neither."""
+    from mqlab.widgets.console import console as console_of
+
+    if Path(where).exists():
+        return console_of(Path(where))
+    if ":" not in where:
+        raise UsageError(
+            f"{where} is no directory", hint="give a store, a Lab's directory, or the address of a name server"
+        )
+    from mqlab.connected import connect
+
+    return console_of(connect(where))

@@ -28,6 +28,7 @@ from mqlab.runtime.served import EventLoop
 from mqlab.runtime.served.tcp import address_of
 
 if TYPE_CHECKING:
+    from mqlab.admin import Admin
     from mqlab.client import LitePullConsumer, Producer, PullConsumer, PushConsumer, TransactionProducer
     from mqlab.connected.guarded_admin import GuardedAdmin
     from mqlab.ports import Ports
@@ -65,6 +66,7 @@ class Cluster:
         self._ip = _own_address(self.name_servers[0])
         self._numbers = itertools.count(1)
         self._admin: GuardedAdmin | None = None
+        self._operator: Admin | None = None
         self._is_open = True
         self._loop = EventLoop()
         self._loop.start()
@@ -124,6 +126,15 @@ class Cluster:
         return self._admin
 
     @property
+    def operator(self) -> Admin:
+        """The same tool without the second word, for programs that ask a person themselves (the console)."""
+        from mqlab.admin import Admin
+
+        if self._operator is None:
+            self._operator = Admin(self._ports("operator"), self.name_servers)
+        return self._operator
+
+    @property
     def now_ms(self) -> int:
         """The time of this program's clients: ms since the epoch."""
         return self._loop.clock.now_ms()
@@ -140,10 +151,7 @@ class Cluster:
                 client.shutdown()
             except MqlabError as error:  # the cluster may be gone; the others are shut down all the same
                 client.ports.note("shutdown.failed", error=str(error))
-        if self._admin is not None:
-            admin = self._admin
-            self._loop.loop.call_soon_threadsafe(admin.shutdown)
-        self._loop.stop()
+        self._loop.stop()  # closes the connections of the tools
 
     def __enter__(self) -> Cluster:
         return self

@@ -1,4 +1,4 @@
-"""The console: RocketMQ Dashboard's verbs over a Lab or over a directory of stores.
+"""The console: RocketMQ Dashboard's verbs over a Lab, over a directory of stores, or over a cluster.
 
 Mirrors: RocketMQ Dashboard (Cluster, Topic, Consumer, Message, MessageTrace and DLQMessage pages).
 
@@ -7,6 +7,7 @@ Mirrors: RocketMQ Dashboard (Cluster, Topic, Consumer, Message, MessageTrace and
     board.preview_reset("orders", "billing", "first")        what would happen; nothing has
     board.confirm()   board.changes()          now it is done; every change that was done
     console("DIR")                             a Lab's directory or a broker's store: DIR stays as it is
+    console(mqlab.connect("host:9876"))        a cluster: what is confirmed is done there
 
 Asking is work for the Lab's nodes, so its clock goes on by some milliseconds with every page. A page without a kernel
 shows the pages that were recorded when the cell ran. Left out: making and deleting topics and groups; ACL users.
@@ -28,6 +29,8 @@ from mqlab.widgets.console_search import WAYS, find_messages
 from mqlab.widgets.frame import Board
 
 if TYPE_CHECKING:
+    from mqlab.admin import Admin
+    from mqlab.connected import Cluster
     from mqlab.lab.lab import Lab
 
 RECORDED_THINGS = 12  # of topics and of groups
@@ -39,9 +42,14 @@ class Console(Board):
     module, label = "console", "Console"
     state_defaults: ClassVar[Mapping[str, Any]] = {"place": "cluster"}
 
-    def __init__(self, lab: Lab, directory: Path | None = None, notes: Sequence[str] = (), message: str = "") -> None:
+    def __init__(
+        self, lab: Lab | Cluster, directory: Path | None = None, notes: Sequence[str] = (), message: str = ""
+    ) -> None:
         super().__init__()
-        self.lab = lab
+        self.lab: Any = lab
+        self._is_cluster = _is_cluster(lab)
+        tool = "operator" if self._is_cluster else "admin"  # the page itself asks before it changes something
+        self.admin: Admin = getattr(self.lab, tool)
         self.directory = directory
         self._notes = tuple(notes)
         self._message = message
@@ -54,7 +62,7 @@ class Console(Board):
 
     def open(self, page: str, name: str = "") -> Console:
         """Show a page: cluster, topics, groups, messages; topic, group or message with a name (offset id)."""
-        page_of(self.lab.admin, page, name)
+        page_of(self.admin, page, name)
         self.set("place", f"{page} {name}".strip())
         return self
 
@@ -71,15 +79,15 @@ class Console(Board):
 
     def find(self, text: str = "", *, by: str = "key", topic: str = "", begin: str = "", end: str = "") -> Table:
         """Messages by "key", "unique id", "offset id" or "time" (ms or UTC). Raises MqlabError as lab.admin does."""
-        return find_messages(self.lab.admin, text, by=by, topic=topic, begin=begin, end=end).table
+        return find_messages(self.admin, text, by=by, topic=topic, begin=begin, end=end).table
 
     def preview_reset(self, topic: str, group: str, to: str | int) -> Table:
         """What a reset would do: ``to`` is "first", "end", "now", ms or a time in UTC. ``confirm`` then does it."""
-        return self._preview(reset_of(self.lab.admin, topic, group, to))
+        return self._preview(reset_of(self.admin, topic, group, to))
 
     def preview_resend(self, group: str, letters: Sequence[str] | None = None) -> Table:
         """The dead letters that would be sent back: those with these offset ids, or all. ``confirm`` then does it."""
-        return self._preview(resend_of(self.lab.admin, group, letters))
+        return self._preview(resend_of(self.admin, group, letters))
 
     def confirm(self) -> Table:
         """Do the change that was previewed last. UsageError when none waits to be confirmed."""
@@ -96,11 +104,17 @@ class Console(Board):
     @property
     def where(self) -> str:
         """What the console looks at, in a sentence."""
-        return f"A Lab with seed {self.lab.seed}." if self.directory is None else f"Stores of {self.directory}."
+        if self.directory is not None:
+            return f"Stores of {self.directory}."
+        if self._is_cluster:
+            return f"The cluster of {', '.join(self.lab.name_servers)}."
+        return f"A Lab with seed {self.lab.seed}."
 
     @property
     def what_changes(self) -> str:
         """What a confirmed change is made in, in a sentence."""
+        if self._is_cluster:
+            return "Changes are made in this cluster, at once."
         if self.directory is None:
             return "Changes are made in this Lab."
         return "Changes stay in this process: the files are not changed."
@@ -113,7 +127,8 @@ class Console(Board):
         pages = {place: _as_json(found) for place, found in recorded.items()}
         return {
             "where": self.where, "what_changes": self.what_changes, "notes": self._notes, "pages": pages,
-            "now": calendar(self.lab.now_ms), "ways": WAYS, "can_wait": self.directory is None,
+            "now": calendar(self.lab.now_ms), "ways": WAYS,
+            "can_wait": self.directory is None and not self._is_cluster,
         }  # fmt: skip
 
     def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
@@ -140,7 +155,7 @@ class Console(Board):
 
     def _asked_of(self, place: str) -> list[Section]:
         page, _, name = place.partition(" ")
-        return page_of(self.lab.admin, page, name)
+        return page_of(self.admin, page, name)
 
     def _recorded(self) -> dict[str, list[Section]]:
         """The pages as they were when this was first asked: lists, a dozen topics and groups, one message."""
@@ -170,7 +185,7 @@ class Console(Board):
         """The offset id of the message to record: a dead letter if there is one, else the newest message."""
         try:
             for group in groups:
-                for letter in self.lab.admin.query_dlq(group):
+                for letter in self.admin.query_dlq(group):
                     return letter.offset_msg_id
         except MqlabError:  # a broker is down, and the pages say so
             return ""
@@ -196,7 +211,7 @@ class Console(Board):
         return {"sections": _as_json(self._asked_of(arguments["place"]))}
 
     def _asked_find(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return {"sections": _as_json([find_messages(self.lab.admin, **arguments)])}
+        return {"sections": _as_json([find_messages(self.admin, **arguments)])}
 
     def _asked_preview(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         if "topic" in arguments:
@@ -215,6 +230,8 @@ class Console(Board):
         return {}
 
     def _asked_wait(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        if self._is_cluster:
+            raise UsageError("a cluster's time passes by itself")
         self.lab.run_for(arguments["duration"])
         return {}
 
@@ -224,8 +241,14 @@ class Console(Board):
     }  # fmt: skip
 
 
-def console(where: Lab | str | Path, *, message: str = "") -> Console:
-    """A console over a Lab, over a Lab's directory, or over a broker's store directory.
+def _is_cluster(asked: Lab | Cluster) -> bool:
+    from mqlab.connected import Cluster  # here: a console over a Lab needs no network
+
+    return isinstance(asked, Cluster)
+
+
+def console(where: Lab | Cluster | str | Path, *, message: str = "") -> Console:
+    """A console over a Lab, a Lab's directory, a broker's store directory, or what mqlab.connect returned.
 
     ``message`` is the offset id of the message that pages without a kernel show (default: a dead letter, else the
     newest). UsageError for a directory without a store.
