@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.durations import exact_text, milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.lab import Lab
@@ -22,6 +21,9 @@ from mqlab.promises import Promise
 from mqlab.widgets.facts import OFFSETS_FILE
 from mqlab.wire.message import Message, MessageQueue
 from mqlab.wire.names import RETRY_PREFIX
+
+if TYPE_CHECKING:
+    from mqlab.client.consuming.process_queue import ProcessQueue
 
 BROKER, CONSUMER, GROUP, TOPIC = "broker-a", "billing-1", "billing", "orders"
 QUEUE = MessageQueue(TOPIC, BROKER, 0)
