@@ -1,0 +1,117 @@
+"""What only many runs show: the server killed again and again under load, and a hundred thousand frames of nonsense."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mqlab
+from mqlab import Message
+from mqlab.errors import MqlabError, NodeDown
+from mqlab.store import StoreInspector
+from mqlab.wire.codes import RequestCode
+from mqlab.wire.command import encode, request
+from tests.serving.served import server_in
+from tests.serving.test_hostile_peers import GOOD, Peer, must_be_served, port_of
+from tests.serving.test_serve_command import ANYWHERE, serving
+
+
+def send_until_it_fails(addresses: dict[str, Any], life: int, acknowledged: set[bytes], began: threading.Event) -> None:
+    """Send one message after another; what was answered with SEND_OK is acknowledged."""
+    try:
+        with mqlab.connect(addresses["namesrv"]) as cluster:
+            producer = cluster.producer("shop", retry_times_when_send_failed=0, send_msg_timeout="1s")
+            for number in range(1_000_000):
+                content = b"%d/%d" % (life, number)
+                if producer.send(Message("orders", content)).send_status == "SEND_OK":
+                    acknowledged.add(content)
+                    began.set()
+    except (MqlabError, NodeDown):
+        began.set()
+
+
+def killed_under_load(directory: Path, times: int, seed: int) -> tuple[int, int]:
+    """Kill the server so many times under load; returns how many messages were acknowledged, and how many of them lost."""
+    rng = random.Random(seed)
+    acknowledged: set[bytes] = set()
+    for life in range(times):
+        with serving(directory, *ANYWHERE, "--set", "flushDiskType=SYNC_FLUSH") as (process, addresses):
+            began = threading.Event()
+            sender = threading.Thread(target=send_until_it_fails, args=(addresses, life, acknowledged, began))
+            sender.start()
+            began.wait(30)
+            time.sleep(rng.random() * 0.3)
+            process.kill()
+            process.wait(30)
+            sender.join(60)
+    with serving(directory, *ANYWHERE) as (process, _):  # recovers
+        process.terminate()
+        process.wait(30)
+    found = {message.body for message in StoreInspector(directory / "store").messages() if message.topic == "orders"}
+    return len(acknowledged), len(acknowledged - found)
+
+
+def test_killed_under_load_it_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    sent, lost = killed_under_load(tmp_path, times=2, seed=1)
+    assert (sent > 0, lost) == (True, 0)
+
+
+@pytest.mark.long
+def test_killed_a_hundred_times_under_load_it_loses_nothing(tmp_path: Path) -> None:
+    sent, lost = killed_under_load(tmp_path, times=100, seed=2)
+    assert (sent > 1_000, lost) == (True, 0)
+
+
+def nonsense(rng: random.Random) -> bytes:
+    """A frame that is malformed, truncated, oversized or random."""
+    kind = rng.randrange(5)
+    if kind == 0:
+        return rng.randbytes(rng.randrange(1, 300))
+    if kind == 1:
+        return GOOD[: rng.randrange(len(GOOD))]
+    if kind == 2:
+        return rng.randrange(-(1 << 31), 1 << 31).to_bytes(4, "big", signed=True) + rng.randbytes(20)
+    changed = bytearray(
+        encode(request(rng.choice(list(RequestCode)), rng.randbytes(rng.randrange(60)), topic="orders"))
+    )
+    for _ in range(rng.randrange(1, 6)):
+        changed[rng.randrange(4 if kind == 3 else 0, len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def shower(directory: Path, frames: int, seed: int) -> int:
+    """Send so many frames of nonsense, and ask in between as a good client does. Returns the server's failures."""
+    rng = random.Random(seed)
+    with server_in(directory) as server:
+        server.wait_until_registered()
+        good = Peer(server)
+        sent = 0
+        while sent < frames:
+            bad = socket.create_connection(("127.0.0.1", port_of(server)), timeout=10)
+            many = rng.randrange(1, 40)
+            try:
+                for _ in range(many):
+                    bad.sendall(nonsense(rng))
+            except OSError:  # the server has closed it
+                pass
+            sent += many
+            bad.close()
+            if rng.random() < 0.05:
+                assert good.ask(request(RequestCode.GET_MAX_OFFSET, topic="TBW102", queueId=0)).code == 0
+        must_be_served(server)
+        return server.loop.failures
+
+
+def test_a_thousand_frames_of_nonsense_break_nothing(tmp_path: Path) -> None:
+    assert shower(tmp_path, 1_000, seed=3) == 0
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_frames_of_nonsense_break_nothing(tmp_path: Path) -> None:
+    assert shower(tmp_path, 100_000, seed=4) == 0
