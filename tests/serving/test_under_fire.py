@@ -37,7 +37,7 @@ def send_until_it_fails(addresses: dict[str, Any], life: int, acknowledged: set[
 
 
 def killed_under_load(directory: Path, times: int, seed: int) -> tuple[int, int]:
-    """Kill the server so many times under load; returns how many messages were acknowledged, and how many of them lost."""
+    """Kill the server so many times under load. Returns the number of acknowledged messages, and of those lost."""
     rng = random.Random(seed)
     acknowledged: set[bytes] = set()
     for life in range(times):
