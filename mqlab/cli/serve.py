@@ -81,6 +81,9 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--metrics", metavar="HOST:PORT", help="Answer Prometheus at http://HOST:PORT/metrics."),
     click.option("--tls-cert", type=A_FILE, help="Encrypt all connections, with this certificate (PEM)."),
     click.option("--tls-key", type=A_FILE, help="The key of --tls-cert, when it is in a file of its own."),
+    click.option(
+        "--record", type=A_NEW_FILE, help="Write every frame to this file; mqlab.connected.Recording shows it."
+    ),
     click.option("--allow-remote", is_flag=True, help="Allow addresses that other machines can reach."),
     click.option("-v", "--verbose", is_flag=True, help="Log each connection that is closed for a reason."),
 )
@@ -100,6 +103,7 @@ def serve(
     metrics: str | None,
     tls_cert: Path | None,
     tls_key: Path | None,
+    record: Path | None,
     allow_remote: bool,
     verbose: bool,
     **asked: Any,
@@ -125,6 +129,8 @@ def serve(
         _must_be_allowed(plan, allow_remote)
         # 2. The server; it answers once every broker is registered.
         server = Server(plan, tls=_tls(tls_cert, tls_key))
+        if record is not None:
+            server.loop.record(record)
         server.run(lambda: _ready(server, port_file, metrics), status=True)
 
 

@@ -7,5 +7,6 @@ Left out: what only a Lab has: a virtual clock, a journal, faults, deliveries, p
 """
 
 from mqlab.connected.cluster import Cluster, connect
+from mqlab.connected.recording import Recording
 
-__all__ = ["Cluster", "connect"]
+__all__ = ["Cluster", "Recording", "connect"]

@@ -37,17 +37,20 @@ DEFAULT_INSTANCE = "DEFAULT"
 FIRST_ANSWER_MS = 3_000
 
 
-def connect(name_servers: str | Sequence[str], *, tls: ssl.SSLContext | None = None) -> Cluster:
+def connect(
+    name_servers: str | Sequence[str], *, tls: ssl.SSLContext | None = None, record: str | Path | None = None
+) -> Cluster:
     """Connect to a cluster by the addresses of its name servers: "host:9876", "a:9876;b:9876" or a list.
 
     Raises RemotingError when none of them answers, UsageError for something that is not an address.
-    ``tls``: a context of the ssl module for a cluster that encrypts. Close it, or use it as a context manager.
+    ``tls``: a context of the ssl module for a cluster that encrypts. ``record``: a file for every frame that passes,
+    see Recording. Close the cluster, or use it as a context manager.
     """
     wanted = name_servers.split(";") if isinstance(name_servers, str) else list(name_servers)
     addresses = [str(address_of(each)) for each in wanted if each.strip()]
     if not addresses:
         raise UsageError("no address of a name server", hint='mqlab.connect("127.0.0.1:9876")')
-    cluster = Cluster(addresses, tls)
+    cluster = Cluster(addresses, tls, record)
     try:
         cluster.must_answer()
     except BaseException:
@@ -59,7 +62,9 @@ def connect(name_servers: str | Sequence[str], *, tls: ssl.SSLContext | None = N
 class Cluster:
     """The clients of this program in one cluster; ``connect`` makes it. ``clients`` are those that were made."""
 
-    def __init__(self, name_servers: Sequence[str], tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, name_servers: Sequence[str], tls: ssl.SSLContext | None = None, record: str | Path | None = None
+    ) -> None:
         self.name_servers = list(name_servers)
         self.clients: list[Any] = []
         self._tls = tls
@@ -69,6 +74,8 @@ class Cluster:
         self._operator: Admin | None = None
         self._is_open = True
         self._loop = EventLoop()
+        if record is not None:
+            self._loop.record(record)
         self._loop.start()
 
     # clients -----------------------------------------------------------------------------------------------------

@@ -19,11 +19,14 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from mqlab.errors import UsageError
 from mqlab.ports import Files, Ports
 from mqlab.runtime.served.loop_clock import LoopClock
 from mqlab.runtime.served.loop_workers import LoopWorkers
+from mqlab.runtime.served.recorder import Recorder
 from mqlab.runtime.served.tcp import Limits, Peers, TcpNetwork
 
 log = logging.getLogger("mqlab.nodes")
@@ -60,13 +63,20 @@ class EventLoop:
             node=node,
             ip=ip,
             clock=self.clock,
-            network=TcpNetwork(self.peers, bind, server_tls=server_tls, client_tls=client_tls),
+            network=TcpNetwork(self.peers, node, bind, server_tls=server_tls, client_tls=client_tls),
             files=files,
             workers=workers,
             rng=random.Random(secrets.randbits(64)),
             note=self._noter(node),
             annotate=_nothing,
         )
+
+    def record(self, path: str | Path) -> None:
+        """Write down from now on what passes over new connections; see mqlab.runtime.served.recorder."""
+        try:
+            self.peers.recorder = Recorder(path, self.clock.now_ms)
+        except OSError as error:
+            raise UsageError(f"cannot write a recording to {path}: {error.strerror or error}") from error
 
     def start(self) -> None:
         """Run on a daemon thread of its own."""
@@ -82,6 +92,8 @@ class EventLoop:
         finally:
             self.loop.run_until_complete(self.peers.close())
             self._end_tasks()
+            if self.peers.recorder is not None:
+                self.peers.recorder.close()
             self.loop.close()
 
     def stop(self) -> None:

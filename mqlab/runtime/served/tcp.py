@@ -25,6 +25,7 @@ from typing import Any
 
 from mqlab.errors import UsageError
 from mqlab.ports import Connection, OnClosed, OnData
+from mqlab.runtime.served.recorder import Recorder
 
 log = logging.getLogger("mqlab.network")
 
@@ -97,12 +98,14 @@ class TcpConnection(asyncio.Protocol):
 
     def __init__(
         self, peers: Peers, on_accept: Callable[[Connection], None] | None, on_data: OnData, on_closed: OnClosed,
-        remote_address: str = "",
+        remote_address: str = "", node: str = "",
     ) -> None:  # fmt: skip
         self.local_address = ""
         self.remote_address = remote_address
         self.is_open = True
         self._peers = peers
+        self._node = node
+        self._number = 0  # in the recording, if there is one
         self._on_accept, self._on_data, self._on_closed = on_accept, on_data, on_closed
         self._transport: asyncio.Transport | None = None
         self._waiting: list[bytes] = []  # sent in this round of the loop
@@ -160,6 +163,8 @@ class TcpConnection(asyncio.Protocol):
             transport.abort()
             return
         peers.connections.add(self)
+        if peers.recorder is not None:
+            self._number = peers.recorder.next_connection()
         self._heard_at = peers.loop.time()
         self._watch_silence()
         if self._on_accept is not None:
@@ -169,6 +174,8 @@ class TcpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._peers.loop.time()
         self._peers.received_bytes += len(data)
+        if self._peers.recorder is not None:
+            self._peers.recorder.add(self._number, self.remote_address, self._node, data)
         if self.is_open:
             self._on_data(self, data)
 
@@ -201,7 +208,10 @@ class TcpConnection(asyncio.Protocol):
         peers = self._peers
         peers.sent_bytes += self._waiting_bytes
         self._heard_at = peers.loop.time()
-        transport.write(self._waiting[0] if len(self._waiting) == 1 else b"".join(self._waiting))
+        data = self._waiting[0] if len(self._waiting) == 1 else b"".join(self._waiting)
+        if peers.recorder is not None:
+            peers.recorder.add(self._number, self._node, self.remote_address, data)
+        transport.write(data)
         self._waiting.clear()
         self._waiting_bytes = 0
         if transport.get_write_buffer_size() > peers.limits.max_unsent_bytes:
@@ -243,6 +253,7 @@ class Peers:
         self.limits = limits or Limits()
         self.connections: set[TcpConnection] = set()
         self.closed_for: Counter[str] = Counter()
+        self.recorder: Recorder | None = None
         self.received_bytes = 0
         self.sent_bytes = 0
         self.listening: list[asyncio.Server] = []
@@ -277,10 +288,11 @@ class TcpNetwork:
     """
 
     def __init__(
-        self, peers: Peers, bind: str | None = None, *, server_tls: ssl.SSLContext | None = None,
+        self, peers: Peers, node: str, bind: str | None = None, *, server_tls: ssl.SSLContext | None = None,
         client_tls: ssl.SSLContext | None = None,
     ) -> None:  # fmt: skip
         self._peers = peers
+        self._node = node
         self._bind = bind
         self._server_tls = server_tls
         self._client_tls = client_tls
@@ -293,7 +305,7 @@ class TcpNetwork:
         listening = socket_for(self._bind or where.host, where.port)
 
         def accepted() -> TcpConnection:
-            return TcpConnection(self._peers, on_accept, on_data, on_closed)
+            return TcpConnection(self._peers, on_accept, on_data, on_closed, node=self._node)
 
         async def serve() -> None:
             server = await self._peers.loop.create_server(
@@ -305,7 +317,7 @@ class TcpNetwork:
 
     def connect(self, address: str, on_data: OnData, on_closed: OnClosed) -> TcpConnection:
         """Open a connection to an address; a failure is reported to ``on_closed``, later."""
-        connection = TcpConnection(self._peers, None, on_data, on_closed, address)
+        connection = TcpConnection(self._peers, None, on_data, on_closed, address, self._node)
 
         async def open_it() -> None:
             try:
