@@ -197,7 +197,7 @@ def _called(asked: Exercise, call: Call | None) -> list[tuple[str, str]]:
     """The failing call in one line, named as the learner's function is."""
     if call is None:
         return []
-    name = call.to or (asked.defines[0] if len(asked.defines) == 1 else "")
+    name = call.to or getattr(asked.form, "name", "") or (asked.defines[0] if len(asked.defines) == 1 else "")
     return [("call", short_call(call, name))]
 
 

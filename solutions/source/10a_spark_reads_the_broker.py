@@ -274,6 +274,33 @@ def read_options(topic, queues, begin_ms, end_ms, columns):
 # %%
 check("lab10.options")
 
+# %% [belief] lab10.list_is_option
+# question: A read needs queues 0 and 3. What is the value of the option queues?
+# claim: The list [0, 3], or what str makes of it.
+# refutation: An option is one string: the names or numbers of a list are joined by commas.
+
+# %% [belief] lab10.both_included
+# question: A read has endTime=1731283725547. Is a message of that very millisecond part of it?
+# claim: Yes: from and to are both included.
+# refutation: startTime and endTime are store times in ms: read from startTime on, and before endTime. So two reads
+#   that meet at one time share no message.
+
+# %% [belief] lab10.unix_seconds
+# question: In which unit are startTime and endTime?
+# claim: In seconds, as times of Unix are.
+# refutation: startTime and endTime are store times in ms, as the broker writes them: a time in seconds is in January
+#   1970.
+
+# %% [belief] lab10.selecting_is_reading
+# question: A query counts the messages of topic orders, and uses their tags. Which columns does it read?
+# claim: topic and tags: what selects has to be read.
+# refutation: tags alone: the source selects by topic, queue and time before it decodes a column.
+
+# %% [belief] lab10.called_as_column
+# question: What is the option called that chooses queues?
+# claim: queue_id, as the column.
+# refutation: The options have the names of the table: topic, queues, startTime, endTime, columns.
+
 # %% [markdown] minutes=10
 # ## What a filter reads
 #
@@ -458,6 +485,41 @@ def fullest(messages):
 # %%
 check("lab10.fullest")
 
+# %% [belief] lab10.queue_number
+# question: Which messages are in queue 3 of a topic?
+# claim: Those with queue_id 3.
+# refutation: A queue is topic, broker_name and queue_id together. Every broker has a queue 0 of its own.
+
+# %% [belief] lab10.highest_offset
+# question: The highest offset of a queue is 399. How many messages does it have?
+# claim: 400: one more than its highest offset.
+# refutation: Count messages, not offsets: queue_offset goes on counting when retention deletes the beginning of a
+#   queue.
+
+# %% [belief] lab10.greatest_struct
+# question: Two queues are equally full. Which of them does the greatest struct (messages, broker_name, queue_id)
+#   name?
+# claim: The first of them.
+# refutation: Of equally full queues, take the first by broker_name, then by queue_id: the greatest struct is the last
+#   of them.
+
+# %% [belief] lab10.one_for_all
+# question: How many rows does the answer have?
+# claim: One: the fullest queue.
+# refutation: Every topic has one row, the broker's own topics too.
+
+# %% [belief] lab10.sorted_downwards
+# question: A window is ordered by messages. Which row is its first?
+# claim: The one with the most messages.
+# refutation: The fullest queue comes first when the count is sorted downwards, with functions.desc. Otherwise the
+#   emptiest does.
+
+# %% [belief] lab10.count_of_column
+# question: What does count("tags") count?
+# claim: The rows of the group.
+# refutation: messages is how many messages the queue has: count("*") counts them all, count of a column leaves NULL
+#   out.
+
 # %% [markdown]
 # ### Four times as many queues
 #
@@ -542,6 +604,33 @@ def busiest(messages, most):
 
 # %%
 check("lab10.busiest")
+
+# %% [belief] lab10.all_are_events
+# question: Which messages of the log are about a customer's orders?
+# claim: All that have the customer among their keys.
+# refutation: A copy in a retry topic, or a waiting copy, is not another event: count the topic orders only.
+
+# %% [belief] lab10.every_key
+# question: Which key occurs most often?
+# claim: The busiest customer.
+# refutation: Orders and other things have keys as well: a customer is a key that begins with C.
+
+# %% [belief] lab10.one_key
+# question: What is in the column keys?
+# claim: The message's key.
+# refutation: KEYS holds several keys with blanks between them, in any order: split it, and a customer is a key that
+#   begins with C.
+
+# %% [belief] lab10.second_key
+# question: Which of a message's keys is the customer?
+# claim: The second.
+# refutation: Keys stand in any order, and there may be one or three: a customer is a key that begins with C.
+
+# %% [belief] lab10.order_is_event
+# question: A customer has 10 orders. How many events is that?
+# claim: Ten: one for each order.
+# refutation: messages is how many messages are about the customer: an order of theirs has several, and all of them
+#   count.
 
 # %% [markdown]
 # And all the others? Rank the customers by their messages, and draw both axes logarithmic. By Zipf's law (齐普夫定律) the

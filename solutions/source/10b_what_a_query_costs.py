@@ -104,6 +104,41 @@ def cost(messages, topic, tags):
 # %%
 check("lab10.cost")
 
+# %% [belief] lab10.tag_in_text
+# question: A group wants the tag paid. Does it get a message with the tag unpaid?
+# claim: Yes: paid is found in it.
+# refutation: Only messages with a tag of the list fit. Tags are compared as a whole: unpaid is not paid.
+
+# %% [belief] lab10.reads_little
+# question: A queue has 1,000 entries, 20 of them with the tag. How many does the broker look at?
+# claim: Those 20: it reads what it delivers.
+# refutation: The broker looks at every entry of a queue to find those that match: looked_at is all of them.
+
+# %% [belief] lab10.no_match_no_cost
+# question: A queue has no message with the tag. What does it cost?
+# claim: Nothing, so it has no row.
+# refutation: A queue without a match costs as much as any other: it has a row, with matched 0.
+
+# %% [belief] lab10.untagged_unseen
+# question: Does the broker look at a message without tags?
+# claim: No: there is nothing to compare.
+# refutation: A message without tags is looked at too; count of a column leaves NULL out.
+
+# %% [belief] lab10.one_queue_0
+# question: How many queues with the number 0 does a broker have?
+# claim: One.
+# refutation: Other topics have queues with the same numbers: count messages of the given topic only.
+
+# %% [belief] lab10.count_condition
+# question: What does count of a condition count?
+# claim: The rows in which it is true.
+# refutation: count of a condition counts where it is false, too: count_if counts where it is true.
+
+# %% [belief] lab10.first_tag
+# question: A group subscribes to paid || created. Which messages does it get?
+# claim: Those with the tag paid.
+# refutation: tags is a list: a message with any one of these tags fits.
+
 # %% [answer] lab10.looked
 # ### Your turn: a group of your own
 #
@@ -303,6 +338,39 @@ def in_parts(messages, parts):
 # %%
 check("lab10.parts")
 
+# %% [belief] lab10.chance_is_even
+# question: How do you spread messages evenly over 16 parts?
+# claim: With a random number for each.
+# refutation: All messages of one order are in one part, and chance knows of no order; and the same question has the
+#   same answer.
+
+# %% [belief] lab10.place_spreads
+# question: What of a message spreads best?
+# claim: Its place in the log, which no other has.
+# refutation: All messages of one order are in one part: otherwise following an order needs a shuffle.
+
+# %% [belief] lab10.queues_are_even
+# question: The broker has spread messages over queues. Are its queues good parts?
+# claim: Yes: they are even already.
+# refutation: The fullest part holds no more than 1.5 times the mean. Queues were chosen by customer, and a hot
+#   customer fills one.
+
+# %% [belief] lab10.same_keys
+# question: Do all messages of an order have the same text in keys?
+# claim: Yes: they are about the same order.
+# refutation: Some name the customer first, some a gift as well. All messages of one order are in one part: find its
+#   key in the text.
+
+# %% [belief] lab10.left_join_adds_nothing
+# question: How many rows has a left join with a table that has several rows for a key?
+# claim: As many as the left table.
+# refutation: A left join has a row for each pair. Every message of the topic orders is in one part, and in one only.
+
+# %% [belief] lab10.hash_is_positive
+# question: What is functions.hash(order) % 16?
+# claim: A number from 0 to 15.
+# refutation: A part is a number from 0 to parts - 1; a hash may be negative, and % keeps its sign: pmod does not.
+
 # %% [markdown]
 # **A good place to stop.** The rest takes three quarters of an hour and needs nothing from here but the day. When you come
 # back, run the cells of the sections *Objectives* and *The day, once more*, and go on below.
@@ -357,6 +425,34 @@ def failures(messages):
 
 # %%
 check("lab10.failures")
+
+# %% [belief] lab10.key_is_message
+# question: Two copies have the same keys. Are they copies of one message?
+# claim: Yes: a key names one message.
+# refutation: Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number; keys may belong to many
+#   messages.
+
+# %% [belief] lab10.copy_is_message
+# question: A retry topic has six messages. How many messages have failed?
+# claim: Six.
+# refutation: Copies of one message have one ORIGIN_MESSAGE_ID, whatever their number: six copies may be of two
+#   messages.
+
+# %% [belief] lab10.dead_came_back
+# question: What are the messages in %DLQ%billing?
+# claim: Retries, too: the last ones.
+# refutation: %DLQ% holds messages that will not come again: they are neither a group of their own nor retries.
+
+# %% [belief] lab10.waiting_came_back
+# question: A copy is in SCHEDULE_TOPIC_XXXX. Has it come back?
+# claim: Yes, or it will in a moment.
+# refutation: A copy in SCHEDULE_TOPIC_XXXX only waits: it comes to the retry topic later, and would be counted twice.
+
+# %% [belief] lab10.counts_add_up
+# question: What is the sum of reconsume_times of a message's copies?
+# claim: How often it came back.
+# refutation: copies is how many messages are in the retry topic of the group: count("*"). Their reconsume_times count
+#   the tries before each: 1, 2 and 3 add up to 6.
 
 # %% [markdown] minutes=14
 # ## Parquet, and an honest comparison

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,13 @@ from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
 from mqlab.arrow import read_table
 from mqlab.spark import plan_of, rows_of
 from mqlab.teach import CheckFailed, answer, check
-from mqlab.teach.cases.lab10 import judges
+from mqlab.teach.cases.lab10 import counting
 from mqlab.teach.cases.lab10 import questions as right
-from mqlab.teach.cases.lab10.days import odd_day
+from mqlab.teach.cases.lab10.days import mixed_keys, odd_day
+from mqlab.teach.cases.lab10.parts import IN_PARTS, ORDER_RULE, parts_of
 from mqlab.teach.datasets import small_day
-from mqlab.teach.exercises import Finding, manifest
+from mqlab.teach.exercises import Call, Exercise, Finding, manifest
+from mqlab.teach.words import refutation
 from mqlab.traffic import write
 from tests.labs.notebooks import ROOT, read, texts
 
@@ -59,16 +61,16 @@ def test_each_failure_is_two_more_messages() -> None:
 
 
 def test_a_hash_of_customers_does_not_fill_queues_evenly() -> None:
-    orders = [row for row in right.rows(str(small_day())) if row["topic"] == "orders"]
+    orders = [row for row in right.messages(str(small_day())) if row["topic"] == "orders"]
     queues = {(row["broker_name"], row["queue_id"]) for row in orders}
-    (fullest,) = (row for row in right.fullest(str(small_day())) if row["topic"] == "orders")
+    (fullest,) = (row for row in right.fullest(right.messages(str(small_day()))) if row["topic"] == "orders")
     assert len(queues) == 16
     assert 1.1 < fullest["messages"] * 16 / len(orders) < 2 and happened("lab10.even") == "more"
 
 
 def test_a_customer_belongs_to_one_queue_of_one_broker_and_an_order_to_one_customer() -> None:
     queue_of: dict[str, tuple[str, int]] = {}
-    for row in right.rows(str(small_day())):
+    for row in right.messages(str(small_day())):
         if row["topic"] == "orders":
             for key in row["keys"].split():
                 assert queue_of.setdefault(key, (row["broker_name"], row["queue_id"])) == (
@@ -87,7 +89,7 @@ def test_a_filter_looks_at_messages_that_were_decoded_and_an_option_chooses_befo
     count_where: Any = names["count_where"]
     day = str(small_day())
     reader = spark.read.format("rocketmq")
-    everything, stock = len(right.rows(day)), sum(row["topic"] == "stock" for row in right.rows(day))
+    everything, stock = len(right.messages(day)), sum(row["topic"] == "stock" for row in right.messages(day))
     messages = reader.load(day)
     for _ in range(2):
         assert count_where(messages, "topic = 'stock'") == {"counted": stock, "decoded": everything}
@@ -128,7 +130,8 @@ def test_more_queues_take_away_the_neighbours_of_a_hot_customer_and_nothing_else
         rows = read_table(made.directory, ["topic", "broker_name", "queue_id", "keys"]).to_pylist()
         orders = [row for row in rows if row["topic"] == "orders"]
         fullest[queues] = max(Counter((row["broker_name"], row["queue_id"]) for row in orders).values())
-        hottest.add(max(right.customers(str(made.directory)).values()))
+        (first,) = right.busiest(right.messages(str(made.directory)), 1)
+        hottest.add(first["messages"])
     (most,) = hottest
     assert most <= fullest[64] <= fullest[32] < fullest[8] < 4 * fullest[32]
     assert happened("lab10.more_queues") == "less" and happened("lab10.torn") == "error"
@@ -220,34 +223,42 @@ def test_a_slip_of_the_pen_is_told_in_a_few_lines(source: str, words: str, spark
     assert len(told.splitlines()) <= 7
 
 
-def explained(judge: Callable[..., Finding | None], name: str, rows: object, *arguments: Any) -> str:
-    """The rule that is broken by an answer with these rows, on the odd day."""
-    found = judge({"rows_of": lambda function, path, *more: rows, name: None}, odd_day(), *arguments)
+def explained(asked: Exercise, calls: list[Call], rows: object) -> str:
+    """The rule that is broken by an answer with these rows."""
+    found = asked.form.judge({"rows_of": lambda function, path, *more: rows, asked.form.name: None}, calls)
     assert isinstance(found, Finding)
     return found.rule
 
 
 def test_the_rule_is_about_the_row_that_is_shown() -> None:
-    with_prefix = [{**row, "group_name": "%RETRY%" + row["group_name"]} for row in right.failures(odd_day())]
-    assert explained(judges.judge_failures, "failures", with_prefix) == judges.GROUP_RULE
-    waiting = [*right.failures(odd_day()), {"group_name": "SCHEDULE_TOPIC_XXXX", "messages": 4, "copies": 8}]
-    assert explained(judges.judge_failures, "failures", waiting) == judges.WAITING_RULE
+    odd = right.messages(odd_day())
+    failures = counting.failures_of(odd_day())
+    waiting = [*right.failures(odd), {"group_name": "SCHEDULE_TOPIC_XXXX", "messages": 4, "copies": 8}]
+    assert explained(counting.FAILURES, failures, waiting) == refutation("lab10.waiting_came_back")
 
-    one_copy = {"C7": 1}  # a customer with copies in other topics; whoever counts some of them, counts too many
-    some_copies = [
-        {**row, "messages": row["messages"] + one_copy.get(row["customer"], 0)} for row in right.busiest(odd_day(), 3)
+    busiest = counting.busiest_of(odd_day(), 3)
+    # C7 has copies in other topics: whoever counts some of them counts too many.
+    some_copies = [row | {"messages": row["messages"] + (row["customer"] == "C7")} for row in right.busiest(odd, 3)]
+    assert explained(counting.BUSIEST, busiest, some_copies) == refutation("lab10.all_are_events")
+    nobody = [*right.busiest(odd, 2, topics=""), {"customer": "", "messages": 99}]
+    assert explained(counting.BUSIEST, busiest, nobody) == refutation("lab10.all_are_events")
+    right_but_one = [*right.busiest(odd, 2), {"customer": "", "messages": 99}]
+    assert "belongs to no customer" in explained(counting.BUSIEST, busiest, right_but_one)
+
+
+def test_orders_carry_different_texts_of_keys_on_a_hidden_day() -> None:
+    """Who keeps messages with the same text together takes such orders apart."""
+    texts_of: dict[str | None, set[str]] = {}
+    for row in right.messages(mixed_keys()):
+        texts_of.setdefault(right.order_in(row), set()).add(row["keys"])
+    assert len(texts_of) == 200 and {len(texts) for texts in texts_of.values()} == {3}
+    (call,) = parts_of(mixed_keys(), 4)
+    by_text = [
+        {"broker_name": place[0], "physical_offset": place[1], "part": zlib.crc32(row["keys"].encode()) % 4}
+        for place, row in call.given.items()
     ]
-    assert explained(judges.judge_busiest, "busiest", some_copies, 3) == judges.COPIES_RULE
-    everywhere = right.customers(odd_day(), topics="").most_common(3)
-    with_copies = [{"customer": customer, "messages": messages} for customer, messages in everywhere]
-    nobody = [*with_copies[:2], {"customer": "", "messages": 99}]
-    assert explained(judges.judge_busiest, "busiest", nobody, 3) == judges.COPIES_RULE
-    right_but_one = [*right.busiest(odd_day(), 3)[:2], {"customer": "", "messages": 99}]
-    assert explained(judges.judge_busiest, "busiest", right_but_one, 3) == judges.NO_CUSTOMER_RULE
-
-    cost = right.cost(odd_day(), "letters", ["paid"])
-    null = [{**row, "matched": None} for row in cost]
-    assert explained(judges.judge_cost, "cost", null, "letters", ["paid"]) == judges.ZERO_RULE
+    found = IN_PARTS.form.judge({"rows_of": lambda *given: by_text, "in_parts": None}, [call])
+    assert found.rule == ORDER_RULE and found.belief == "lab10.same_keys"
 
 
 @pytest.mark.spark
@@ -261,4 +272,5 @@ def test_messages_may_be_told_apart_by_their_id_as_well(spark: SparkSession) -> 
         copies = messages.where("topic LIKE '!%RETRY!%%' ESCAPE '!'").groupBy(group)
         return copies.agg(different, functions.count("*").alias("copies"))
 
-    assert judges.judge_failures({"rows_of": rows_of, "failures": failures}, odd_day()) is None
+    given = {"rows_of": rows_of, "failures": failures}
+    assert counting.FAILURES.form.judge(given, counting.failures_of(odd_day())) is None

@@ -1,6 +1,7 @@
 """What an exercise of the kit is made of: its form makes cases from seeds, for the notebook and for grading.
 
     Exercise.form ─┬─ Values  (Pure, Fields)   calls ─▶ an answer's value ─▶ shape, slips, rules ─▶ Finding
+                   ├─ Tables  (Rows)           calls ─▶ an answer's rows ─▶ slips, rules, promises ─▶ Finding
                    └─ World                    a Day ─▶ played with the answer ─▶ promises ─▶ Finding
 
 ``variants`` is for what is not in the package: hidden cases of the same generator, with names of their own.
@@ -17,6 +18,8 @@ from mqlab.teach.exercises import Answers, Case, Exercise, Finding
 
 SECONDS = 5.0
 """How long a public check may take."""
+SPARK_SECONDS = 30.0
+"""How long one may take that asks Spark, in a session that is warm."""
 
 
 class Form(Protocol):

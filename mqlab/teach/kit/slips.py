@@ -18,6 +18,7 @@ from typing import Any
 
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit.shapes import Parts
+from mqlab.teach.words import refutation
 
 SIZES = (8, 4, 2)
 
@@ -28,12 +29,19 @@ class OneOf(tuple[Any, ...]):
 
 @dataclass(frozen=True)
 class Slip:
-    """A misunderstanding of this exercise. ``would(call)``: what it returns, or OneOf; ``belief``: the belief's id."""
+    """A misunderstanding of this exercise. ``would(call)``: what it returns, or OneOf; ``belief``: the belief's id.
+
+    Without ``says``, the belief's refutation in the lab's source is what is said.
+    """
 
     name: str
     would: Callable[[Call], object]
-    says: str
+    says: str = ""
     belief: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.says:
+            object.__setattr__(self, "says", refutation(self.belief))
 
     def values(self, call: Call) -> Sequence[Any]:
         """What somebody with this misunderstanding may have returned."""
@@ -78,7 +86,7 @@ def _times_1000(right: Any) -> Sequence[Any]:
 
 
 def _seconds(right: Any) -> Sequence[Any]:
-    return (right // 1000,) if is_number(right) and right >= 1000 else ()
+    return (right // 1000, right / 1000) if is_number(right) and right >= 1000 else ()
 
 
 def _turned(right: Any) -> Sequence[Any]:

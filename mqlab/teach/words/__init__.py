@@ -109,6 +109,19 @@ def words_of(lab: str) -> LabWords:
     return from_data(lab, json.loads(path.read_text("utf-8")))
 
 
+def refutation(belief: str) -> str:
+    """What is said to somebody who holds a belief ("lab10.queue_number"), without its full stop, as rules are.
+
+    UsageError for a belief without words.
+    """
+    lab = belief.partition(".")[0]
+    words = words_of(lab).beliefs.get(belief)
+    if words is None:
+        hint = "write it in the lab's source as a [belief] cell or as a choice, then run: make labs"
+        raise UsageError(f"{lab} has no words for the belief {belief!r}", hint=hint)
+    return words.refutation.removesuffix(".")
+
+
 def has_words(lab: str) -> bool:
     """Whether the lab's words are in its source. (Those of older labs are in their manifests.)"""
     return lab.isidentifier() and (FOLDER / f"{lab}.json").is_file()

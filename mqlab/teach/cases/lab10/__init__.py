@@ -1,4 +1,4 @@
-"""Lab 10: manifest, stores (days), right rows (questions), judges (judges, reads)."""
+"""Lab 10: manifest, stores (days), right rows (questions), exercises (reads, counting, parts)."""
 
 from mqlab.teach.cases.lab10.manifest import MANIFEST
 

@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 from mqlab.store import MessageStore
+from mqlab.teach.kit import Store
 from mqlab.wire import properties
 from mqlab.wire.record import Record
 
@@ -28,8 +29,8 @@ LOG_FILE_BYTES = 4_096
 
 
 @functools.cache
-def day(seed: int) -> str:
-    """The directory of a seed's day; its hot customer buys at one broker for an hour."""
+def day(seed: int) -> Store:
+    """A seed's day; its hot customer buys at one broker for an hour."""
     from mqlab.traffic import write
 
     folder = _folder()
@@ -38,12 +39,12 @@ def day(seed: int) -> str:
         incidents=("hot_key", "burst"), commit_log_bytes=1 << 20, consume_queue_bytes=20_000,
     )  # fmt: skip
     made.truth.unlink()
-    return str(made.directory)
+    return Store(str(made.directory), f"the day of seed {seed}")
 
 
 @functools.cache
-def mixed_keys() -> str:
-    """The directory of 200 orders of three messages; each message names its order in another text of keys."""
+def mixed_keys() -> Store:
+    """A store of 200 orders of three messages; each message names its order in another text of keys."""
     directory = _folder() / "mixed"
     for broker in BROKERS:
         with MessageStore.open(str(directory / broker)) as store:
@@ -51,12 +52,12 @@ def mixed_keys() -> str:
                 order, customer = f"O{1000 * (1 + BROKERS.index(broker)) + number // 3}", f"C{number % 40}"
                 keys = (f"{order} {customer}", f"{customer} {order}", f"{order} {customer} gift")[number % 3]
                 store.put(_record("orders", number % 4, "paid", keys, f"заказ {number}"))
-    return str(directory)
+    return Store(str(directory), "orders with keys in any order")
 
 
 @functools.cache
-def odd_day() -> str:
-    """The directory of the small one."""
+def odd_day() -> Store:
+    """The small one."""
     directory = _folder() / "odd"
     for broker in BROKERS:
         with MessageStore.open(str(directory / broker), mapped_file_size_commit_log=LOG_FILE_BYTES) as store:
@@ -64,7 +65,7 @@ def odd_day() -> str:
                 store.put(record)
     first = directory / "broker-b" / "commitlog" / f"{0:020d}"
     first.unlink()  # as retention does: the oldest file goes, queue offsets stay as they are
-    return str(directory)
+    return Store(str(directory), "a small store full of exceptions")
 
 
 def _folder() -> Path:
