@@ -3,10 +3,12 @@
     solutions/grading/wrong/lab01.tags.diff
 
     === unsigned                              the name of a wrong answer
-    belief: the hash is a positive number     what somebody who answers like this believes
+    belief: lab01.hash_is_positive            what somebody who answers like this believes, by its id
     says: A negative hash stays negative      words that the message for it must contain
     -    return struct.pack(">q", value - (1 << 32) if value >> 31 else value)
     +    return struct.pack(">q", value)
+
+A belief's words are in the lab's source: a choice with its id in braces, or a [belief] cell (solutions/words.py).
 
 A change has lines of the reference to take out (-), to keep (a blank first) and to put in (+); ``@@`` is between
 two changes. Lines that are taken out or kept must be in the reference, next to each other, exactly once. A wrong answer
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,7 +110,7 @@ def references(number: str) -> dict[str, str]:
     return {marked_exercise(source): f"{source.rstrip()}\n" for source in sources if marked_exercise(source)}
 
 
-def beliefs_held(lab: str) -> frozenset[str]:
-    """The beliefs of a lab that a wrong answer holds: those whose line "belief:" is an id, as lab07.level_one."""
-    found = {wrong.belief for path in sorted(FOLDER.glob(f"{lab}.*.diff")) for wrong in _read(path)}
-    return frozenset(belief for belief in found if re.fullmatch(rf"{lab}\.\w+", belief))
+def beliefs_held(lab: str) -> Mapping[str, str]:
+    """What each wrong answer of a lab believes: its id -> what stands in its line "belief:", the id of a belief."""
+    found = (wrong for path in sorted(FOLDER.glob(f"{lab}.*.diff")) for wrong in _read(path))
+    return {wrong.id: wrong.belief for wrong in found}

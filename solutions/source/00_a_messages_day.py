@@ -264,6 +264,49 @@ def find(queue_offset, entries, log, offset_table):
 # %%
 check("lab00.find")
 
+# %% [belief] lab00.little_endian
+# question: How does a file hold the number 1 in four bytes?
+# claim: 01 00 00 00, as memory does.
+# refutation: Numbers in the files are big-endian, the most significant byte comes first: ">" in struct.
+
+# %% [belief] lab00.offset_is_a_byte
+# question: What is a queue offset?
+# claim: A position in the queue's file.
+# refutation: The number of an entry. Entry n of a queue is at byte 20 * n.
+
+# %% [belief] lab00.read_last
+# question: A group's committed offset is 5. Which message has it read last?
+# claim: Message 5.
+# refutation: Message 4. The committed offset is the next message to read: a group is past a message when the offset
+#   it reads next is greater.
+
+# %% [belief] lab00.one_position
+# question: billing has read a message. Does audit still get it?
+# claim: No: a queue has one position, and it is behind that message.
+# refutation: Every group has an offset of its own in the table, and gets every message.
+
+# %% [belief] lab00.queue_alone_in_log
+# question: Where does a message of a queue end in the log?
+# claim: Where the queue's next message begins.
+# refutation: The log holds the messages of all topics, one after the other. A unit is as many bytes of the log as the
+#   entry's bytes 8 to 11 say.
+
+# %% [belief] lab00.end_not_size
+# question: What do bytes 8 to 11 of an entry say?
+# claim: Where the unit ends.
+# refutation: How long it is. log[a:b] ends at byte b of the log; the unit ends at its place plus its size: log[place
+#   : place + size].
+
+# %% [belief] lab00.counted_from_one
+# question: Which number has the first message of a queue?
+# claim: 1.
+# refutation: Entries count from 0: entry n of the queue is at byte 20 * n.
+
+# %% [belief] lab00.message_in_queue
+# question: Where is a message's body?
+# claim: In its queue.
+# refutation: The entry only leads to the message; the unit is in the log, at that place.
+
 # %% [markdown] minutes=7
 # ## What billing tells the broker
 
@@ -428,6 +471,39 @@ def read_day(rows, msg_id, group):
 
 # %%
 check("lab00.timeline")
+
+# %% [belief] lab00.anybodys_commit
+# question: audit commits an offset behind a message. Does the broker know now that billing has read it?
+# claim: Yes: the message is acknowledged.
+# refutation: The broker knows that a group is past a message from that group's own offset.committed; another group's
+#   says nothing about it.
+
+# %% [belief] lab00.commit_for_each
+# question: Five messages were read. How many commits does the broker get?
+# claim: Five: one for each message.
+# refutation: The broker knows that a group is past a message from the first offset.committed greater than its offset;
+#   one commit may pass several messages.
+
+# %% [belief] lab00.client_is_broker
+# question: A listener has returned CONSUME_SUCCESS. Who knows of it?
+# claim: The broker, at once.
+# refutation: The broker knows that a group is past a message when it is told, with offset.committed; what the
+#   listener returned, and offset.updated, are only in the client's memory.
+
+# %% [belief] lab00.stored_when_sent
+# question: When is a message stored?
+# claim: When its producer says that it has sent it.
+# refutation: A message is stored when the broker writes it to its log, message.stored: after it was sent.
+
+# %% [belief] lab00.seen_by_anybody
+# question: audit has read a message. Has billing seen it?
+# claim: Yes: a message is seen once, by whoever reads it first.
+# refutation: A group first sees a message at its own first listener.started; others have nothing to do with it.
+
+# %% [belief] lab00.none_is_zero
+# question: A group has never read a message. When did it see it?
+# claim: At 0.
+# refutation: What did not happen is None, not 0: at 0 something can happen.
 
 # %% [markdown] minutes=16
 # ## Evening: audit arrives late
@@ -654,6 +730,33 @@ def stand(rows, groups):
 
 # %%
 check("lab00.crash")
+
+# %% [belief] lab00.committed_is_done
+# question: A group's committed offset is 5. Where does it go on?
+# claim: At 6: 5 is done.
+# refutation: A committed offset is the next message to read: add nothing to the number that the broker got.
+
+# %% [belief] lab00.group_exists_when_reporting
+# question: A group has never committed. Where does it begin after a crash?
+# claim: Nowhere: there is no such group.
+# refutation: A group that has told the broker nothing begins a young queue at offset 0.
+
+# %% [belief] lab00.client_remembers
+# question: A consumer is killed and started again. Where does it go on?
+# claim: Where it was.
+# refutation: A consumer that is started again asks the broker: it goes on at what the broker was told, not from what
+#   its client remembered.
+
+# %% [belief] lab00.committed_minus_one
+# question: A group's committed offset is 5. Where does it go on?
+# claim: At 4: the offset is one ahead.
+# refutation: A committed offset is the next message to read, not the last one that was read: subtract nothing from
+#   it.
+
+# %% [belief] lab00.late_group_at_the_end
+# question: A group that has committed nothing is started again. What does it get?
+# claim: New messages only.
+# refutation: It begins a young queue at offset 0: the queue still has its first message.
 
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove

@@ -122,6 +122,33 @@ def tag_bytes(tags):
 # %%
 check("lab01.tags")
 
+# %% [belief] lab01.text_is_utf8
+# question: What does Java hash in a text?
+# claim: Its bytes in UTF-8.
+# refutation: Java hashes the 16-bit units of UTF-16: not bytes, and an emoji is two of them.
+
+# %% [belief] lab01.emoji_is_one
+# question: How long is the text with one emoji in Java?
+# claim: 1, as in Python.
+# refutation: 2. Java hashes the 16-bit units of UTF-16, and an emoji is two of them.
+
+# %% [belief] lab01.several_tags
+# question: A message has the tags paid || shipped. What is hashed?
+# claim: paid, the first of them.
+# refutation: A message has one text of tags: hash = 31 * hash + unit over the whole text, as it is.
+
+# %% [belief] lab01.hash_of_64_bits
+# question: The entry has eight bytes for the code. How many bits has the hash?
+# claim: 64.
+# refutation: The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative
+#   one.
+
+# %% [belief] lab01.hash_is_positive
+# question: Which sign has a tag code?
+# claim: Plus: a hash is never negative.
+# refutation: The hash is a signed 32-bit number, and the entry keeps its sign: ff ff ff ff in front of a negative
+#   one.
+
 # %% [answer] lab01.negative
 # ### Your turn: a tag with a sign
 #
@@ -257,6 +284,41 @@ def read_unit(log, start):
 
 # %%
 check("lab01.unit")
+
+# %% [belief] lab01.one_time
+# question: How many times are in a unit?
+# claim: One: when it was sent.
+# refutation: Two: when it was born and when it was stored. The store time follows the born host.
+
+# %% [belief] lab01.separator_splits
+# question: A property's value holds the byte 0x01. Where does the value end?
+# claim: Before that byte.
+# refutation: At 0x02. Each property is name 0x01 value 0x02; only the first 0x01 of each ends the name.
+
+# %% [belief] lab01.hosts_of_eight
+# question: How long is a host in a unit?
+# claim: Eight bytes: four of address and four of port.
+# refutation: Eight or twenty: bits 0x10 and 0x20 of sys_flag say which of the two hosts take 20 bytes instead of 8.
+
+# %% [belief] lab01.length_of_the_rest
+# question: The size of a unit is 120. How many bytes follow the size?
+# claim: 120.
+# refutation: 116. The first four bytes are the length of the whole unit, themselves included.
+
+# %% [belief] lab01.port_of_two
+# question: How many bytes has a port in a unit?
+# claim: Two: it is at most 65535.
+# refutation: Four. The store time follows the born host, which takes 8 bytes, or 20.
+
+# %% [belief] lab01.queue_offset_is_bytes
+# question: The queue offset in a unit is 40. Which message of its queue is it?
+# claim: The third: an entry has 20 bytes.
+# refutation: The forty-first. The queue offset is the message's number in its queue, not a place in a file.
+
+# %% [belief] lab01.topic_length_of_two
+# question: How many bytes has the length of a topic?
+# claim: Two, as that of the properties.
+# refutation: The topic follows its length, which takes one byte in a V1 unit and two in a V2 unit.
 
 # %% [markdown] minutes=15
 # ## What is written when

@@ -214,6 +214,34 @@ def read_next(committed, queue_files, log_files):
 # %%
 check("lab01.lookup")
 
+# %% [belief] lab01.commits_what_was_read
+# question: A group has read message 5. What does it commit?
+# claim: 5.
+# refutation: 6. The committed offset is the next message to read: nothing is added before, one is added after.
+
+# %% [belief] lab01.first_file_is_0
+# question: The first two files of a queue were deleted. What is the number of its first entry?
+# claim: 0.
+# refutation: Offsets go on counting. Entry n begins at byte 20 * n of the queue; a file's name is the number of its
+#   first byte.
+
+# %% [belief] lab01.log_from_first_file
+# question: The first files of the log were deleted. Where is byte 0 now?
+# claim: At the beginning of the first file that is there.
+# refutation: Nowhere. A physical offset counts from the first byte the log ever had; a file's name is its first
+#   byte's offset.
+
+# %% [belief] lab01.committed_is_last
+# question: A group's committed offset is 5. Which message does it read next?
+# claim: 6.
+# refutation: 5. The committed offset is the next message to read: nothing is added before, one is added after.
+
+# %% [belief] lab01.zeros_are_entries
+# question: A queue's file has room for 6 entries. How many has the queue?
+# claim: Six.
+# refutation: As many as were written. Where no entry is written yet, there is nothing to read, and the offset stays
+#   the same.
+
 # %% [markdown] minutes=40
 # ## The index: from a key to places
 #
@@ -396,6 +424,47 @@ def places(read, slots, topic, key, begin_ms, end_ms):
 
 # %%
 check("lab01.index")
+
+# %% [belief] lab01.slot_is_a_key
+# question: Whose entries hang on a slot?
+# claim: Those of one key.
+# refutation: A slot's chain holds all hashes that share the slot: only entries with the key's own hash count.
+
+# %% [belief] lab01.difference_in_ms
+# question: What is the third number of an entry?
+# claim: Milliseconds since the first entry.
+# refutation: An entry's third number is whole seconds since the file's begin_timestamp, not ms and not a date.
+
+# %% [belief] lab01.entry_1_is_first
+# question: Where is entry 1 of an index?
+# claim: Right behind the slots.
+# refutation: 20 bytes later: entry n is at 40 + 4 * S + 20 * n, so entry 0 is a gap.
+
+# %% [belief] lab01.key_alone_hashed
+# question: What is hashed for a key?
+# claim: The key.
+# refutation: The topic is part of it: a slot is found by the hash of topic#key.
+
+# %% [belief] lab01.chain_oldest_first
+# question: Which entry of a chain is found first?
+# claim: The oldest.
+# refutation: The slot names its newest entry, and each entry the one before it: the newest comes first.
+
+# %% [belief] lab01.slots_from_one
+# question: Where is slot s of an index?
+# claim: At 40 + 4 * (s - 1).
+# refutation: Slots count from 0: slot s is at byte 40 + 4 * s.
+
+# %% [belief] lab01.file_into_memory
+# question: How do you search a file?
+# claim: Read it into memory and look through it.
+# refutation: An index file has hundreds of megabytes: read what you need, at most the 40 bytes of the header at once.
+
+# %% [belief] lab01.index_is_a_list
+# question: How is a key found in an index?
+# claim: By looking through its entries.
+# refutation: A slot leads to its chain, and only the chain is read, entry by entry: an index of millions of entries
+#   cannot be searched from its beginning.
 
 # %% [markdown] minutes=3 tags=["reading"]
 # ## RocketMQ does it so

@@ -96,6 +96,28 @@ def rebuild(units, topic, queue_id):
 # %%
 check("lab01.rebuild")
 
+# %% [belief] lab01.new_file_from_0
+# question: A queue is rebuilt, and the log no longer has its beginning. Which number has its first entry?
+# claim: 0: it is a new file.
+# refutation: A unit carries its own queue offset: the first entry has that of the queue's first unit still in the
+#   log.
+
+# %% [belief] lab01.places_from_first_unit
+# question: Where does the first unit that is still there stand in the log?
+# claim: At 0.
+# refutation: Where it always stood. An entry's first 8 bytes are the unit's physical offset.
+
+# %% [belief] lab01.queue_id_alone
+# question: Which units belong to queue 0 of orders?
+# claim: Those with the queue id 0.
+# refutation: Every topic has a queue 0. A queue has one entry for each unit of its topic and queue id, and no other
+#   entries.
+
+# %% [belief] lab01.size_of_body
+# question: What size is in an entry?
+# claim: That of the message's body.
+# refutation: Bytes 8 to 11 are the size of the whole unit.
+
 # %% [markdown] minutes=20
 # ## Flush: what SUCCESS promises
 #
@@ -370,6 +392,37 @@ def valid_end(log_files):
 
 # %%
 check("lab01.torn")
+
+# %% [belief] lab01.full_file_is_log
+# question: The last file ends with a BLANK. Where does the log end?
+# claim: At the end of that file: it is full.
+# refutation: In the last file, the log ends where the BLANK begins.
+
+# %% [belief] lab01.all_that_reads
+# question: Behind a hole there are whole units. Are they part of the log?
+# claim: Yes: they can be read.
+# refutation: The log ends at its first unit that is not whole, whatever comes after it.
+
+# %% [belief] lab01.blank_is_the_end
+# question: What does a BLANK say?
+# claim: That nothing follows.
+# refutation: A BLANK ends its file, not the log: go on with the next file.
+
+# %% [belief] lab01.lengths_are_enough
+# question: All lengths of a unit add up. Is it whole?
+# claim: Yes.
+# refutation: Its body may be another one: the log ends at its first unit that is not whole, and a whole one's body
+#   fits body_crc.
+
+# %% [belief] lab01.crc_of_32_bits
+# question: What is in body_crc?
+# claim: The CRC-32 of the body.
+# refutation: 31 bits of it: body_crc is crc32(body) & 0x7FFFFFFF, and 0 for no body.
+
+# %% [belief] lab01.until_the_zeros
+# question: Where does a log end after a power cut?
+# claim: Where the zeros begin.
+# refutation: Something may be written behind what was lost: the log ends at its first unit that is not whole.
 
 # %% [markdown] minutes=12
 # ## Retention: what the broker deletes

@@ -251,6 +251,36 @@ def schedule(levels, max_reconsume_times):
 # %%
 check("lab07.schedule")
 
+# %% [belief] lab07.table_begins_again
+# question: A message has failed more often than the table has levels. How long does it wait?
+# claim: As long as at the first level: the table begins again.
+# refutation: The table ends with its last level: all further retries wait for the last one.
+
+# %% [belief] lab07.from_first_failure
+# question: The table of levels says 10s 30s. When does the second retry come?
+# claim: 30 seconds after the first failure.
+# refutation: 40 seconds after it. Each wait begins when the try before it has failed: the seconds add up.
+
+# %% [belief] lab07.no_limit_no_retry
+# question: max_reconsume_times is -1. How many retries are there?
+# claim: None.
+# refutation: 16. -1 means that nobody has set a limit, and the broker's own is 16.
+
+# %% [belief] lab07.last_failure_waits
+# question: The last retry has failed. How long does the message wait?
+# claim: For the next level.
+# refutation: Not at all: after the failure of the last retry there is no further wait. The message is dead.
+
+# %% [belief] lab07.end_of_table
+# question: The table has five levels. How many retries are there?
+# claim: Three: level 3, 4 and 5.
+# refutation: As many as the limit says: all further retries wait for the last one.
+
+# %% [belief] lab07.level_is_index
+# question: Where in the list of delays is that of level 3?
+# claim: At number 3 of the list.
+# refutation: Level 1 is number 0 of the list of delays: the delay of a level is number level - 1 of it.
+
 # %% [markdown] minutes=12
 # ## Turn the screws
 #
@@ -519,6 +549,37 @@ def give_back(message, group, max_reconsume_times, delay_level):
 # %%
 check("lab07.rewrite")
 
+# %% [belief] lab07.any_level
+# question: A listener asks for level 30. Where does the message wait?
+# claim: In queue 29.
+# refutation: A message waits in queue level - 1 of SCHEDULE_TOPIC_XXXX; the highest level is 18.
+
+# %% [belief] lab07.one_more_try
+# question: max_reconsume_times is 2, and the message has been retried twice. It fails. Is it dead?
+# claim: No: it has not been retried more than twice.
+# refutation: A message is dead when its reconsume_times has reached max_reconsume_times, or the level asked is below
+#   0.
+
+# %% [belief] lab07.origin_is_last_copy
+# question: A message fails a second time. What does ORIGIN_MESSAGE_ID name?
+# claim: The copy that has just failed.
+# refutation: ORIGIN_MESSAGE_ID holds the offset id of the message that failed first; it is set once and stays.
+
+# %% [belief] lab07.queue_of_level
+# question: In which queue does a message of level 3 wait?
+# claim: In queue 3.
+# refutation: In queue 2: a message waits in queue level - 1 of SCHEDULE_TOPIC_XXXX.
+
+# %% [belief] lab07.where_it_failed
+# question: A copy from %RETRY%billing fails. What is its RETRY_TOPIC?
+# claim: %RETRY%billing, where it failed.
+# refutation: RETRY_TOPIC holds the topic that the message was sent to; it is set at the first failure and stays.
+
+# %% [belief] lab07.waits_in_retry_topic
+# question: A message has failed. Where does it wait?
+# claim: In the group's retry topic.
+# refutation: A message that is not dead goes to SCHEDULE_TOPIC_XXXX to wait; from there it goes to the retry topic.
+
 # %% [markdown] minutes=20
 # ## Dead letters
 #
@@ -655,6 +716,36 @@ def redrive(dead, producer, group):
 
 # %%
 check("lab07.redrive")
+
+# %% [belief] lab07.redriven_is_new
+# question: A dead letter is sent again. Is it a new message?
+# claim: Yes: it has a new id.
+# refutation: A message keeps its UNIQ_KEY: with it, everybody knows it for the same message.
+
+# %% [belief] lab07.dead_once
+# question: How often is a message among the dead letters?
+# claim: Once.
+# refutation: As often as it has died. However often it has died, it goes back once.
+
+# %% [belief] lab07.sent_as_it_is
+# question: What has to change in a dead letter before it is sent back?
+# claim: Nothing.
+# refutation: The counts of its former life: with them, it is dead again at once.
+
+# %% [belief] lab07.back_where_it_came_from
+# question: Where is a dead letter sent?
+# claim: To the topic it came from.
+# refutation: Every group reads that topic. A dead letter belongs to one group, and goes to that group's retry topic.
+
+# %% [belief] lab07.all_has_to_go
+# question: Which properties of its former life has a dead letter to lose?
+# claim: All that the retries have written.
+# refutation: RETRY_TOPIC has to stay: without it the listener sees the retry topic in place of its own.
+
+# %% [belief] lab07.message_is_its_body
+# question: What makes a message?
+# claim: Its body and its keys.
+# refutation: Its properties, too. RETRY_TOPIC is among them, and without it the listener sees %RETRY%billing.
 
 # %% [markdown] minutes=3 tags=["reading"]
 # ## RocketMQ does it so

@@ -209,6 +209,44 @@ def three_times(lab):
 # %%
 check("lab07.three")
 
+# %% [belief] lab07.lives_long_enough
+# question: A listener counts failures in a dictionary. Does it count to three?
+# claim: Yes: a process lives long enough.
+# refutation: Two deliveries may lie in two lives of the process. reconsume_times counts the retries before this
+#   delivery, and comes with the message.
+
+# %% [belief] lab07.first_is_1
+# question: What is reconsume_times at the first delivery?
+# claim: 1.
+# refutation: 0: it counts retries. An order gets three deliveries before it is given up.
+
+# %% [belief] lab07.storing_is_enough
+# question: An order is stored for a human. Does the status still matter?
+# claim: No.
+# refutation: It does: RECONSUME_LATER brings the order again. This was the third delivery, and it is the last.
+
+# %% [belief] lab07.third_comes_once
+# question: How often does the third delivery come?
+# claim: Once.
+# refutation: A consumer may die after it has stored something and before the broker knows: then it comes again, and
+#   storing it twice has to be harmless.
+
+# %% [belief] lab07.dead_letters_are_read
+# question: An order is among the dead letters. Who looks at it?
+# claim: A human.
+# refutation: Nobody, unless somebody reads them. An order that failed three times is stored for a human, with its
+#   body.
+
+# %% [belief] lab07.body_is_text
+# question: What is a body?
+# claim: A text.
+# refutation: Bytes. A human gets the body as it came: store message.body itself, bytes, not a text made of it.
+
+# %% [belief] lab07.success_unsaid
+# question: A listener returns nothing, and has raised nothing. What does the consumer make of it?
+# claim: A success.
+# refutation: A retry. When the bank has paid, the order is done: return CONSUME_SUCCESS.
+
 # %% [markdown] minutes=8
 # ## Break it: killed between storing and acknowledging
 #
@@ -599,6 +637,28 @@ def pay(messages, context):
 # %%
 check("lab07.stuck")
 
+# %% [belief] lab07.slow_is_stuck
+# question: The bank has not answered for a second. Does it hang?
+# claim: Yes.
+# refutation: The bank takes up to 3 seconds: a shorter time limit fails orders that are only slow.
+
+# %% [belief] lab07.minute_is_short
+# question: What is a short time limit for the bank?
+# claim: A minute.
+# refutation: A message without a result holds the offset of its queue: after a restart, a minute of orders is
+#   delivered again.
+
+# %% [belief] lab07.hanging_is_done
+# question: The bank has not answered in time. What does the listener return?
+# claim: CONSUME_SUCCESS: it did its part.
+# refutation: CONSUME_SUCCESS means that the order is done: return it only when the bank has paid.
+
+# %% [belief] lab07.retry_at_once
+# question: The bank did not answer. What is better than a retry in ten seconds?
+# claim: One here and now.
+# refutation: It keeps the message without a result. Whenever billing dies, only the last 15 seconds come again: no
+#   call may take longer than 10.
+
 # %% [markdown] minutes=30
 # ## Break it: the order that kills its process
 #
@@ -734,6 +794,57 @@ def never_again(lab):
 
 # %%
 check("lab07.killer")
+
+# %% [belief] lab07.counted_at_the_end
+# question: When do you write down that a delivery has killed the process?
+# claim: When it has ended.
+# refutation: Nobody writes when the process is dead. Only what is written and committed before the bank is asked
+#   survives.
+
+# %% [belief] lab07.memory_survives
+# question: A listener keeps a count in a variable. Is it there when billing is started again?
+# claim: Yes: the module or the function still has it.
+# refutation: A process that is started again has nothing of its former life: only what is written and committed
+#   before the bank is asked survives.
+
+# %% [belief] lab07.refusal_counts
+# question: The bank refuses an order. Does that delivery count?
+# claim: Yes: it did not end well.
+# refutation: Only deliveries without a result count: a refusal is a result, and so is success.
+
+# %% [belief] lab07.row_can_go
+# question: An order is stored for a human. Can its count be deleted?
+# claim: Yes: it is done.
+# refutation: Billing may die before the broker knows of the success. An order that a human has is not tried again,
+#   even if it is delivered again.
+
+# %% [belief] lab07.one_strike
+# question: A delivery was begun and not ended. Was it the order's fault?
+# claim: Yes.
+# refutation: Any order may be in work when a process dies. An order gets three deliveries, and the bank is asked at
+#   each.
+
+# %% [belief] lab07.one_transaction
+# question: Count and work belong together. Where does the count go?
+# claim: Into the transaction of the work.
+# refutation: A transaction that does not end is rolled back, and the count with it: it has to be committed before the
+#   bank is asked.
+
+# %% [belief] lab07.former_lives
+# question: How does billing know what its former lives were given?
+# claim: It looks up the deliveries.
+# refutation: A process has no such list. Of the lab, an answer has database and nothing else.
+
+# %% [belief] lab07.more_than_three
+# question: Three deliveries have begun and not ended. What does the fourth do?
+# claim: It tries once more: three is not more than three.
+# refutation: Three deliveries that began and did not end are enough: the fourth stores the order and does not ask the
+#   bank.
+
+# %% [belief] lab07.executed_is_stored
+# question: connection.execute has inserted a row. Is it in the database?
+# claim: Yes.
+# refutation: When it is committed. Only what is written and committed before the bank is asked survives.
 
 # %% [markdown] minutes=4
 # ## Break it: the broker is away

@@ -132,6 +132,7 @@ def test_a_known_wrong_answer_loses_with_the_message_that_helps(wrong: Wrong, co
     told = "\n".join(f"{case.rule} {case.first_wrong} {case.trace}" for case in failed)
     assert wrong.says in told
     assert any(case.kind == HIDDEN for case in failed)
+    assert {case.belief for case in failed} <= {"", wrong.belief}, "a finding blames another belief"
 
 
 @pytest.mark.parametrize(("number", "exercise"), EXERCISES)

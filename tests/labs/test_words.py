@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -205,7 +206,10 @@ def test_mistakes_in_words_are_errors_that_say_where(old: str, new: str, message
 # Rules ----------------------------------------------------------------------------------------------------------------
 
 
-def complaints(text: str, held: frozenset[str] = frozenset({"lab99.deletes", "lab99.signed"})) -> list[str]:
+HELD = {"lab99.find.one": "lab99.deletes", "lab99.find.two": "lab99.signed"}
+
+
+def complaints(text: str, held: Mapping[str, str] = HELD) -> list[str]:
     asked = Manifest("lab99", (), (an_exercise("find"), an_exercise("later", 1)), TASKS)
     words = made(text)
     shown = [cell for one in build.read(text, "99_words.py") for cell in build.shown(one, "99_words.py")]
@@ -257,10 +261,18 @@ def test_a_world_that_no_other_cell_makes_may_be_given(other: str, answered: str
 
 
 def test_half_a_belief_is_missing() -> None:
-    assert complaints(SOURCE, frozenset({"lab99.signed", "lab99.lonely"})) == [
+    assert complaints(SOURCE, {"lab99.find.one": "lab99.signed", "lab99.find.two": "lab99.lonely"}) == [
         "beliefs: lab99.deletes has words, but no wrong answer beside the hidden cases holds it",
         "beliefs: lab99.lonely is held by a wrong answer, and the source has no words for it",
     ]
+
+
+def test_a_belief_in_prose_is_asked_for_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = HELD | {"lab99.find.three": "a hash is never negative"}
+    (complaint,) = complaints(SOURCE, held)
+    assert "lab99.find.three has a belief in prose, 'a hash is never negative': give the id of one" in complaint
+    monkeypatch.setattr(lint, "BELIEFS_IN_PROSE", ("lab99",))
+    assert complaints(SOURCE, held) == []
 
 
 def test_an_excuse_that_is_not_needed_is_a_complaint(monkeypatch: pytest.MonkeyPatch) -> None:

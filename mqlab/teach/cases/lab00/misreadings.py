@@ -56,12 +56,12 @@ def _counted_from_one(call: Call) -> object:
 
 
 FIND = (
-    Slip("entries from 1", _counted_from_one, "Entries count from 0: entry n of the queue is at byte 20 * n"),
+    Slip("entries from 1", _counted_from_one, belief="lab00.counted_from_one"),
     Slip(
         "ends at its size", _ends_at_its_size,
-        "log[a:b] ends at byte b of the log; the unit ends at its place plus its size: log[place : place + size]",
+        belief="lab00.end_not_size",
     ),
-    Slip("entry as unit", _entry_as_unit, "The entry only leads to the message; the unit is in the log, at that place"),
+    Slip("entry as unit", _entry_as_unit, belief="lab00.message_in_queue"),
     Slip(
         "names of the table", _keys_of_the_table,
         'The groups are asked for by their names, "audit" and "billing", without the topic before the @',
@@ -141,18 +141,15 @@ def _since_it_was_stored(call: Call) -> object:
 TIMELINE = (
     Slip(
         "known to the client", _known_to_the_client,
-        "The broker knows that a group is past a message when it is told, with offset.committed; what the listener "
-        "returned, and offset.updated, are only in the client's memory",
+        belief="lab00.client_is_broker",
     ),
     Slip(
         "any group's commit", _any_groups_commit,
-        "The broker knows that a group is past a message from that group's own offset.committed; another group's says "
-        "nothing about it",
+        belief="lab00.anybodys_commit",
     ),
     Slip(
         "a commit of its own", _commit_of_its_own,
-        "The broker knows that a group is past a message from the first offset.committed greater than its offset; one "
-        "commit may pass several messages",
+        belief="lab00.commit_for_each",
     ),
     Slip("since the start", _since_the_start, "The moments are asked for as now_ms, not since the first row"),
     Slip(
@@ -161,7 +158,7 @@ TIMELINE = (
     ),
     Slip(
         "zero for none", lambda call: tuple(moment or 0 for moment in call.right),
-        "What did not happen is None, not 0",
+        belief="lab00.none_is_zero",
     ),
     slips.seconds,
 )  # fmt: skip
@@ -179,11 +176,11 @@ def _one_more(call: Call) -> OneOf:
 CRASH = (
     Slip(
         "next is one more", _one_more,
-        "A committed offset is the next message to read: add nothing to the number that the broker got",
+        belief="lab00.committed_is_done",
     ),
     Slip(
         "last one read", lambda call: {group: max(offset - 1, 0) for group, offset in call.right.items()},
-        "A committed offset is the next message to read, not the last one that was read: subtract nothing from it",
+        belief="lab00.committed_minus_one",
     ),
     Slip(
         "names of the clients", lambda call: {f"{group}-1": offset for group, offset in call.right.items()},
