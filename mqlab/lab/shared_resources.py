@@ -83,7 +83,11 @@ class Database:
         self.path = path
 
     def connect(self) -> sqlite3.Connection:
-        """A new connection; in a listener it dies with its node and waits for locks in virtual time."""
+        """A new connection; in a listener it dies with its node and waits for locks in virtual time.
+
+        What a call has not committed of its own connections when it returns is rolled back, as a pool of connections
+        does with those that are given back.
+        """
         if not self._world.is_simulated:
             return sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_MS / 1000)
         connection = sqlite3.connect(self.path, timeout=0, factory=WaitingConnection)
@@ -91,6 +95,8 @@ class Database:
         caller = sim_workers.current_listener()
         if caller is not None:
             caller.dies_with.append(connection.close)
+            # Python would close it, and free its lock, at an uncertain moment: when nothing refers to it any more.
+            caller.ends_with.append(functools.partial(connection.given_back, caller))
         return connection
 
     def __repr__(self) -> str:
@@ -126,9 +132,16 @@ class WaitingConnection(sqlite3.Connection):
         return False
 
     def forget(self) -> None:
-        """Roll back what the process had not committed when it ended."""
+        """Roll back what had not been committed when the process ended."""
         with contextlib.suppress(sqlite3.ProgrammingError):  # closed by its owner
             self.rollback()
+
+    def given_back(self, caller: sim_workers.ListenerCoroutine) -> None:
+        """Roll back what the call that opened the connection had not committed when it returned, and note it."""
+        with contextlib.suppress(sqlite3.ProgrammingError):  # closed by its owner
+            if self.in_transaction:
+                self.rollback()
+                self.world.note(caller.workers.node, "database.rolled_back")
 
     def _patiently(self, act: Callable[[], T]) -> T:
         caller, waited_ms = sim_workers.current_listener(), 0

@@ -102,8 +102,6 @@ class SimWorkers:
             for end in coroutine.dies_with:
                 end()
             if coroutine is not caller:  # that one killed its own process: see leave
-                # It returns to whoever ends it, who need not be the greenlet that played its last step.
-                coroutine.carrier.parent = greenlet.getcurrent()
                 coroutine.carrier.throw(NodeDown(f"{self.node.name} is down"))
 
     def leave(self) -> None:
@@ -129,6 +127,8 @@ class SimWorkers:
                 raise
             except Exception as failure:
                 error = failure
+            for end in coroutine.ends_with:
+                end()
             if self.node.alive and self.node.incarnation == life:
                 self._running.remove(coroutine)
                 on_done(value, error)
@@ -186,6 +186,7 @@ class ListenerCoroutine:
         self.life = workers.node.incarnation
         self.body = body
         self.dies_with: list[Callable[[], None]] = []  # functions that close connections, called when the process ends
+        self.ends_with: list[Callable[[], None]] = []  # called when the call itself ends
         self.carrier = _of_this_thread.waiting.pop() if _of_this_thread.waiting else Carrier()
         self.carrier.coroutine = self
 

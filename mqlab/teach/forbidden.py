@@ -189,6 +189,8 @@ class Watch:
         self._outside = None
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> None:
+        if self._before is not None:
+            self._before(frame, event, argument)
         if event != "call":
             return
         name = self._forbidden.name_of_code(frame.f_code)

@@ -33,6 +33,7 @@ BAR_PIXELS, BAR_CHARACTERS = 380, 40
 BAR_ROW = 24
 MAX_LABEL_COLUMNS = 32
 MARGIN = 18
+LONGEST_ABBREVIATION = 3
 LINES = ((BLUE, False), (RED, True), (GREEN, False), (VIOLET, True), (AMBER, False))
 MOST_ROWS_OF_TEXT = 16
 BINS = 20
@@ -61,7 +62,16 @@ def _number(value: Any) -> float:
 
 
 def _words(value: float, unit: str) -> str:
+    """A number and its unit.
+
+    >>> _words(1, "messages"), _words(2, "messages"), _words(1, "retries"), _words(1, "ms")
+    ('1 message', '2 messages', '1 retry', '1 ms')
+    """
     text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    # A unit in the plural is a word; an abbreviation, such as ms, is none.
+    one = text == "1" and len(unit) > LONGEST_ABBREVIATION and unit.isalpha()
+    if one:
+        unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
     return f"{text} {unit}".rstrip()
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from mqlab.teach.cases.lab07 import days, retries
+from mqlab.teach.cases.lab07 import bank, days, listeners, retries
 from mqlab.teach.exercises import Call, Case
 from mqlab.teach.kit import Variant, variants
+from mqlab.teach.kit.days import Day
 from mqlab.wire import names
 
 SEEDED = {
@@ -33,6 +34,11 @@ def _sent_to(waiting: bool) -> Callable[[int], list[Call]]:
     return lambda seed: [call for call in days.sent_back(seed) if (call.right[0] == names.SCHEDULE_TOPIC) == waiting]
 
 
+def _deaths(count: int) -> Callable[[int], tuple[Day, int]]:
+    """A day on which billing dies so often."""
+    return lambda seed: (bank.three_tries(seed, count), seed)
+
+
 SHORT, MIDDLE = ("2s 9s", "7s", "4s 30s"), ("1s 2s 3s 20s 2m", "9s 1m 5s 12s 3s 50s")
 
 FROM_SEED = {
@@ -42,6 +48,9 @@ FROM_SEED = {
         Variant("a table that ends on the way", _table(MIDDLE, (6, 7, 8, 9))),
         Variant("no limit set", _table(MIDDLE, (-1,))),
         Variant("no retry at all", _table(MIDDLE, (0,))),
+    ),
+    "lab07.three": variants(
+        listeners.THREE, Variant("nobody dies", _deaths(0)), Variant("billing dies twice", _deaths(2))
     ),
     "lab07.rewrite": variants(
         retries.REWRITE, Variant("orders that wait", _sent_to(True)), Variant("orders that die", _sent_to(False))

@@ -116,6 +116,30 @@ def test_a_connection_made_before_the_listener_keeps_nothing_of_a_dead_one_and_i
     assert not connection.in_transaction
 
 
+def test_what_a_call_did_not_commit_is_rolled_back_when_it_returns_and_holds_no_lock() -> None:
+    """Whatever still refers to the connection: here a list does."""
+    lab = Lab(**QUIET)
+    lab.create_topic("orders")
+    database = lab.database("billing")
+    database.connect().execute("create table paid (key text primary key)")
+    kept: list[Any] = []
+
+    def listener(messages: Any, context: Any) -> str:
+        kept.append(lab.database("billing").connect())
+        kept[-1].execute("insert into paid values (?)", (messages[0].keys,))
+        return CONSUME_SUCCESS
+
+    a_consumer(lab, listener)
+    producer = lab.producer("shop")
+    for number in range(3):
+        producer.send(Message("orders", "оплата".encode(), keys=f"订单-{number}"))
+    lab.run_for("2s")
+    assert [row.status for row in lab.deliveries("billing")] == [CONSUME_SUCCESS] * 3
+    assert not any(connection.in_transaction for connection in kept)
+    assert len(list(lab.journal.changes("database.rolled_back"))) == 3
+    assert database.connect().execute("select * from paid").fetchall() == []
+
+
 def test_a_locked_database_is_waited_for_in_virtual_time_and_for_no_longer_than_five_seconds() -> None:
     lab = Lab(**QUIET)
     lab.create_topic("orders")

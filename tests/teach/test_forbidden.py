@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -126,3 +127,20 @@ def test_check_says_so_in_kind_words(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "mqlab.wire.record.decode cannot be used in this exercise: it does what you are asked to write" in told
         assert "Write it with Python itself and with what the exercise gives you" in told
     assert check("lab99.topic", answer_of("def answer(unit):\n    return 'orders'\n")).state == "good"
+
+
+def test_who_counts_calls_goes_on_counting_while_an_answer_is_watched() -> None:
+    counted: list[str] = []
+
+    def work(answers: Any) -> None:
+        answers["answer"](UNIT)
+
+    def answer(unit: bytes) -> str:
+        return "orders"
+
+    sys.setprofile(lambda frame, event, argument: counted.append(frame.f_code.co_name))
+    try:
+        run_watched(Case("one", work), {"answer": answer}, FORBIDS)
+    finally:
+        sys.setprofile(None)
+    assert {"work", "answer"} <= set(counted)

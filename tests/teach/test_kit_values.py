@@ -75,6 +75,30 @@ def test_a_record_is_compared_name_by_name() -> None:
     assert rules[3] == "The first four bytes are the size"
 
 
+MOMENTS = Pure(
+    "labxx.moments", "moments(count)", points=1, about="moments", rules="another rule",
+    calls=lambda seed: [Call(count=n, right=(1_767_225_600_000 + n, None)) for n in (547, 20)],
+    returns=tuple_of(stored_ms=int | None, seen_ms=int | None), slips=[slips.seconds],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        (lambda count: ((1_767_225_600_000 + count) / 1000, None), slips.seconds.says),
+        (lambda count: ((1_767_225_600_000 + count) // 1000, None), slips.seconds.says),
+        (lambda count: (1_767_225_600_000 + count + 0.5, None), "stored_ms is a whole number or None"),
+        (
+            lambda count: ((1_767_225_600_000 + count) / 1000 if count > 99 else 1.5, None),
+            "stored_ms is a whole number",
+        ),
+    ],
+)
+def test_seconds_are_told_with_a_fraction_and_without(answer: Any, rule: str) -> None:
+    finding = told(MOMENTS, answer)
+    assert finding is not None and rule in finding.rule
+
+
 def test_an_exception_keeps_its_call() -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         told(PLAN, lambda count: 1 // (count - 3) and right(count))

@@ -14,6 +14,7 @@ What is drawn by lot is drawn when the Day is made from its seed, so a Day tells
 
 from __future__ import annotations
 
+import inspect
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -31,11 +32,13 @@ RETRY_TOPIC_READ_AFTER = "25s"  # a new group reads its retry topic from its sec
 
 
 class NotMade(Exception):
-    """A learner's function that should have made a listener returned something else."""
+    """What a learner gave is no listener: not what the function returned, or called with other arguments."""
 
-    def __init__(self, name: str, found: object) -> None:
+    def __init__(self, name: str, found: object, rule: str = "", where: str = "", expected: str = "") -> None:
         super().__init__(name)
         self.name, self.found = name, found
+        self.rule = rule or f"{name} returns a listener: the inner function"
+        self.where, self.expected = where or "its result", expected or "a function"
 
 
 class Sent(Protocol):
@@ -100,6 +103,22 @@ class LabDatabases:
         raise AttributeError(f"an answer cannot use {type(self).__name__}.{name}; it has database")
 
 
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many arguments; True if nobody can know."""
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:  # some functions of C have no signature
+        return True
+    return True
+
+
+def parameters_of(function: Callable[..., Any]) -> str:
+    """A function's parameters as they are written."""
+    return str(inspect.signature(function))
+
+
 @dataclass(frozen=True, slots=True)
 class Learner:
     """The learner's name, as a listener. ``makes``: it is a function lab -> listener.
@@ -114,7 +133,7 @@ class Learner:
     def listener(self, played: Played) -> Any:
         """What the consumer gets. NotMade when the function does not return a listener."""
         if not self.makes:
-            return played.answers[self.name]
+            return self._with_its_form(played.answers[self.name], f"{self.name} is a listener")
         if not self.each_life:
             return self._made(played.answers[self.name], played.lab)
         mine, lab = self, played.lab
@@ -127,10 +146,22 @@ class Learner:
         return EachLife
 
     def _made(self, function: Callable[..., Any], lab: Lab | LabDatabases) -> Any:
+        if not takes(function, 1):
+            rule = f"{self.name} gets the lab and returns a listener: a function inside of it, (messages, context)"
+            raise NotMade(self.name, parameters_of(function), rule, f"the arguments of {self.name}", "(lab)")
         listener = function(lab)
-        if not callable(listener):
+        if not callable(listener) and not callable(getattr(listener, "consume_message", None)):
             raise NotMade(self.name, listener)
-        return listener
+        return self._with_its_form(listener, f"{self.name} returns a listener")
+
+    def _with_its_form(self, listener: Any, what: str) -> Any:
+        """The listener, if it can be called with messages and a context. NotMade if not."""
+        method = getattr(listener, "consume_message", listener)
+        own = 1 if isinstance(listener, type) and method is not listener else 0  # self, in a class
+        if (isinstance(listener, type) and not own) or takes(method, 2 + own):
+            return listener
+        rule = f"{what}: it is called with a list of messages and a context, (messages, context)"
+        raise NotMade(self.name, parameters_of(method), rule, "the listener's arguments", "(messages, context)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
@@ -28,10 +29,11 @@ Promise = Callable[[Any], Finding | None]
 Done = Callable[[Any, Any], bool]  # the day, a delivery -> whether the work was really done in it
 
 RAISED_RULE = "An exception in a listener counts as RECONSUME_LATER: catch what you expect"
+COMMIT_RULE = "Commit what you write, or nobody else can write: with connection: ... commits"
 LISTENER_ERRORS = {
     "IntegrityError": "A consumer may die after it has stored something and before the broker knows: then the message "
     "is delivered again, and storing it twice has to be harmless",
-    "database is locked": "Commit what you write, or nobody else can write: with connection: ... commits",
+    "database is locked": COMMIT_RULE,
     "one of CONSUME_SUCCESS": "A listener returns CONSUME_SUCCESS or RECONSUME_LATER; anything else counts as "
     "RECONSUME_LATER",
 }
@@ -72,6 +74,20 @@ def no_surprise(group: str, expected: Sequence[str] = (), rules: Mapping[str, st
             if row.error is not None and not any(name in row.error for name in expected):
                 rule = next((rule for words, rule in rules.items() if words in row.error), RAISED_RULE)
                 return finding_at(played, row, rule, "a status", _raised(row.error))
+        return None
+
+    return first
+
+
+def writes_committed(group: str, rule: str = COMMIT_RULE, belief: str = "") -> Promise:
+    """What a listener writes into a database it has committed when it returns: the rest is rolled back."""
+
+    def first(played: Played) -> Finding | None:
+        for record, _ in played.lab.journal.changes("database.rolled_back"):
+            for row in played.deliveries(group):
+                if row.ended_ms == record.now_ms and row.client == record.node:
+                    finding = finding_at(played, row, rule, "a commit before it returns", "a transaction left open")
+                    return replace(finding, belief=belief)
         return None
 
     return first

@@ -14,6 +14,7 @@ Taken without a word: a list for a tuple and the reverse, numpy's numbers, 40.0 
 
 from __future__ import annotations
 
+import functools
 import operator
 import types
 import typing
@@ -116,6 +117,19 @@ def fitted(shape: Any, value: Any, path: tuple[str, ...] = ()) -> Any:
         ((of_key, of_value),) = shape.items()
         return {fitted(of_key, key, path): fitted(of_value, one, (*path, str(key))) for key, one in value.items()}
     return _plain(shape, value, path)
+
+
+def with_fractions(shape: Any) -> Any:
+    """The same form, in which a number need not be a whole one."""
+    if isinstance(shape, types.UnionType):
+        return functools.reduce(operator.or_, map(with_fractions, typing.get_args(shape)))
+    if isinstance(shape, Parts):
+        return Parts(shape.name, tuple((name, with_fractions(one)) for name, one in shape.parts), shape.keyed)
+    if isinstance(shape, list):
+        return [with_fractions(shape[0])]
+    if isinstance(shape, dict):
+        return {key: with_fractions(one) for key, one in shape.items()}
+    return float if shape is int else shape
 
 
 def _parts(shape: Parts, value: Any, path: tuple[str, ...]) -> Any:

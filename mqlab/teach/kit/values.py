@@ -22,7 +22,17 @@ from mqlab.teach.exercises import Answers, Call, Exercise, Finding
 from mqlab.teach.kit import slips as general
 from mqlab.teach.kit.calls import ask
 from mqlab.teach.kit.form import seeded
-from mqlab.teach.kit.shapes import Difference, Misfit, Parts, described, difference, fitted, leaves, record
+from mqlab.teach.kit.shapes import (
+    Difference,
+    Misfit,
+    Parts,
+    described,
+    difference,
+    fitted,
+    leaves,
+    record,
+    with_fractions,
+)
 from mqlab.teach.kit.slips import PartSlip, Slip
 from mqlab.teach.words import ExerciseWords, has_words, words_of
 
@@ -74,16 +84,20 @@ class Values:
         try:
             value = fitted(self.returns, found)
         except Misfit as misfit:
-            return self._misfit(call, found, printed, misfit)
+            finding = self._fraction(answers, calls, call, found)
+            return finding or self._misfit(call, found, printed, misfit)
         own = self.compares
         seen = difference(self.returns, call.right, value) if own is None else own(call, value)
         if seen is None:
             return self.also(call) if self.also is not None else None
         # 2. A slip that explains it, here and at the other calls.
-        for slip in self.slips:
+        for number, slip in enumerate(self.slips):
             if isinstance(slip, Slip):
                 if self._is_slip(slip, answers, calls, call, value):
-                    return self._finding(slip.says, call, seen, slip.belief)
+                    others = (one for one in self.slips[number + 1 :] if isinstance(one, Slip))
+                    # Where several misunderstandings give the same, nobody knows which one it was.
+                    alone = not any(self._is_slip(one, answers, calls, call, value) for one in others)
+                    return self._finding(slip.says, call, seen, slip.belief if alone else "")
             elif self._is_part_slip(slip, answers, calls, call, seen):
                 return self._finding(slip.says, call, seen)
         if general.transposed(self.returns, call.right, value):
@@ -116,13 +130,31 @@ class Values:
         expected = described(misfit.shape) if misfit.path and misfit.found != "no such key" else call.right
         return Finding(rule, place, expected, wrong, call=call)
 
+    def _fraction(self, answers: Answers, calls: list[Call], call: Call, found: Any) -> Finding | None:
+        """A number that is not whole where a slip explains it, such as seconds with a fraction for milliseconds."""
+        shape = with_fractions(self.returns)
+        try:
+            value = fitted(shape, found)
+        except Misfit:
+            return None
+        seen = difference(shape, call.right, value)
+        for slip in self.slips:
+            if seen is None or isinstance(slip, Slip) or not isinstance(seen.found, float):
+                continue
+            if self._is_part_slip(slip, answers, calls, call, seen, shape):
+                return self._finding(slip.says, call, seen)
+        return None
+
     def _is_slip(self, slip: Slip, answers: Answers, calls: list[Call], call: Call, value: Any) -> bool:
         def fits(one: Call, got: Any) -> bool:
             return any(_same(self.returns, wrong, got) for wrong in slip.values(one))
 
         return fits(call, value) and all(fits(one, self._again(answers, one)) for one in calls if one is not call)
 
-    def _is_part_slip(self, slip: PartSlip, answers: Answers, calls: list[Call], call: Call, seen: Difference) -> bool:
+    def _is_part_slip(
+        self, slip: PartSlip, answers: Answers, calls: list[Call], call: Call, seen: Difference, shape: Any = None
+    ) -> bool:
+        shape = self.returns if shape is None else shape
         sign = slip.sign(seen.right, seen.found)
         if sign is None or seen.part == "number":  # how many there are is not one of the values
             return False
@@ -131,10 +163,10 @@ class Values:
         # All numbers of that part must show the same sign, in this call and in every other one.
         for one in calls:
             try:
-                value = fitted(self.returns, self._again(answers, one))
+                value = fitted(shape, self._again(answers, one))
             except Misfit:
                 return False
-            wanted, got = leaves(self.returns, one.right, seen.part), leaves(self.returns, value, seen.part)
+            wanted, got = leaves(shape, one.right, seen.part), leaves(shape, value, seen.part)
             wrong = [list(slip.wrong(leaf))[sign:][:1] or [leaf] for leaf in wanted]
             if [[leaf] for leaf in got] != wrong:
                 return False

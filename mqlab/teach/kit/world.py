@@ -42,8 +42,7 @@ class Worlds:
         try:
             played = day.play(answers, seed)
         except NotMade as error:
-            rule = f"{error.name} returns a listener: the inner function"
-            return Finding(rule, "its result", "a function", error.found)
+            return Finding(error.rule, error.where, error.expected, error.found)
         for promise in self.promises:
             finding = promise(played)
             if finding is not None:

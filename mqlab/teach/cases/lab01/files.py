@@ -160,7 +160,7 @@ def tag_codes(seed: int) -> list[tuple[str | None, bytes]]:
 
 # lab01.torn ------------------------------------------------------------------------------------------------------
 
-TORN_FILE = 2048
+TORN_FILE, BLANK_BYTES = 2048, 8
 DAMAGES = ("nothing", "zeros", "hole", "body", "cut", "half a unit", "only a blank")
 
 
@@ -194,26 +194,36 @@ def _whole_log(rng: random.Random, *, blank_at_end: bool) -> Files:
     count = rng.randint(3, 4)
     first = TORN_FILE * rng.randrange(3)
     for number in range(count):
-        data = bytearray()
+        data, last = bytearray(), b""
         while True:
             body = b"" if rng.random() < 0.15 else rng.choice(BODIES).encode() * rng.randint(1, 3)
             place = first + number * TORN_FILE + len(data)
-            unit = record.encode(
-                Record("orders", body, physical_offset=place, store_timestamp=1_767_225_600_000 + place,
-                       properties=properties.encode({"TAGS": rng.choice(TAGS)}))
-            )  # fmt: skip
+            unit = _torn_unit(place, body, rng.choice(TAGS))
             # 1. A file is full when the unit and a BLANK of 8 bytes do not both fit.
-            if len(data) + len(unit) + 8 > TORN_FILE:
+            if len(data) + len(unit) + BLANK_BYTES > TORN_FILE:
                 break
             # 2. The last file is only partly written, as the last file of a log mostly is.
             if number == count - 1 and not blank_at_end and len(data) > TORN_FILE // 2:
                 break
             data += unit
-        # 3. A full file ends with a BLANK; zeros fill the rest of the last one.
+            last = unit
+        # 3. The first file is as full as a file can be: its BLANK is nothing but its two numbers.
+        if number == 0:
+            one, room = record.decode(last), TORN_FILE - len(data) - BLANK_BYTES
+            tags = properties.decode(one.properties)["TAGS"]
+            data[-len(last) :] = _torn_unit(one.physical_offset, one.body + b"!" * room, tags)
+        # 4. A full file ends with a BLANK; zeros fill the rest of the last one.
         if number < count - 1 or blank_at_end:
             data += record.blank(TORN_FILE - len(data))
         files[f"{first + number * TORN_FILE:020d}"] = bytes(data).ljust(TORN_FILE, b"\0")
     return files
+
+
+def _torn_unit(place: int, body: bytes, tags: str) -> bytes:
+    return record.encode(
+        Record("orders", body, physical_offset=place, store_timestamp=1_767_225_600_000 + place,
+               properties=properties.encode({"TAGS": tags}))
+    )  # fmt: skip
 
 
 def _unit_starts(data: bytes) -> list[int]:

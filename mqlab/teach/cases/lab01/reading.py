@@ -9,7 +9,7 @@ The bytes are made in files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mqlab.teach.cases.forbids import FORBIDS
@@ -52,6 +52,11 @@ def _with_its_date(part: str, value: Any) -> object:
     return f"{value} ({calendar(value)})" if is_time else value
 
 
+def _changed(name: str, value: Callable[[Mapping[str, Any]], Any]) -> Callable[[Call], object]:
+    """The right record, but for one field, made from the encoder's own map of the unit."""
+    return lambda call: call.right | {name: value(call.given)}
+
+
 UNIT = Fields(
     "lab01.unit", "read_unit(log, start)", points=4, about="six units", seeds=(1, 2, 3),
     calls=lambda seed: unit_calls(made.units(seed)),
@@ -68,7 +73,16 @@ UNIT = Fields(
         "properties": ({str: str}, "Each property is name 0x01 value 0x02, one after another; only the first 0x01 of "
                        "each ends the name"),
     },
-    slips=[slips.little_endian], place=_field_place, shows=_with_its_date, forbids=FORBIDS["lab01.unit"],
+    slips=[
+        Slip("one time", _changed("store_timestamp", lambda fields: fields["born_timestamp"].value),
+             belief="lab01.one_time"),
+        Slip("without itself", _changed("size", lambda fields: fields["total_size"].value - 4),
+             belief="lab01.length_of_the_rest"),
+        Slip("bytes of the queue", _changed("queue_offset", lambda fields: fields["queue_offset"].value // 20),
+             belief="lab01.queue_offset_is_bytes"),
+        slips.little_endian,
+    ],
+    place=_field_place, shows=_with_its_date, forbids=FORBIDS["lab01.unit"],
     weights={"": 1, "short addresses, short topics": 2, "a unit with nothing in it": 1},
 )  # fmt: skip
 
@@ -100,11 +114,31 @@ def _tag_place(call: Call, seen: Difference | None) -> str:
     return f"{where}: byte {at} of 8"
 
 
+def _coded(units: Callable[[str], Iterable[int]], bits: int = 32, signed: bool = True) -> Callable[[Call], object]:
+    """The eight bytes of a hash over other units, of another size, or without its sign."""
+
+    def coded(call: Call) -> bytes:
+        value = 0
+        for unit in units(call["tags"] or ""):
+            value = (31 * value + unit) % (1 << bits)
+        return (value - (1 << bits) if signed and value >> (bits - 1) else value).to_bytes(8, "big", signed=signed)
+
+    return coded
+
+
 TAGS = Pure(
     "lab01.tags", "tag_bytes(tags)", points=2, about="tags of all kinds", returns=bytes,
     calls=lambda seed: [Call(tags=tags, right=right) for tags, right in made.tag_codes(seed)],
     explain=_tag_rule, place=_tag_place, shows=lambda part, value: value.hex(" "),
-    slips=[slips.little_endian], forbids=FORBIDS["lab01.tags"],
+    slips=[
+        Slip("bytes", _coded(lambda text: text.encode()), belief="lab01.text_is_utf8"),
+        Slip("characters", _coded(lambda text: map(ord, text)), belief="lab01.emoji_is_one"),
+        Slip("the first", _coded(lambda text: utf16_units(text.split("||")[0].strip())), belief="lab01.several_tags"),
+        Slip("64 bits", _coded(utf16_units, bits=64, signed=False), belief="lab01.hash_of_64_bits"),
+        Slip("unsigned", _coded(utf16_units, signed=False), belief="lab01.hash_is_positive"),
+        slips.little_endian,
+    ],
+    forbids=FORBIDS["lab01.tags"],
 )  # fmt: skip
 
 # lab01.lookup ----------------------------------------------------------------------------------------------------

@@ -9,15 +9,16 @@ The logs are made in files.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab01 import files as made
 from mqlab.teach.exercises import Call
-from mqlab.teach.kit import Pure, slips, tuple_of
+from mqlab.teach.kit import Pure, Slip, slips, tuple_of
 from mqlab.teach.kit.shapes import Difference
-from mqlab.wire import record
+from mqlab.wire import properties, record
+from mqlab.wire.java_hash import tags_code
 
 # lab01.torn ------------------------------------------------------------------------------------------------------
 
@@ -26,9 +27,12 @@ END_BLANK_RULE = "In the last file, the log ends where the BLANK begins"
 BLANK_RULE = "A BLANK ends its file, not the log: go on with the next file"
 WHOLE_RULE = "A unit is whole here: its lengths add up, and body_crc is crc32(body) & 0x7FFFFFFF (0 for no body)"
 
+NOTHING_WHOLE_RULE = f"Not one unit was found whole, not even the first. {slips.little_endian.says}. {WHOLE_RULE}"
+
 
 def torn_call(files: made.Files) -> Call:
-    """One log, and where recovery ends it."""
+    """One log, its files in no order, and where recovery ends it."""
+    files = dict(sorted(files.items(), reverse=True))
     right, reason = made.end_of(files)
     return Call(
         log_files=files,
@@ -66,9 +70,10 @@ def _bytes_at(files: made.Files, place: int) -> str:
 
 
 TORN = Pure(
-    "lab01.torn", "valid_end(log_files)", points=4, about="a log after a bad day", seeds=(7, 8, 9, 10, 13),
+    "lab01.torn", "valid_end(log_files)", points=4, about="a log after a bad day", seeds=tuple(range(7, 14)),
     calls=lambda seed: [torn_call(made.torn_log(seed))], returns=int,
     rules="The log ends after its last whole unit", explain=_torn_rule, place=_torn_place,
+    slips=[Slip("nothing is whole", lambda call: min(map(int, call["log_files"])), NOTHING_WHOLE_RULE)],
     weights={"": 1, "an unwritten file": 1} | {f"a log: {damage}": 1 for damage in made.DAMAGES},
     forbids=FORBIDS["lab01.torn"],
 )  # fmt: skip
@@ -76,6 +81,7 @@ TORN = Pure(
 # lab01.rebuild ---------------------------------------------------------------------------------------------------
 
 ENTRY_BYTES = 20
+CODE_RULE = "Bytes 12 to 19 are the tag code with its sign"
 
 
 def queue_calls(lost: made.LostQueues) -> Iterator[Call]:
@@ -97,6 +103,24 @@ def _first_difference(call: Call, found: Any) -> Difference | None:
     return None if found_first == first else Difference(("its first queue offset",), "first", first, found_first)
 
 
+def _code(one: record.Record) -> int:
+    return tags_code(properties.decode(one.properties).get("TAGS"))
+
+
+def _rebuilt(entry: Callable[[record.Record, int], tuple[int, int, int]]) -> Callable[[Call], object]:
+    """The queue's entries made in another way: ``entry(unit, place of the unit among the units)``."""
+
+    def rebuilt(call: Call) -> tuple[int, bytes]:
+        entries, at = b"", 0
+        for one in map(record.decode, call["units"]):
+            if (one.topic, one.queue_id) == (call["topic"], call["queue_id"]):
+                entries += struct.pack(">qiq", *entry(one, at))
+            at += one.total_size
+        return call.right[0], entries
+
+    return rebuilt
+
+
 REBUILD = Pure(
     "lab01.rebuild", "rebuild(units, topic, queue_id)", points=3, about="four queues to rebuild",
     calls=lambda seed: queue_calls(made.lost_queues(seed)), returns=tuple_of(first=int, entries=bytes),
@@ -105,9 +129,19 @@ REBUILD = Pure(
         "number": "A queue has one entry for each unit of its topic and queue id, and no other entries",
         "place": "An entry's first 8 bytes are the unit's physical offset",
         "size": "Bytes 8 to 11 are the size of the whole unit",
-        "code": "Bytes 12 to 19 are the tag code with its sign; 0 without tags",
+        "code": f"{CODE_RULE}; 0 without tags",
         "first": "A unit carries its own queue offset: the first entry has that of the queue's first unit still in "
         "the log",
     },
-    slips=[slips.little_endian], forbids=FORBIDS["lab01.rebuild"],
+    slips=[
+        Slip("from 0", lambda call: (0, call.right[1]), belief="lab01.new_file_from_0"),
+        Slip("bodies", _rebuilt(lambda one, at: (one.physical_offset, len(one.body), _code(one))),
+             belief="lab01.size_of_body"),
+        Slip("places", _rebuilt(lambda one, at: (at, one.total_size, _code(one))),
+             belief="lab01.places_from_first_unit"),
+        Slip("unsigned", _rebuilt(lambda one, at: (one.physical_offset, one.total_size, _code(one) & 0xFFFFFFFF)),
+             f"{CODE_RULE}: ff ff ff ff in front of a negative one", "lab01.hash_is_positive"),
+        slips.little_endian,
+    ],
+    forbids=FORBIDS["lab01.rebuild"],
 )  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any
 
 from mqlab.errors import UsageError
 from mqlab.teach.cases.lab07.days import BODIES, GROUP
-from mqlab.teach.kit.days import Day, Does, Learner, Played, Reads, Restarts, Sends, Tables, Topics, Waits
+from mqlab.teach.kit.days import Act, Day, Does, Learner, Played, Reads, Restarts, Sends, Tables, Topics, Waits
 from mqlab.wire.message import Message
 
 TABLES = """
@@ -102,7 +102,7 @@ def orders(banks: Sequence[str], rng: random.Random) -> list[Order]:
     ]
 
 
-def three_tries(seed: int) -> Day:
+def three_tries(seed: int, deaths: int = 1) -> Day:
     """Some orders are refused once or twice, some always. Billing dies when it has just tried one for the last time."""
     rng = random.Random(f"lab07.three {seed}")
     banks = ["no", "no", "no no 40", "no 40", "40", "40", "no no 40"] + ["40"] * rng.randint(0, 2)
@@ -113,13 +113,13 @@ def three_tries(seed: int) -> Day:
         rows = [row for row in played.deliveries(GROUP) if row.reconsume_times == 2 and row.ended_ms]
         return any(played.sent[row.msg_id].bank == "no" for row in rows)
 
-    acts = (
+    acts: tuple[Act, ...] = (
         Topics(("orders",)),
         Tables(GROUP, TABLES),
         Reads(GROUP, "orders", Learner("three_times", makes=True)),
         Sends(orders(banks, rng)),
         # The death may come before or after the client's report of its offsets, which is made every 5 s.
-        Restarts("billing-1", when=last_word, after=rng.choice(("1s", "2s"))),
+        *(Restarts("billing-1", when=last_word, after=rng.choice(("1s", "2s"))) for _ in range(deaths)),
         Waits("4m"),
     )
     return Day(acts, kind=BadDay)

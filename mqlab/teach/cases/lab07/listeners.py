@@ -22,6 +22,7 @@ from mqlab.teach.kit.promises import (
     replays_at_most,
     success_means,
     took_ms,
+    writes_committed,
 )
 
 EXPECTED_ERRORS = ("BankError", "TimeoutError")
@@ -94,6 +95,7 @@ def _paid_is_done(day: bank.BadDay) -> Finding | None:
 
 
 NO_SURPRISE = no_surprise(GROUP, EXPECTED_ERRORS)
+COMMITTED = writes_committed(GROUP, belief="lab07.executed_is_stored")
 PAID_OR_WITH_A_HUMAN = success_means(
     GROUP, _was_paid, NOT_PAID_RULE, "asked, and paid by the bank; or a row with its msg_id in for_a_human",
     _not_with_a_human,
@@ -125,11 +127,13 @@ THREE = World(
     "lab07.three", "three_times(lab)", points=4, about="a bank that refuses", day=bank.three_tries,
     promises=[
         NO_SURPRISE,
+        COMMITTED,
         _paid_is_done,
         at_most_retries(GROUP, 2, FOURTH_RULE),
         PAID_OR_WITH_A_HUMAN,
         _three_tries_each,
     ],
+    weights={"": 1, "nobody dies": 2, "billing dies twice": 2},
 )  # fmt: skip
 
 # lab07.stuck -----------------------------------------------------------------------------------------------------
@@ -214,6 +218,7 @@ KILLER = World(
     "lab07.killer", "never_again(lab)", points=5, about="an order that kills", day=bank.killer,
     promises=[
         NO_SURPRISE,
+        COMMITTED,
         PAID_OR_WITH_A_HUMAN,
         _three_lives,
         _nobody_else_suffers,

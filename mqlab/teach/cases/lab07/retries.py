@@ -99,6 +99,7 @@ SCHEDULE = Pure(
         "number": NUMBER_RULE,
     },
     forbids=FORBIDS["lab07.schedule"],
-    slips=[slips.milliseconds, Slip("from the first failure", _from_the_first_failure, SUM_RULE),
-           Slip("one place too far", _one_place_too_far, PLACE_RULE)],
+    slips=[slips.milliseconds,
+           Slip("from the first failure", _from_the_first_failure, SUM_RULE, "lab07.from_first_failure"),
+           Slip("one place too far", _one_place_too_far, PLACE_RULE, "lab07.level_is_index")],
 )  # fmt: skip
