@@ -100,10 +100,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of a test process; it takes seconds to start."""
+    from mqlab.grading.sandbox import SHORT_LIVED_JAVA
     from mqlab.spark import session
 
     os.environ.setdefault("MQLAB_SPARK_SHARED_CLASSES", "0")  # the JVM would go on after the tests to write its archive
-    quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
+    quick = {"spark.driver.extraJavaOptions": SHORT_LIVED_JAVA, "spark.sql.shuffle.partitions": "2"}
     started = session("local[2]", **quick)
     yield started
     started.stop()

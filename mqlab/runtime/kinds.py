@@ -172,6 +172,7 @@ CHANGE_KINDS: dict[str, str] = {
     "producer.not_reached": "a broker did not answer the fault detector",
     "heartbeat.skipped": "a heartbeat was left out because the last one was still under way",
     "unregister.failed": "a broker did not answer a client's unregistration",
+    "shutdown.failed": "a client could not leave its cluster cleanly",
     "broker.registered": "a name server registered a new broker",
     "broker.unregistered": "a name server removed a broker",
     "transaction.started": "a producer sent a half message",

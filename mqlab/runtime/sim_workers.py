@@ -102,6 +102,8 @@ class SimWorkers:
             for end in coroutine.dies_with:
                 end()
             if coroutine is not caller:  # that one killed its own process: see leave
+                # It returns to whoever ends it, who need not be the greenlet that played its last step.
+                coroutine.carrier.parent = greenlet.getcurrent()
                 coroutine.carrier.throw(NodeDown(f"{self.node.name} is down"))
 
     def leave(self) -> None:

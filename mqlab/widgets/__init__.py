@@ -9,6 +9,7 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     retry_clock()               an order that fails, on an axis of log time, with the learner's settings
     long_poll_scope()           pulls that the broker holds, beside a program that asks every n milliseconds
     backlog_tank()              a drawn curve of traffic, the lag it leaves behind, and the limit that binds
+    offset_strip()              messages finished in any order, and what each place knows of the offset; crash now
     tag_trap_board()            two members with different tags: each order's way through both filters
     allocation_board()          who reads which queue, over joins and leaves; the hash ring; a queue with two owners
 
@@ -23,6 +24,7 @@ from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
 from mqlab.widgets.explorer import Explorer, explore
 from mqlab.widgets.log_xray import LogXray, log_xray
 from mqlab.widgets.long_poll.scope import LongPollScope, long_poll_scope
+from mqlab.widgets.offsets import OffsetStripBoard, offset_strip
 from mqlab.widgets.retry_clock import RetryClock, retry_clock
 from mqlab.widgets.stepper import Stepper
 from mqlab.widgets.tag_trap.board import TagTrapBoard, tag_trap_board
@@ -35,6 +37,7 @@ __all__ = [
     "Explorer",
     "LogXray",
     "LongPollScope",
+    "OffsetStripBoard",
     "RetryClock",
     "Stepper",
     "TagTrapBoard",
@@ -44,6 +47,7 @@ __all__ = [
     "crash_matrix",
     "explore",
     "log_xray",
+    "offset_strip",
     "long_poll_scope",
     "retry_clock",
     "tag_trap_board",

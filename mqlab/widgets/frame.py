@@ -150,7 +150,7 @@ class Board(View):
             widget = self.widget
         except ImportError:
             return super()._repr_mimebundle_()
-        static = {"text/plain": self.text(), "text/html": str(self._saved_page(widget.place))}
+        static = {"text/plain": self.text(), "text/html": str(self._saved_page(widget.mount_name))}
         return static | view_entry(widget)
 
     def answer(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@
     page ◀── {"answer": "3", "packed": "…"} or {"error": "…"}
     page ◀─▶ one trait for each state value
 
-``place`` is the name under which the page finds the widget that belongs to a cell's output (modules/shared/places.js).
+``mount_name`` is the name under which the page finds the widget of a cell's output (modules/shared/places.js).
 
 Left out: several questions at once; a kernel answers them one after the other.
 """
@@ -30,10 +30,10 @@ class BoardWidget(anywidget.AnyWidget):
 
     packed = traitlets.Unicode().tag(sync=True)
     kernel = traitlets.Bool(True).tag(sync=True)
-    place = traitlets.Unicode().tag(sync=True)
+    mount_name = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, board: Board, esm: str, **state: Any) -> None:
-        super().__init__(_esm=esm, packed=board.packed_data(), place=secrets.token_hex(8), **state)
+        super().__init__(_esm=esm, packed=board.packed_data(), mount_name=secrets.token_hex(8), **state)
         self._board = board
         self._answering: str | None = None  # the number of the question that is being answered
         self.on_msg(self._asked)

@@ -14,13 +14,13 @@ A page without a kernel shows the steps that were done when the cell ran. Left o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 from mqlab.errors import UsageError
 from mqlab.lab.lab import Lab
 from mqlab.views.table import Table
-from mqlab.widgets.frame import Board
+from mqlab.widgets.acting import ActingBoard, one_line
 from mqlab.widgets.log_xray_actions import (
     LOG_FILE_SIZES,
     MESSAGE,
@@ -49,59 +49,29 @@ FIRST_ACTIONS: tuple[ActionLike, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An action that was done: its code, what happened in words, and the store after it."""
-
-    action: Action | None
-    code: tuple[str, ...]
-    words: str
-    picture: dict[str, Any]
-
-
-class LogXray(Board):
+class LogXray(ActingBoard):
     """The explorer; ``log_xray`` makes one. Steps count from 0, the empty store."""
 
-    module, label = "log_xray", "Log X-ray"
+    module, label, beginning = "log_xray", "Log X-ray", "an empty store"
     state_defaults: ClassVar[Mapping[str, Any]] = {"position": 0, "selected": -1}
 
     def __init__(self, settings: XraySettings, actions: Sequence[ActionLike] = ()) -> None:
         super().__init__()
         self.settings = settings
         self._units: Units = {}
-        self._begin([_action(action) for action in actions])
+        self.begin([_action(action) for action in actions])
         self.state["position"] = len(self.steps) - 1
 
     # what a cell does and reads ------------------------------------------------------------------------------------
 
-    @property
-    def position(self) -> int:
-        """The step shown: 0 is the empty store."""
-        position: int = self.state["position"]
-        return min(max(position, 0), len(self.steps) - 1)
-
-    @property
-    def lab(self) -> Lab:
-        """The Lab at the step shown, made again if the page has gone back."""
-        self._go_live(self.position)
-        return self._world.lab
-
     def do(self, verb: str, **arguments: Any) -> LogXray:
         """Do one action after the step shown; later steps are dropped. Raises MqlabError when it cannot be done."""
-        action = Action(verb, arguments)
-        self._go_live(self.position)
-        del self.steps[self.position + 1 :]
-        self._do(action)
-        self._show(len(self.steps) - 1)
+        self.act(verb, arguments)
         return self
 
     def undo(self) -> LogXray:
         """Drop the step shown and all later ones. UsageError at the empty store."""
-        if self.position == 0:
-            raise UsageError("nothing to undo: this is the empty store")
-        position = self.position - 1
-        del self.steps[position + 1 :]
-        self._show(position)
+        self.drop_step()
         return self
 
     def change(self, **settings: Any) -> LogXray:
@@ -110,10 +80,10 @@ class LogXray(Board):
         if unknown:
             raise UsageError(f"the log X-ray has no setting {unknown[0]!r}", hint="flush, file_size")
         position = self.position
-        actions = self._actions(len(self.steps) - 1)
+        actions = self.actions(len(self.steps) - 1)
         self.settings = replace(self.settings, **settings)
-        self._begin(actions)
-        self._show(position)
+        self.begin(actions)
+        self.show_step(position)
         return self
 
     @property
@@ -128,7 +98,7 @@ class LogXray(Board):
 
     def as_story(self) -> Callable[[Lab], None]:
         """The steps up to the one shown, as a story: a function of a Lab."""
-        actions = self._actions(self.position)
+        actions = self.actions(self.position)
 
         def story(lab: Lab) -> None:
             done = XrayLab(lab)
@@ -141,7 +111,7 @@ class LogXray(Board):
         """One row per step: what was done, what happened, where the log ends, how much is not on the disk."""
         rows = [
             {
-                "step": number, "here": "◀" if number == self.position else "", "code": _one_line(step.code),
+                "step": number, "here": "◀" if number == self.position else "", "code": one_line(step.code),
                 "what happened": step.words, "log ends": step.picture["log_end"],
                 "dirty pages": sum(len(file["dirty"]) for file in step.picture["pages"]),
                 "broker": step.picture["broker"],
@@ -191,40 +161,19 @@ class LogXray(Board):
         """The steps and the units of the step shown."""
         return self.table().html() + self.units().html()
 
-    # inside --------------------------------------------------------------------------------------------------------
+    # what the base asks for ----------------------------------------------------------------------------------------
 
-    def _actions(self, position: int) -> list[Action]:
-        return [step.action for step in self.steps[: position + 1] if step.action is not None]
-
-    def _new_world(self) -> XrayLab:
+    def new_world(self) -> XrayLab:
+        """A Lab with an empty store."""
         return XrayLab(Lab(**world_of(self.settings)))
 
-    def _begin(self, actions: Sequence[Action]) -> None:
-        """A new Lab, and all steps anew."""
-        self._world = self._new_world()
-        self.steps = [Step(None, (), "an empty store", picture(self._world.lab, self._units))]
-        for action in actions:
-            self._do(action)
+    def action(self, verb: str, arguments: Mapping[str, Any]) -> Action:
+        """The action of a verb."""
+        return Action(verb, arguments)
 
-    def _go_live(self, position: int) -> None:
-        """Bring the Lab to a step: it is there, or the steps up to it are done again in a new one."""
-        if len(self._world.code) != position:
-            self._world = self._new_world()
-            for action in self._actions(position):
-                self._world.do(action)
-
-    def _do(self, action: Action) -> None:
-        try:
-            words = self._world.do(action)
-        except BaseException:
-            # A refused action may have done a part of its work: the next one gets a Lab without it.
-            self._world = self._new_world()
-            raise
-        self.steps.append(Step(action, self._world.code[-1], words, picture(self._world.lab, self._units)))
-
-    def _show(self, position: int) -> None:
-        self.renew()
-        self.set("position", position)
+    def picture_of(self, world: XrayLab) -> dict[str, Any]:
+        """Log, queues, index, checkpoint and pages of the store."""
+        return picture(world.lab, self._units)
 
 
 def log_xray(
@@ -242,15 +191,6 @@ def log_xray(
     [0]
     """
     return LogXray(XraySettings(flush, file_size), actions)
-
-
-def _one_line(code: Sequence[str]) -> str:
-    """Several lines of code as one.
-
-    >>> _one_line(("for n in range(2):", "    shop.send(n)", "lab.kill('broker-a')"))
-    "for n in range(2): shop.send(n); lab.kill('broker-a')"
-    """
-    return "; ".join(line.strip() for line in code).replace(":; ", ": ")
 
 
 def _action(action: ActionLike) -> Action:

@@ -18,6 +18,7 @@ from mqlab.widgets import (
     explore,
     log_xray,
     long_poll_scope,
+    offset_strip,
     retry_clock,
     tag_trap_board,
 )
@@ -98,6 +99,20 @@ clock
 # %% tags=["explorer"]
 allocation = allocation_board(history=[("join", "billing-4"), ("leave", "billing-2")])
 allocation
+
+# %% [markdown]
+# ## Offset strip
+#
+# One queue and a consumer whose calls wait for you: a click on a message ends its call. The strip says what is finished,
+# what is cached, and how far the offset is in the client's memory, in the broker's table and in its file.
+#
+# **Try:** the client has just been killed, and some messages are read again. Go back to step 2 and finish other
+# messages, so that the crash makes exactly seven come again: `len(strip.redelivered())`. Then kill the broker alone.
+# Does anything come again? And after *Crash both*?
+
+# %% tags=["explorer"]
+strip = offset_strip()
+strip
 
 # %% [markdown]
 # ## Tag-trap board

@@ -138,3 +138,22 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     assert page.get_by_text("model not found").count() == 0
     page.screenshot(path=tmp_path / "reopened.png")
     page.close()
+
+
+def test_a_box_whose_widget_is_faster_than_its_script_stays_whole(chromium: Any, tmp_path: Path) -> None:
+    from mqlab.widgets import log_xray
+
+    # A plain script runs before the box's module does, and does what a widget does: it marks the box and empties it.
+    box = log_xray(["append"])._saved_page("early")
+    widget = (
+        "document.querySelector('[data-mqlab-place]').dataset.mounted = 'early';"
+        "document.querySelector('.mqlab-readable').replaceWith('widget');"
+    )
+    path = tmp_path / "early.html"
+    path.write_text(f'<meta charset="utf-8">{box}<script>{widget}</script>', "utf-8")
+    page = chromium.new_page()
+    page.goto(path.as_uri())
+    page.locator("[data-alive]").wait_for()
+    page.wait_for_timeout(300)
+    assert page.get_by_text("widget").is_visible() and page.get_by_role("alert").count() == 0
+    page.close()

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 from mqlab.runtime.kinds import CHANGE_KINDS, PERIODIC_KINDS, STEP_KINDS
+from tests.tidy.sources import modules
 
-PACKAGE = Path(__file__).parents[2] / "mqlab"
 ARMING = {"call_later": 2, "call_at": 2, "arm": 2, "Periodic": 1}  # where the kind stands among the arguments
 
 
 def calls() -> Iterator[ast.Call]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                yield node
+    return (node for module in modules() for node in ast.walk(module.tree) if isinstance(node, ast.Call))
 
 
 def name_of(call: ast.Call) -> str:

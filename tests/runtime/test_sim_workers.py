@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import greenlet
 import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message, MessageExt
@@ -64,6 +65,18 @@ def test_a_world_may_be_played_by_one_thread_after_the_other() -> None:
     other.join()
     send_and_play(lab, "again")
     assert consumed == ["here", "there", "again"]
+
+
+def test_a_call_may_be_ended_by_another_greenlet_than_the_one_that_played_it() -> None:
+    def listener(messages: object, context: Any) -> str:
+        context.sleep("1m")
+        return CONSUME_SUCCESS
+
+    lab = lab_with(listener)
+    steps = []
+    greenlet.greenlet(lambda: send_and_play(lab, "a book")).switch()  # as a page's question in a loop of greenlets
+    greenlet.greenlet(lambda: (lab.kill("billing-1"), steps.append("killed"))).switch()
+    assert steps == ["killed"] and lab.deliveries("billing")[0].status == "RUNNING"
 
 
 def test_a_call_cut_short_leaves_its_greenlet_fit_for_the_next() -> None:

@@ -179,3 +179,22 @@ class Tool:
         """The client ids of a group as a broker knows them, sorted."""
         answer = self.ask(38, consumerGroup=group, to=self.lab.broker(broker).address)
         return sorted(java_json.loads((answer.body or b"{}").decode())["consumerIdList"])
+
+
+def one_order(listener_of: Callable[[Lab], Any], *statements: str) -> Callable[[Lab], None]:
+    """A story: billing, with a database that the statements prepare, meets one order and has a minute for it."""
+
+    def story(lab: Lab) -> None:
+        with lab.database("billing").connect() as connection:
+            for statement in statements:
+                connection.execute(statement)
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        consumer = lab.push_consumer("billing")
+        consumer.subscribe("orders")
+        consumer.on_messages(listener_of(lab))
+        consumer.start()
+        lab.run_for("1s")
+        lab.producer("shop").send(Message("orders", BODY.encode(), keys="order-1"))
+        lab.run_for("60s")
+
+    return story

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import mqlab
-from mqlab import CONSUME_SUCCESS, Lab, Message, every_crash, play
+from mqlab import CONSUME_SUCCESS, Lab, every_crash, play
 from mqlab.errors import UsageError
 from mqlab.lab.crashes import calm_run, with_crash
+from tests.scenarios.stories import QUIET, one_order
 
-QUIET = {"client": {"enable_trace": False}}
 
-
-def payments(listener_of: Any) -> Any:
-    def story(lab: Lab) -> None:
-        with lab.database("billing").connect() as connection:
-            connection.execute("create table accounts (name text primary key, balance integer)")
-            connection.execute("create table done (key text primary key)")
-            connection.execute("insert into accounts values ('Анна', 100)")
-        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
-        consumer = lab.push_consumer("billing")
-        consumer.subscribe("orders")
-        consumer.on_messages(listener_of(lab))
-        consumer.start()
-        lab.run_for("1s")
-        lab.producer("shop").send(Message("orders", "оплата 支付 💳".encode(), keys="order-1"))
-        lab.run_for("60s")
-
-    return story
+def payments(listener_of: Callable[[Lab], Any]) -> Callable[[Lab], None]:
+    return one_order(
+        listener_of,
+        "create table accounts (name text primary key, balance integer)",
+        "create table done (key text primary key)",
+        "insert into accounts values ('Анна', 100)",
+    )
 
 
 def balance(lab: Lab) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mqlab import RECONSUME_LATER, Lab, Message, play
 
 DELAYS_MS = [1_000 * s for s in (10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1_200, 1_800, 3_600, 7_200)]
@@ -20,8 +22,13 @@ def failing_message(lab: Lab) -> None:
     lab.run_for("5h")
 
 
-def test_seventeen_deliveries_at_the_delay_levels_then_the_dead_letter_queue() -> None:
-    lab = play(failing_message)
+@pytest.fixture(scope="module")
+def lab() -> Lab:
+    """The five hours, played once; the tests only look."""
+    return play(failing_message)
+
+
+def test_seventeen_deliveries_at_the_delay_levels_then_the_dead_letter_queue(lab: Lab) -> None:
     deliveries = list(lab.deliveries("billing"))
     assert [row.reconsume_times for row in deliveries] == list(range(17))
     assert {row.status for row in deliveries} == {RECONSUME_LATER}
@@ -41,8 +48,7 @@ def test_seventeen_deliveries_at_the_delay_levels_then_the_dead_letter_queue() -
     assert store.max_offset("%DLQ%billing", 0) == 1
 
 
-def test_every_periodic_frame_in_between_passes_the_codec() -> None:
-    lab = play(failing_message)
+def test_every_periodic_frame_in_between_passes_the_codec(lab: Lab) -> None:
     frames = [record for record in lab.journal if record.kind == "frame"]
     assert all(record.about is not None for record in frames)
     codes = [record.about.code for record in frames if not record.about.is_response]
@@ -52,7 +58,6 @@ def test_every_periodic_frame_in_between_passes_the_codec() -> None:
     assert len(frames) > 20_000
 
 
-def test_the_world_is_quiet_at_the_end_and_nothing_waits() -> None:
-    lab = play(failing_message)
+def test_the_world_is_quiet_at_the_end_and_nothing_waits(lab: Lab) -> None:
     assert lab.world.is_quiet()
     assert {row.lag for row in lab.progress("billing")} == {0}

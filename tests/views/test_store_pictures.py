@@ -113,7 +113,7 @@ def test_on_the_linear_axis_bars_stand_where_the_message_waited() -> None:
 
 
 def test_a_wait_that_is_not_over_and_a_death_are_told() -> None:
-    assert "and longer" in str(PICTURES[8]) and "and longer" in PICTURES[8].svg()
+    assert "and longer" in str(PICTURES[10]) and "and longer" in PICTURES[10].svg()
     assert str(PICTURES[6]).splitlines()[-1].endswith("+2:00:00  dead letter")
     assert PICTURES[6].table().column("what") == ["delivery", "wait", "delivery", "wait", "dead"]
     with pytest.raises(UsageError):
@@ -121,4 +121,4 @@ def test_a_wait_that_is_not_over_and_a_death_are_told() -> None:
 
 
 def test_a_message_delivered_thousands_of_times_is_cut_with_a_word() -> None:
-    assert f"… {4_000 - MAX_ROWS_DRAWN} more rows; .table() has all 4000" in str(PICTURES[10])
+    assert f"… {4_000 - MAX_ROWS_DRAWN} more rows; .table() has all 4000" in str(PICTURES[12])

@@ -5,29 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mqlab import CONSUME_SUCCESS, Lab, Message
+from mqlab import CONSUME_SUCCESS, Lab
 from mqlab.lab.state import CrashPoint
+from tests.scenarios.stories import QUIET, one_order
 
-QUIET = {"client": {"enable_trace": False}}
+__all__ = ["QUIET", "VARIANTS", "charges", "lines_only"]
 
 
 def charging(listener_of: Callable[[Lab], Any]) -> Callable[[Lab], None]:
     """A story: billing charges for one order."""
-
-    def story(lab: Lab) -> None:
-        with lab.database("billing").connect() as connection:
-            connection.execute("create table charges (key text)")
-            connection.execute("create table done (key text primary key)")
-        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
-        consumer = lab.push_consumer("billing")
-        consumer.subscribe("orders")
-        consumer.on_messages(listener_of(lab))
-        consumer.start()
-        lab.run_for("1s")
-        lab.producer("shop").send(Message("orders", "книга 书 📚".encode(), keys="order-1"))
-        lab.run_for("60s")
-
-    return story
+    return one_order(listener_of, "create table charges (key text)", "create table done (key text primary key)")
 
 
 def two_commits(lab: Lab) -> Any:

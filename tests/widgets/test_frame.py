@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from mqlab import widgets
 from mqlab.errors import UsageError
 from mqlab.widgets import joining
+from mqlab.widgets.frame import Board
+from mqlab.widgets.live import BoardWidget
 from mqlab.widgets.packing import unpacked
 from tests.widgets.small_board import Tank, use_small_module
 
@@ -31,7 +34,7 @@ def test_a_notebook_gets_a_page_that_its_widget_takes_over(monkeypatch: pytest.M
     tank = Tank()
     data = tank._repr_mimebundle_()
     assert set(data) == {"text/plain", "text/html"}
-    assert f'data-mqlab-place="{tank.widget.place}"' in data["text/html"]
+    assert f'data-mqlab-place="{tank.widget.mount_name}"' in data["text/html"]
     assert "data-mqlab-place=" not in str(tank.html()).partition("<script")[0]
     assert "Small tank" in data["text/plain"] and "40" in data["text/plain"]
     assert "<table>" in data["text/html"] and '<script type="module">' in data["text/html"]
@@ -79,6 +82,12 @@ def test_a_state_may_not_have_a_widgets_own_name(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Tank, "state_defaults", {"layout": 1})
     with pytest.raises(TypeError, match="cannot be called 'layout'"):
         _ = Tank().widget
+
+
+def test_no_board_has_a_state_with_a_widgets_own_name() -> None:
+    boards = [each for each in vars(widgets).values() if isinstance(each, type) and issubclass(each, Board)]
+    assert len(boards) > 5
+    assert [(each.label, name) for each in boards for name in each.state_defaults if hasattr(BoardWidget, name)] == []
 
 
 def test_a_question_is_answered_with_progress_and_an_error_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:

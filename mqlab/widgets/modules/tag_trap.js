@@ -117,7 +117,9 @@ function render({ model, el }) {
   function listMembers(on) {
     const head = ["member", "group", "subscribes to", "version", "the broker keeps", "queues", "received",
       ...(on ? ["the picture says"] : [])];
-    members.replaceChildren(tableOf("Members; the version is the member's clock when it last subscribed or rebalanced",
+    const caption = "Members; the version is the member's clock when it last subscribed or rebalanced. After a join it is " +
+      "a race whose is newer";
+    members.replaceChildren(tableOf(caption,
       head, run.members.map((each) => [each.name, each.group, each.expression, afterText(each.version),
         run.kept[each.group].whose === each.name ? "✓ this one" : "–", each.queues.join(", "), each.received,
         ...(on ? [run.lanes.filter((lane) => lane.owner === each.name && lane.claim).length] : [])])));

@@ -20,7 +20,7 @@ async function live(board, { model, el }, label) {
 
 // In the box that the cell's output has as HTML.
 function offerBoard(board, model) {
-  offerMount(model.get("place"), async (box) => {
+  offerMount(model.get("mount_name"), async (box) => {
     await box.waking;
     box.replaceChildren();
     await liveIn(board, model, box);
