@@ -22,6 +22,7 @@ const STYLE = `
 .os-code { white-space: pre; overflow-x: auto; }
 .mqlab-board fieldset { border: 1px solid var(--mq-rule); border-radius: 6px; margin: 4px 0; padding: 2px 8px; min-width: 0; }
 `;
+const LONGEST_UNPACKING = 500; // ms; an action that changes nothing gives no new data
 const WAITS = ["100ms", "1s", "5s", "30s", "5m", "20m"];
 const STAGES = { stored: ["·", "stored, not pulled"], cached: ["▭", "cached, waits for a thread"],
   running: ["▶", "in a call"], finished: ["✓", "finished"], earlier: ["✓", "finished before the crash, not read again"],
@@ -35,6 +36,7 @@ function render({ model, el }) {
   const at = () => Math.min(Math.max(model.get("position"), 0), data().steps.length - 1);
   const picture = () => data().steps[at()].picture;
   let focusWanted = null; // the message whose button, or the next one's, gets the focus back after a redraw
+  let asking = null; // while the kernel is asked: what is called when new data are here
 
   // 1. Controls.
   const act = (verb, args) => ask("do", { verb, arguments: args ?? {} });
@@ -93,15 +95,20 @@ function render({ model, el }) {
 
   // 3. Asking the kernel.
   async function ask(name, args) {
+    if (asking) return;
     problem.hidden = true;
     controls.inert = true;
     const focused = document.activeElement;
+    // Position, data and answer arrive in any order. Old data at a new position would show another step.
+    const renewed = new Promise((done) => (asking = done));
     try {
       await model.ask(name, args);
+      await Promise.race([renewed, new Promise((done) => setTimeout(done, LONGEST_UNPACKING))]);
     } catch (error) {
       problem.textContent = error.message;
       problem.hidden = false;
     }
+    asking = null;
     controls.inert = false;
     if (focused && controls.contains(focused)) focused.focus();
     draw();
@@ -119,6 +126,7 @@ function render({ model, el }) {
   }
 
   function draw() {
+    if (asking) return;
     const now = picture();
     const last = at() === data().steps.length - 1;
     position.input.max = data().steps.length - 1;
@@ -227,7 +235,10 @@ function render({ model, el }) {
       ["step", "what happened"].map((name) => element("th", { scope: "col" }, name)))), element("tbody", {}, rows)));
   }
 
-  model.on("change:data", draw);
+  model.on("change:data", () => {
+    if (asking) asking();
+    draw();
+  });
   model.on("change:position", draw);
   draw();
 }
