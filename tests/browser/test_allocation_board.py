@@ -120,3 +120,10 @@ def test_without_a_kernel_its_names_come_and_go_in_any_order(chromium: Any, tmp_
     assert page.evaluate(paper) == "rgb(22, 25, 31)"
     page.screenshot(path=tmp_path / "still.png", full_page=True)
     page.close()
+
+
+def test_without_a_kernel_and_without_runs_there_is_no_running_group(chromium: Any, tmp_path: Path) -> None:
+    page = still_page(chromium, allocation_board(queues=2, members=1, recorded={}), tmp_path)
+    assert page.get_by_role("region", name="The hash ring").count() == 1
+    assert page.get_by_role("region", name="While a queue changes hands").count() == 0
+    page.close()

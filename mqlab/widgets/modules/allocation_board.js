@@ -90,7 +90,8 @@ function render({ model, el }) {
       panel("All strategies over this history", false, compared,
         element("p", { class: "mq-note" }, "Difference: the largest of all moments. Ratio: queues moved, divided by the " +
           "fewest that a fair division needs; below 1, the divisions stayed unfair.")),
-      panel("While a queue changes hands, in a running group", true, group.el)), knows);
+      // A page that can play none and has none recorded has nothing to show here.
+      kernel || data.runs.length ? panel("While a queue changes hands, in a running group", true, group.el) : ""), knows);
 
   // 3. Changes: of the state here, of anything else by the kernel.
   function put(values) {
