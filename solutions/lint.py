@@ -28,7 +28,8 @@ from solutions.cells import Cell
 CELLS_WITHOUT_A_PICTURE, MINUTES_BEFORE_AN_EXERCISE = 8, 15
 PICTURE = re.compile(
     r"\b(timeline|diagram|\w*hexdump|Hexdump|show_\w+|explore\w*|MessageView|draw\w*|picture\w*|plot\w*|[Bb]ars|[Cc]urve\w*"
-    r"|[Hh]istogram|chart\w*|waits|store_map|unsynced|log_xray|retry_clock|\w+_board|\w+_strip|\w+_scope|\w+_tank|crash_matrix|console)\("
+    r"|[Hh]istogram|chart\w*|waits|store_map|unsynced|log_xray|retry_clock|\w+_board|\w+_strip|\w+_scope|\w+_tank"
+    r"|crash_matrix|console|OwnersGrid|HashRing|queue_owners|space_time)\("
 )
 EXERCISE = re.compile(r"# exercise: (\S+)")
 ASKED = re.compile(r'^(?:\w+ = )?(predict|reveal|answer)\("(lab\d\d\.\w+)"', re.MULTILINE)

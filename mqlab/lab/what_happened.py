@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from mqlab.views import Table
     from mqlab.views.diagram import Diagram
     from mqlab.views.offset_strip import OffsetStrip
+    from mqlab.views.queue_owners import QueueOwners
     from mqlab.views.timeline import Timeline
     from mqlab.views.verify import Verdict
 
@@ -149,6 +151,33 @@ class WhatHappened(LabState):
 
         rows = progress_rows(self, group)
         return OffsetStrip(rows, title=f"offsets of {group}{self._not_here(rows)}")
+
+    def queue_owners(
+        self, group: str, *, from_ms: int | None = None, until_ms: int | None = None, queues: Iterable[int] = ()
+    ) -> QueueOwners:
+        """Who owned each queue of a group when, and the calls of listeners: a picture over time.
+
+        Times are the Lab's clock (``lab.now_ms``), from the first queue taken until now by default. ``queues``: only
+        those with these queue ids.
+        """
+        from mqlab.lab.ownership import calls, spans
+        from mqlab.views.queue_owners import QueueOwners
+
+        members = {
+            name: handle for name, handle in self.handles.items()
+            if handle.role == "consumer" and handle.node.group == group
+        }  # fmt: skip
+        brokers = sum(handle.role == "broker" for handle in self.handles.values())
+        wanted = {str(number) for number in queues}
+
+        def chosen(queue: str) -> bool:
+            return not wanted or queue.rpartition(" ")[2] in wanted
+
+        return QueueOwners(
+            (one for one in spans(self.journal, group, members, brokers) if chosen(one.queue)),
+            (one for one in calls(self.delivery_book.of(group), brokers) if chosen(one.queue)),
+            start_ms=from_ms, end_ms=self.now_ms if until_ms is None else until_ms,
+        )  # fmt: skip
 
     def diagram(self) -> Diagram:
         """The nodes and their open connections, with the master of each slave and with labels of replication links."""
