@@ -63,6 +63,16 @@ def rebuild(units, topic, queue_id):
     entries = [encode_cq(one.physical_offset, one.total_size, tags_code(one.property_map.get("TAGS"))) for one in mine]
     return (mine[0].queue_offset if mine else 0), b"".join(entries)
 """,
+    "lab03.average": """
+from mqlab.client.allocate import strategy
+def average(queues, members, me):
+    return strategy("AVG").allocate("billing", me, queues, members)
+""",
+    "lab03.ring": """
+from mqlab.client import allocate
+def ring(queues, members, me, virtual_nodes):
+    return allocate.ConsistentHash(virtual_nodes).allocate("billing", me, queues, members)
+""",
     "lab07.schedule": """
 from mqlab.store.config import parse_delay_levels
 def schedule(levels, max_reconsume_times):

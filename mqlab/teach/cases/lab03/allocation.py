@@ -1,0 +1,327 @@
+"""Lab 03's exercises in which a learner writes RocketMQ's own strategies: blocks, cards, a ring of hashes.
+
+    average(queues, members, me)               AllocateMessageQueueAveragely
+    circle(queues, members, me)                AllocateMessageQueueAveragelyByCircle
+    ring(queues, members, me, virtual_nodes)   AllocateMessageQueueConsistentHash
+
+What is right is what RocketMQ's classes answered (vectors).
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from mqlab.teach.cases.forbids import FORBIDS
+from mqlab.teach.cases.lab03.vectors import Vector, vectors
+from mqlab.teach.exercises import Call
+from mqlab.teach.kit import OneOf, Pure, Slip
+from mqlab.wire.message import MessageQueue
+
+BLOCK_RULE = (
+    "With AVG each member gets a block of neighbours: as many queues as the division gives, and the first members one "
+    "more while there is a remainder"
+)
+CIRCLE_RULE = "With AVG_BY_CIRCLE queue number k belongs to member number k % (number of members)"
+RING_RULE = (
+    "A queue belongs to the first point of the ring whose hash is not below the queue's own; behind the last point the "
+    "ring begins again"
+)
+STRANGER_RULE = "A member that is not in the list (its heartbeat has not arrived yet) gets nothing: return []"
+ORDER_RULE = "These are the right queues in another order: keep the order in which the queues were given"
+CALLS = 5
+
+
+def _me(vector: Vector, rng: random.Random) -> str:
+    return rng.choice(vector.members)
+
+
+def _place(call: Call, seen: object) -> str:
+    members = len(call["members"])
+    words = f"{len(call['queues'])} queues, {members} member{'s' if members > 1 else ''}, asked for {call['me']}"
+    return f"{call.about}: {words}" if call.about else words
+
+
+def _shown(part: str, value: Any) -> object:
+    """Queues as broker and number: the topic is the same in all of them."""
+    if not isinstance(value, list):
+        return value
+    return [f"{one.broker_name}/{one.queue_id}" if isinstance(one, MessageQueue) else one for one in value]
+
+
+def calls_of(strategy: str, chosen: Sequence[Vector], rng: random.Random, with_stranger: bool = True) -> list[Call]:
+    """A call for each vector; the last one is for a member that is not in the list."""
+    calls = []
+    for vector in chosen:
+        calls.append(_call(strategy, vector, _me(vector, rng), ""))
+    if with_stranger:
+        calls.append(_call(strategy, chosen[0], "10.0.9.9@not-there-yet", "a member that the broker does not know"))
+    return calls
+
+
+def _call(strategy: str, vector: Vector, me: str, about: str) -> Call:
+    arguments: dict[str, Any] = {"queues": list(vector.queues), "members": list(vector.members), "me": me}
+    if strategy == "CONSISTENT_HASH":
+        arguments["virtual_nodes"] = vector.virtual_nodes
+    return Call(right=vector.mine(strategy, me), about=about, **arguments)
+
+
+def uneven(vector: Vector) -> bool:
+    """More queues than members, and the division leaves a remainder."""
+    return 2 < len(vector.members) < len(vector.queues) and len(vector.queues) % len(vector.members) > 0
+
+
+def crowded(vector: Vector) -> bool:
+    """Fewer queues than members."""
+    return len(vector.queues) < len(vector.members)
+
+
+def from_vectors(strategy: str) -> Callable[[int], list[Call]]:
+    """Calls of a seed: some vectors that leave a remainder, one with fewer queues than members, some of any kind."""
+
+    def made(seed: int) -> list[Call]:
+        rng = random.Random(f"lab03 {strategy} {seed}")
+        chosen = rng.sample([one for one in vectors() if uneven(one)], 3)
+        chosen += rng.sample([one for one in vectors() if crowded(one)], 1)
+        chosen += rng.sample(vectors(), CALLS - len(chosen))
+        chosen.sort(key=lambda vector: len(vector.queues))  # what is told first should be small
+        calls = calls_of(strategy, chosen, rng)
+        return [*calls, _around_the_end(rng)] if strategy == "CONSISTENT_HASH" else calls
+
+    return made
+
+
+def _around_the_end(rng: random.Random) -> Call:
+    """A member that owns a queue behind the last point of the ring."""
+    vector, owner = rng.choice(_wrapped())
+    return _call("CONSISTENT_HASH", vector, owner, "a queue behind the last point")
+
+
+@functools.cache
+def _wrapped() -> list[tuple[Vector, str]]:
+    found = []
+    for vector in vectors():
+        last = max(first_four(f"{member}-{k}") for member in vector.members for k in range(vector.virtual_nodes))
+        for queue, owner in zip(vector.queues, vector.owners["CONSISTENT_HASH"], strict=True):
+            if first_four(str(queue)) > last and len(vector.members) > 1:
+                found.append((vector, owner))
+    return found
+
+
+def _is_reordered(call: Call, found: Any) -> bool:
+    return isinstance(found, list) and found != call.right and sorted(found) == sorted(call.right)
+
+
+def _explained(rule: str) -> Callable[[Call, Any, Any], str]:
+    def explain(call: Call, found: Any, seen: Any) -> str:
+        if call["me"] not in call["members"]:
+            return STRANGER_RULE
+        return ORDER_RULE if _is_reordered(call, found) else rule
+
+    return explain
+
+
+# what somebody answers who believes something else ----------------------------------------------------------------
+
+
+def _number(call: Call) -> int:
+    return int(call["members"].index(call["me"])) if call["me"] in call["members"] else -1
+
+
+def _block(call: Call, sizes: Sequence[int]) -> list[MessageQueue]:
+    """The block of a member, if the members have these sizes."""
+    number = _number(call)
+    return list(call["queues"][sum(sizes[:number]) :][: sizes[number]]) if number >= 0 else []
+
+
+def _shares(call: Call) -> tuple[int, int, int]:
+    each, extra = divmod(len(call["queues"]), len(call["members"]))
+    return each, extra, len(call["members"])
+
+
+def _dealt(call: Call) -> list[MessageQueue]:
+    number = _number(call)
+    return list(call["queues"][number :: len(call["members"])]) if number >= 0 else []
+
+
+def _in_blocks(call: Call) -> list[MessageQueue]:
+    each, extra, count = _shares(call)
+    return _block(call, [each + (number < extra) for number in range(count)])
+
+
+def _rest_to_the_last(call: Call) -> list[MessageQueue]:
+    each, extra, count = _shares(call)
+    return _block(call, [*[each] * (count - 1), each + extra])
+
+
+def _last_ones_have_more(call: Call) -> list[MessageQueue]:
+    each, extra, count = _shares(call)
+    return _block(call, [each + (number >= count - extra) for number in range(count)])
+
+
+def _rest_to_nobody(call: Call) -> list[MessageQueue]:
+    each, _, count = _shares(call)
+    return _block(call, [each] * count)
+
+
+def _rounded_up(call: Call) -> list[MessageQueue]:
+    each, extra, count = _shares(call)
+    return _block(call, [each + (extra > 0)] * count)
+
+
+def _extra_at_the_end(call: Call) -> list[MessageQueue]:
+    """Blocks of the even share; what is left is dealt one by one, from the end of the list."""
+    each, extra, count = _shares(call)
+    number = _number(call)
+    mine = _block(call, [each] * count)
+    return mine + ([call["queues"][each * count + number]] if 0 <= number < extra else [])
+
+
+def _anew_for_each_broker(call: Call) -> list[MessageQueue]:
+    number, mine = _number(call), []
+    for broker in dict.fromkeys(queue.broker_name for queue in call["queues"]):
+        of_broker = [queue for queue in call["queues"] if queue.broker_name == broker]
+        mine += of_broker[number :: len(call["members"])] if number >= 0 else []
+    return mine
+
+
+def _shifted_by_one(call: Call) -> list[MessageQueue]:
+    number, count = _number(call), len(call["members"])
+    return list(call["queues"][(number + 1) % count :: count]) if number >= 0 else []
+
+
+def md5(text: str) -> bytes:
+    """The digest that the ring's hash is made of."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).digest()
+
+
+def first_four(text: str) -> int:
+    """RocketMQ's hash of the ring."""
+    return int.from_bytes(md5(text)[:4], "big")
+
+
+def _points(call: Call, hash_of: Callable[[str], int], numbers: Iterable[int]) -> list[tuple[int, str]]:
+    return sorted({hash_of(f"{member}-{number}"): member for member in call["members"] for number in numbers}.items())
+
+
+def _on_a_ring(
+    call: Call, points: Sequence[tuple[int, str]], hash_of: Callable[[str], int], back: int = 0, wraps: bool = True
+) -> list[MessageQueue]:
+    """The member's queues; ``back`` 1 takes the point before, without ``wraps`` the last queues are nobody's."""
+    hashes = [point for point, _ in points]
+    mine = []
+    for queue in call["queues"]:
+        at = bisect.bisect_left(hashes, hash_of(str(queue))) - back
+        if (wraps or at < len(points)) and points and points[at % len(points)][1] == call["me"]:
+            mine.append(queue)
+    return mine
+
+
+def _all_nodes(call: Call) -> range:
+    return range(call["virtual_nodes"])
+
+
+def _one_point(call: Call) -> list[MessageQueue]:
+    points = sorted((first_four(member), member) for member in call["members"])
+    return _on_a_ring(call, points, first_four)
+
+
+def _point_before(call: Call) -> list[MessageQueue]:
+    return _on_a_ring(call, _points(call, first_four, _all_nodes(call)), first_four, back=1)
+
+
+def _no_wrap(call: Call) -> list[MessageQueue]:
+    return _on_a_ring(call, _points(call, first_four, _all_nodes(call)), first_four, wraps=False)
+
+
+def _nodes_from_one(call: Call) -> list[MessageQueue]:
+    return _on_a_ring(call, _points(call, first_four, range(1, call["virtual_nodes"] + 1)), first_four)
+
+
+def _always_ten(call: Call) -> list[MessageQueue]:
+    return _on_a_ring(call, _points(call, first_four, range(10)), first_four)
+
+
+def _another_piece(call: Call) -> OneOf:
+    """Other four bytes of the digest, or the first four from the wrong end."""
+    others: tuple[Callable[[str], int], ...] = (
+        lambda text: int.from_bytes(md5(text)[:4], "little"),
+        lambda text: int.from_bytes(md5(text)[-4:], "big"),
+        lambda text: int.from_bytes(md5(text), "little"),
+    )
+    return OneOf(_on_a_ring(call, _points(call, one, _all_nodes(call)), one) for one in others)
+
+
+def _queue_by_its_repr(call: Call) -> OneOf:
+    """The queue's key written in another way."""
+    points = _points(call, first_four, _all_nodes(call))
+    hashes = [point for point, _ in points]
+
+    def mine(key: Callable[[MessageQueue], str]) -> list[MessageQueue]:
+        owner = {q: points[bisect.bisect_left(hashes, first_four(key(q))) % len(points)][1] for q in call["queues"]}
+        return [queue for queue in call["queues"] if owner[queue] == call["me"]]
+
+    return OneOf((mine(repr), mine(lambda queue: str(queue.queue_id))))
+
+
+AVERAGE = Pure(
+    "lab03.average", "average(queues, members, me)", points=2,
+    about="answers of AllocateMessageQueueAveragely", calls=from_vectors("AVG"),
+    returns=[MessageQueue], rules=BLOCK_RULE, explain=_explained(BLOCK_RULE), place=_place, shows=_shown,
+    forbids=FORBIDS["lab03.average"],
+    slips=[
+        Slip("dealt", _dealt, "These queues are dealt one by one, which is AVG_BY_CIRCLE. " + BLOCK_RULE,
+             "lab03.one_by_one"),
+        Slip("rest to the last", _rest_to_the_last,
+             "The last member does not take the whole remainder: the first members get one queue more each"),
+        Slip("last have more", _last_ones_have_more,
+             "The members with one more queue are the first ones of the list, not the last"),
+        Slip("rest to nobody", _rest_to_nobody,
+             "Queues are left over that nobody reads: the remainder of the division has to be given out too"),
+        Slip("rounded up", _rounded_up,
+             "Only as many members as the remainder says get one more. With the larger size for all the queues run "
+             "out too early"),
+        Slip("extra at the end", _extra_at_the_end,
+             "A member's queues are one block without a gap: its additional queue comes directly after its others"),
+    ],
+)  # fmt: skip
+
+CIRCLE = Pure(
+    "lab03.circle", "circle(queues, members, me)", points=2,
+    about="answers of AllocateMessageQueueAveragelyByCircle", calls=from_vectors("AVG_BY_CIRCLE"),
+    returns=[MessageQueue], rules=CIRCLE_RULE, explain=_explained(CIRCLE_RULE), place=_place, shows=_shown,
+    forbids=FORBIDS["lab03.circle"],
+    slips=[
+        Slip("blocks", _in_blocks, "This is a block of neighbours, which is AVG. " + CIRCLE_RULE),
+        Slip("anew for each broker", _anew_for_each_broker,
+             "Dealing does not begin anew with each broker: the list of all queues is dealt once, and a queue's number "
+             "in it counts, not its queue_id, which begins at 0 on each broker"),
+        Slip("shifted", _shifted_by_one, "Members are counted from 0: the first one gets the first queue"),
+    ],
+)  # fmt: skip
+
+RING = Pure(
+    "lab03.ring", "ring(queues, members, me, virtual_nodes)", points=4,
+    about="answers of AllocateMessageQueueConsistentHash", calls=from_vectors("CONSISTENT_HASH"),
+    returns=[MessageQueue], rules=RING_RULE, explain=_explained(RING_RULE), place=_place, shows=_shown,
+    forbids=FORBIDS["lab03.ring"],
+    slips=[
+        Slip("one point", _one_point,
+             "A member is on the ring not once but virtual_nodes times: hash f\"{member}-{k}\" for k = 0, 1, …",
+             "lab03.one_point"),
+        Slip("point before", _point_before, "This is the point before the queue. " + RING_RULE),
+        Slip("no wrap", _no_wrap,
+             "Queues behind the last point are nobody's here: the ring begins again, so they belong to its first"),
+        Slip("nodes from one", _nodes_from_one, "The virtual nodes of a member are numbered from 0"),
+        Slip("always ten", _always_ten, "Ten is the default of RocketMQ; here virtual_nodes says how many there are"),
+        Slip("another piece", _another_piece,
+             "The hash is the first four bytes of the MD5 digest, as a big-endian number"),
+        Slip("another key", _queue_by_its_repr,
+             "A queue's key is str(queue), exactly as RocketMQ writes it: MessageQueue [topic=…, brokerName=…, "
+             "queueId=…]"),
+    ],
+)  # fmt: skip
