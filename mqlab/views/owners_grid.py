@@ -42,7 +42,8 @@ class OwnersGrid(Picture):
     """Owners at each moment. A moment is (label, {queue: owner or None}), or (label, owners, members).
 
     The third says who is a member, so that one without a queue is counted, too. ``members``: all names, in the order of
-    their colours and counts (default: as they are met).
+    their colours and counts (default: as they are met). Without ``changes`` the rows are not one after the other,
+    and nothing has moved.
 
     >>> print(OwnersGrid([("before", {0: "a-1", 1: "a-2"}), ("after", {0: "a-1", 1: "a-1"}, ["a-1", "a-2"])]))
             0   1
@@ -50,7 +51,9 @@ class OwnersGrid(Picture):
     after   1   1*    2 0    1 moved
     """
 
-    def __init__(self, moments: Iterable[Moment], *, members: Sequence[str] = (), title: str = "") -> None:
+    def __init__(
+        self, moments: Iterable[Moment], *, members: Sequence[str] = (), title: str = "", changes: bool = True
+    ) -> None:
         self.moments: list[tuple[str, dict[Hashable, str | None]]] = []
         self._present: list[set[str]] = []
         for label, owners, *there in moments:
@@ -60,7 +63,7 @@ class OwnersGrid(Picture):
         named = sorted(name for there in self._present for name in there)
         self.members = list(dict.fromkeys([*members, *met, *named]))
         self.queues = list(dict.fromkeys(queue for _, owners in self.moments for queue in owners))
-        self.title = title
+        self.title, self.changes = title, changes
         self._short = short_names(self.members)
 
     def counts(self, number: int) -> list[int]:
@@ -70,7 +73,7 @@ class OwnersGrid(Picture):
 
     def moved(self, number: int) -> list[Hashable]:
         """The queues that have another owner than at the moment before."""
-        if number == 0:
+        if number == 0 or not self.changes:
             return []
         before, now = self.moments[number - 1][1], self.moments[number][1]
         return [queue for queue in self.queues if queue in before and before[queue] != now.get(queue)]
@@ -101,7 +104,7 @@ class OwnersGrid(Picture):
         for number, (label, _) in enumerate(self.moments):
             moved = self.moved(number)
             cells = (self._cell(number, queue) + ("*" if queue in moved else "") for queue in self.queues)
-            told = f"    {len(moved)} moved" if number else ""
+            told = f"    {len(moved)} moved" if number and self.changes else ""
             counts = " ".join(map(str, self.counts(number)))
             lines.append(f"{label:{wide}}  {' '.join(f'{cell:<3}' for cell in cells)}   {counts}{told}")
         return "\n".join(line.rstrip() for line in lines)
@@ -128,7 +131,7 @@ class OwnersGrid(Picture):
             for place, queue in enumerate(self.queues):
                 self._draw_cell(canvas, left + cell * place, y, cell - GAP, owners.get(queue), queue in moved)
             canvas.text(right, y + ROW // 2 + 2, counts[number])
-            if number:
+            if number and self.changes:
                 canvas.text(right + told, y + ROW // 2 + 2, f"{len(moved)} moved", MUTED)
         # 3. Who is who.
         self._draw_legend(canvas, legend)
@@ -149,7 +152,7 @@ class OwnersGrid(Picture):
 
     def _words(self) -> list[tuple[str, str]]:
         known = [(self.colour_of(member), f"{self._short[member]}  {member}") for member in self.members]
-        return [*known, (MUTED, "thick: moved")]
+        return [*known, (MUTED, "thick: moved")] if self.changes else known
 
     def _legend_width(self) -> int:
         return MARGIN + sum(text_pixels(words) + 24 for _, words in self._words())

@@ -13,7 +13,7 @@ Input is plain spans and calls, so that it is drawn and tested without a world; 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mqlab.durations import exact_text, rounded_text
@@ -23,9 +23,9 @@ from mqlab.views.table import Table
 from mqlab.views.theme import BLUE, GREEN, MUTED, RED, RULE, colour
 
 AXIS_PIXELS, AXIS_CHARACTERS = 560, 60
-MARGIN, ROW = 18, 34
+MARGIN, SPAN_ROW, CALL_ROW = 18, 18, 11
 LEGEND_PIXELS = 820
-MOST_LANES, MOST_OFFSETS = 40, 4
+MOST_LANES, MOST_TRACKS = 40, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +135,26 @@ class QueueOwners(Picture):
             else f"-{exact_text(self.start_ms - at_ms)}"
         )
 
+    def _tracks(self, lane: tuple[str, str]) -> list[list[Call]]:
+        """A lane's calls, spread over rows so that calls at one time do not cover each other."""
+        tracks: list[list[Call]] = []
+        for call in sorted((one for one in self.calls if (one.queue, one.member) == lane), key=lambda one: one.from_ms):
+            free = (track for track in tracks if (end := track[-1].until_ms) is not None and end <= call.from_ms)
+            track = next(free, None)
+            if track is None and len(tracks) < MOST_TRACKS:
+                tracks.append([call])
+            else:
+                (track or tracks[-1]).append(call)
+        return tracks or [[]]
+
     def svg(self) -> str:
-        # 1. Measure.
+        # 1. Measure: a lane is as high as it has calls at one time.
         lanes, axis = self.lanes()[:MOST_LANES], axis_of(max(self.end_ms - self.start_ms, 1))
+        tracks = {lane: self._tracks(lane) for lane in lanes}
         queue_wide = max((text_pixels(queue) for queue, _ in lanes), default=40)
         left = MARGIN + queue_wide + 14 + max((text_pixels(member) for _, member in lanes), default=40) + 14
         top = MARGIN + (24 if self.title else 0) + 24
-        foot = top + ROW * max(len(lanes), 1)
+        foot = top + sum(SPAN_ROW + CALL_ROW * len(tracks[lane]) for lane in lanes) + (0 if lanes else SPAN_ROW)
         wide = max(left + AXIS_PIXELS + 60, text_pixels(self.title) + MARGIN, LEGEND_PIXELS)
         canvas = Canvas(wide + MARGIN, foot + 44)
         if self.title:
@@ -156,39 +169,34 @@ class QueueOwners(Picture):
             return left + round(axis.part(inside - self.start_ms) * AXIS_PIXELS)
 
         # 2. A lane for each queue and member: the span above, calls below.
-        before, twice = "", self.twice()
-        for number, lane in enumerate(lanes):
-            y = top + ROW * number
+        before, y = "", top
+        for lane in lanes:
             if lane[0] != before:
                 canvas.line(MARGIN, y - 1, left + AXIS_PIXELS, y - 1, RULE)
-                canvas.text(MARGIN, y + 16, lane[0], bold=True)
+                canvas.text(MARGIN, y + 14, lane[0], bold=True)
                 before = lane[0]
-            canvas.text(left - 14, y + 16, lane[1], anchor="end")
+            canvas.text(left - 14, y + 14, lane[1], anchor="end")
             for span in (one for one in self.spans if (one.queue, one.member) == lane):
                 x = place(span.from_ms)
                 canvas.box(x, y + 3, max(place(span.until_ms) - x, 2), 11, colour("pale-blue"), border=BLUE, round_by=2,
                            title=f"{lane[1]} owns {lane[0]}")  # fmt: skip
-            for calls in self._at_one_time(lane):
-                x, end = place(calls[0].from_ms), place(_latest(calls))
-                again = any((call.queue, call.queue_offset) in twice for call in calls)
-                canvas.box(x, y + 18, max(end - x, 2), 8, RED if again else GREEN, round_by=2)
-                offsets = " ".join(str(call.queue_offset) for call in calls[:MOST_OFFSETS])
-                more = f" and {len(calls) - MOST_OFFSETS} more" if len(calls) > MOST_OFFSETS else ""
-                canvas.text(max(end, x + 2) + 4, y + 26, offsets + more, size=10)
+            for number, track in enumerate(tracks[lane]):
+                self._draw_calls(canvas, track, y + SPAN_ROW + CALL_ROW * number, place)
+            y += SPAN_ROW + CALL_ROW * len(tracks[lane])
         # 3. The legend, and what is not drawn.
         self._draw_legend(canvas, foot + 26)
         return canvas.svg()
 
-    def _at_one_time(self, lane: tuple[str, str]) -> list[list[Call]]:
-        """A lane's calls; those that overlap are drawn as one bar."""
-        found: list[list[Call]] = []
-        for call in sorted((one for one in self.calls if (one.queue, one.member) == lane), key=lambda one: one.from_ms):
-            last = _latest(found[-1]) if found else None
-            if found and (last is None or call.from_ms < last):
-                found[-1].append(call)
-            else:
-                found.append([call])
-        return found
+    def _draw_calls(self, canvas: Canvas, calls: Sequence[Call], y: int, place: Callable[[int | None], int]) -> None:
+        """Calls one after the other; the offset is written behind a call if there is room for it."""
+        twice = self.twice()
+        ends = [*(place(call.from_ms) for call in calls[1:]), canvas.width]
+        for call, until in zip(calls, ends, strict=False):
+            x, end = place(call.from_ms), place(call.until_ms)
+            shade = RED if (call.queue, call.queue_offset) in twice else GREEN
+            canvas.box(x, y, max(end - x, 2), 7, shade, round_by=2, title=f"offset {call.queue_offset}")
+            if until - end > 7 * len(str(call.queue_offset)):
+                canvas.text(max(end, x + 2) + 3, y + 7, str(call.queue_offset), size=10)
 
     def _draw_legend(self, canvas: Canvas, y: int) -> None:
         x = MARGIN
@@ -204,12 +212,6 @@ class QueueOwners(Picture):
 
     def __repr__(self) -> str:
         return f"<QueueOwners {self.alt}>"
-
-
-def _latest(calls: Sequence[Call]) -> int | None:
-    """When the last of some calls ended; None while one runs."""
-    ends = [call.until_ms for call in calls]
-    return None if None in ends else max(end for end in ends if end is not None)
 
 
 def _natural(queue: str) -> tuple[str, int]:

@@ -28,6 +28,7 @@ from mqlab.views import Bars
 from mqlab.views.hash_ring import HashRing
 from mqlab.views.owners_grid import OwnersGrid
 from mqlab.widgets import allocation_board
+from mqlab.widgets.allocation import fewest_moves
 
 # %% [markdown] minutes=20
 # ## What a join moves
@@ -59,6 +60,7 @@ def divided(name, queues, members, **options):
     return dict(sorted(found.items()))
 
 
+# %% tags=["parameter"]
 def history(name, queues=8, **options):
     three = ["billing-1", "billing-2", "billing-3"]
     moments = [("three members", three), ("4 joins", [*three, "billing-4"])]
@@ -323,10 +325,8 @@ board.compare()
 # been there all along, that is well: c joined and took one queue. But if the group was b and c, and a has joined, then a
 # took two queues where one would do. There are not many possible strategies for four queues, so try all of them:
 
+
 # %% tags=["picture"]
-QUEUES = range(4)
-
-
 def divisions(members):
     """All even divisions of four queues: a tuple of owners."""
     owners = [member for member in members for _ in range(4 // len(members))]
@@ -337,6 +337,7 @@ def divisions(members):
     return sorted(found)
 
 
+# %% tags=["picture"]
 def moved(one, other):
     return sum(a != b for a, b in zip(one, other, strict=True))
 
@@ -377,25 +378,23 @@ def a_long_history(seed=7):
         yield sorted(members)
 
 
+# %%
 def times_what_had_to(divide, queues=32):
     """Moved, divided by what had to move, over the long history."""
     every = [MessageQueue("orders", "broker-a", number) for number in range(queues)]
-    before, changed, needed = None, 0, 0
+    before, changed, needed = (), 0, 0
     for members in a_long_history():
         shares = divide(every, members)
         owner = {queue: member for member, mine in shares.items() for queue in mine}
+        now = [(owner[queue],) for queue in every]
         if before:
-            each, extra = divmod(queues, len(members))
-            had = [list(before.values()).count(member) for member in members]
-            kept = sum(min(n, each) for n in had) + min(
-                extra, sum(n > each for n in had)
-            )
-            needed += queues - kept
-            changed += sum(before[queue] != owner[queue] for queue in every)
-        before = owner
+            changed += sum(one != other for one, other in zip(before, now, strict=True))
+            needed += fewest_moves(before, members)
+        before = now
     return changed / needed
 
 
+# %%
 def of_rocketmq(name):
     chosen = strategy(name)
     return lambda queues, members: {
@@ -471,6 +470,65 @@ def sticky(queues, members):
 # %%
 check("lab03.sticky")
 
+# %% [markdown]
+# A function becomes a strategy by giving it RocketMQ's form:
+
+
+# %% tags=["parameter"]
+class Own:
+    """A function queues, members -> shares, as a strategy of a consumer."""
+
+    name = "OWN"
+
+    def __init__(self, divide):
+        self.divide = divide
+
+    def allocate(self, group, client_id, queues, client_ids):
+        return self.divide(queues, client_ids)[client_id]
+
+
+# %%
+def join(lab, name, divide):
+    own = {"allocate_message_queue_strategy": Own(divide)}
+    consumer = lab.push_consumer("billing", name=name, **own)
+    consumer.subscribe("orders", "*")
+    consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
+    consumer.start()
+
+
+def owned(lab):
+    """Queue -> member, and the members, of those that run."""
+    consumers = [one for one in lab.handles.values() if one.role == "consumer"]
+    present = [one for one in consumers if one.is_up and one.is_running]
+    pairs = [(queue, one.name) for one in present for queue in one.message_queues]
+    mine = {queue.queue_id: name for queue, name in pairs if queue.topic == "orders"}
+    return dict(sorted(mine.items())), [member.name for member in present]
+
+
+# %%
+def comes_and_goes(lab, divide, moments):
+    lab.create_topic("orders", read_queue_nums=12, write_queue_nums=12)
+    for number in (1, 3, 5):
+        join(lab, f"billing-{number}", divide)
+    changes = {
+        "three members": lambda: None,
+        "7 joins": lambda: join(lab, "billing-7", divide),
+        "3 is killed": lambda: lab.kill("billing-3"),
+        "1 leaves": lambda: lab.handles["billing-1"].shutdown(),
+    }
+    for label, change in changes.items():
+        change()
+        lab.run_for("25s")
+        moments.append((label, *owned(lab)))
+
+
+# %%
+def in_consumers(divide):
+    moments = []
+    play(lambda lab: comes_and_goes(lab, divide, moments), seed=7)
+    return OwnersGrid(moments, title="twelve queues")
+
+
 # %% [answer] lab03.measured
 # ### Your turn: in real consumers
 #
@@ -484,67 +542,12 @@ check("lab03.sticky")
 # %% tags=["parameter"]
 DIVIDE = of_rocketmq("AVG_BY_CIRCLE")
 
-
-class Own:
-    """A function queues, members -> shares, as a strategy of a consumer."""
-
-    name = "OWN"
-
-    def __init__(self, divide):
-        self.divide = divide
-
-    def allocate(self, group, client_id, queues, client_ids):
-        return self.divide(queues, client_ids)[client_id]
-
-
-def comes_and_goes(lab):
-    def note(label):
-        lab.run_for("25s")
-        present = [
-            n for n in names if lab.handles[n].is_up and lab.handles[n].is_running
-        ]
-        owned = {
-            q.queue_id: n
-            for n in present
-            for q in lab.handles[n].message_queues
-            if q.topic == "orders"
-        }
-        moments.append((label, dict(sorted(owned.items())), present))
-
-    names = []
-    lab.create_topic("orders", read_queue_nums=12, write_queue_nums=12)
-
-    def join(name):
-        names.append(name)
-        own = Own(DIVIDE)
-        consumer = lab.push_consumer(
-            "billing", name=name, allocate_message_queue_strategy=own
-        )
-        consumer.subscribe("orders", "*")
-        consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
-        consumer.start()
-
-    for number in (1, 3, 5):
-        join(f"billing-{number}")
-    note("three members")
-    join("billing-7")
-    note("7 joins")
-    lab.kill("billing-3")
-    note("3 is killed")
-    lab.handles["billing-1"].shutdown()
-    note("1 leaves")
-
-
-moments = []
-play(comes_and_goes, seed=7)
-grid = OwnersGrid(moments, title="twelve queues")
+grid = in_consumers(DIVIDE)
 grid
 
 # %%
 ### BEGIN SOLUTION
-DIVIDE, moments = sticky, []
-play(comes_and_goes, seed=7)
-grid = OwnersGrid(moments, title="twelve queues")
+grid = in_consumers(sticky)
 answer("lab03.measured", sum(len(grid.moved(number)) for number in (1, 2, 3)), grid)
 ### STARTER
 # answer("lab03.measured", ..., grid)

@@ -121,7 +121,7 @@ reveal("lab03.one_id", sum(not row.client for row in rows))
 lab.progress("billing")
 
 # %% [markdown]
-# Thirty orders were charged twice, thirty were never charged, and the lag of three queues grows. What an operator's tool
+# Thirty orders were charged twice, thirty were never charged, and three queues have a lag that nobody works on. What an operator's tool
 # shows of it (`mqadmin consumerConnection`):
 
 # %%
@@ -145,7 +145,7 @@ lab.admin.examine_consumer_connection_info("billing")
 # hint: `by_id.setdefault(member.client_id, []).append(member.client_addr)`; a new dictionary for each group.
 # hint: Ids with two addresses or more are twins: append `(group, client_id, addresses)`.
 # note: ConsumerGroupInfo's table is keyed by channel, so both are in it; ClientConfig.buildMQClientId made the ids. At
-#   work: run this as an alarm after each deployment. mqadmin's consumerStatus and the Dashboard do not point it out.
+#   work: run this as an alarm after each deployment.
 
 
 # %%
@@ -252,21 +252,27 @@ lab.space_time(steps[0], steps[36])
 #   = The broker takes a member off its list when it has not heard of it for 120 seconds.
 # note: Heartbeats come every 30 seconds, the broker looks every 10 seconds, and it allows 120 seconds without one.
 
+
 # %% tags=["parameter"]
+def more_queues(lab):
+    lab.admin.update_topic("orders", read_queue_nums=16, write_queue_nums=16)
+
+
+def other_tags(lab):
+    lab.handles["billing-1"].subscribe("orders", "paid")
+
+
 CHANGES = {
     "a member joins": lambda lab: start(lab, "billing-3"),
     "a member is shut down": lambda lab: lab.handles["billing-2"].shutdown(),
     "a member is killed": lambda lab: lab.kill("billing-2"),
     "a machine loses its power": lambda lab: lab.power_off("billing-2"),
-    "the topic gets more queues": lambda lab: lab.admin.update_topic(
-        "orders", read_queue_nums=16, write_queue_nums=16
-    ),
-    "a member changes its tags": lambda lab: lab.handles["billing-1"].subscribe(
-        "orders", "paid"
-    ),
+    "the topic gets more queues": more_queues,
+    "a member changes its tags": other_tags,
 }
 
 
+# %%
 def until_settled(change, **broker):
     """Seconds from a change until no queue moves any more; None if none moved."""
 
@@ -283,6 +289,7 @@ def until_settled(change, **broker):
     return round(max(after) / 1000, 2) if after else None
 
 
+# %%
 settled = {name: until_settled(change) for name, change in CHANGES.items()}
 print("moved nothing:", *(name for name, seconds in settled.items() if seconds is None))
 shown = {name: seconds for name, seconds in settled.items() if seconds is not None}
@@ -319,23 +326,23 @@ reveal("lab03.power", names[min(names, key=lambda seconds: abs(seconds - dark))]
 PAUSE = 2
 
 
-def nobody_is_told(lab):
-    group(lab, 2, queues=4)
-    lab.run_for(f"{PAUSE}s")
-    moments.append(lab.now_ms)
-    start(lab, "billing-3")
-    lab.run_for("30s")
+def nobody_is_told(pause):
+    def story(lab):
+        group(lab, 2, queues=4)
+        lab.run_for(f"{pause}s")
+        start(lab, "billing-3")
+        lab.run_for("30s")
+
+    silent = {"notify_consumer_ids_changed_enable": False}
+    return play(story, seed=7, client=no_trace, broker=silent)
 
 
-moments = []
-silent = {"notify_consumer_ids_changed_enable": False}
-deaf = play(nobody_is_told, seed=7, client=no_trace, broker=silent)
-deaf.queue_owners("billing", from_ms=moments[-1] - 1_000)
+deaf = nobody_is_told(PAUSE)
+deaf.queue_owners("billing", from_ms=deaf.now_ms - 31_000)
 
 # %%
 ### BEGIN SOLUTION
-PAUSE = 11
-deaf = play(nobody_is_told, seed=7, client=no_trace, broker=silent)
+deaf = nobody_is_told(11)
 answer("lab03.deaf", 18, deaf)
 ### STARTER
 # answer("lab03.deaf", ..., deaf)
@@ -386,8 +393,8 @@ how_many = "none" if twice == 0 else "all" if twice == len(charged) else "some"
 reveal("lab03.twice", how_many)
 
 # %% [markdown]
-# Red is what both were given. A call goes on after its queue has moved: nobody stops a listener in the middle. When it
-# returns, its result is thrown away (`RESULT_DISCARDED`):
+# The last colour of the legend marks what both were given. A call goes on after its queue has moved: nobody stops a
+# listener in the middle. When it returns, its result is thrown away (`RESULT_DISCARDED`):
 
 # %%
 rows = [
@@ -412,15 +419,12 @@ Table(
 # Write the smallest story that you can think of in which one stored message (the same entry of the same queue,
 # `reconsume_times` 0) is with two members at a time: the second call begins before the first has ended. No kill, no power
 # cut, no reset of an offset, no listener that fails, no broadcasting. You get an empty Lab: make a topic, members of one
-# group, a producer, and let time pass.
+# group, a producer, and let time pass. `start` from above makes a member: `start(lab, "billing-1", listener)`.
 #
 # ```python
-# consumer = lab.push_consumer("billing", name="billing-1")
-# consumer.subscribe("orders", "*")
-# consumer.on_messages(listener)  # context.sleep("10s") in a listener takes ten seconds
-# consumer.start()
-# lab.producer("shop").send(Message("orders", b"a book"))
-# lab.run_for("5s")
+# def listener(messages, context):
+#     context.sleep("10s")  # it takes ten seconds
+#     return CONSUME_SUCCESS
 # ```
 #
 # hint: The first member has to be at work on an order of a queue that moves. How long must its listener take?
@@ -442,20 +446,14 @@ def two_owners(lab):
         context.sleep("20s")
         return CONSUME_SUCCESS
 
-    def begin(name):
-        consumer = lab.push_consumer("billing", name=name)
-        consumer.subscribe("orders", "*")
-        consumer.on_messages(slow)
-        consumer.start()
-
     lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
-    begin("billing-1")
+    start(lab, "billing-1", slow)
     lab.run_for("5s")
-    shop = lab.producer("shop")
+    seller = lab.producer("shop")
     for _ in range(2):
-        shop.send(Message("orders", b"a book"))
+        seller.send(Message("orders", b"two books"))
     lab.run_for("1s")
-    begin("billing-2")
+    start(lab, "billing-2", slow)
     lab.run_for("60s")
     ### END SOLUTION
 
@@ -623,7 +621,7 @@ Table({"queue": row.queue_id, "read by": row.client or "nobody"} for row in rows
 #
 # answer: *Averaging is fair*: the bars of Monday, 40 % and nothing, because two topics begin with the same member. *Enough
 #   virtual nodes*: twelve queues on a ring with 20 of them, nine for one member. *Never two readers*: the two bars of
-#   one queue over each other, and the red calls. *Consumed once*: the count of deliveries per order, with the same
+#   one queue over each other, and the calls marked below them. *Consumed once*: the count of deliveries per order, with the same
 #   queue offset and reconsume_times 0.
 
 # %% [reflection] lab03.quiet

@@ -47,6 +47,8 @@ FORBIDS = {
     "lab03.average": ("mqlab.client.allocate", "mqlab.wire.shares"),
     "lab03.circle": ("mqlab.client.allocate", "mqlab.wire.shares"),
     "lab03.ring": ("mqlab.client.allocate", "mqlab.wire.shares"),
+    "lab03.fairness": ("mqlab.widgets.allocation",),
+    "lab03.churn": ("mqlab.widgets.allocation",),
     "lab03.sticky": ("mqlab.client.allocate", "mqlab.wire.shares"),
     "lab03.twins": ("mqlab.admin.diagnosis", "mqlab.admin.connections.consumer_status"),
     "lab03.two_owners": (*DEATHS, *RESETS),

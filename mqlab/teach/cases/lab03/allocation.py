@@ -36,10 +36,6 @@ ORDER_RULE = "These are the right queues in another order: keep the order in whi
 CALLS = 5
 
 
-def _me(vector: Vector, rng: random.Random) -> str:
-    return rng.choice(vector.members)
-
-
 def _place(call: Call, seen: object) -> str:
     members = len(call["members"])
     words = f"{len(call['queues'])} queues, {members} member{'s' if members > 1 else ''}, asked for {call['me']}"
@@ -54,10 +50,11 @@ def _shown(part: str, value: Any) -> object:
 
 
 def calls_of(strategy: str, chosen: Sequence[Vector], rng: random.Random, with_stranger: bool = True) -> list[Call]:
-    """A call for each vector; the last one is for a member that is not in the list."""
+    """Calls of the first, the last and another member of each vector, and one of a member that is not in the list."""
     calls = []
     for vector in chosen:
-        calls.append(_call(strategy, vector, _me(vector, rng), ""))
+        asking = dict.fromkeys((vector.members[0], vector.members[-1], rng.choice(vector.members)))
+        calls += [_call(strategy, vector, member, "") for member in asking]
     if with_stranger:
         calls.append(_call(strategy, chosen[0], "10.0.9.9@not-there-yet", "a member that the broker does not know"))
     return calls
@@ -71,8 +68,9 @@ def _call(strategy: str, vector: Vector, me: str, about: str) -> Call:
 
 
 def uneven(vector: Vector) -> bool:
-    """More queues than members, and the division leaves a remainder."""
-    return 2 < len(vector.members) < len(vector.queues) and len(vector.queues) % len(vector.members) > 0
+    """At least two queues for each member, and the division leaves a remainder."""
+    each, extra = divmod(len(vector.queues), len(vector.members))
+    return len(vector.members) > 2 and each > 1 and extra > 0
 
 
 def crowded(vector: Vector) -> bool:

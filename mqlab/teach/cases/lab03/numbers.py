@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from mqlab.client.allocate import strategy
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab03.histories import had_to_move, moved, owners_of, spread, walk
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import OneOf, Pure, Slip
@@ -161,7 +162,7 @@ def _place(call: Call, seen: Any) -> str:
 
 FAIRNESS = Pure(
     "lab03.fairness", "fairness(moments)", points=2, about="histories of groups", calls=fairness_calls,
-    returns=int, rules=FAIRNESS_RULE, place=_place,
+    returns=int, rules=FAIRNESS_RULE, place=_place, forbids=FORBIDS["lab03.fairness"],
     slips=[
         Slip("with queues only", _with_queues_only,
              "A member without a queue is not among the owners, and it counts: the smallest number of queues is then 0",
@@ -175,7 +176,7 @@ FAIRNESS = Pure(
 
 CHURN = Pure(
     "lab03.churn", "churn(moments)", points=3, about="histories of groups", calls=churn_calls,
-    returns=float, rules=CHURN_RULE, place=_place,
+    returns=float, rules=CHURN_RULE, place=_place, forbids=FORBIDS["lab03.churn"],
     slips=[
         Slip("of all queues", _of_all_queues,
              "This is the share of all queues that moved. Divide by the queues that had to move"),
