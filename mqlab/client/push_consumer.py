@@ -28,7 +28,7 @@ from mqlab.client.consuming.consume_service import ConsumeService
 from mqlab.client.consuming.group_member import GroupMember, QueueListener, client_for
 from mqlab.client.consuming.member_state import PushState
 from mqlab.client.consuming.orderly import ConsumeOrderly
-from mqlab.client.consuming.process_queue import ProcessQueue
+from mqlab.client.consuming.process_queue import ProcessQueue, is_pull_expired
 from mqlab.client.consuming.pull_loop import PullLoop
 from mqlab.client.consuming.reset import OffsetReset
 from mqlab.client.consuming.send_back import SendBack
@@ -274,7 +274,7 @@ class PushConsumer(GroupMember[PushState]):
 
     def is_pull_expired(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
         """True when its pull loop has stopped; a queue whose next pull is parked counts as alive."""
-        return queue not in self.pull_loop.parked and process_queue.is_pull_expired(self.ports.clock.now_ms())
+        return queue not in self.pull_loop.parked and is_pull_expired(process_queue, self.ports.clock.now_ms())
 
     def queue_added(self, queue: MessageQueue, process_queue: ProcessQueue, next_offset: int) -> None:
         """Begin to pull."""

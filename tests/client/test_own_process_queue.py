@@ -78,3 +78,13 @@ def test_a_class_that_cannot_be_one_is_refused_at_once(world: World) -> None:
 
     with pytest.raises(UsageError, match=r"Half is not a process queue: it lacks remove_message, contains_message"):
         world.consumer(listener=Recorder(world), process_queue=Half)
+
+
+def test_one_that_has_the_needed_names_alone_lives_through_rebalances(world: World) -> None:
+    world.create_topic("orders", 1)
+    consumer = world.consumer(listener=lambda messages, context: "CONSUME_SUCCESS", process_queue=Naive)
+    world.run_for(3_000)
+    send(world.producer(), "orders", "one", "two")
+    world.run_for(60_000)
+    assert consumer.offset_store.read_memory(QUEUE) == 2
+    assert QUEUE in consumer.process_queues

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from mqlab.client.allocate import STRATEGY_NAMES, AllocateStrategy, strategy
 from mqlab.client.consuming.member_state import MemberState
 from mqlab.client.consuming.offset_store import NOT_FOUND
-from mqlab.client.consuming.process_queue import ProcessQueue
+from mqlab.client.consuming.process_queue import ProcessQueue, is_pull_expired
 from mqlab.client.consuming.pull_api import PullApi
 from mqlab.client.consuming.rebalance import Rebalance
 from mqlab.client.consuming.running_info import running_info
@@ -249,7 +249,7 @@ class GroupMember(Generic[State]):
 
     def is_pull_expired(self, queue: MessageQueue, process_queue: ProcessQueue) -> bool:
         """True when its pull loop is dead."""
-        return process_queue.is_pull_expired(self.ports.clock.now_ms())
+        return is_pull_expired(process_queue, self.ports.clock.now_ms())
 
     def queue_added(self, queue: MessageQueue, process_queue: ProcessQueue, next_offset: int) -> None:
         """A queue was added; who pulls it depends on the kind of consumer."""

@@ -246,7 +246,7 @@ class ProcessQueue:
 
     def is_pull_expired(self, now_ms: int) -> bool:
         """True when no pull was tried for more than two minutes: its pull loop is dead."""
-        return now_ms - self.last_pull_timestamp > PULL_MAX_IDLE_TIME_MS
+        return is_pull_expired(self, now_ms)
 
     def is_lock_expired(self, now_ms: int) -> bool:
         """True when the broker's lock was last confirmed more than 30 s ago."""
@@ -274,6 +274,11 @@ NEEDED = (
 )  # fmt: skip
 KEPT_BY_THE_CONSUMER = {"dropped": False, "locked": False, "listener_running": False, "try_unlock_times": 0}
 TIMES = ("last_pull_timestamp", "last_consume_timestamp", "last_lock_timestamp")
+
+
+def is_pull_expired(process_queue: Any, now_ms: int) -> bool:
+    """True when no pull was tried for more than two minutes. The consumer keeps that time, also in a learner's class."""
+    return bool(now_ms - process_queue.last_pull_timestamp > PULL_MAX_IDLE_TIME_MS)
 
 
 def new_process_queue(make: Callable[[], Any], now_ms: int) -> Any:

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from mqlab.client.consuming.listener import as_call
 from mqlab.errors import LimitReached
 from mqlab.lab.lab import Lab, play
+from mqlab.lab.story import Story
 from mqlab.teach.exercises import Answers
 from mqlab.teach.lives import anew
 from mqlab.wire.message import Message
@@ -291,14 +292,23 @@ class Day:
     client: Mapping[str, Any] = field(default_factory=lambda: {"enable_trace": False})
     kind: type[Played] = Played
 
-    def play(self, answers: Answers, seed: int) -> Any:
-        """The day, played with a learner's answers; an object of ``kind``."""
-        made: list[Played] = []
+    def story(self, answers: Answers, made: list[Played]) -> Story:
+        """The day as a story; each time it is told, its object of ``kind`` is added to ``made``."""
 
         def story(lab: Lab) -> None:
             made.append(self.kind(lab, answers))
             for act in self.acts:
-                act.act(made[0])
+                act.act(made[-1])
 
-        play(story, seed=seed, broker=dict(self.broker), client=dict(self.client))
+        return story
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the day's Lab."""
+        return {"broker": dict(self.broker), "client": dict(self.client)}
+
+    def play(self, answers: Answers, seed: int) -> Any:
+        """The day, played with a learner's answers; an object of ``kind``."""
+        made: list[Played] = []
+        play(self.story(answers, made), seed=seed, **self.settings)
         return made[0]
