@@ -28,7 +28,7 @@ from solutions.cells import Cell
 CELLS_WITHOUT_A_PICTURE, MINUTES_BEFORE_AN_EXERCISE = 8, 15
 PICTURE = re.compile(
     r"\b(timeline|diagram|\w*hexdump|Hexdump|show_\w+|explore\w*|MessageView|draw\w*|picture\w*|plot\w*|[Bb]ars|[Cc]urve\w*"
-    r"|[Hh]istogram|chart\w*|waits|store_map|unsynced|log_xray|retry_clock|\w+_board|\w+_strip|\w+_scope|\w+_tank"
+    r"|[Hh]istogram|chart\w*|waits|how_far|store_map|unsynced|log_xray|retry_clock|\w+_board|\w+_strip|\w+_scope|\w+_tank"
     r"|crash_matrix|console|OwnersGrid|HashRing|queue_owners|space_time)\("
 )
 EXERCISE = re.compile(r"# exercise: (\S+)")

@@ -3,7 +3,7 @@
 Mirrors: mqadmin and the Dashboard, for a world that keeps everything.
 
     deliveries  progress  pulls rows (mqlab.views.Table)
-    timeline  space_time  offset_strip  diagram       pictures, each also as a table
+    timeline  space_time  offset_strip  how_far  diagram   pictures, each also as a table
     snapshot  changes           what differs between two moments
     verify                      named anomalies of a group
     kinds                       the meaning of the kinds in the journal
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mqlab.lab.progress import QueueProgress
     from mqlab.views import Table
     from mqlab.views.diagram import Diagram
+    from mqlab.views.how_far import HowFar
     from mqlab.views.offset_strip import OffsetStrip
     from mqlab.views.queue_owners import QueueOwners
     from mqlab.views.timeline import Timeline
@@ -178,6 +179,17 @@ class WhatHappened(LabState):
             (one for one in calls(self.delivery_book.of(group), brokers) if chosen(one.queue)),
             start_ms=from_ms, end_ms=self.now_ms if until_ms is None else until_ms,
         )  # fmt: skip
+
+    def how_far(self, group: str, topic: str) -> HowFar:
+        """What of a topic a group has finished, message by message, and the offset in the three places that remember.
+
+        The places are the owner's memory, the broker's table and the broker's file. Mirrors RemoteBrokerOffsetStore,
+        ConsumerOffsetManager and consumerOffset.json; RocketMQ shows them at no single place.
+        """
+        from mqlab.lab.how_far import standings
+        from mqlab.views.how_far import HowFar
+
+        return HowFar(standings(self, group, topic), title=f"how far {group} has read {topic}")
 
     def diagram(self) -> Diagram:
         """The nodes and their open connections, with the master of each slave and with labels of replication links."""

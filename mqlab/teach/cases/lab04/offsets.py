@@ -25,7 +25,7 @@ NODE, BROKER = "billing-1", "broker-a"
 PULLED, DONE, REPORT = "pulled", "done", "report"
 FOR_EVER_MS = 36_000_000
 SETTLED = "27s"  # after it every finished order is reported, and the report is in the broker's file
-FILE_EVERY_MS = 5_000
+FILE_EVERY_MS, MORE_AFTER_MS = 5_000, 8_000
 UNFINISHED_TICK_MS = 37  # no order ends in the same millisecond as a report
 
 SMALLEST_RULE = (
@@ -137,11 +137,30 @@ def _one_hangs(rng: random.Random) -> list[int]:
 def _late(rng: random.Random) -> list[int]:
     """Some orders end before the first report, 10 s after the start; the others between it and the second."""
     early = [_soon(rng) for _ in range(rng.randint(2, 4))]
-    return [*early, *(100 * rng.randint(108, 136) + UNFINISHED_TICK_MS for _ in range(rng.randint(2, 3)))]
+    return [*early, *(100 * rng.randint(108, 128) + UNFINISHED_TICK_MS for _ in range(rng.randint(2, 3)))]
 
 
-def lived(rng: random.Random, about: str, takes: Sequence[int], until_ms: int) -> Call:
-    """The history of a consumer that runs so long, and what the broker holds at its end."""
+def nothing_reported(seed: int) -> list[Call]:
+    """A history that ends before the first report."""
+    rng = random.Random(f"lab04.committed early {seed}")
+    return [lived(rng, "nothing is reported yet", [_soon(rng) for _ in range(5)], rng.randint(5_000, 9_000))]
+
+
+def two_pulls(seed: int) -> list[Call]:
+    """More orders come when the first ones are done, or nearly."""
+    rng = random.Random(f"lab04.committed pulls {seed}")
+    more = [_soon(rng) for _ in range(rng.randint(3, 5))]
+    first = [*[_soon(rng) for _ in range(4)], 100 * rng.randint(90, 180) + UNFINISHED_TICK_MS]
+    return [lived(rng, "a second pull", first, rng.randint(21_000, 24_500), more)]
+
+
+def lived(
+    rng: random.Random, about: str, takes: Sequence[int], until_ms: int, more: Sequence[int] = ()
+) -> Call:  # fmt: skip
+    """The history of a consumer that runs so long, and what the broker holds at its end.
+
+    ``more``: orders that are sent when it has worked for a while.
+    """
     before = rng.randint(3, 40)
     begins: list[int] = []
 
@@ -150,7 +169,10 @@ def lived(rng: random.Random, about: str, takes: Sequence[int], until_ms: int) -
         send(lab, lab.node_handle("shop-1"), takes)
         begins.append(lab.journal.next_step)
         start_billing(lab)
-        lab.run_for(until_ms)
+        if more:
+            lab.run_for(MORE_AFTER_MS)
+            send(lab, lab.node_handle("shop-1"), more)
+        lab.run_for(until_ms - (MORE_AFTER_MS if more else 0))
 
     lab = quiet(story, rng.randrange(1_000))
     held = lab.broker().offset_table.query(GROUP, TOPIC, 0)

@@ -50,7 +50,7 @@ def stopped_group(rng: random.Random, deleted: bool) -> Lab:
         lab.create_topic(TOPIC, read_queue_nums=QUEUES, write_queue_nums=QUEUES)
         send(lab, rng.randint(14, 20))
         member = start_billing(lab)
-        lab.run_for("4s")
+        lab.run_for("45s")  # until it has an offset in its retry topic, too
         # Billing is shut down, which reports its offsets; what comes now waits.
         member.shutdown()
         send(lab, rng.randint(6, 12))

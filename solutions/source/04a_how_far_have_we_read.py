@@ -1,0 +1,897 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 04a: How far have we read
+#
+# ## Why
+#
+# 11:40. One order hangs: number 2101. The two thousand behind it are paid; nobody notices anything. At 11:52 somebody
+# restarts billing because of a new certificate. At 11:53 two thousand customers are charged a second time.
+#
+# The meeting next morning knows why:
+#
+# - "The offset is the last message that was consumed. So it was at 4101, and the restart has lost it."
+# - "When the listener has returned, the broker knows. It must have forgotten."
+# - "The broker got no acknowledgement and sent everything again."
+# - "There is a limit of two thousand messages. It stops such a thing."
+#
+# None of the four sentences is true. The number that everybody speaks of is kept in three places, and this lab looks at
+# all three. In the [second part](04b-beginning-again.ipynb) somebody moves it by hand.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need [lab 00](00-a-messages-day.ipynb). When you are done you can
+#
+# - say which offset a group has, after any history, and who knows it;
+# - say exactly which messages come again when a consumer, a broker or both die;
+# - write the class that decides it, and have it run in a consumer that dies at any step.
+
+# %%
+from mqlab import CONSUME_SUCCESS, Message, MessageQueue, play
+from mqlab.client.consuming.process_queue import ProcessQueue
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Bars, Table
+from mqlab.views.timeline import after
+from mqlab.widgets import crash_matrix, explore
+
+# %% [markdown] minutes=6
+# ## One number
+#
+# A queue is a list that only grows, and each message has a number in it, its queue offset (队列位点). How far a group has
+# read is one more number per queue: the group's offset (消费位点). In this lab an order says how long it takes:
+
+
+# %% tags=["setup"]
+def work(messages, context):
+    context.sleep(messages[0].properties.get("takes", "20ms"))
+    return CONSUME_SUCCESS
+
+
+def send_orders(lab, *takes):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number, duration in enumerate(takes):
+        order = Message("orders", b"a book", keys=f"order-{number}")
+        order.properties["takes"] = duration
+        shop.send(order)
+
+
+def billing(lab, **settings):
+    consumer = lab.push_consumer("billing", **settings)
+    consumer.subscribe("orders", "*")
+    consumer.on_messages(work)
+    consumer.start()
+    return consumer
+
+
+# %% [prediction] lab04.one_past
+# Twelve orders, 0 to 11, and all of them are done. Which offset has the group?
+#
+# - 11: 11, the last order that was consumed {lab04.newest_consumed}
+#   > The number says where to go on, not where somebody was: order 11 would come again.
+# - 12: 12, the next order to read
+#   = Both numbers are one past: the group's, and the queue's own largest offset, at which the next order will be stored.
+# - 0: 0; an offset moves when a member leaves
+#   > It moves with every order that is done. A member that leaves only reports it at once.
+# note: So a group that has read everything has an offset equal to the queue's largest, and a lag of 0.
+
+
+# %%
+def all_done(lab):
+    send_orders(lab, *["200ms"] * 12)
+    billing(lab)
+    lab.run_for("20s")
+
+
+no_trace = {"enable_trace": False}  # nothing but orders in the log
+lab = play(all_done, seed=7, client=no_trace)
+lab.how_far("billing", "orders")
+
+# %%
+orders = next(row for row in lab.progress("billing") if row.topic == "orders")
+print("the queue's largest offset:", orders.broker_offset)
+print("the group's offset:        ", orders.consumer_offset, "  lag:", orders.lag)
+reveal("lab04.one_past", orders.consumer_offset)
+
+# %% [markdown]
+# The answer to a pull has such a number as well. You may read that `nextBeginOffset` is "the consumer's offset + 1". Pull
+# the twelve orders by hand and compare:
+
+# %%
+queue = MessageQueue("orders", "broker-a", 0)
+puller = lab.pull_consumer("operator")
+pulled = puller.pull(queue, "*", 0, max_nums=32)
+print("nextBeginOffset", pulled.next_begin_offset, "  the group's offset", orders.consumer_offset)
+
+# %% [markdown] minutes=14
+# ## The smallest that is not done
+#
+# Billing has twenty threads, so the twelve orders are worked on at the same time and end in any order. Now order 3 hangs.
+
+# %% [prediction] lab04.smallest
+# Orders 0 to 2 and 4 to 11 are done, order 3 is still in the listener. All twelve came with one pull. Which offset has the
+# group?
+#
+# - 12: 12; the last order that was consumed is 11 {lab04.last_consumed}
+#   > Then a restart would begin at 12, and order 3 would never be paid.
+# - 3: 3, the smallest that is not done
+#   = Whatever is done behind order 3 does not count yet.
+# - 0: 0; a pull counts when all of it is done {lab04.smallest_of_pull}
+#   > A pull has no meaning for the offset. All orders that billing holds of the queue are looked at, whichever pull brought
+#   > them, and one by one.
+# note: One number cannot say "all but one". It says how far everything is done without a gap.
+
+
+# %%
+def one_hangs(lab):
+    takes = ["200ms"] * 12
+    takes[3] = "40s"
+    send_orders(lab, *takes)
+    billing(lab)
+    lab.run_for("20s")
+
+
+lab = play(one_hangs, seed=7, client=no_trace)
+lab.how_far("billing", "orders")
+
+# %%
+stands_at = lab.how_far("billing", "orders").standings[0].at_broker
+reveal("lab04.smallest", stands_at)
+
+# %% [markdown]
+# After 40 seconds order 3 is done as well:
+
+# %%
+lab.run_for("30s")
+lab.how_far("billing", "orders")
+
+# %% [markdown]
+# From 3 to 12 in one step. The class that decides this is small enough to play with by hand: it is called
+# `ProcessQueue`, and a consumer has one for each queue that it owns. Messages are put in when they are pulled, removed
+# when they are done, and each removal answers where the group may move to:
+
+# %% tags=["picture"]
+cache = ProcessQueue()
+cache.put_message(pulled.msg_found_list[:4])
+for number in (1, 2, 0, 3):
+    offset = cache.remove_message([pulled.msg_found_list[number]])
+    print("order", number, "is done: the group may move to", offset)
+
+# %% [markdown]
+# When nothing is left, the answer is one past the largest that was put in: 4, not 3.
+
+# %% [exercise] lab04.committed
+# ### Exercise 1: the offset after any history
+#
+# `history` is what happened in one queue, as a list of pairs. `("pulled", 7)`: billing has got order 7. `("done", 7)`: it
+# is finished. `("report", 0)`: billing tells the broker its offset (the 0 means nothing). At the beginning the broker has
+# `start`. Which offset does the broker have at the end?
+#
+# hint: The broker knows what the last report told it. What is done after the last report does not matter for it.
+# hint: Go through the history with two sets, pulled and done. At each report: what is pulled and not done?
+# hint: `left = pulled - done`; at a report: `offset = min(left)` if there is something left, else `max(pulled) + 1`, and
+#   `start` as long as nothing was pulled. Return the offset of the last report, or start.
+# note: This one number is all that survives of billing's knowledge. At work: a lag that stands still while messages are
+#   consumed means that one message is not done; the offset says which.
+
+
+# %%
+# exercise: lab04.committed
+def committed(start, history):
+    """The offset that the broker has at the end of a history of (what, offset) pairs."""
+    ### BEGIN SOLUTION
+    held, pulled, done = start, set(), set()
+    for what, offset in history:
+        if what == "pulled":
+            pulled.add(offset)
+        elif what == "done":
+            done.add(offset)
+        elif pulled:
+            held = min(pulled - done, default=max(pulled) + 1)
+    return held
+    ### END SOLUTION
+
+
+# %%
+check("lab04.committed")
+
+# %% [markdown] minutes=14
+# ## Who knows it, and since when
+#
+# The offset moves in billing's memory as soon as an order is done. Who else knows?
+
+# %% [prediction] lab04.report
+# A listener has returned `CONSUME_SUCCESS`. When does the broker know?
+#
+# - at once: billing acknowledges each order, and the broker answers {lab04.known_at_once}
+#   > There is no request for that. A message has no acknowledgement of its own.
+# - 5: within 5 seconds, when billing reports its offsets
+#   = A timer of the consumer, `persist_consumer_offset_interval`; the first report comes 10 seconds after its start.
+# - 15: when the next pull asks for more, after 15 seconds at most
+#   > A pull carries the offset along, and that is a report as well. But the timer comes first.
+# note: A report is one number per queue. How many orders were done in between makes no difference.
+
+
+# %%
+def one_after_the_other(lab):
+    send_orders(lab, *[f"{1 + 2 * number}s" for number in range(12)])  # 1 s, 3 s, 5 s, …
+    billing(lab)
+    lab.run_for("32s")
+
+
+lab = play(one_after_the_other, seed=7, client=no_trace)
+
+
+def moves(lab):
+    """Every change of the offset of orders: in memory, at the broker, and each write of the file."""
+    kinds = {
+        "offset.updated": "in memory",
+        "offset.committed": "at the broker",
+        "offset.persisted": "in the file",
+    }
+    for kind, place in kinds.items():
+        for step, values in lab.journal.changes(kind):
+            own = getattr(values.get("queue"), "topic", values.get("topic", "orders"))
+            if own == "orders":
+                offset = values.get("commit_offset", values.get("queue_offset"))
+                when = step.now_ms - lab.began_ms
+                yield {"ms": when, "after": after(when), "where": place, "next": offset}
+
+
+rows = sorted(moves(lab), key=lambda row: row["ms"])
+Table(rows, columns=["after", "where", "next"])
+
+# %%
+in_memory = {row["next"]: row["ms"] for row in rows if row["where"] == "in memory"}
+at_broker = [row for row in rows if row["where"] == "at the broker"]
+late = [row["ms"] - in_memory[row["next"]] for row in at_broker[1:]]
+waits_s = max(late) / 1000
+print(f"a done order is reported after {waits_s:.1f} s at most; the first report apart")
+reveal("lab04.report", 5 if waits_s <= 5 else 15)
+
+# %% [markdown]
+# The third place is a file of the broker, `consumerOffset.json`. The broker writes it every 5 seconds if something has
+# changed. Here it is, as it is on the disk:
+
+# %%
+print((lab.directory / "broker-a" / "config" / "consumerOffset.json").read_text())
+
+# %% [markdown]
+# Look at the report itself. `UPDATE_CONSUMER_OFFSET` goes one way: no arrow comes back, and billing does not know whether
+# it arrived. You may read that the answer to a commit has `minOffset`, `maxOffset` and `nextBeginOffset`; those three are
+# in the answer to a **pull**:
+
+# %% tags=["picture"]
+report = lab.journal.of("offset.committed")[0]
+lab.space_time(report.cause, report.step + 1)
+
+# %%
+answers = [step.about for step in lab.journal.of("message.pulled")]
+print(answers[0].ext_fields)
+
+# %% [answer] lab04.interval
+# ### Your turn: report more often
+#
+# `persist_consumer_offset_interval` is how often billing reports. Set it to one second and run the cell. How many
+# different offsets of `orders` has the broker stored in the 32 seconds now? (The rows *at the broker*.)
+#
+# wrong default: That is the number with the default of five seconds.
+# wrong memory: Those are the moves in memory. Several of them fall between two reports.
+# wrong: Count the rows of the table whose place is *at the broker*.
+# note: More requests, and a restart repeats a second of work instead of five. Still not nothing: between two reports there
+#   is always something that only billing knows.
+
+# %% tags=["parameter"]
+INTERVAL = "5s"
+
+
+def reports(lab):
+    send_orders(lab, *[f"{1 + 2 * number}s" for number in range(12)])
+    billing(lab, persist_consumer_offset_interval=INTERVAL)
+    lab.run_for("32s")
+
+
+reported = play(reports, seed=7, client=no_trace)
+rows = sorted(moves(reported), key=lambda row: row["ms"])
+Table([row for row in rows if row["where"] == "at the broker"], columns=["after", "next"])
+
+# %%
+### BEGIN SOLUTION
+INTERVAL = "1s"
+reported = play(reports, seed=7, client=no_trace)
+answer("lab04.interval", 12, reported)
+### STARTER
+# answer("lab04.interval", ..., reported)
+### END SOLUTION
+
+# %% [markdown] minutes=24
+# ## What a crash costs
+#
+# Twenty orders, the first takes a second, the second two, and so on. Nineteen and a half seconds after billing's start the
+# three places look like this:
+
+
+# %%
+def crash(*nodes):
+    def story(lab):
+        send_orders(lab, *[f"{1 + number}s" for number in range(20)])
+        lab.run_for("3300ms")
+        billing(lab)
+        lab.run_for("19600ms")
+        for node in nodes:
+            lab.kill(node)
+        if nodes:
+            lab.run_for("2s")
+        for node in reversed(nodes):
+            lab.start(node)
+
+    return story
+
+
+lab = play(crash(), seed=7, client=no_trace)
+lab.how_far("billing", "orders")
+
+# %% [markdown]
+# Three places, three crashes. First the one that seems the worst: the broker's process is killed at this moment and started
+# again two seconds later.
+
+# %% [prediction] lab04.broker_dies
+# The broker dies with 15 in its table and 13 in its file. Billing goes on living. How many finished orders does billing get
+# again?
+#
+# - 5: five, 13 to 17; the broker has only its file {lab04.broker_forgets}
+#   > That is what the broker knows. But the broker does not decide where billing goes on reading.
+# - 0: none
+#   = Billing still has its memory: it goes on pulling where it was, and its next report puts the broker right.
+# - 18: all eighteen; without its table the broker begins at 0
+#   > The file is there, and it says 13.
+# note: An offset at the broker is for whoever comes next: a consumer that was started anew, or a new owner of the queue.
+
+# %%
+lab = play(crash("broker-a"), seed=7, client=no_trace)
+lab.how_far("billing", "orders")
+
+# %% [markdown]
+# The broker has come back with what its file said. And billing?
+
+# %%
+lab.run_for("20s")
+
+
+def paid_twice(lab):
+    """Orders whose listener has ended well more than once."""
+    rows = lab.deliveries("billing", absences=False)
+    done = [row.queue_offset for row in rows if row.status == "CONSUME_SUCCESS"]
+    return sorted({offset for offset in done if done.count(offset) > 1})
+
+
+print("paid twice:", paid_twice(lab))
+reveal("lab04.broker_dies", len(paid_twice(lab)))
+
+# %%
+lab.how_far("billing", "orders")
+
+# %% [markdown]
+# Now the same moment, but billing dies, and then both. What differs is the number from which the second life begins.
+
+# %% [prediction] lab04.who_dies
+# Orders end one after the other, billing reports every 5 seconds, the broker writes its file every 5 seconds. Whose death
+# makes the most orders come again?
+#
+# - consumer: billing's; only its memory knows everything
+#   > Its memory is lost, and the broker has the last report. The broker's table is newer than its file, though.
+# - both: both at once, as when a machine fails that both run on
+#   = What is left is the file: up to 5 seconds older than the table, which is up to 5 seconds older than the memory.
+# - same: it is the same for both, because the broker's table is its file {lab04.file_at_once}
+#   > The file is written every 5 seconds. What was reported since then is in the table only.
+# note: A power cut of the broker's machine can lose even more: a file that was written is not on the disk yet (lab 01c).
+
+# %%
+again = {}
+for name, nodes in {
+    "the broker": ["broker-a"],
+    "billing": ["billing-1"],
+    "both": ["billing-1", "broker-a"],
+}.items():
+    lab = play(crash(*nodes), seed=7, client=no_trace)
+    lab.run_for("40s")
+    again[name] = len(paid_twice(lab))
+Bars(again, title="orders paid twice when … dies", unit="orders")
+
+# %%
+most = max(again, key=again.get)
+reveal("lab04.who_dies", "same" if again["billing"] == again["both"] else most)
+
+# %% [exercise] lab04.crash_cost
+# ### Exercise 2: what comes again
+#
+# All times are milliseconds since billing's start. `pulled` are the offsets that billing has got, `done` says when each
+# finished one was finished, `reports` when billing told the broker its offset, `writes` when the broker wrote its file. Then
+# somebody `dies`: `"consumer"`, `"broker"` or `"both"`; everything is started again. Before billing's start, table and file
+# had the smallest of `pulled`. Return the offsets of the orders that were finished and are given to billing again, in order.
+#
+# hint: First the offset in billing's memory at any moment: the smallest of pulled that is not done at that time, else one
+#   past the largest.
+# hint: The consumer dies: the broker has the memory of the last report. Both die: the file has what had been reported
+#   when it was written last; look for the last report that is not after that write. The broker dies: nobody begins anew.
+# hint: `told(t)`: memory at the last report that is <= t, or min(pulled) without one. consumer: `told(infinity)`; both:
+#   `told(last write)`, or min(pulled) without a write. Return the sorted done offsets that are not smaller.
+# note: At work: before you restart a consumer on purpose, let it shut down in good order. It reports its offsets on the way
+#   out, and nothing of what was finished in order comes again.
+
+
+# %%
+# exercise: lab04.crash_cost
+def crash_cost(pulled, done, reports, writes, dies):
+    """Offsets of the orders that were finished before the crash and come again.
+
+    pulled: [offset]. done: {offset: ms}. reports, writes: [ms]. dies: who.
+    """
+    ### BEGIN SOLUTION
+    if dies == "broker":
+        return []
+
+    def in_memory(moment):
+        left = [one for one in pulled if done.get(one, moment + 1) > moment]
+        return min(left, default=max(pulled) + 1)
+
+    def told(until):
+        earlier = [moment for moment in reports if moment <= until]
+        return in_memory(max(earlier)) if earlier else min(pulled)
+
+    if dies == "consumer":
+        begin = told(float("inf"))
+    else:
+        begin = told(max(writes)) if writes else min(pulled)
+    return sorted(offset for offset in done if offset >= begin)
+    ### END SOLUTION
+
+
+# %%
+check("lab04.crash_cost")
+
+# %% [markdown] minutes=8
+# ## 2101
+#
+# Now the morning of the story, with its real numbers: 4,102 orders in one queue, and order 2101 hangs.
+
+# %% [prediction] lab04.restart
+# Ten minutes later billing is restarted. How many orders are paid twice?
+#
+# - 0: none; they were acknowledged long ago
+#   > Nobody acknowledges a message. There is one number, and it stood at 2101 all the time.
+# - 2000: all two thousand behind it
+#   = The offset stood at 2101, and the second life begins there.
+# - 32: at most one pull, 32 orders
+#   > Billing has read on for ten minutes. The offset does not care how many pulls that were.
+# note: The reports came every 5 seconds, and each of them said 2101.
+
+
+# %% tags=["parameter"]
+def that_morning(lab, count=4102, hangs=2101, **settings):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for first in range(0, count, 100):
+        numbers = range(first, min(first + 100, count))
+        batch = [Message("orders", b"a book", keys=f"order-{n}") for n in numbers]
+        for number, order in zip(numbers, batch, strict=True):
+            order.properties["takes"] = "10h" if number == hangs else "20ms"
+        shop.send_batch(batch)
+    billing(lab, **settings)
+    lab.run_for("10m")
+
+
+lab = play(that_morning, seed=7, client=no_trace)
+lab.how_far("billing", "orders")
+
+# %%
+lab.kill("billing-1")
+lab.run_for("5s")
+lab.start("billing-1")
+lab.run_for("1m")
+print(len(paid_twice(lab)), "orders are paid twice")
+reveal("lab04.restart", len(paid_twice(lab)))
+
+# %% [markdown]
+# Did the broker send anything again by itself, in the ten minutes without an answer for order 2101? And are the orders that
+# are done gone from the broker? Ask the deliveries, and the log:
+
+# %%
+rows = lab.deliveries("billing", absences=False)
+of_2101 = [row for row in rows if row.queue_offset == 2101]
+columns = ["queue_offset", "started_ms", "ended_ms", "status", "reconsume_times"]
+Table(of_2101, columns=columns)
+
+# %%
+stored = sum(1 for _ in lab.store().messages("orders"))
+print(stored, "orders are in the log; every one of them was read at least once")
+
+# %% [markdown]
+# One delivery for each life of billing, with the same `reconsume_times`. **The broker sends nothing by itself**: somebody
+# pulls, from an offset. And reading deletes nothing; the log keeps an order until its file is 72 hours old, read or not.
+
+# %% [markdown] minutes=10
+# ## The limit of two thousand
+#
+# A consumer does not hold any number of messages. Three settings stop its pulls: `pull_threshold_for_queue` (1,000
+# messages), `pull_threshold_size_for_queue` (100 MiB), and `consume_concurrently_max_span` (2,000), the distance between
+# the first and the last message that it holds.
+
+# %% [prediction] lab04.span
+# Order 100 hangs, and there are 5,900 orders behind it. The span limit is 2,000. How many of them does billing read?
+#
+# - 2000: 2,000; then it stops until order 100 is done
+#   > Pulling stops while the limit is exceeded. But the span is measured over what billing still *holds*, and the others
+#   > leave.
+# - 5900: all 5,900
+#   = Orders that are done leave the cache. When only order 100 is left, the span is 0, and billing pulls again.
+# - 1000: 1,000, the number limit
+#   > That limit counts the orders that are held, too: those that are done do not count.
+# note: So the limit does not bound what comes again after a crash, either: here it would be 5,900 orders.
+
+# %%
+lab = play(lambda lab: that_morning(lab, 6001, 100), seed=7, client=no_trace)
+lab.how_far("billing", "orders")
+
+# %%
+rows = lab.deliveries("billing", absences=False)
+behind = sum(row.queue_offset > 100 and row.status == "CONSUME_SUCCESS" for row in rows)
+reveal("lab04.span", behind)
+
+# %% [markdown]
+# The limits were met all the same. Each time a pull would have been due and was not made, billing looked again after 50 ms:
+
+# %%
+stops = lab.journal.changes("pull.flow_control")
+reasons = [values["reason"] for _, values in stops]
+Bars({one: reasons.count(one) for one in sorted(set(reasons))}, title="pulls put off")
+
+# %%
+columns = ["after", "reason", "count", "span"]
+first_ms = stops[0][0].now_ms
+by_span = [
+    {"after": after(step.now_ms - first_ms), **values}
+    for step, values in stops
+    if values["reason"] == "span"
+]
+Table(by_span[:5], columns=columns)
+
+# %% [answer] lab04.span_of
+# ### Your turn: a small span
+#
+# 300 orders, and order 20 hangs. The first pull brings the orders 0 to 31. Find the largest `SPAN` with which billing does
+# not pull again at once after it.
+#
+# wrong just_that: With that limit billing pulls again: a span of 31 is not *greater* than 31.
+# wrong count: 32 is the number of orders; the distance between the first and the last is smaller.
+# wrong: Look at the first line: as long as billing stops after its first pull, it says 32. Make SPAN larger until it
+#   says more, and take the value before that.
+# note: Strictly greater, and only for what is cached. An orderly consumer does not look at the span at all.
+
+# %% tags=["parameter"]
+SPAN = 10
+
+
+def small(lab):
+    that_morning(lab, 300, 20, consume_concurrently_max_span=SPAN)
+
+
+spanned = play(small, seed=7, client=no_trace)
+first_stop = spanned.journal.of("pull.flow_control")[0].step
+brought = [
+    values["messages"]
+    for step, values in spanned.journal.changes("message.pulled")
+    if step.step <= first_stop
+]
+print("orders pulled before the first stop:", sum(brought))
+spanned.how_far("billing", "orders")
+
+# %%
+### BEGIN SOLUTION
+answer("lab04.span_of", 30, spanned)
+### STARTER
+# answer("lab04.span_of", ..., spanned)
+### END SOLUTION
+
+# %% [markdown] minutes=12
+# ## A call that never ends
+#
+# Order 2101 would have hung for ten hours. Does nobody look at the clock? Billing does: every 15 minutes
+# (`consume_timeout`) it looks for orders that have been in the listener for more than 15 minutes, gives them back to the
+# broker, and goes on without them (lab 07b shows the retry). The broker itself never looks.
+
+# %% [prediction] lab04.sweep
+# Twenty orders of one queue hang. How many does the first look that finds them give back?
+#
+# - 20: all twenty; all have been there for too long
+#   > It would be a burst of requests. A look gives back 16 orders of a queue at most.
+# - 16: sixteen
+#   = From the head of the queue, one after the other, 16 at most. The others wait for the next look.
+# - 1: one, the first of the queue
+#   > Only the first one holds the offset back. But when it is gone, the next one is the first: so it goes on, up to 16.
+# note: The head alone is looked at. A stuck order behind one that is only slow has to wait.
+
+
+# %%
+def twenty_hang(lab):
+    send_orders(lab, *["100h"] * 20)
+    billing(lab)
+    lab.run_for("50m")
+
+
+lab = play(twenty_hang, seed=7, client=no_trace)
+
+
+def given_back(lab):
+    """In which minute billing gave back how many orders."""
+    steps = [
+        step
+        for step, values in lab.journal.changes("message.expired")
+        if values["queue"].topic == "orders"
+    ]
+    minutes = [(step.now_ms - lab.began_ms) // 60_000 for step in steps]
+    return {f"minute {minute}": minutes.count(minute) for minute in sorted(set(minutes))}
+
+
+Bars(given_back(lab), title="given back", unit="orders")
+
+# %%
+reveal("lab04.sweep", next(iter(given_back(lab).values())))
+
+# %% [markdown]
+# Why minute 30, and not 15? At the first look, 15 minutes after billing's start, the orders were there for a little less
+# than 15 minutes. So it takes between one timeout and two.
+
+# %% [answer] lab04.live
+# ### Your turn: a shorter timeout while billing runs
+#
+# Billing starts with a `consume_timeout` of 10 minutes. One minute later somebody sets it to `THEN`. Set `THEN` to two
+# minutes. In which minute is the order given back?
+#
+# wrong two: So it would be if both numbers were read anew. How often billing looks was decided when it started.
+# wrong twenty: So it would be if the new number were not read at all: at minute 10 the order is there for less than ten
+#   minutes.
+# wrong: Look at the bar: in which minute is it?
+# note: The period is fixed at the start, the limit is read at every look. So a shorter timeout helps somewhat at once; to
+#   look more often, billing has to be restarted, and you know what that costs.
+
+# %% tags=["parameter"]
+THEN = "10m"
+
+
+def changed(lab):
+    send_orders(lab, "100h")
+    consumer = billing(lab, consume_timeout="10m")
+    lab.run_for("1m")
+    consumer.configure(consume_timeout=THEN)
+    lab.run_for("25m")
+
+
+timed = play(changed, seed=7, client=no_trace)
+Bars(given_back(timed), title="given back", unit="orders")
+
+# %%
+### BEGIN SOLUTION
+THEN = "2m"
+timed = play(changed, seed=7, client=no_trace)
+answer("lab04.live", 10, timed)
+### STARTER
+# answer("lab04.live", ..., timed)
+### END SOLUTION
+
+# %% [markdown]
+# Half an hour is a long time for an offset to stand still. mqlab's consumer has a setting that RocketMQ does not have,
+# `message_timeout`: a timer for each call, exact to the millisecond. Compare where the offset is after ten minutes:
+
+# %%
+for settings in ({}, {"message_timeout": "30s"}):
+    lab = play(lambda lab, own=settings: that_morning(lab, 300, 20, **own), seed=7, client=no_trace)
+    standing = lab.how_far("billing", "orders").standings[0]
+    print(settings or "as RocketMQ does it", "-> offset", standing.at_broker, "after ten minutes")
+
+# %% [markdown]
+# In RocketMQ such a timer has to be yours: a time limit for everything that the listener waits for, and
+# `RECONSUME_LATER` when it is over. That is exercise 5 of [lab 07b](07b-stop-in-time.ipynb).
+
+# %% [markdown] minutes=25
+# ## Write it yourself
+#
+# You have seen what the cache of a queue has to do. A consumer takes any class for it: `process_queue=` is a setting.
+
+# %% [exercise] lab04.process_queue
+# ### Exercise 3: the cache of a queue
+#
+# Write the four methods. A message has a `queue_offset`. Messages come in the order of their offsets, not every offset
+# comes (a filter leaves some out), the same message may be put in twice, and they end in any order. Your class is asked
+# alone first, then it runs inside a consumer that is killed at many moments.
+#
+# hint: A dictionary offset -> message is enough. What has to be remembered beside it, when everything is removed?
+# hint: remove_message: if nothing is there at all, -1. Else take the messages out; the smallest offset that is left, or
+#   one past the largest that was ever put in.
+# hint: `self.largest = max(self.largest, message.queue_offset)` in put_message; `return min(self.messages,
+#   default=self.largest + 1)` in remove_message; max_span is `max(self.messages) - min(self.messages)`, 0 when empty.
+# note: This is RocketMQ's ProcessQueue: putMessage, removeMessage, getMaxSpan. The real one has a TreeMap and a lock; the
+#   rule is the one that you have written. At work: who says "we commit after each message" has not seen it.
+
+
+# %%
+# exercise: lab04.process_queue
+class MyProcessQueue:
+    """The messages of one queue that were pulled and are not done."""
+
+    def __init__(self):
+        self.messages = {}  # queue offset -> message
+        self.largest = -1  # the largest queue offset that was ever put in
+
+    def put_message(self, messages):
+        """Messages were pulled. Returns nothing."""
+        ### BEGIN SOLUTION
+        for message in messages:
+            self.messages[message.queue_offset] = message
+            self.largest = max(self.largest, message.queue_offset)
+        ### END SOLUTION
+
+    def remove_message(self, messages):
+        """Messages are done. Returns where the group may move to; -1 if nothing was there."""
+        ### BEGIN SOLUTION
+        if not self.messages:
+            return -1
+        for message in messages:
+            self.messages.pop(message.queue_offset, None)
+        return min(self.messages, default=self.largest + 1)
+        ### END SOLUTION
+
+    def first_message(self):
+        """The message with the smallest offset; None if nothing is there."""
+        ### BEGIN SOLUTION
+        return self.messages[min(self.messages)] if self.messages else None
+        ### END SOLUTION
+
+    def max_span(self):
+        """The largest minus the smallest offset; 0 if nothing is there."""
+        ### BEGIN SOLUTION
+        return max(self.messages) - min(self.messages) if self.messages else 0
+        ### END SOLUTION
+
+    # The rest is given.
+
+    def contains_message(self, message):
+        return message.queue_offset in self.messages
+
+    def clear(self):
+        self.messages.clear()
+
+    @property
+    def msg_count(self):
+        return len(self.messages)
+
+    @property
+    def msg_size_mib(self):
+        return sum(len(message.body) for message in self.messages.values()) >> 20
+
+
+# %%
+check("lab04.process_queue")
+
+# %% [markdown] minutes=8
+# ## Break it: the largest that is done
+#
+# Two caches. One is RocketMQ's. The other reports the largest offset that is done, plus one, as the first sentence of the
+# meeting has it. Six orders, the second one takes twelve seconds, and billing is killed at some moment and started again.
+
+# %% [prediction] lab04.naive
+# What can go wrong with the cache that reports the largest that is done?
+#
+# - twice: more orders are paid twice
+#   > Fewer, in fact: its offset is further on.
+# - lost: an order is never paid
+#   = When billing dies while an earlier order is under way, the next life begins behind it.
+# - nothing: nothing, as long as there is one consumer
+#   > It is enough that this one dies at a bad moment.
+# note: At least once costs repetitions, and this is what they buy. Without them the hole in the middle is lost.
+
+
+# %%
+class LargestDone(ProcessQueue):
+    """Wrong on purpose."""
+
+    def remove_message(self, messages):
+        super().remove_message(messages)
+        return max(message.queue_offset for message in messages) + 1
+
+
+def six_orders(cache):
+    def story(lab):
+        send_orders(lab, "1s", "12s", "1s", "1s", "1s", "1s")
+        billing(lab, process_queue=cache)
+        lab.run_for("30s")
+
+    return story
+
+
+def outcome(lab):
+    rows = lab.deliveries("billing", absences=False)
+    done = [row.queue_offset for row in rows if row.status == "CONSUME_SUCCESS"]
+    never = [offset for offset in range(6) if offset not in done]
+    return f"order {never[0]} is never paid" if never else "all are paid"
+
+
+# %% tags=["explorer"]
+matrix = crash_matrix(
+    {"smallest left": six_orders(ProcessQueue), "largest done": six_orders(LargestDone)},
+    node="billing-1",
+    outcome=outcome,
+    only=lambda point: 75 <= point.number < 110,  # from the first order that is done
+    seed=7,
+    client=no_trace,
+)
+matrix
+
+# %%
+matrix.table()
+
+# %%
+lost = [row.variant for row in matrix.cells() if not row.good]
+reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **Time is virtual.** The order of events and the timers are RocketMQ's. How long a report or a write of the file takes
+#   is not measured here.
+# - **A kill is not a power cut.** What a killed broker had written into its file is there; a machine that loses its power
+#   may have an older one, or one that is cut off (then `consumerOffset.json.bak` is read).
+# - **One queue, one member.** When a queue changes its owner, the same rules decide what comes again:
+#   [second part](04b-beginning-again.ipynb), and lab 03.
+# - **Not modelled:** POP consumption, where the broker keeps an acknowledgement for each message.
+#   [What is not modelled](not-modelled.ipynb) has the whole list.
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | the smallest that is left | `ProcessQueue.removeMessage`, called by `ConsumeMessageConcurrentlyService.processConsumeResult` |
+# | the offset in memory, and the reports | `RemoteBrokerOffsetStore.updateOffset`, `persistAll` |
+# | the table and the file | `ConsumerOffsetManager.commitOffset`, `persist` (a timer of `BrokerController`) |
+# | the offset that a pull carries along | `DefaultMQPushConsumerImpl.pullMessage`, `PullMessageProcessor.tryCommitOffset` |
+# | the limits of the cache | `DefaultMQPushConsumerImpl.pullMessage` |
+# | the look for stuck messages | `ProcessQueue.cleanExpiredMsg`; it skips messages without a start time, and removes with `removeMessage`, so that the counters stay right (older quotations of it show neither) |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | the offset is the newest message that was consumed | one past the smallest range that is done without a gap |
+# | the smallest of the batch is committed | the smallest of all messages that are cached of the queue |
+# | when the cache is empty, the offset is `queueOffsetMax` | `queueOffsetMax` + 1 |
+# | a commit is answered with `minOffset`, `maxOffset`, `nextBeginOffset` | a commit has no answer; these three are in the answer to a pull |
+# | a commit changes the table and the file | the table at once, the file up to 5 seconds later |
+# | without an acknowledgement the broker sends again | it sends nothing; whoever owns the queue next pulls from the offset |
+# | the broker deletes what was acknowledged | only an offset moves |
+# | 2,000 unfinished messages stop the consumer | a span above 2,000 of what is still cached puts pulls off, 50 ms at a time |
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab04.certificate
+# **1.** The certificate has to be changed today, and order 2101 hangs. What do you do before you restart billing?
+#
+# answer: Look at the offset and at the lag first: a lag that grows while the listener is busy means that one message holds
+#   it. Shutting down in good order does not help here, because the report would say 2101, too. Wait until the sweep has
+#   given order 2101 back (half an hour at most), or make the call end: then the offset jumps, and a restart five
+#   seconds later repeats next to nothing. And make billing idempotent, because next time nobody looks (second part).
+
+# %% [reflection] lab04.every_message
+# **2.** Somebody proposes to report after every message instead of every five seconds. What would it change, and what not?
+#
+# answer: After a crash of billing, up to five seconds of finished work less would come again, at the price of a request per
+#   message. It changes nothing for 2101: the number that is reported would be the same. It does not give exactly once
+#   either: between the work and its report the process can still die.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# You know how far a group has read. In the [second part](04b-beginning-again.ipynb) somebody decides that it shall begin
+# somewhere else. All labs: [index](index.ipynb).

@@ -1,0 +1,954 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 04b: Beginning again
+#
+# ## Why
+#
+# The day after (see the [first part](04a-how-far-have-we-read.ipynb)) the two thousand double payments are to be looked
+# at once more, and somebody resets the group "to 9:00". Billing begins to read, and reads, and reads: three days.
+#
+# Again a meeting, again five sentences:
+#
+# - "It goes to the message that is closest to 9:00."
+# - "A time that makes no sense is refused."
+# - "A new group skips the backlog; `CONSUME_FROM_LAST_OFFSET` is the default."
+# - "We set the start to the first offset, so it will begin at the first one."
+# - "We look in the cache, then in the table, then we charge: billing is idempotent."
+#
+# None of them is true either.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need the first part. When you are done you can
+#
+# - plan a reset: from where to where, what comes again, what is skipped, before anything is changed;
+# - say where a new group begins, and an old one;
+# - write a consumer that charges once, whatever dies;
+# - free a group that does not move, without losing an order.
+
+# %%
+from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, MessageQueue, play
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Bars, Table
+from mqlab.views.timeline import after
+from mqlab.widgets import crash_matrix
+
+
+# %% tags=["setup"]
+def work(messages, context):
+    context.sleep("20ms")
+    return CONSUME_SUCCESS
+
+
+def send_orders(lab, count, first=0):
+    shop = lab.node_handle("shop-1") if "shop-1" in lab.handles else lab.producer("shop")
+    for number in range(first, first + count):
+        shop.send(Message("orders", b"a book", keys=f"order-{number}"))
+
+
+def billing(lab, listener=work, name="billing-1", **settings):
+    consumer = lab.push_consumer("billing", name=name, **settings)
+    consumer.subscribe("orders", "*")
+    consumer.on_messages(listener)
+    consumer.start()
+    return consumer
+
+
+def one_queue(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+
+
+no_trace = {"enable_trace": False}  # nothing but orders in the log
+
+# %% [markdown] minutes=9
+# ## To a time
+#
+# An order every ten seconds, and billing has read all twelve. Seconds are easier to look at than mornings:
+
+
+# %%
+def every_ten_seconds(lab):
+    one_queue(lab)
+    billing(lab)
+    for number in range(12):
+        send_orders(lab, 1, number)
+        lab.run_for("10s")
+
+
+lab = play(every_ten_seconds, seed=7, client=no_trace)
+stored = [order.store_timestamp for order in lab.store().messages("orders")]
+first_ms = stored[0]
+print("stored at second", [(ms - first_ms) // 1000 for ms in stored])
+
+# %% [prediction] lab04.closest
+# The group is reset to second 52. Order 5 was stored at second 50, order 6 at second 60. With which order does billing
+# begin?
+#
+# - 5: with order 5, which is closest to second 52 {lab04.closest}
+#   > Then a reset to 9:00 could bring something of 8:59. What you get was never stored before the time that you gave.
+# - 6: with order 6, the first one that was stored at second 52 or later
+#   = The broker searches the queue for the first message whose store time is not smaller.
+# - 0: with order 0; there is no order at second 52
+#   > A time between two messages is the normal case.
+# note: It is the time at which the broker *stored* a message, not the time at which it was made.
+
+# %% tags=["picture"]
+plan = lab.admin.reset_offset_by_timestamp(
+    "orders", "billing", first_ms + 52_000, dry_run=True
+)
+plan
+
+# %%
+reveal("lab04.closest", plan.queues[0].target_offset)
+
+# %% [markdown]
+# `dry_run=True` changes nothing. RocketMQ's `mqadmin resetOffsetByTime` has no such thing: it asks nothing, and shows what
+# it has done. It takes any time at all, too:
+
+# %% [prediction] lab04.any_time
+# Somebody types a wrong year: a time three days before the oldest message. What does the broker say?
+#
+# - refused: it refuses; the time must lie between the first and the last message
+#   > No such rule is in it. Any number is a time for the search.
+# - first: it begins at the first message that is there
+#   = The first message that was stored at that time or later is the oldest one: the whole log is read again.
+# - nothing: nothing happens; there is no message of that time
+#   > The search does not look for a message of that time, but for the first one that is not older.
+# note: So "three days" was a typing error that nobody refused. A time in the future skips everything that is there.
+
+# %%
+days = 86_400_000
+for name, at in {"three days ago": first_ms - 3 * days, "tomorrow": first_ms + days}.items():
+    plan = lab.admin.reset_offset_by_timestamp("orders", "billing", at, dry_run=True)
+    print(f"{name}: to {plan.queues[0].target_offset}, read again {plan.again}")
+past = lab.admin.reset_offset_by_timestamp("orders", "billing", first_ms - 3 * days, dry_run=True)
+reveal("lab04.any_time", "first" if past.queues[0].target_offset == 0 else "refused")
+
+# %%
+Table([{"beware": warning} for warning in past.warnings])
+
+# %% [belief] lab04.only_back
+# question: A group is reset to a time that lies after what it has read. What happens?
+# claim: Nothing; a reset only goes back.
+# refutation: It goes to its target, forward too, and what is between is skipped. (Only the old way of resetting, done by
+#   the members and without force, never goes forward.)
+
+# %% [exercise] lab04.plan_reset
+# ### Exercise 1: the dry run that mqadmin lacks
+#
+# An operator's tool has three things. `stats` has a row for each queue of the topic: `message_queue`, `min_offset`,
+# `max_offset`. `progress` is the group's, and its `.queues` are rows of `message_queue` and `consumer_offset`; the group's
+# retry topic is among them. `search(message_queue, timestamp_ms)` is the first offset that was stored at that time or
+# later. A `timestamp_ms` below 0 is not a time: it means the end of every queue. Return a row for each queue of the topic:
+# `(queue_id, now, to, again, skipped)`. `again` and `skipped` are lists of offsets; messages that are deleted (before
+# `min_offset`) are in neither of them. mqlab's own reset verbs stay closed here.
+#
+# hint: `now = {row.message_queue: row.consumer_offset for row in progress.queues}`, then go through `stats`.
+# hint: `to` is `row.max_offset` if the time is below 0, else `search(row.message_queue, timestamp_ms)`.
+# hint: again: `list(range(max(to, row.min_offset), now))`; skipped: `list(range(max(now, row.min_offset), to))`. One of the
+#   two is empty.
+# note: At work: before you reset anything, write such a table down and show it to a second person. RocketMQ does the real
+#   thing in AdminBrokerProcessor.resetOffset; its console asks "are you sure", and does not say of what.
+
+
+# %%
+# exercise: lab04.plan_reset
+def plan_reset(stats, progress, search, timestamp_ms):
+    """What a reset by time would do: [(queue_id, now, to, again, skipped)]."""
+    ### BEGIN SOLUTION
+    offsets = {row.message_queue: row.consumer_offset for row in progress.queues}
+    plan = []
+    for row in stats:
+        queue, first = row.message_queue, row.min_offset
+        now = offsets[queue]
+        to = row.max_offset if timestamp_ms < 0 else search(queue, timestamp_ms)
+        again = list(range(max(to, first), now))
+        skipped = list(range(max(now, first), to))
+        plan.append((queue.queue_id, now, to, again, skipped))
+    return plan
+    ### END SOLUTION
+
+
+# %%
+check("lab04.plan_reset")
+
+# %% [markdown] minutes=13
+# ## While they work
+#
+# Now the reset itself, with billing online and waiting for new orders.
+
+# %% [prediction] lab04.notices
+# The broker has the new offset in its table. When does billing begin again?
+#
+# - at once: at once; the broker tells the members
+#   > A broker has no request for that in this way of resetting. It writes a mark and waits.
+# - pull: when it pulls next, which takes up to 20 seconds
+#   = The next pull of the queue is answered with "offset moved". A pull that is being held is not woken for it.
+# - restart: after a restart; a running member has its own memory
+#   > It has, and its reports are ignored until it has heard of the reset. It hears of it with its next pull.
+# note: Until then it works on: what is in its listener is finished, and the result is thrown away.
+
+
+# %%
+def reset_to(second):
+    def story(lab):
+        every_ten_seconds(lab)
+        stored = [one.store_timestamp for one in lab.store().messages("orders")]
+        lab.admin.reset_offset_by_timestamp("orders", "billing", stored[0] + second * 1000)
+        lab.run_for("40s")
+
+    return story
+
+
+lab = play(reset_to(52), seed=7, client=no_trace)
+reset = lab.journal.of("offset.reset")[0]
+moved = lab.journal.of("pull.offset_moved")[0]
+print(f"after {(moved.now_ms - reset.now_ms) / 1000:.1f} s billing gets: {moved.about_text}")
+reveal("lab04.notices", "pull" if moved.now_ms - reset.now_ms > 1000 else "at once")
+
+# %%
+lab.timeline(first_step=reset.step, last_step=moved.step + 30)
+
+# %% [answer] lab04.again
+# ### Your turn: how many come again
+#
+# Set `SECOND` to 95 and run the cell. How many orders are delivered a second time?
+#
+# wrong from_the_one_before: Order 9 was stored at second 90, which is before 95: it does not come again.
+# wrong all: Those are all deliveries after the reset to second 52.
+# wrong: Count the rows of the table.
+# note: Orders 10 and 11: the first that was stored at second 95 or later is the one of second 100.
+
+# %% tags=["parameter"]
+SECOND = 52
+
+resettled = play(reset_to(SECOND), seed=7, client=no_trace)
+began = resettled.journal.of("offset.reset")[0].now_ms
+rows = resettled.deliveries("billing", absences=False)
+Table([row for row in rows if row.started_ms > began], columns=["queue_offset", "started_ms", "status"])
+
+# %%
+### BEGIN SOLUTION
+SECOND = 95
+resettled = play(reset_to(SECOND), seed=7, client=no_trace)
+answer("lab04.again", 2, resettled)
+### STARTER
+# answer("lab04.again", ..., resettled)
+### END SOLUTION
+
+# %% [markdown]
+# And what is waiting for its retry? Order 0 has failed and waits ten seconds (lab 07a). Meanwhile somebody resets the group
+# on `orders` to the end, so that it skips everything.
+
+# %% [prediction] lab04.retries
+# Does order 0 come again after the reset?
+#
+# - yes: yes, ten seconds later
+#   = A reset is for one topic. Its copy waits in another one and comes back through the retry topic.
+# - no: no; the group was moved behind it
+#   > The group was moved in `orders`. The copy of a failed order is not there any more.
+# note: To be rid of the retries as well, the retry topic of the group has to be reset too; copies that still wait for their
+#   time come later even then. The Java consumer's own `resetOffsetByTimeStamp` does both topics.
+
+
+# %%
+def waits_for_retry(lab):
+    def fails_once(messages, context):
+        order = messages[0]
+        first = order.keys == "order-0" and order.reconsume_times == 0
+        return RECONSUME_LATER if first else CONSUME_SUCCESS
+
+    one_queue(lab)
+    billing(lab, fails_once)
+    lab.run_for("30s")
+    send_orders(lab, 3)
+    lab.run_for("1s")
+    lab.admin.skip_accumulated_message("orders", "billing")
+    lab.run_for("30s")
+
+
+lab = play(waits_for_retry, seed=7, client=no_trace)
+rows = lab.deliveries("billing", absences=False)
+Table(rows, columns=["message_queue", "queue_offset", "started_ms", "status", "reconsume_times"])
+
+# %%
+reveal("lab04.retries", "yes" if rows[-1].reconsume_times else "no")
+
+# %% [markdown] minutes=5
+# ## Old messages are slow
+#
+# Three days back also means: from the disk. What the broker counts as being in its memory goes out in pulls of 32, what is
+# older in pulls of 8 at most. Here 400 orders were read while they were fresh, then the group is reset to the first one. The
+# memory of this broker is 16 KB:
+
+
+# %%
+def cold(lab):
+    one_queue(lab)
+    billing(lab)
+    lab.run_for("2s")
+    send_orders(lab, 400)
+    lab.run_for("20s")
+    lab.admin.reset_offset_by_timestamp("orders", "billing", 0)
+    lab.run_for("40s")
+
+
+lab = play(cold, seed=7, client=no_trace, memory="16KB")
+reset = lab.journal.of("offset.reset")[0].step
+pulls = [
+    values["messages"]
+    for step, values in lab.journal.changes("message.pulled")
+    if step.step > reset and values["queue"].topic == "orders"
+]
+Bars({f"pulls of {n}": pulls.count(n) for n in sorted(set(pulls))}, unit="pulls")
+
+# %% [markdown]
+# Four times as many requests for the same orders, and each of them waits for the disk (which takes no time here; in life it
+# is the longest part). The dry run says so beforehand: *cold reads*.
+
+# %% [markdown] minutes=12
+# ## Where a group begins
+#
+# A group that has never read a queue has no offset there. `consume_from_where` says what it does then, and its default is
+# `CONSUME_FROM_LAST_OFFSET`.
+
+# %% [prediction] lab04.last_offset
+# A topic is an hour old and has 200 orders. A new group with the default starts. How many of them does it read?
+#
+# - 0: none; it skips the backlog
+#   > It would, if the broker said that it knows no offset. For a young topic the broker answers 0, and 0 is an offset.
+# - 200: all of them
+#   = As long as the first message of the queue is still there and in memory, the broker answers 0 as if it were stored.
+# - 1: the last one, as the name says
+#   > The last *offset* is one past the last message: the place of the next one.
+# note: The client asks the broker first. Only if the broker says "not found", `consume_from_where` is looked at.
+
+
+# %%
+def new_group(lab, **settings):
+    one_queue(lab)
+    send_orders(lab, 200)
+    lab.run_for("5s")
+    billing(lab, **settings)
+    lab.run_for("15s")
+
+
+lab = play(new_group, seed=7, client=no_trace)
+lab.offset_strip("billing")
+
+# %%
+read = lab.deliveries("billing", absences=False)
+reveal("lab04.last_offset", len(read))
+
+# %% [markdown]
+# The same topic at a broker with a small memory, where order 0 is on the disk by now. And the other two settings:
+
+# %%
+counts = {}
+for memory in (None, "16KB"):
+    for start in ("LAST_OFFSET", "FIRST_OFFSET", "TIMESTAMP"):
+        own = {"consume_from_where": f"CONSUME_FROM_{start}"}
+        lab = play(lambda lab, own=own: new_group(lab, **own), seed=7, client=no_trace, memory=memory)
+        place = "in memory" if memory is None else "on disk"
+        counts[f"{start}, order 0 {place}"] = len(lab.deliveries("billing", absences=False))
+Bars(counts, title="orders that a new group reads", unit="orders")
+
+# %% [markdown]
+# So the default skips the backlog of an *old* queue and reads that of a young one. If it matters to you, do not rely on
+# it: reset the group before its first start. (`TIMESTAMP` is half an hour ago, unless `consume_timestamp` says more.)
+#
+# And a group that has read before?
+
+# %% [prediction] lab04.set_start
+# Billing has read all 200 orders and is shut down. Another order comes. Billing starts again, now with
+# `CONSUME_FROM_FIRST_OFFSET`. How many orders does it get?
+#
+# - 201: 201, from the first one
+#   > The setting is for a queue without an offset. This group has one.
+# - 1: one, the new one
+#   = It goes on where it was. The setting is not looked at.
+# note: `consume_from_where` is not a button for reading again. That is what a reset is for.
+
+
+# %%
+def old_group(lab):
+    new_group(lab)
+    lab.node_handle("billing-1").shutdown()
+    send_orders(lab, 1, first=200)
+    billing(lab, name="billing-2", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    lab.run_for("15s")
+
+
+lab = play(old_group, seed=7, client=no_trace)
+rows = lab.deliveries("billing", absences=False)
+second_life = [row for row in rows if row.client == "billing-2"]
+reveal("lab04.set_start", len(second_life))
+
+# %% [answer] lab04.from_where
+# ### Your turn: read nothing old, for certain
+#
+# A new group shall read only what is sent after its start, also from a young topic. Which verb of `lab.admin` does it,
+# between creating the group and starting its member? Put it into `before_the_start` and run the cell. How many orders does
+# billing read?
+#
+# wrong everything: The group begins at 0: nothing has moved it yet.
+# wrong: The bar shows what billing has read. With the right verb it is the number of orders sent after the start.
+# note: `skip_accumulated_message` (or a reset with -1) writes an offset for the group, and a group with an offset goes on from
+#   there. The group has to exist before; that is what the first line of the function is for.
+
+# %% tags=["parameter"]
+def before_the_start(lab):
+    lab.admin.create_and_update_subscription_group_config("billing")
+    ### BEGIN SOLUTION
+    lab.admin.skip_accumulated_message("orders", "billing")
+    ### STARTER
+    # ...  # lab.admin....("orders", "billing")
+    ### END SOLUTION
+
+
+def only_new(lab):
+    one_queue(lab)
+    send_orders(lab, 200)
+    lab.run_for("5s")
+    before_the_start(lab)
+    billing(lab)
+    lab.run_for("15s")
+    send_orders(lab, 7, first=200)
+    lab.run_for("15s")
+
+
+begun = play(only_new, seed=7, client=no_trace)
+Bars({"orders read": len(begun.deliveries("billing", absences=False))})
+
+# %%
+### BEGIN SOLUTION
+answer("lab04.from_where", 7, begun)
+### STARTER
+# answer("lab04.from_where", ..., begun)
+### END SOLUTION
+
+# %% [markdown] minutes=9
+# ## An offset that leads nowhere
+#
+# Whoever may write an offset may write any number. A tool of somebody's own commits 500 in a queue of three orders.
+
+# %% [prediction] lab04.out_of_range
+# What does the broker do with the 500?
+#
+# - refused: it refuses it; the largest offset is 3
+#   > It stores what it is told. Neither the smallest nor the largest offset is looked at.
+# - corrected: it sets it to 3
+#   > Somebody does, later: the next member that pulls from there is told the right place, and commits that.
+# - kept: it keeps 500 until somebody pulls from there
+#   = The pull is answered with "offset moved to 3"; the member goes on there, and its next report is 3.
+# note: Until then everything that reads the table believes it: a lag of minus 497.
+
+
+# %%
+def five_hundred(lab):
+    one_queue(lab)
+    send_orders(lab, 3)
+    member = billing(lab)
+    lab.run_for("11s")
+    member.shutdown()
+    tool = lab.pull_consumer("billing", name="tool")
+    queue = MessageQueue("orders", "broker-a", 0)
+    tool.update_consume_offset(queue, 500)
+    tool.offset_store.persist(queue)
+    lab.run_for("1m")
+    tool.shutdown()
+
+
+lab = play(five_hundred, seed=7, client=no_trace)
+columns = ["topic", "broker_offset", "consumer_offset", "lag"]
+Table(lab.progress("billing"), columns=columns)
+
+# %%
+a_minute_later = lab.broker().offset_table.query("billing", "orders", 0)
+billing(lab, name="billing-2")
+lab.run_for("15s")
+in_the_end = lab.broker().offset_table.query("billing", "orders", 0)
+print("after a minute:", a_minute_later, "  after a member has pulled:", in_the_end)
+reveal("lab04.out_of_range", "kept" if a_minute_later == 500 else "corrected")
+
+# %% [markdown]
+# The same happens without anybody's mistake. A log keeps its files for 72 hours, or less when the disk is full (lab 01c).
+# Here the group was away for a while:
+
+
+# %%
+def away(lab):
+    one_queue(lab)
+    send_orders(lab, 20)
+    member = billing(lab)
+    lab.run_for("12s")
+    member.shutdown()
+    send_orders(lab, 40, first=20)
+    lab.disk_full("broker-a", used=0.87)
+    lab.run_until("store.cleaned", limit="2m")
+    lab.disk_full("broker-a", used=0.3)
+
+
+small_files = {"mapped_file_size_commit_log": 2048, "mapped_file_size_consume_queue": 200}
+lab = play(away, seed=7, client=no_trace, broker=small_files)
+lab.offset_strip("billing")
+
+# %%
+billing(lab, name="billing-2")
+lab.run_for("15s")
+moved = lab.journal.changes("pull.offset_moved")[0][1]
+never = moved["next_offset"] - 20
+print(f"{moved['remark']}: billing goes on at {moved['next_offset']}; {never} orders are never read")
+
+# %% [markdown]
+# No error, no log entry of yours, a lag that is suddenly small. A group that may be away for longer than the log keeps its
+# files loses what is between.
+
+# %% [markdown] minutes=8
+# ## Skip, or sort out
+#
+# A service was down for a night, and its messages are worth nothing after ten minutes. Two ways to be rid of them: move the
+# group (nobody sees what was skipped), or read everything and throw away what is old.
+
+# %% [answer] lab04.old
+# ### Your turn: throw away what is old
+#
+# An order came every minute for an hour while billing was down. Billing now reads them all; its listener pays only what is
+# younger than `MINUTES`. Set it to 10 and run the cell. How many orders are paid?
+#
+# wrong all_read: Those are all that were read. The listener returns success for the old ones, too, without paying them.
+# wrong ten_exactly: An order that is exactly ten minutes old is not younger than that; and look at how old the youngest is
+#   when billing reads it.
+# wrong thrown_away: Those were read and not paid.
+# wrong: The bar *paid* shows it.
+# note: Reading is cheap, and the listener can write down what it has thrown away. A reset is quicker and says nothing. For
+#   a backlog of millions, reset; for one of thousands, sort out.
+
+# %% tags=["parameter"]
+MINUTES = 60
+
+
+def overnight(lab):
+    def only_young(messages, context):
+        age_ms = lab.now_ms - messages[0].store_timestamp
+        if age_ms < MINUTES * 60_000:
+            context.sleep("200ms")  # the bank
+        return CONSUME_SUCCESS
+
+    one_queue(lab)
+    for number in range(60):
+        send_orders(lab, 1, number)
+        lab.run_for("1m")
+    billing(lab, only_young)
+    lab.run_for("30s")
+
+
+def took_time(lab):
+    rows = lab.deliveries("billing", absences=False)
+    return sum(row.ended_ms - row.started_ms >= 200 for row in rows)
+
+
+sorted_out = play(overnight, seed=7, client=no_trace)
+read = len(sorted_out.deliveries("billing", absences=False))
+paid = took_time(sorted_out)
+Bars({"read": read, "paid": paid, "thrown away": read - paid}, unit="orders")
+
+# %%
+### BEGIN SOLUTION
+MINUTES = 10
+sorted_out = play(overnight, seed=7, client=no_trace)
+answer("lab04.old", 9, sorted_out)
+### STARTER
+# answer("lab04.old", ..., sorted_out)
+### END SOLUTION
+
+# %% [markdown] minutes=6
+# ## Where nobody shares
+#
+# A service that has to tell every instance of itself about new prices reads in the other mode, `BROADCASTING`
+# (广播消费): each member gets every message. There is no group that could share one number.
+
+# %% [prediction] lab04.broadcast
+# Where is the offset of a broadcasting member kept?
+#
+# - broker: at the broker, like every offset
+#   > The broker has one number per group and queue. Here every member has its own.
+# - file: in a file of the member's own machine
+#   = `offsets.json`, in a folder named after client id and group.
+# - nowhere: nowhere; a member begins at the newest message each time
+#   > It goes on where it was, as long as it finds its file.
+# note: So a member on a new machine (or in a new container) has no offset at all, and begins like a new group.
+
+
+# %%
+def prices(lab):
+    lab.create_topic("prices", read_queue_nums=1, write_queue_nums=1)
+    for name in ("till-1", "till-2"):
+        till = lab.push_consumer("tills", name=name, message_model="BROADCASTING")
+        till.subscribe("prices", "*")
+        till.on_messages(work)
+        till.start()
+    lab.run_for("2s")
+    shop = lab.producer("shop")
+    for number in range(5):
+        shop.send(Message("prices", b"12.50", keys=f"price-{number}"))
+    lab.run_for("20s")
+
+
+lab = play(prices, seed=7, client=no_trace)
+files = sorted((lab.directory / "offsets").rglob("offsets.json"))
+for path in files:
+    print(path.relative_to(lab.directory))
+print(files[0].read_text())
+
+# %%
+of_the_group = lab.broker().offset_table.queues_of("tills", "prices")
+print("the broker's table for the group:", of_the_group)
+reveal("lab04.broadcast", "broker" if of_the_group else "file")
+
+# %% [markdown]
+# The file is called `offsets.json`, and its text is not quite JSON: a key is an object. The folder begins with the client
+# id. A clustering member has one that is new in each life (`ip@pid#…`); a broadcasting one keeps `ip@DEFAULT`, or it would
+# never find its file again. (Here it is `ip@name`, so that you can tell them apart.)
+
+# %% tags=["picture"]
+deliveries = lab.deliveries("tills", absences=False)
+Bars({name: sum(row.client == name for row in deliveries) for name in ("till-1", "till-2")})
+
+# %% [markdown] minutes=30
+# ## Charged once
+#
+# Whatever you do with offsets: orders come again. After a crash, after a reset, when a queue changes its owner, when the
+# shop sends twice. So the second time must do nothing: billing has to be **idempotent** (幂等). This is the usual way:
+#
+# 1. look into a cache: was this order charged? 2. if not, look into the table; 3. if it is not there either, charge the
+# account; 4. write the order into the table and into the cache.
+
+
+# %%
+def charge(connection, order):
+    sql = "UPDATE account SET paid = paid + 16"
+    with connection:
+        connection.execute(sql)
+
+
+def look_act_record(lab):
+    cache = set()
+
+    def listener(messages, context):
+        order, connection = messages[0].keys, lab.database("billing").connect()
+        if order in cache:
+            return CONSUME_SUCCESS
+        sql = "SELECT 1 FROM charged WHERE order_key = ?"
+        if connection.execute(sql, (order,)).fetchone():
+            return CONSUME_SUCCESS
+        charge(connection, order)
+        with connection:
+            connection.execute("INSERT INTO charged VALUES (?)", (order,))
+        cache.add(order)
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+# %%
+def record_act(lab):
+    def listener(messages, context):
+        order, connection = messages[0].keys, lab.database("billing").connect()
+        sql = "INSERT OR IGNORE INTO charged VALUES (?)"
+        with connection:
+            new = connection.execute(sql, (order,)).rowcount
+        if new:
+            charge(connection, order)
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+def together(lab):
+    def listener(messages, context):
+        order, connection = messages[0].keys, lab.database("billing").connect()
+        sql = "INSERT OR IGNORE INTO charged VALUES (?)"
+        with connection:  # one transaction
+            if connection.execute(sql, (order,)).rowcount:
+                connection.execute("UPDATE account SET paid = paid + 16")
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+# %% [prediction] lab04.idempotent
+# Billing is killed once, before some line of its listener, and started again. Which of the three charges the order
+# exactly once, wherever that is?
+#
+# - all: all three; they all look before they charge {lab04.look_then_act}
+#   > Between looking and writing there is a line before which a process can die, and between two processes there is
+#   > more than that.
+# - together: the third, which writes both in one transaction
+#   = Either both are written or none of them is. A second try finds the row, or finds nothing of the first.
+# - record: the second and the third; both write the order down before they charge
+#   > The second one, killed between its two transactions, has an order that is written down and not charged, for ever.
+# note: The row alone is not enough, and the transaction alone is not enough. The database has to refuse the second row, in
+#   the transaction that changes the account.
+
+
+# %% tags=["parameter"]
+def one_order(make):
+    def story(lab):
+        one_queue(lab)
+        with lab.database("billing").connect() as connection:
+            connection.execute("CREATE TABLE account (paid INTEGER NOT NULL)")
+            connection.execute("INSERT INTO account VALUES (0)")
+            connection.execute("CREATE TABLE charged (order_key TEXT PRIMARY KEY)")
+        send_orders(lab, 1)
+        billing(lab, make(lab))
+        lab.run_for("7s")
+
+    return story
+
+
+def paid_in_all(lab):
+    connection = lab.database("billing").connect()
+    (paid,) = connection.execute("SELECT paid FROM account").fetchone()
+    return f"{paid} paid"
+
+
+# %% tags=["explorer"]
+matrix = crash_matrix(
+    {
+        "look, act, record": one_order(look_act_record),
+        "record, act": one_order(record_act),
+        "record and act together": one_order(together),
+    },
+    node="billing-1",
+    outcome=paid_in_all,
+    good="16 paid",
+    only=lambda point: point.kind == "line",
+    seed=7,
+    client=no_trace,
+)
+matrix
+
+# %%
+matrix.table()
+
+# %%
+bad = {row.variant for row in matrix.cells() if not row.good}
+reveal("lab04.idempotent", "together" if len(bad) == 2 else "all")
+
+# %% [exercise] lab04.once
+# ### Exercise 2: charge once
+#
+# `once(lab)` makes billing's listener. The price has to be asked of a rate service first: `ask_rate(message, context)`
+# takes a while, and nobody can say how long. Then the customer's account is charged. The database of billing has
+#
+# `CREATE TABLE accounts (customer TEXT PRIMARY KEY, paid INTEGER NOT NULL)`, a row for each customer, and
+# `CREATE TABLE charged (order_key TEXT PRIMARY KEY)`.
+#
+# `message.keys` is the order's key, `message.properties["customer"]` the customer. Your listener is killed before each of
+# its lines; a second member joins while orders are in the first one's listener; the shop's program sends an order again,
+# as a new message. Of the lab, an answer has `database` and nothing else.
+#
+# hint: Ask for the rate first, outside of any transaction. Everything that may happen only once is in the last three lines.
+# hint: `with database.connect() as connection:` is one transaction: it commits at its end. `"INSERT OR IGNORE INTO charged
+#   VALUES (?)"` does nothing for a row that is there; the cursor's `.rowcount` is then 0, else 1.
+# hint: `if connection.execute(insert, (message.keys,)).rowcount: connection.execute("UPDATE accounts SET paid = paid + ?
+#   WHERE customer = ?", (amount, customer))`, both in one `with`. Return CONSUME_SUCCESS in both cases.
+# note: This is the whole secret: a unique row in the transaction of the effect. If the effect is not in your database (a
+#   bank, a mail), send that system the order's key and let *it* keep the row. RocketMQ has nothing that does it for you.
+
+
+# %% tags=["setup"]
+def ask_rate(message, context):
+    """What the order costs. It takes as long as it takes."""
+    context.sleep(int(message.properties["rate_ms"]))
+    return int(message.body)
+
+
+# %%
+# exercise: lab04.once
+def once(lab):
+    """Makes a listener that charges each order exactly once."""
+    ### BEGIN SOLUTION
+    database = lab.database("billing")
+    record = "INSERT OR IGNORE INTO charged VALUES (?)"
+    charge = "UPDATE accounts SET paid = paid + ? WHERE customer = ?"
+
+    def listener(messages, context):
+        message = messages[0]
+        amount = ask_rate(message, context)
+        with database.connect() as connection:
+            if connection.execute(record, (message.keys,)).rowcount:
+                connection.execute(charge, (amount, message.properties["customer"]))
+        return CONSUME_SUCCESS
+
+    return listener
+    ### END SOLUTION
+
+
+# %%
+check("lab04.once")
+
+# %% [markdown] minutes=25
+# ## Break it, and mend it: a group that does not move
+#
+# An orderly billing whose head fails for ever; one queue of two stands still:
+
+
+# %%
+def head_fails(lab):
+    lab.create_topic("orders", read_queue_nums=2, write_queue_nums=2)
+
+    def pay(messages, context):
+        poisoned = messages[0].keys == "order-6"
+        return "SUSPEND_CURRENT_QUEUE_A_MOMENT" if poisoned else "SUCCESS"
+
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders", "*")
+    consumer.on_messages_orderly(pay)
+    consumer.start()
+    lab.run_for("2s")
+    send_orders(lab, 30)
+    lab.run_for("40s")
+
+
+stuck = play(head_fails, seed=7, client=no_trace)
+stuck.how_far("billing", "orders")
+
+# %% [markdown]
+# What an operator has: progress, the deliveries, single messages by their offset, and a reset of one queue. Try them here,
+# on this Lab, as often as you like (run the cell above to begin again):
+
+# %% tags=["parameter"]
+progress = stuck.admin.examine_consume_stats("billing", "orders")
+print([(row.message_queue.queue_id, row.consumer_offset, row.lag) for row in progress.queues])
+order = stuck.admin.query_message_by_offset("orders", "broker-a", 0, 3)
+print(order.keys, order.msg_id)
+rows = stuck.deliveries("billing", absences=False)
+Table([row for row in rows if row.queue_offset == 3][-3:], columns=["queue_offset", "status"])
+
+# %% [exercise] lab04.rescue
+# ### Exercise 3: rescue
+#
+# `rescue(lab)` is called in the middle of such a day, when nothing has moved for a while. On some days billing reads in
+# order and the head of a queue or two fails for ever; on others it has two threads and two orders that hang in them, with
+# healthy ones between and behind. It has one member, `billing-1`, and two queues. When you return,
+#
+# - each poisoned order has a row in `for_a_human` of the database `"billing"`, and nobody else has:
+#   `CREATE TABLE for_a_human (msg_id TEXT PRIMARY KEY, body BLOB NOT NULL)`;
+# - every other order gets paid, those that come later, too;
+# - nothing whose offset was committed is delivered again.
+#
+# You may use `lab.kill`, `lab.start`, `lab.run_for`, `lab.deliveries`, `lab.database` and the verbs of `lab.admin`, such as
+# `reset_offset_of_queue(topic, group, broker, queue_id, offset)`.
+#
+# hint: Which order is it? The one at a queue's committed offset, if it has been delivered and no delivery of it ended well.
+#   The head of the other queue may only be waiting for a thread.
+# hint: One round: kill billing-1; for each poisoned head store the message (`query_message_by_offset`) and move its queue
+#   to the offset behind it; start billing-1; let half a minute pass. A thread that hangs is free only after the kill.
+# hint: Another order may be poisoned behind the first one: repeat the round until no head is poisoned. Between the two are
+#   healthy orders, so never move a queue by more than one.
+# note: At work this is `mqadmin resetOffsetByTime -b … -q … -o …` (it silently ignores a target of 0), after the message was
+#   saved. Let the consumer give up by itself before it comes to that: lab 07b, exercises 4 to 6.
+
+
+# %%
+# exercise: lab04.rescue
+def rescue(lab):
+    """Free the group billing on orders, and lose nothing."""
+    ### BEGIN SOLUTION
+    database = lab.database("billing")
+
+    def poisoned_heads():
+        rows = lab.deliveries("billing", absences=False)
+        for one in lab.admin.examine_consume_stats("billing", "orders").queues:
+            place = (one.message_queue, one.consumer_offset)
+            calls = [row.status for row in rows if (row.message_queue, row.queue_offset) == place]
+            if calls and not {"SUCCESS", "CONSUME_SUCCESS"} & set(calls):
+                yield place
+
+    while heads := list(poisoned_heads()):
+        lab.kill("billing-1")
+        for queue, offset in heads:
+            place = ("broker-a", queue.queue_id)
+            order = lab.admin.query_message_by_offset("orders", *place, offset)
+            with database.connect() as connection:
+                sql = "INSERT OR IGNORE INTO for_a_human VALUES (?, ?)"
+                connection.execute(sql, (order.msg_id, order.body))
+            lab.admin.reset_offset_of_queue("orders", "billing", *place, offset + 1)
+        lab.start("billing-1")
+        lab.run_for("30s")
+    ### END SOLUTION
+
+
+# %%
+check("lab04.rescue")
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **The disk takes no time.** That a cold read is slow is known, and not measured here; only the number of pulls is.
+# - **Residency is simple here.** Whether the first message of a queue counts as being in memory depends, in RocketMQ, on
+#   the pages that the operating system keeps. Here it depends on how far it is from the end of the log.
+# - **One database.** SQLite locks the whole file while it writes. A real database lets two transactions run at once, and
+#   decides at the unique row; the result is the same.
+# - **Not modelled:** POP consumption and its own rules for a first offset; RocketMQ 5's proxy.
+#   [What is not modelled](not-modelled.ipynb) has the whole list.
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | the reset and its mark | `AdminBrokerProcessor.resetOffset`, `ConsumerOffsetManager.assignResetOffset` |
+# | the answer to the next pull | `PullMessageProcessor`, code `PULL_OFFSET_MOVED`; in the client `DefaultMQPushConsumerImpl`, case `OFFSET_ILLEGAL` |
+# | a time to an offset | `ConsumeQueue.getOffsetInQueueByTime` |
+# | the first offset of a queue | `RebalancePushImpl.computePullFromWhereWithException`, at the broker `ConsumerManageProcessor.queryConsumerOffset` |
+# | the file of a broadcasting member | `LocalFileOffsetStore` |
+# | memory or disk | `DefaultMessageStore.checkInMemByConsumeOffset`, `isTheBatchFull` |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | a reset goes to the message closest to the time | to the first message that was stored at that time or later |
+# | the time must lie between the first and the last message | any number is taken; below 0 means the end |
+# | a reset affects what is waiting for a retry | it is per topic; the retry topic has to be reset by itself |
+# | `CONSUME_FROM_LAST_OFFSET` starts with the last message | at the largest offset, and only if the broker knows none and does not answer 0 |
+# | since 5.x a new group begins at the largest offset | so it is in the vendor's cloud; the open source 5.3 still answers 0 for a young queue |
+# | a group starts where the user sets it | only where it has no offset yet |
+# | the server corrects an offset out of range | at the next pull; the table changes when the member reports |
+# | the server keeps the progress | for clustering groups; a broadcasting member keeps its own |
+# | `Offsets.json`, under `ip@DEFAULT` | `offsets.json`; `ip@DEFAULT` is a broadcasting client's id, clustering clients have `ip@pid#nanoTime` |
+# | cache, then table, then act is idempotent | two owners or a crash pass between look and record |
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab04.nine_oclock
+# **1.** The group is to read again from 9:00. Write down what you do, in order.
+#
+# answer: Ask whether billing is idempotent; if not, stop here. Make the plan: for each queue from where to where, how many
+#   come again, how many are skipped, whether they are on the disk, and show it to somebody. Check the time zone: the time is
+#   in milliseconds since 1970 in UTC. Shut the group down in good order, reset, look at the table, start one member, watch
+#   the lag. Decide about the retry topic separately.
+
+# %% [reflection] lab04.cache
+# **2.** May a cache be part of an idempotent consumer at all?
+#
+# answer: Yes, in front of the transaction, to save work: what is in the cache was charged. It must only be filled after the
+#   commit, and nothing may rest on it: it is empty after a crash, and the other owner of the queue has another one.
+
+# %% [reflection] lab04.exactly
+# **3.** Is billing exactly once now?
+#
+# answer: Its effect is. Its deliveries are not: the listener is called again and again for the same order, asks the rate
+#   service again, and does nothing in the end. Exactly once is a property of an effect in one database, not of a broker.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# You know where a group is, and how to move it. What a message does that cannot be consumed is the subject of
+# [lab 07](07a-failure-takes-time.ipynb). All labs: [index](index.ipynb).
