@@ -100,7 +100,12 @@ reveal("lab04.one_past", orders.consumer_offset)
 queue = MessageQueue("orders", "broker-a", 0)
 puller = lab.pull_consumer("operator")
 pulled = puller.pull(queue, "*", 0, max_nums=32)
-print("nextBeginOffset", pulled.next_begin_offset, "  the group's offset", orders.consumer_offset)
+print(
+    "nextBeginOffset",
+    pulled.next_begin_offset,
+    "  the group's offset",
+    orders.consumer_offset,
+)
 
 # %% [markdown] minutes=14
 # ## The smallest that is not done
@@ -194,7 +199,7 @@ def committed(start, history):
 # %%
 check("lab04.committed")
 
-# %% [markdown] minutes=14
+# %% [markdown] minutes=12
 # ## Who knows it, and since when
 #
 # The offset moves in billing's memory as soon as an order is done. Who else knows?
@@ -213,7 +218,9 @@ check("lab04.committed")
 
 # %%
 def one_after_the_other(lab):
-    send_orders(lab, *[f"{1 + 2 * number}s" for number in range(12)])  # 1 s, 3 s, 5 s, …
+    send_orders(
+        lab, *[f"{1 + 2 * number}s" for number in range(12)]
+    )  # 1 s, 3 s, 5 s, …
     billing(lab)
     lab.run_for("32s")
 
@@ -292,13 +299,15 @@ def reports(lab):
 
 reported = play(reports, seed=7, client=no_trace)
 rows = sorted(moves(reported), key=lambda row: row["ms"])
-Table([row for row in rows if row["where"] == "at the broker"], columns=["after", "next"])
+Table(
+    [row for row in rows if row["where"] == "at the broker"], columns=["after", "next"]
+)
 
 # %%
 ### BEGIN SOLUTION
 INTERVAL = "1s"
 reported = play(reports, seed=7, client=no_trace)
-answer("lab04.interval", 12, reported)
+answer("lab04.interval", 9, reported)
 ### STARTER
 # answer("lab04.interval", ..., reported)
 ### END SOLUTION
@@ -449,7 +458,7 @@ def crash_cost(pulled, done, reports, writes, dies):
 # %%
 check("lab04.crash_cost")
 
-# %% [markdown] minutes=8
+# %% [markdown] minutes=7
 # ## 2101
 #
 # Now the morning of the story, with its real numbers: 4,102 orders in one queue, and order 2101 hangs.
@@ -496,8 +505,8 @@ reveal("lab04.restart", len(paid_twice(lab)))
 # are done gone from the broker? Ask the deliveries, and the log:
 
 # %%
-rows = lab.deliveries("billing", absences=False)
-of_2101 = [row for row in rows if row.queue_offset == 2101]
+deliveries = lab.deliveries("billing", absences=False)
+of_2101 = [row for row in deliveries if row.queue_offset == 2101]
 columns = ["queue_offset", "started_ms", "ended_ms", "status", "reconsume_times"]
 Table(of_2101, columns=columns)
 
@@ -592,7 +601,7 @@ answer("lab04.span_of", 30, spanned)
 # answer("lab04.span_of", ..., spanned)
 ### END SOLUTION
 
-# %% [markdown] minutes=12
+# %% [markdown] minutes=9
 # ## A call that never ends
 #
 # Order 2101 would have hung for ten hours. Does nobody look at the clock? Billing does: every 15 minutes
@@ -629,7 +638,9 @@ def given_back(lab):
         if values["queue"].topic == "orders"
     ]
     minutes = [(step.now_ms - lab.began_ms) // 60_000 for step in steps]
-    return {f"minute {minute}": minutes.count(minute) for minute in sorted(set(minutes))}
+    return {
+        f"minute {minute}": minutes.count(minute) for minute in sorted(set(minutes))
+    }
 
 
 Bars(given_back(lab), title="given back", unit="orders")
@@ -684,15 +695,24 @@ answer("lab04.live", 10, timed)
 
 # %%
 for settings in ({}, {"message_timeout": "30s"}):
-    lab = play(lambda lab, own=settings: that_morning(lab, 300, 20, **own), seed=7, client=no_trace)
+    lab = play(
+        lambda lab, own=settings: that_morning(lab, 300, 20, **own),
+        seed=7,
+        client=no_trace,
+    )
     standing = lab.how_far("billing", "orders").standings[0]
-    print(settings or "as RocketMQ does it", "-> offset", standing.at_broker, "after ten minutes")
+    print(
+        settings or "as RocketMQ does it",
+        "-> offset",
+        standing.at_broker,
+        "after ten minutes",
+    )
 
 # %% [markdown]
 # In RocketMQ such a timer has to be yours: a time limit for everything that the listener waits for, and
 # `RECONSUME_LATER` when it is over. That is exercise 5 of [lab 07b](07b-stop-in-time.ipynb).
 
-# %% [markdown] minutes=25
+# %% [markdown] minutes=20
 # ## Write it yourself
 #
 # You have seen what the cache of a queue has to do. A consumer takes any class for it: `process_queue=` is a setting.
@@ -700,7 +720,7 @@ for settings in ({}, {"message_timeout": "30s"}):
 # %% [exercise] lab04.process_queue
 # ### Exercise 3: the cache of a queue
 #
-# Write the four methods. A message has a `queue_offset`. Messages come in the order of their offsets, not every offset
+# Write four methods; the rest is given. A message has a `queue_offset`. Messages come in the order of their offsets, not every offset
 # comes (a filter leaves some out), the same message may be put in twice, and they end in any order. Your class is asked
 # alone first, then it runs inside a consumer that is killed at many moments.
 #
@@ -713,14 +733,33 @@ for settings in ({}, {"message_timeout": "30s"}):
 #   rule is the one that you have written. At work: who says "we commit after each message" has not seen it.
 
 
-# %%
-# exercise: lab04.process_queue
-class MyProcessQueue:
-    """The messages of one queue that were pulled and are not done."""
+# %% tags=["setup"]
+class Given:
+    """What your class has already: a dictionary, a number, and what is easily said about them."""
 
     def __init__(self):
         self.messages = {}  # queue offset -> message
-        self.largest = -1  # the largest queue offset that was ever put in
+        self.largest = -1  # for the largest queue offset that was ever put in
+
+    def contains_message(self, message):
+        return message.queue_offset in self.messages
+
+    def clear(self):
+        self.messages.clear()
+
+    @property
+    def msg_count(self):
+        return len(self.messages)
+
+    @property
+    def msg_size_mib(self):
+        return sum(len(message.body) for message in self.messages.values()) >> 20
+
+
+# %%
+# exercise: lab04.process_queue
+class MyProcessQueue(Given):
+    """The messages of one queue that were pulled and are not done."""
 
     def put_message(self, messages):
         """Messages were pulled. Returns nothing."""
@@ -752,27 +791,11 @@ class MyProcessQueue:
         return max(self.messages) - min(self.messages) if self.messages else 0
         ### END SOLUTION
 
-    # The rest is given.
-
-    def contains_message(self, message):
-        return message.queue_offset in self.messages
-
-    def clear(self):
-        self.messages.clear()
-
-    @property
-    def msg_count(self):
-        return len(self.messages)
-
-    @property
-    def msg_size_mib(self):
-        return sum(len(message.body) for message in self.messages.values()) >> 20
-
 
 # %%
 check("lab04.process_queue")
 
-# %% [markdown] minutes=8
+# %% [markdown] minutes=6
 # ## Break it: the largest that is done
 #
 # Two caches. One is RocketMQ's. The other reports the largest offset that is done, plus one, as the first sentence of the
@@ -817,7 +840,10 @@ def outcome(lab):
 
 # %% tags=["explorer"]
 matrix = crash_matrix(
-    {"smallest left": six_orders(ProcessQueue), "largest done": six_orders(LargestDone)},
+    {
+        "smallest left": six_orders(ProcessQueue),
+        "largest done": six_orders(LargestDone),
+    },
     node="billing-1",
     outcome=outcome,
     only=lambda point: 75 <= point.number < 110,  # from the first order that is done

@@ -41,7 +41,9 @@ def work(messages, context):
 
 
 def send_orders(lab, count, first=0):
-    shop = lab.node_handle("shop-1") if "shop-1" in lab.handles else lab.producer("shop")
+    shop = (
+        lab.node_handle("shop-1") if "shop-1" in lab.handles else lab.producer("shop")
+    )
     for number in range(first, first + count):
         shop.send(Message("orders", b"a book", keys=f"order-{number}"))
 
@@ -118,10 +120,15 @@ reveal("lab04.closest", plan.queues[0].target_offset)
 
 # %%
 days = 86_400_000
-for name, at in {"three days ago": first_ms - 3 * days, "tomorrow": first_ms + days}.items():
+for name, at in {
+    "three days ago": first_ms - 3 * days,
+    "tomorrow": first_ms + days,
+}.items():
     plan = lab.admin.reset_offset_by_timestamp("orders", "billing", at, dry_run=True)
     print(f"{name}: to {plan.queues[0].target_offset}, read again {plan.again}")
-past = lab.admin.reset_offset_by_timestamp("orders", "billing", first_ms - 3 * days, dry_run=True)
+past = lab.admin.reset_offset_by_timestamp(
+    "orders", "billing", first_ms - 3 * days, dry_run=True
+)
 reveal("lab04.any_time", "first" if past.queues[0].target_offset == 0 else "refused")
 
 # %%
@@ -172,7 +179,7 @@ def plan_reset(stats, progress, search, timestamp_ms):
 # %%
 check("lab04.plan_reset")
 
-# %% [markdown] minutes=13
+# %% [markdown] minutes=12
 # ## While they work
 #
 # Now the reset itself, with billing online and waiting for new orders.
@@ -194,7 +201,9 @@ def reset_to(second):
     def story(lab):
         every_ten_seconds(lab)
         stored = [one.store_timestamp for one in lab.store().messages("orders")]
-        lab.admin.reset_offset_by_timestamp("orders", "billing", stored[0] + second * 1000)
+        lab.admin.reset_offset_by_timestamp(
+            "orders", "billing", stored[0] + second * 1000
+        )
         lab.run_for("40s")
 
     return story
@@ -203,7 +212,9 @@ def reset_to(second):
 lab = play(reset_to(52), seed=7, client=no_trace)
 reset = lab.journal.of("offset.reset")[0]
 moved = lab.journal.of("pull.offset_moved")[0]
-print(f"after {(moved.now_ms - reset.now_ms) / 1000:.1f} s billing gets: {moved.about_text}")
+print(
+    f"after {(moved.now_ms - reset.now_ms) / 1000:.1f} s billing gets: {moved.about_text}"
+)
 reveal("lab04.notices", "pull" if moved.now_ms - reset.now_ms > 1000 else "at once")
 
 # %%
@@ -225,7 +236,10 @@ SECOND = 52
 resettled = play(reset_to(SECOND), seed=7, client=no_trace)
 began = resettled.journal.of("offset.reset")[0].now_ms
 rows = resettled.deliveries("billing", absences=False)
-Table([row for row in rows if row.started_ms > began], columns=["queue_offset", "started_ms", "status"])
+Table(
+    [row for row in rows if row.started_ms > began],
+    columns=["queue_offset", "started_ms", "status"],
+)
 
 # %%
 ### BEGIN SOLUTION
@@ -269,12 +283,21 @@ def waits_for_retry(lab):
 
 lab = play(waits_for_retry, seed=7, client=no_trace)
 rows = lab.deliveries("billing", absences=False)
-Table(rows, columns=["message_queue", "queue_offset", "started_ms", "status", "reconsume_times"])
+Table(
+    rows,
+    columns=[
+        "message_queue",
+        "queue_offset",
+        "started_ms",
+        "status",
+        "reconsume_times",
+    ],
+)
 
 # %%
 reveal("lab04.retries", "yes" if rows[-1].reconsume_times else "no")
 
-# %% [markdown] minutes=5
+# %% [markdown] minutes=4
 # ## Old messages are slow
 #
 # Three days back also means: from the disk. What the broker counts as being in its memory goes out in pulls of 32, what is
@@ -306,7 +329,7 @@ Bars({f"pulls of {n}": pulls.count(n) for n in sorted(set(pulls))}, unit="pulls"
 # Four times as many requests for the same orders, and each of them waits for the disk (which takes no time here; in life it
 # is the longest part). The dry run says so beforehand: *cold reads*.
 
-# %% [markdown] minutes=12
+# %% [markdown] minutes=11
 # ## Where a group begins
 #
 # A group that has never read a queue has no offset there. `consume_from_where` says what it does then, and its default is
@@ -348,9 +371,16 @@ counts = {}
 for memory in (None, "16KB"):
     for start in ("LAST_OFFSET", "FIRST_OFFSET", "TIMESTAMP"):
         own = {"consume_from_where": f"CONSUME_FROM_{start}"}
-        lab = play(lambda lab, own=own: new_group(lab, **own), seed=7, client=no_trace, memory=memory)
+        lab = play(
+            lambda lab, own=own: new_group(lab, **own),
+            seed=7,
+            client=no_trace,
+            memory=memory,
+        )
         place = "in memory" if memory is None else "on disk"
-        counts[f"{start}, order 0 {place}"] = len(lab.deliveries("billing", absences=False))
+        counts[f"{start}, order 0 {place}"] = len(
+            lab.deliveries("billing", absences=False)
+        )
 Bars(counts, title="orders that a new group reads", unit="orders")
 
 # %% [markdown]
@@ -396,6 +426,7 @@ reveal("lab04.set_start", len(second_life))
 # note: `skip_accumulated_message` (or a reset with -1) writes an offset for the group, and a group with an offset goes on from
 #   there. The group has to exist before; that is what the first line of the function is for.
 
+
 # %% tags=["parameter"]
 def before_the_start(lab):
     lab.admin.create_and_update_subscription_group_config("billing")
@@ -427,7 +458,7 @@ answer("lab04.from_where", 7, begun)
 # answer("lab04.from_where", ..., begun)
 ### END SOLUTION
 
-# %% [markdown] minutes=9
+# %% [markdown] minutes=8
 # ## An offset that leads nowhere
 #
 # Whoever may write an offset may write any number. A tool of somebody's own commits 500 in a queue of three orders.
@@ -489,7 +520,10 @@ def away(lab):
     lab.disk_full("broker-a", used=0.3)
 
 
-small_files = {"mapped_file_size_commit_log": 2048, "mapped_file_size_consume_queue": 200}
+small_files = {
+    "mapped_file_size_commit_log": 2048,
+    "mapped_file_size_consume_queue": 200,
+}
 lab = play(away, seed=7, client=no_trace, broker=small_files)
 lab.offset_strip("billing")
 
@@ -498,13 +532,15 @@ billing(lab, name="billing-2")
 lab.run_for("15s")
 moved = lab.journal.changes("pull.offset_moved")[0][1]
 never = moved["next_offset"] - 20
-print(f"{moved['remark']}: billing goes on at {moved['next_offset']}; {never} orders are never read")
+print(
+    f"{moved['remark']}: billing goes on at {moved['next_offset']}; {never} orders are never read"
+)
 
 # %% [markdown]
 # No error, no log entry of yours, a lag that is suddenly small. A group that may be away for longer than the log keeps its
 # files loses what is between.
 
-# %% [markdown] minutes=8
+# %% [markdown] minutes=7
 # ## Skip, or sort out
 #
 # A service was down for a night, and its messages are worth nothing after ten minutes. Two ways to be rid of them: move the
@@ -562,7 +598,7 @@ answer("lab04.old", 9, sorted_out)
 # answer("lab04.old", ..., sorted_out)
 ### END SOLUTION
 
-# %% [markdown] minutes=6
+# %% [markdown] minutes=5
 # ## Where nobody shares
 #
 # A service that has to tell every instance of itself about new prices reads in the other mode, `BROADCASTING`
@@ -613,9 +649,14 @@ reveal("lab04.broadcast", "broker" if of_the_group else "file")
 
 # %% tags=["picture"]
 deliveries = lab.deliveries("tills", absences=False)
-Bars({name: sum(row.client == name for row in deliveries) for name in ("till-1", "till-2")})
+Bars(
+    {
+        name: sum(row.client == name for row in deliveries)
+        for name in ("till-1", "till-2")
+    }
+)
 
-# %% [markdown] minutes=30
+# %% [markdown] minutes=28
 # ## Charged once
 #
 # Whatever you do with offsets: orders come again. After a crash, after a reset, when a queue changes its owner, when the
@@ -789,7 +830,7 @@ def once(lab):
 # %%
 check("lab04.once")
 
-# %% [markdown] minutes=25
+# %% [markdown] minutes=24
 # ## Break it, and mend it: a group that does not move
 #
 # An orderly billing whose head fails for ever; one queue of two stands still:
@@ -821,11 +862,19 @@ stuck.how_far("billing", "orders")
 
 # %% tags=["parameter"]
 progress = stuck.admin.examine_consume_stats("billing", "orders")
-print([(row.message_queue.queue_id, row.consumer_offset, row.lag) for row in progress.queues])
+print(
+    [
+        (row.message_queue.queue_id, row.consumer_offset, row.lag)
+        for row in progress.queues
+    ]
+)
 order = stuck.admin.query_message_by_offset("orders", "broker-a", 0, 3)
 print(order.keys, order.msg_id)
 rows = stuck.deliveries("billing", absences=False)
-Table([row for row in rows if row.queue_offset == 3][-3:], columns=["queue_offset", "status"])
+Table(
+    [row for row in rows if row.queue_offset == 3][-3:],
+    columns=["queue_offset", "status"],
+)
 
 # %% [exercise] lab04.rescue
 # ### Exercise 3: rescue
@@ -863,7 +912,11 @@ def rescue(lab):
         rows = lab.deliveries("billing", absences=False)
         for one in lab.admin.examine_consume_stats("billing", "orders").queues:
             place = (one.message_queue, one.consumer_offset)
-            calls = [row.status for row in rows if (row.message_queue, row.queue_offset) == place]
+            calls = [
+                row.status
+                for row in rows
+                if (row.message_queue, row.queue_offset) == place
+            ]
             if calls and not {"SUCCESS", "CONSUME_SUCCESS"} & set(calls):
                 yield place
 

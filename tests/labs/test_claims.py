@@ -28,8 +28,12 @@ def notebook(part: str) -> Path:
 @pytest.mark.parametrize("number", CLAIMS)
 def test_the_cell_that_meets_a_claim_exists(number: str) -> None:
     part, wanted = CLAIMS[number]
-    code = [cell.source for cell in read(notebook(part)).cells if cell.cell_type == "code"]
-    if re.fullmatch(r"lab\d\d\.\w+", wanted):
+    cells = read(notebook(part)).cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    if wanted.startswith("sentence: "):
+        text = [cell.source for cell in cells if cell.cell_type == "markdown"]
+        assert any(wanted.removeprefix("sentence: ") in source for source in text)
+    elif re.fullmatch(r"lab\d\d\.\w+", wanted):
         # A prediction is answered, an exercise checked, a task asked by a cell of its own.
         assert any(re.search(rf'^(# )?(reveal|check|answer)\("{wanted}"', source, re.MULTILINE) for source in code)
     else:

@@ -277,7 +277,7 @@ TIMES = ("last_pull_timestamp", "last_consume_timestamp", "last_lock_timestamp")
 
 
 def is_pull_expired(process_queue: Any, now_ms: int) -> bool:
-    """True when no pull was tried for more than two minutes. The consumer keeps that time, also in a learner's class."""
+    """True when no pull was tried for two minutes. The consumer keeps that time, also in a learner's class."""
     return bool(now_ms - process_queue.last_pull_timestamp > PULL_MAX_IDLE_TIME_MS)
 
 

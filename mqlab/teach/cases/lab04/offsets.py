@@ -226,7 +226,9 @@ COMMITTED = Pure(
 
 CONSUMER_DIES, BROKER_DIES, BOTH_DIE = "consumer", "broker", "both"
 
-AGAIN_RULE = "After a restart the consumer begins at the offset that the broker holds, and gets everything from there on"
+AGAIN_RULE = (
+    "After a restart the consumer begins at the offset that the broker holds, and gets everything from there on"
+)
 REPORTED_RULE = "The consumer's memory dies with it: the broker holds what the last report before the crash told it"
 WRITTEN_RULE = (
     "When both die, the broker's table dies as well: what is left is its file, and the file holds what had been "
@@ -297,12 +299,12 @@ def crashed(rng: random.Random, dies: str, crash_ms: tuple[int, int] = (21_300, 
         for record, values in lab.journal.changes("offset.persisted")
         if record.node == BROKER and values["file"] == "consumerOffset.json" and record.step >= marks["step"]
     ]
-    crash_ms = marks["crash"] - marks["start"]
+    died_ms = marks["crash"] - marks["start"]
     return Call(
         pulled=sorted(row.queue_offset for row in first),
         done=done,
-        reports=[ms for ms in told if ms < crash_ms],
-        writes=[ms for ms in written if ms < crash_ms],
+        reports=[ms for ms in told if ms < died_ms],
+        writes=[ms for ms in written if ms < died_ms],
         dies=dies,
         right=sorted(offset for offset in done if offset in again),
         about=f"{dies} dies" if dies != BOTH_DIE else "both die",

@@ -105,7 +105,7 @@ def _begun(queues: int = 1) -> tuple[Any, ...]:
 
 
 def two_owners(seed: int) -> Day:
-    """billing-1 works on orders that take two seconds; billing-2 joins, gets one of the queues, and its orders again."""
+    """billing-1 works on orders that take two seconds; billing-2 joins and gets one of the queues with its orders."""
     rng = random.Random(f"lab04.once owners {seed}")
     orders = _orders(rng, rng.randint(4, 5), rng.choice((1_900, 2_200, 2_600)))
 

@@ -1,7 +1,7 @@
 """Lab 04's exercise about the cache of one queue: the learner's class, asked alone, then inside a consumer that dies.
 
-    alone      the same calls to the learner's object and to RocketMQ's rules     ─▶ the first answer that differs
-    inside     a consumer of billing with process_queue=, orders that end in any order, killed before its steps
+alone      the same calls to the learner's object and to RocketMQ's rules     ─▶ the first answer that differs
+inside     a consumer of billing with process_queue=, orders that end in any order, killed before its steps
 """
 
 from __future__ import annotations
@@ -106,11 +106,12 @@ def alone(answers: Answers, seed: int) -> Finding | None:
     mine, right = answers[NAME](), ProcessQueue()
     for number, step in enumerate(steps):
         expected, found = asked(right, step), asked(mine, step)
-        if step[0] == "put_message" or (found == expected and type(found) is not bool or found is expected):
+        if step[0] == "put_message" or ((found == expected and type(found) is not bool) or found is expected):
             continue
         before = [spelled(one) for one in steps[: number + 1] if one[0] in ("put_message", "remove_message")]
         call = Call(to=NAME, calls=before, right=expected, about=f"an object alone, seed {seed}")
-        where = f"{spelled(step)} after {', '.join(before[-6:-1] if before[-1] == spelled(step) else before[-5:])}"
+        earlier = before[:-1] if before[-1:] == [spelled(step)] else before
+        where = f"{spelled(step)} after {', '.join(earlier[-5:])}" if earlier else f"{spelled(step)}, the first call"
         return Finding(_rule(step[0], expected, found, right), where, expected, found, call=call)
     return None
 
@@ -142,7 +143,7 @@ def day(seed: int) -> Day:
         send(played.lab, played.producer("shop"), takes)
         for one in played.lab.store().messages(TOPIC):
             played.sent[one.msg_id] = one
-        settings = {"pull_batch_size": 3, "consume_concurrently_max_span": 5}
+        settings: dict[str, Any] = {"pull_batch_size": 3, "consume_concurrently_max_span": 5}
         start_billing(played.lab, process_queue=played.answers[NAME], **settings)
 
     return Day((Topics((TOPIC,)), Does(read), Waits("32s")))

@@ -57,11 +57,10 @@ class Order:
 
 @dataclass(slots=True)
 class StuckDay(Played):
-    """A day with a rescue. ``committed``: each queue's offset when it began; ``began_ms`` and ``ended_ms`` are its times."""
+    """A day with a rescue. ``committed``: each queue's offset when it began, at ``began_ms``."""
 
     committed: dict[MessageQueue, int] = field(default_factory=dict)
     began_ms: int = 0
-    ended_ms: int = 0
     rows: dict[str, list[Any]] = field(default_factory=dict)
 
     def table(self, name: str, columns: str) -> list[Any]:
@@ -117,7 +116,7 @@ def _billing_reads(today: StuckDay, orderly: bool) -> None:
             connection.execute("INSERT OR IGNORE INTO paid VALUES (?)", (messages[0].keys,))
         return paid
 
-    threads = {} if orderly else {"consume_thread_min": THREADS, "consume_thread_max": THREADS}
+    threads: dict[str, Any] = {} if orderly else {"consume_thread_min": THREADS, "consume_thread_max": THREADS}
     consumer = today.lab.push_consumer(GROUP, **threads)
     consumer.subscribe(TOPIC, "*")
     (consumer.on_messages_orderly if orderly else consumer.on_messages)(pay)
@@ -126,12 +125,11 @@ def _billing_reads(today: StuckDay, orderly: bool) -> None:
 
 
 def _rescued(today: StuckDay) -> None:
-    """The learner's rescue, between two looks at the clock and one at the offsets."""
+    """The learner's rescue; the offsets and the time of its beginning are kept."""
     held = today.lab.broker().offset_table.queues_of(GROUP, TOPIC) or {}
     today.committed = {MessageQueue(TOPIC, "broker-a", queue_id): offset for queue_id, offset in held.items()}
     today.began_ms = today.lab.now_ms
     today.answers["rescue"](today.lab)
-    today.ended_ms = today.lab.now_ms
 
 
 # promises ------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ What is right is what the broker's own verb says and does; the answer has topic 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from mqlab.lab.lab import Lab

@@ -103,8 +103,8 @@ def _reads_nothing_old(lab: Any) -> str:
     if len(_calls(lab)) == _sent_after_the_start(lab):
         return ""
     return (
-        f"Your last run has read {len(_calls(lab))} orders, old ones among them: put the verb into before_the_start and "
-        "run the cell again."
+        f"Your last run has read {len(_calls(lab))} orders, old ones among them: put the verb into before_the_start "
+        "and run the cell again."
     )
 
 
