@@ -49,10 +49,8 @@ def work(messages, context):
 def send_orders(lab, *takes):
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
     shop = lab.producer("shop")
-    for number, duration in enumerate(takes):
-        order = Message("orders", b"a book", keys=f"order-{number}")
-        order.properties["takes"] = duration
-        shop.send(order)
+    for duration in takes:
+        shop.send(Message("orders", b"a book", properties={"takes": duration}))
 
 
 def billing(lab, **settings):
@@ -225,25 +223,27 @@ def one_after_the_other(lab):
     lab.run_for("32s")
 
 
-lab = play(one_after_the_other, seed=7, client=no_trace)
+# %%
+places = {
+    "offset.updated": "in memory",
+    "offset.committed": "at the broker",
+    "offset.persisted": "in the file",
+}
 
 
 def moves(lab):
-    """Every change of the offset of orders: in memory, at the broker, and each write of the file."""
-    kinds = {
-        "offset.updated": "in memory",
-        "offset.committed": "at the broker",
-        "offset.persisted": "in the file",
-    }
-    for kind, place in kinds.items():
+    """Every move of the offset in orders, and each write of the broker's file."""
+    for kind, place in places.items():
         for step, values in lab.journal.changes(kind):
-            own = getattr(values.get("queue"), "topic", values.get("topic", "orders"))
-            if own == "orders":
+            topic = getattr(values.get("queue"), "topic", values.get("topic", "orders"))
+            if topic == "orders":
                 offset = values.get("commit_offset", values.get("queue_offset"))
-                when = step.now_ms - lab.began_ms
-                yield {"ms": when, "after": after(when), "where": place, "next": offset}
+                ms = step.now_ms - lab.began_ms
+                yield {"ms": ms, "after": after(ms), "where": place, "next": offset}
 
 
+# %% tags=["picture"]
+lab = play(one_after_the_other, seed=7, client=no_trace)
 rows = sorted(moves(lab), key=lambda row: row["ms"])
 Table(rows, columns=["after", "where", "next"])
 
@@ -306,8 +306,7 @@ Table(
 # %%
 ### BEGIN SOLUTION
 INTERVAL = "1s"
-reported = play(reports, seed=7, client=no_trace)
-answer("lab04.interval", 9, reported)
+answer("lab04.interval", 9, play(reports, seed=7, client=no_trace))
 ### STARTER
 # answer("lab04.interval", ..., reported)
 ### END SOLUTION
@@ -627,22 +626,18 @@ def twenty_hang(lab):
     lab.run_for("50m")
 
 
-lab = play(twenty_hang, seed=7, client=no_trace)
-
-
 def given_back(lab):
     """In which minute billing gave back how many orders."""
-    steps = [
-        step
-        for step, values in lab.journal.changes("message.expired")
-        if values["queue"].topic == "orders"
-    ]
-    minutes = [(step.now_ms - lab.began_ms) // 60_000 for step in steps]
-    return {
-        f"minute {minute}": minutes.count(minute) for minute in sorted(set(minutes))
-    }
+    counts = {}
+    for step, values in lab.journal.changes("message.expired"):
+        if values["queue"].topic == "orders":
+            minute = f"minute {(step.now_ms - lab.began_ms) // 60_000}"
+            counts[minute] = counts.get(minute, 0) + 1
+    return counts
 
 
+# %%
+lab = play(twenty_hang, seed=7, client=no_trace)
 Bars(given_back(lab), title="given back", unit="orders")
 
 # %%
@@ -683,8 +678,7 @@ Bars(given_back(timed), title="given back", unit="orders")
 # %%
 ### BEGIN SOLUTION
 THEN = "2m"
-timed = play(changed, seed=7, client=no_trace)
-answer("lab04.live", 10, timed)
+answer("lab04.live", 10, play(changed, seed=7, client=no_trace))
 ### STARTER
 # answer("lab04.live", ..., timed)
 ### END SOLUTION
@@ -735,11 +729,11 @@ for settings in ({}, {"message_timeout": "30s"}):
 
 # %% tags=["setup"]
 class Given:
-    """What your class has already: a dictionary, a number, and what is easily said about them."""
+    """What your class has already."""
 
     def __init__(self):
         self.messages = {}  # queue offset -> message
-        self.largest = -1  # for the largest queue offset that was ever put in
+        self.largest = -1  # for the largest offset that was ever put in
 
     def contains_message(self, message):
         return message.queue_offset in self.messages
@@ -770,7 +764,7 @@ class MyProcessQueue(Given):
         ### END SOLUTION
 
     def remove_message(self, messages):
-        """Messages are done. Returns where the group may move to; -1 if nothing was there."""
+        """Messages are done. Returns the offset to move to; -1 if nothing was there."""
         ### BEGIN SOLUTION
         if not self.messages:
             return -1
@@ -831,6 +825,7 @@ def six_orders(cache):
     return story
 
 
+# %%
 def outcome(lab):
     rows = lab.deliveries("billing", absences=False)
     done = [row.queue_offset for row in rows if row.status == "CONSUME_SUCCESS"]

@@ -34,7 +34,7 @@ from mqlab.views.timeline import after
 from mqlab.widgets import crash_matrix
 
 
-# %% tags=["setup"]
+# %%
 def work(messages, context):
     context.sleep("20ms")
     return CONSUME_SUCCESS
@@ -48,6 +48,7 @@ def send_orders(lab, count, first=0):
         shop.send(Message("orders", b"a book", keys=f"order-{number}"))
 
 
+# %% tags=["parameter"]
 def billing(lab, listener=work, name="billing-1", **settings):
     consumer = lab.push_consumer("billing", name=name, **settings)
     consumer.subscribe("orders", "*")
@@ -200,15 +201,15 @@ check("lab04.plan_reset")
 def reset_to(second):
     def story(lab):
         every_ten_seconds(lab)
-        stored = [one.store_timestamp for one in lab.store().messages("orders")]
-        lab.admin.reset_offset_by_timestamp(
-            "orders", "billing", stored[0] + second * 1000
-        )
+        first = next(iter(lab.store().messages("orders")))
+        at_ms = first.store_timestamp + second * 1000
+        lab.admin.reset_offset_by_timestamp("orders", "billing", at_ms)
         lab.run_for("40s")
 
     return story
 
 
+# %%
 lab = play(reset_to(52), seed=7, client=no_trace)
 reset = lab.journal.of("offset.reset")[0]
 moved = lab.journal.of("pull.offset_moved")[0]
@@ -243,9 +244,7 @@ Table(
 
 # %%
 ### BEGIN SOLUTION
-SECOND = 95
-resettled = play(reset_to(SECOND), seed=7, client=no_trace)
-answer("lab04.again", 2, resettled)
+answer("lab04.again", 2, play(reset_to(95), seed=7, client=no_trace))
 ### STARTER
 # answer("lab04.again", ..., resettled)
 ### END SOLUTION
@@ -266,21 +265,23 @@ answer("lab04.again", 2, resettled)
 
 
 # %%
-def waits_for_retry(lab):
-    def fails_once(messages, context):
-        order = messages[0]
-        first = order.keys == "order-0" and order.reconsume_times == 0
-        return RECONSUME_LATER if first else CONSUME_SUCCESS
+def fails_once(messages, context):
+    order = messages[0]
+    first = order.keys == "order-0" and order.reconsume_times == 0
+    return RECONSUME_LATER if first else CONSUME_SUCCESS
 
+
+def waits_for_retry(lab):
     one_queue(lab)
     billing(lab, fails_once)
     lab.run_for("30s")
     send_orders(lab, 3)
     lab.run_for("1s")
-    lab.admin.skip_accumulated_message("orders", "billing")
+    lab.admin.reset_offset_by_timestamp("orders", "billing", -1)  # to the end
     lab.run_for("30s")
 
 
+# %% tags=["picture"]
 lab = play(waits_for_retry, seed=7, client=no_trace)
 rows = lab.deliveries("billing", absences=False)
 Table(
@@ -316,6 +317,7 @@ def cold(lab):
     lab.run_for("40s")
 
 
+# %%
 lab = play(cold, seed=7, client=no_trace, memory="16KB")
 reset = lab.journal.of("offset.reset")[0].step
 pulls = [
@@ -520,6 +522,7 @@ def away(lab):
     lab.disk_full("broker-a", used=0.3)
 
 
+# %%
 small_files = {
     "mapped_file_size_commit_log": 2048,
     "mapped_file_size_consume_queue": 200,
@@ -532,9 +535,8 @@ billing(lab, name="billing-2")
 lab.run_for("15s")
 moved = lab.journal.changes("pull.offset_moved")[0][1]
 never = moved["next_offset"] - 20
-print(
-    f"{moved['remark']}: billing goes on at {moved['next_offset']}; {never} orders are never read"
-)
+print(f"{moved['remark']}: billing goes on at {moved['next_offset']}")
+print(never, "orders are never read")
 
 # %% [markdown]
 # No error, no log entry of yours, a lag that is suddenly small. A group that may be away for longer than the log keeps its
@@ -579,21 +581,17 @@ def overnight(lab):
     lab.run_for("30s")
 
 
-def took_time(lab):
-    rows = lab.deliveries("billing", absences=False)
-    return sum(row.ended_ms - row.started_ms >= 200 for row in rows)
-
-
+# %%
 sorted_out = play(overnight, seed=7, client=no_trace)
-read = len(sorted_out.deliveries("billing", absences=False))
-paid = took_time(sorted_out)
+rows = sorted_out.deliveries("billing", absences=False)
+read = len(rows)
+paid = sum(row.ended_ms - row.started_ms >= 200 for row in rows)
 Bars({"read": read, "paid": paid, "thrown away": read - paid}, unit="orders")
 
 # %%
 ### BEGIN SOLUTION
 MINUTES = 10
-sorted_out = play(overnight, seed=7, client=no_trace)
-answer("lab04.old", 9, sorted_out)
+answer("lab04.old", 9, play(overnight, seed=7, client=no_trace))
 ### STARTER
 # answer("lab04.old", ..., sorted_out)
 ### END SOLUTION
@@ -626,11 +624,12 @@ def prices(lab):
         till.start()
     lab.run_for("2s")
     shop = lab.producer("shop")
-    for number in range(5):
-        shop.send(Message("prices", b"12.50", keys=f"price-{number}"))
+    for _ in range(5):
+        shop.send(Message("prices", b"12.50"))
     lab.run_for("20s")
 
 
+# %%
 lab = play(prices, seed=7, client=no_trace)
 files = sorted((lab.directory / "offsets").rglob("offsets.json"))
 for path in files:
@@ -667,25 +666,21 @@ Bars(
 
 
 # %%
-def charge(connection, order):
-    sql = "UPDATE account SET paid = paid + 16"
-    with connection:
-        connection.execute(sql)
+ACT = "UPDATE account SET paid = paid + 16"
+LOOK = "SELECT 1 FROM charged WHERE order_key = ?"
+RECORD = "INSERT OR IGNORE INTO charged VALUES (?)"
 
 
 def look_act_record(lab):
     cache = set()
 
     def listener(messages, context):
-        order, connection = messages[0].keys, lab.database("billing").connect()
-        if order in cache:
-            return CONSUME_SUCCESS
-        sql = "SELECT 1 FROM charged WHERE order_key = ?"
-        if connection.execute(sql, (order,)).fetchone():
-            return CONSUME_SUCCESS
-        charge(connection, order)
-        with connection:
-            connection.execute("INSERT INTO charged VALUES (?)", (order,))
+        order, database = (messages[0].keys,), lab.database("billing").connect()
+        if order not in cache and not database.execute(LOOK, order).fetchone():
+            with database:
+                database.execute(ACT)
+            with database:
+                database.execute(RECORD, order)
         cache.add(order)
         return CONSUME_SUCCESS
 
@@ -695,24 +690,24 @@ def look_act_record(lab):
 # %%
 def record_act(lab):
     def listener(messages, context):
-        order, connection = messages[0].keys, lab.database("billing").connect()
-        sql = "INSERT OR IGNORE INTO charged VALUES (?)"
-        with connection:
-            new = connection.execute(sql, (order,)).rowcount
+        order, database = (messages[0].keys,), lab.database("billing").connect()
+        with database:
+            new = database.execute(RECORD, order).rowcount
         if new:
-            charge(connection, order)
+            with database:
+                database.execute(ACT)
         return CONSUME_SUCCESS
 
     return listener
 
 
+# %%
 def together(lab):
     def listener(messages, context):
-        order, connection = messages[0].keys, lab.database("billing").connect()
-        sql = "INSERT OR IGNORE INTO charged VALUES (?)"
-        with connection:  # one transaction
-            if connection.execute(sql, (order,)).rowcount:
-                connection.execute("UPDATE account SET paid = paid + 16")
+        order, database = (messages[0].keys,), lab.database("billing").connect()
+        with database:  # one transaction
+            if database.execute(RECORD, order).rowcount:
+                database.execute(ACT)
         return CONSUME_SUCCESS
 
     return listener
@@ -815,7 +810,7 @@ def once(lab):
     record = "INSERT OR IGNORE INTO charged VALUES (?)"
     charge = "UPDATE accounts SET paid = paid + ? WHERE customer = ?"
 
-    def listener(messages, context):
+    def inner(messages, context):
         message = messages[0]
         amount = ask_rate(message, context)
         with database.connect() as connection:
@@ -823,7 +818,7 @@ def once(lab):
                 connection.execute(charge, (amount, message.properties["customer"]))
         return CONSUME_SUCCESS
 
-    return listener
+    return inner
     ### END SOLUTION
 
 
@@ -909,12 +904,12 @@ def rescue(lab):
     database = lab.database("billing")
 
     def poisoned_heads():
-        rows = lab.deliveries("billing", absences=False)
+        every = lab.deliveries("billing", absences=False)
         for one in lab.admin.examine_consume_stats("billing", "orders").queues:
             place = (one.message_queue, one.consumer_offset)
             calls = [
                 row.status
-                for row in rows
+                for row in every
                 if (row.message_queue, row.queue_offset) == place
             ]
             if calls and not {"SUCCESS", "CONSUME_SUCCESS"} & set(calls):
