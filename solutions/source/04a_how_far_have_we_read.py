@@ -31,7 +31,7 @@ from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.views import Bars, Table
 from mqlab.views.timeline import after
-from mqlab.widgets import crash_matrix, explore
+from mqlab.widgets import crash_matrix, offset_strip
 
 # %% [markdown] minutes=6
 # ## One number
@@ -105,7 +105,7 @@ print(
     orders.consumer_offset,
 )
 
-# %% [markdown] minutes=14
+# %% [markdown] minutes=13
 # ## The smallest that is not done
 #
 # Billing has twenty threads, so the twelve orders are worked on at the same time and end in any order. Now order 3 hangs.
@@ -197,7 +197,7 @@ def committed(start, history):
 # %%
 check("lab04.committed")
 
-# %% [markdown] minutes=12
+# %% [markdown] minutes=11
 # ## Who knows it, and since when
 #
 # The offset moves in billing's memory as soon as an order is done. Who else knows?
@@ -311,7 +311,7 @@ answer("lab04.interval", 9, play(reports, seed=7, client=no_trace))
 # answer("lab04.interval", ..., reported)
 ### END SOLUTION
 
-# %% [markdown] minutes=24
+# %% [markdown] minutes=26
 # ## What a crash costs
 #
 # Twenty orders, the first takes a second, the second two, and so on. Nineteen and a half seconds after billing's start the
@@ -408,6 +408,31 @@ Bars(again, title="orders paid twice when … dies", unit="orders")
 # %%
 most = max(again, key=again.get)
 reveal("lab04.who_dies", "same" if again["billing"] == again["both"] else most)
+
+# %% [answer] lab04.strip
+# ### Your turn: exactly four
+#
+# All of it on one board: twelve orders, eight threads, and no call ends before you end it. Click orders to finish them, in
+# any order, let time pass or let billing report, and crash whom you like. Begin anew with *Undo*, or run the cell again.
+# Make billing read exactly **four** finished orders again.
+#
+# wrong unfinished: Those that were not finished are read for the first time, or have no result yet. Asked are orders that
+#   were finished before the crash.
+# wrong: The line *what comes again* of the board has the number.
+# note: For instance: finish 1 to 4, leave 0 alone, crash billing. Or finish 0 to 3 and crash before the report.
+
+# %% tags=["explorer"]
+strip = offset_strip(threads=8, messages=12)
+strip
+
+# %%
+### BEGIN SOLUTION
+strip = offset_strip(threads=8, messages=12, actions=[])
+strip.finish(1, 2, 3, 4).crash("client")
+answer("lab04.strip", len(strip.redelivered()), strip)
+### STARTER
+# answer("lab04.strip", ..., strip)
+### END SOLUTION
 
 # %% [exercise] lab04.crash_cost
 # ### Exercise 2: what comes again

@@ -1,4 +1,4 @@
-"""Lab 04: what the cases call right is what deliveries say; days have what they are about; slips of the pen are told."""
+"""Lab 04: what the cases call right is what deliveries say; days are what they are about; slips are told."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Lab 04's your-turn tasks: what is right is counted in the learner's own world.
 
-    interval  span_of  live          the first part: reports, the span of the cache, a timeout that is read live
+    interval  strip  span_of  live   the first part: reports, a crash on the board, a cache, a timeout read live
     again  from_where  old           the second part: a reset by time, a new group without history, what is too old
 
 What is said to a wrong answer is in the lab's sources.
@@ -35,6 +35,16 @@ def _reports_often(lab: Any) -> str:
     if interval_ms == 1_000:
         return ""
     return f'Billing reports every {interval_ms / 1000:g} s in your last run: set INTERVAL to "1s" and run it again.'
+
+
+READ_AGAIN = 4
+
+
+def _four_again(strip: Any) -> str:
+    count = len(strip.redelivered())
+    if count == READ_AGAIN:
+        return ""
+    return f"On your board {count} finished orders come again after the last crash. Make it {READ_AGAIN}."
 
 
 SPAN_OF_A_PULL = PushConsumerConfig().pull_batch_size - 1
@@ -114,6 +124,12 @@ TASKS = (
         right=_moves_at_the_broker,
         wrong={"default": lambda lab: 4, "memory": _moves_in_memory},
         unready=_reports_often,
+    ),
+    Task(
+        "lab04.strip",
+        right=lambda strip: READ_AGAIN,
+        wrong={"unfinished": lambda strip: len(strip.messages()) - READ_AGAIN},
+        unready=_four_again,
     ),
     Task(
         "lab04.span_of",
