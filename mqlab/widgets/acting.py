@@ -6,12 +6,15 @@
         def action(self, verb, arguments): …  an action; UsageError for one that does not exist
         def picture_of(self, world): ...      JSON: what the page shows of the Lab at a step
 
-A Lab cannot go back: for an action after an earlier step all steps up to it are done again in a new Lab. The state
-``position`` is the step shown. The offset strip and the log X-ray are such boards.
+A Lab cannot go back: for an action after an earlier step all steps up to it are done again in a new Lab. The same is
+done when another thread acts than the one that made the Lab: JupyterLab answers a page in a thread of its own, and a
+listener's call that waits (a greenlet) can go on only in the thread in which it began. The state ``position`` is the
+step shown. The offset strip and the log X-ray are such boards.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -98,7 +101,7 @@ class ActingBoard(Board):
 
     def begin(self, actions: Sequence[Any]) -> None:
         """A new world, and all these actions done in it."""
-        self._world = self.new_world()
+        self._renew_world()
         self.steps = [Step(None, (), self.beginning, self.picture_of(self._world))]
         for action in actions:
             self._do(action)
@@ -114,10 +117,13 @@ class ActingBoard(Board):
 
     # inside --------------------------------------------------------------------------------------------------------
 
+    def _renew_world(self) -> None:
+        self._world, self._thread = self.new_world(), threading.get_ident()
+
     def _go_live(self, position: int) -> None:
         """Bring the world to a step: it is there, or the steps up to it are done again in a new one."""
-        if len(self._world.code) != position:
-            self._world = self.new_world()
+        if len(self._world.code) != position or self._thread != threading.get_ident():
+            self._renew_world()
             for action in self.actions(position):
                 self._world.do(action)
 
@@ -126,7 +132,7 @@ class ActingBoard(Board):
             words = self._world.do(action)
         except BaseException:
             # A refused action may have done a part of its work: the next one gets a world without it.
-            self._world = self.new_world()
+            self._renew_world()
             raise
         self.steps.append(Step(action, self._world.code[-1], words, self.picture_of(self._world)))
 

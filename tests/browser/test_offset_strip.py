@@ -57,7 +57,7 @@ def test_messages_are_finished_by_mouse_and_by_keyboard(chromium: Any, tmp_path:
     page.get_by_role("button", name="Begin anew").click()
     queue.get_by_role("button", name="Finish message 4: in a call (the call has 3 to 5)").wait_for()
     page.get_by_label("Client persists every").fill("soon")
-    page.get_by_role("button", name="Begin anew").click()
+    page.keyboard.press("Enter")
     page.get_by_role("alert").filter(has_text="soon").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
     page.screenshot(path=tmp_path / "live.png", full_page=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -112,6 +113,17 @@ def test_steps_are_shown_again_undone_and_acted_after() -> None:
     assert "messages=5, persist_ms" not in shown.code and 'messages=5, persist="2000ms"' in shown.code
     with pytest.raises(UsageError, match="nothing to undo"):
         shown.undo()
+
+
+def test_page_and_cell_may_act_in_threads_of_their_own() -> None:
+    shown = strip().finish(1)
+    answers: list[Any] = []
+    wish = {"verb": "finish", "arguments": {"messages": [2]}}
+    page = threading.Thread(target=lambda: answers.append(shown.answer("do", wish)))
+    page.start()
+    page.join()
+    assert "packed" in answers[0] and shown.finished == [1, 2]
+    assert again(shown.persist().crash()) == [1, 2]
 
 
 def test_the_page_asks_what_a_cell_does() -> None:

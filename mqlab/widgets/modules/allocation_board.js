@@ -1,4 +1,4 @@
-// uses: element, slider, controls, durations, divisions, handover
+// uses: element, slider, controls, settings, durations, divisions, handover
 // The allocation board: who reads which queue over a history of members, the hash ring, and a running group.
 // All owners come from the data, which mqlab.client.allocate has made; only what is counted of them is counted here.
 
@@ -42,11 +42,21 @@ function render({ model, el }) {
   const nodes = slider({ label: "Virtual nodes", max: data.virtual_nodes.length - 1, value: 0,
     text: (at) => `${data.virtual_nodes[at]} per member`, onValue: (at) => put({ virtual_nodes: data.virtual_nodes[at] }) });
   const nodesShown = element("span", { "aria-hidden": "true" });
-  const number = (label, value, name) => numberControl({ label, value, min: 1, max: data.highest[name], step: 1,
-    onValue: (next) => ask("change", { [name]: next }) });
+  const number = (label, value, name) => numberControl({ label, value, min: 1, max: data.highest[name], step: 1 });
   const queues = number("Queues on each broker", data.per_broker, "queues");
   const brokers = number("Brokers", data.brokers.length, "brokers");
   const topics = number("Topics", data.topics, "topics");
+  const sizes = element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
+    [queues, brokers, topics].map((each) => each.el));
+  const sizesNow = () => ({ queues: queues.value(), brokers: brokers.value(), topics: topics.value() });
+  const sizesChanged = onceChanged(sizes, sizesNow, (wish) => {
+    if (![queues, brokers, topics].every((each) => each.input.reportValidity())) return;
+    // Only what differs: brokers that were given by name would lose their names.
+    const before = { queues: data.per_broker, brokers: data.brokers.length, topics: data.topics };
+    const different = Object.entries(wish).filter(([name, value]) => value !== null && value !== before[name]);
+    if (different.length) ask("change", Object.fromEntries(different));
+  });
+  sizesChanged.known();
   const member = choiceControl({ label: "Member", value: null, choices: [""] });
   const name = textControl({ label: "Name", value: "" });
   name.input.size = 9;
@@ -58,6 +68,9 @@ function render({ model, el }) {
     buttonControl("Join under the name", act(() => ["join", name.value()])),
     buttonControl("Undo", () => position() && apply(history().slice(0, position() - 1))),
   ];
+  name.input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") buttons[2].input.click();
+  });
   const moment = slider({ label: "Moment", max: 1, value: 0, text: (at) => momentWords(at),
     onValue: (at) => put({ position: at }) });
   const chosen = choiceControl({ label: "Queue", value: -1, choices: [[-1, "none"]],
@@ -77,7 +90,7 @@ function render({ model, el }) {
   const knows = element("p", { class: "mq-note" });
   el.append(element("style", {}, STYLE),
     element("div", { class: "mq-row" }, strategy.el, nodes.el, nodesShown));
-  if (kernel) el.append(element("div", { class: "mq-row" }, queues.el, brokers.el, topics.el));
+  if (kernel) el.append(sizes);
   el.append(
     element("fieldset", {}, element("legend", {}, "Members come and go"),
       element("div", { class: "mq-row" }, member.el, buttons[0].el, name.el, buttons.slice(1).map((each) => each.el))),
@@ -328,6 +341,7 @@ function render({ model, el }) {
     queues.put(data.per_broker);
     brokers.put(data.brokers.length);
     topics.put(data.topics);
+    sizesChanged.known();
     refill(strategy, data.strategies.map((each) => [each, each]));
     group.renew();
     draw();

@@ -65,6 +65,9 @@ function render({ model, el }) {
     element("fieldset", {}, element("legend", {}, "Settings"),
       element("div", { class: "mq-row" }, [...Object.values(set), anew].map((each) => each.el))),
     element("div", { class: "mq-row", role: "group", "aria-label": "Actions" }, actions.map((each) => each.el)));
+  controls.querySelector("fieldset").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.tagName === "INPUT") anew.input.click();
+  });
   const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
   const position = slider({ label: "Step", max: data().steps.length - 1, value: at(), text: sentence, onValue: goTo });
   const status = element("div", { role: "status", "aria-live": "polite" });
