@@ -197,6 +197,11 @@ def committed(start, history):
 # %%
 check("lab04.committed")
 
+# %% [belief] lab04.counts
+# question: What does an offset count?
+# claim: Consumed messages.
+# refutation: It is a place in the queue, not a number of finished messages.
+
 # %% [markdown] minutes=11
 # ## Who knows it, and since when
 #
@@ -413,8 +418,8 @@ reveal("lab04.who_dies", "same" if again["billing"] == again["both"] else most)
 # ### Your turn: exactly four
 #
 # All of it on one board: twelve orders, eight threads, and no call ends before you end it. Click orders to finish them, in
-# any order, let time pass or let billing report, and crash whom you like. Begin anew with *Undo*, or run the cell again.
-# Make billing read exactly **four** finished orders again.
+# any order, let time pass or let billing report, and crash whom you like. Somebody has begun: orders 1 and 2 were finished,
+# billing was killed, and both come again. Go back with *Undo*, and make billing read exactly **four** finished orders again.
 #
 # wrong unfinished: Those that were not finished are read for the first time, or have no result yet. Asked are orders that
 #   were finished before the crash.
@@ -422,7 +427,8 @@ reveal("lab04.who_dies", "same" if again["billing"] == again["both"] else most)
 # note: For instance: finish 1 to 4, leave 0 alone, crash billing. Or finish 0 to 3 and crash before the report.
 
 # %% tags=["explorer"]
-strip = offset_strip(threads=8, messages=12)
+two_again = [("finish", {"messages": [1, 2]}), "crash"]
+strip = offset_strip(threads=8, messages=12, actions=two_again)
 strip
 
 # %%
@@ -481,6 +487,16 @@ def crash_cost(pulled, done, reports, writes, dies):
 
 # %%
 check("lab04.crash_cost")
+
+# %% [belief] lab04.all_is_repeated
+# question: Is everything that comes again paid twice?
+# claim: Yes.
+# refutation: Only what was finished before the crash. An order that was under way comes again, and is paid once.
+
+# %% [belief] lab04.broker_knows_all
+# question: Billing dies. What does the broker know of what was done last?
+# claim: What billing knew.
+# refutation: What the last report said. The consumer's memory dies with it.
 
 # %% [markdown] minutes=7
 # ## 2101
@@ -813,6 +829,27 @@ class MyProcessQueue(Given):
 
 # %%
 check("lab04.process_queue")
+
+# %% [belief] lab04.last_is_largest
+# question: Everything is done. Where may the group move to?
+# claim: One past what was removed last.
+# refutation: One past the largest that was ever put in: what was removed last may be any of them.
+
+# %% [belief] lab04.empty_moves
+# question: A message is removed from an empty cache. Where may the group move to?
+# claim: One past the largest.
+# refutation: Nowhere: the cache was cleared, by a reset for instance, and the offset is not its business any more. It
+#   answers -1.
+
+# %% [belief] lab04.span_counts
+# question: What is the span of a cache?
+# claim: The number of its messages.
+# refutation: The distance between its first and its last message, whatever is between them.
+
+# %% [belief] lab04.works_it_out
+# question: Who says how far the group may move?
+# claim: The consumer works it out.
+# refutation: The cache does, with what remove_message returns.
 
 # %% [markdown] minutes=6
 # ## Break it: the largest that is done

@@ -180,6 +180,21 @@ def plan_reset(stats, progress, search, timestamp_ms):
 # %%
 check("lab04.plan_reset")
 
+# %% [belief] lab04.minus_one
+# question: What does a reset to the time -1 mean?
+# claim: The first message after that time.
+# refutation: It is not a time: it means the end of every queue.
+
+# %% [belief] lab04.deleted_count
+# question: A group is behind the smallest offset. What does a reset to the end skip?
+# claim: Everything from its offset on.
+# refutation: What is before the smallest offset was deleted: nobody reads it again, and nobody skips it.
+
+# %% [belief] lab04.reset_for_all
+# question: What does a reset of a group on a topic move?
+# claim: All that the group reads.
+# refutation: Its queues of this topic. The group's retry topic stays as it is.
+
 # %% [markdown] minutes=12
 # ## While they work
 #
@@ -825,6 +840,31 @@ def once(lab):
 # %%
 check("lab04.once")
 
+# %% [belief] lab04.two_transactions
+# question: Are two short transactions as good as one?
+# claim: Yes, if nothing is between them.
+# refutation: A process can die between them: then the account is charged, and nobody has written it down.
+
+# %% [belief] lab04.written_first
+# question: An order is written down first, then charged. Is it charged exactly once?
+# claim: Yes; whoever comes second finds the row.
+# refutation: If the process dies between the two, the row says 'charged' of an order that is not.
+
+# %% [belief] lab04.msg_id_is_the_order
+# question: Which name has an order that the shop's program sends again?
+# claim: The same msg_id.
+# refutation: A new one: msg_id belongs to the message. The order's name is its key.
+
+# %% [belief] lab04.set_remembers
+# question: A set remembers what was charged. Is that enough?
+# claim: Yes; every order passes through this process.
+# refutation: Another process may own the queue by now, and after a crash the set is empty.
+
+# %% [belief] lab04.second_is_an_error
+# question: The row of an order is there already. What is that?
+# claim: An error, and an error is tried again.
+# refutation: The second copy of something that is done. Change nothing and return CONSUME_SUCCESS.
+
 # %% [markdown] minutes=24
 # ## Break it, and mend it: a group that does not move
 #
@@ -931,6 +971,37 @@ def rescue(lab):
 
 # %%
 check("lab04.rescue")
+
+# %% [belief] lab04.restart_helps
+# question: A group does not move. Does a restart help?
+# claim: Yes, it begins afresh.
+# refutation: It begins where the offset is, and that is at the poisoned order.
+
+# %% [belief] lab04.skip_the_backlog
+# question: A poisoned order is in front of a backlog. What has to go?
+# claim: The backlog.
+# refutation: One order. Everything behind it is somebody's.
+
+# %% [belief] lab04.head_is_poisoned
+# question: A queue lags. Is its head poisoned?
+# claim: Yes.
+# refutation: It may be waiting for a thread. Look at what happened to it: whether it was delivered, and how that
+#   ended.
+
+# %% [belief] lab04.offset_matters
+# question: A poisoned order is skipped. Is anything left to do?
+# claim: No, the group moves.
+# refutation: Somebody wanted that order: without a row for a human nobody will ever know.
+
+# %% [belief] lab04.read_again
+# question: Something went wrong. Does it help to read everything again?
+# claim: Yes, it cannot harm.
+# refutation: Everything that was committed is done again, and the poisoned order is still there.
+
+# %% [belief] lab04.one_poisoned
+# question: A queue has a poisoned order. Is it the only one?
+# claim: Yes.
+# refutation: Nobody knows what is behind it. Look again after each step.
 
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
