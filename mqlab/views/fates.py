@@ -101,7 +101,7 @@ class Fates(Picture):
     def svg(self) -> str:
         # 1. One width for all boxes, so that queues can be compared from top to bottom.
         texts = [text for fate in self.fates for text in (f"{fate.queue_offset} {fate.tag}", fate.words)]
-        box = max((text_pixels(text) for text in texts), default=60) + 18
+        box = max((text_pixels(text) for text in texts), default=60) + 26
         most = max((min(len(self.of_queue(one)), MAX_DRAWN) for one in self._queues()), default=1)
         legend = sum(text_pixels(words) * 6 // 7 + 34 for _, words in LEGEND)
         head = 26 if self.title else 0

@@ -197,7 +197,7 @@ check("lab06.collide")
 #   > The code is in the heartbeat, together with the text. The pull has neither.
 # - version: nothing, only the version of its subscription
 #   = A number of milliseconds: when billing made its subscription. The rest is known from the heartbeat.
-# note: The subscription goes to the broker in a heartbeat (心跳), and the broker keeps it for the *group*. Keep that in mind.
+# note: The subscription goes to the broker in a heartbeat (心跳), and the broker keeps it for the group. Keep that in mind.
 
 
 # %%
@@ -239,13 +239,13 @@ carries = "paid" if "subscription" in kinds["push"] else "version"
 reveal("lab06.pull_carries", carries)
 
 # %% [markdown]
-# The four in `sysFlag` (6 is 4 + 2) says that a text is in the request. Without it the broker looks the text up, in what
+# The 4 in `sysFlag` (6 is 4 + 2, and a lite pull's 22 is 16 + 4 + 2) says that a text is in the request. Without it the broker looks the text up, in what
 # the last heartbeats said. The first second of billing: two heartbeats, then pulls, which the broker holds (the bars).
 
 # %%
 lab = play(lambda lab: one_member(lab, "paid"), seed=7, client=no_trace)
 beats = [step.step for step in lab.journal if step.of("subscription.changed")]
-lab.space_time(beats[0] - 4, beats[0] + 50)
+lab.space_time(beats[0] - 4, beats[0] + 34)
 
 # %% [markdown] minutes=38
 # ## One group, two tags
@@ -351,8 +351,8 @@ Table(
 # wrong none: Look at billing's queues: the `shipped` orders in them are still dropped, by billing itself.
 # wrong: Count the boxes without ✓.
 # note: The broker lets through what the newest subscription names, so the newest one has to name everything. What the
-#   others do not want they drop themselves. So billing's queues still lose what shipping wants: **one group, one
-#   expression** is the only rule without an exception.
+#   others do not want they drop themselves. So billing's queues still lose what shipping wants: one group, one
+#   expression is the only rule without an exception.
 
 # %% tags=["parameter"]
 SHIPPING = "shipped"
@@ -374,14 +374,15 @@ answer("lab06.widen", 2, widened)
 # ### Your turn: two tags with one code
 #
 # The same group on a board. Each order is a lane: through the broker's filter, through the client's, and then delivered,
-# or not; *offset moved on* says when the group was done with it. *Play* plays a new day with what you have set; choose an
-# order to see its way step by step, and *Show the popular picture beside it* to compare. Leave the setting as it is and
-# give billing the tag `Aa` and shipping the tag `BB`. First predict, then press *Play*: how many of the eight orders does
-# nobody get?
+# or not; the triangle at its end says that the group's offset has moved over it. *Play* plays a new day with what you have
+# set, *Order* shows the way of one order step by step, and *Show what the popular picture says* is for comparing. Leave the
+# setting as it is, and give billing the tag `Aa` and shipping the tag `BB`. Make up your mind before you press *Play*.
+#
+# How many of the eight orders does nobody get now?
 #
 # wrong six: That is the number for `paid` and `shipped`. What does the broker's filter compare?
 # wrong none: Each order has a member that wants it, but not every one is in a queue that this member reads.
-# wrong: Play it with `Aa` and `BB`, and count the lanes that do not end in *delivered*.
+# wrong: Play it with `Aa` and `BB`, and count the lanes that do not end in delivered.
 # note: Four, as in the popular picture, and for a funny reason: to the broker both tags are one number, so the newest
 #   subscription lets through what the older one wants, too. The client does the rest.
 
@@ -582,7 +583,7 @@ show_fates(lab, "order-service")
 # - lag: the lag; what was not consumed is still waiting
 #   > An offset moves over messages that are filtered out. Nothing waits: for RocketMQ these orders are done with.
 # - connection: the group's connections, `examine_consumer_connection_info`; they show what the members want
-#   > They show the members, and *one* expression for the group. It looks as if everybody wanted that.
+#   > They show the members, and one expression for the group. It looks as if everybody wanted that.
 # - members: asking each member for its own subscription, `get_consumer_running_info`
 #   = Only the members know what they want. The broker has forgotten all but one.
 # note: Lag counts entries behind the offset. What two filters have dropped is in front of it.
@@ -706,7 +707,7 @@ check("lab06.detector")
 # Eight orders and eight refunds are sent, four queues each. How many of the sixteen are consumed within two minutes?
 #
 # - 16: all; a topic belongs to one member, and the tags are `*`
-#   > The group's queues are divided among *all* its members, also among those who do not read the topic.
+#   > The group's queues are divided among all its members, also among those who do not read the topic.
 # - 8: eight
 #   = Each topic's queues are divided among both members, and the half of the one who does not want it is read by nobody.
 # - 0: none; the broker refuses such a group
@@ -734,7 +735,7 @@ def two_topics(lab):
 # %%
 lab = play(two_topics, seed=7, client=no_trace)
 failed = Counter(
-    values["error"].partition("FROM")[0].strip()
+    f"pulls refused, {values['error'].partition('  ')[0].lower()}"
     for _, values in lab.journal.changes("pull.failed")
 )
 Bars(

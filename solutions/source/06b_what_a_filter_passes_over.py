@@ -74,7 +74,7 @@ calm = {
 # - scans: it goes on until it has found the `paid` order, and sends it {lab06.scans_on}
 #   > A pull that looks through ten million entries would hold up everybody else. It has a limit: 800 entries.
 # - holds: it looks at some, finds nothing, and holds the pull until something fits
-#   > It holds a pull only when there is nothing *new* at the end of the queue. Here is plenty of new, it only does not fit.
+#   > It holds a pull only when there is nothing new at the end of the queue. Here is plenty of new, it only does not fit.
 # - answers: it looks at 800 entries and answers at once, with nothing but the place to go on at
 #   = "No matched message": the client comes again at once, from entry 800 on.
 # note: A rare tag does not cost the broker memory. It costs round trips.
@@ -281,11 +281,13 @@ woken = [row["woken"] for row in rows if row["status"] == "SUCCESS"]
 reveal("lab06.push", "held" if woken == ["arrived"] else "client")
 
 # %% [markdown]
-# The same as a picture, time to scale; a bar beside the broker's line is a pull that it holds. It wants to hold for 15
-# seconds and looks every five whether the time is over, so an idle pull comes back after 15 to 20 seconds, empty.
+# The broker wants to hold a pull for 15 seconds and looks every five whether the time is over, so an idle pull comes back
+# after 15 to 20 seconds, empty: three requests a minute for each queue. How the order came, step by step; the bar beside
+# the broker's line is the pull that it held:
 
 # %%
-lab.space_time(scale="linear")
+(order,) = lab.store().messages("orders")
+lab.timeline(order.msg_id)
 
 # %% [answer] lab06.woken
 # ### Your turn: a message that does not fit
@@ -295,7 +297,7 @@ lab.space_time(scale="linear")
 #
 # wrong zero: That is what happens to an order that fits.
 # wrong fifteen: The pull is not held to the end of its time.
-# wrong: Take the row whose `status` is PULL_RETRY_IMMEDIATELY, and subtract your `AFTER` from the time in *answered at*.
+# wrong: Take the row whose `status` is PULL_RETRY_IMMEDIATELY, and subtract your `AFTER` from the time in answered at.
 # note: An order that does not fit does not wake the pull at once; but within five seconds the broker looks what is new, runs
 #   the pull again, finds nothing that fits, and answers it with the next place. So a group's offset moves on, although
 #   nothing was delivered.
@@ -330,12 +332,14 @@ answer("lab06.woken", 2, other_tag)
 # Two readers of one queue, for half a minute of traffic: the broker holds the pulls of the first, the second asks every
 # second. Dashed bars are held pulls; the mark at the end of one says what woke it. Compare requests and waiting times. How
 # often would the second have to ask, to be as quick? Then set *Messages a second* to 4 and *Rare tag* to 20, so that only
-# every 20th fits, and press *Play*. How many pulls of the **held** reader come back without a message?
+# every 20th fits, and press *Play*.
+#
+# How many pulls of the first reader, whose pulls are held, come back without a message?
 #
 # wrong none: A held pull is woken by what fits, and it is answered without anything by the check that comes every five
 #   seconds, once something new has come that does not fit.
 # wrong asking: That is the number of the reader that asks every second.
-# wrong: It is in the table below the picture: the column *empty*, the row *held*.
+# wrong: It is in the table below the picture: the column empty, the row held.
 # note: With a rare tag even held pulls come back empty, one in five seconds. It is the price for an offset that moves on.
 
 # %% tags=["explorer"]
@@ -516,8 +520,10 @@ for allowed in (False, True):
         try:
             results[way.__name__] = f"gets {way(lab)} of 8 orders"
         except Exception as error:
-            results[way.__name__] = f"{type(error).__name__}: {error}"
-    print(f"enablePropertyFilter={allowed}:", *results.items(), sep="\n  ")
+            results[way.__name__] = str(error).splitlines()[0]
+    print(f"enablePropertyFilter={allowed}")
+    print("  a pull consumer:", results["with_pull"])
+    print("  a push consumer:", results["with_push"])
 
 # %%
 both = set(results.values()) == {"gets 6 of 8 orders"}
@@ -532,7 +538,7 @@ reveal("lab06.who_may_sql", "all" if both else "push")
 # - 5: five; an order without a coupon has not got the coupon `spring` {lab06.missing_is_unequal}
 #   > That is how people read it. For SQL nothing is known about a property that is missing, and unknown is not true.
 # - 3: three
-#   = A comparison with a missing property is *unknown*, and only what is true passes.
+#   = A comparison with a missing property is unknown, and only what is true passes.
 # - 6: six; a missing property cannot be compared, so the condition is left out for it
 #   > It is not left out. Its value is unknown, and the order is not delivered.
 # note: Unknown is a third value (三值逻辑): NOT unknown is unknown, too. That `<>` and `=` together do not make "all" is where
@@ -623,7 +629,7 @@ answer("lab06.no_coupon", 5, spring_day)
 # hint: For the rest: `value = properties[name]`; if `isinstance(parts[1], int)`, `value = int(value)`. The module
 #   `operator` has lt, le, gt, ge, eq and ne; a dictionary from sign to function is shortest.
 # note: RocketMQ's classes are those of ActiveMQ: `SelectorParser`, `ComparisonExpression`, `LogicExpression`. It differs
-#   from the standard in places: both sides missing are *equal*, and NOT binds tighter than every comparison, so `NOT a = 5`
+#   from the standard in places: both sides missing are equal, and NOT binds tighter than every comparison, so `NOT a = 5`
 #   is `(NOT a) = 5`. At work: brackets, and an IS NULL for each property that may be missing.
 
 
@@ -722,7 +728,7 @@ reveal("lab06.yesterday", "delivered" if passed_over else "lost")
 # seconds later a `shipped` order comes. Does billing get it?
 #
 # - yes: yes; broker and client both know of the new tags by then {lab06.subscribed_at_once}
-#   > Both know. But the pull was sent before, and its answer is filtered with the tags of *that* time.
+#   > Both know. But the pull was sent before, and its answer is filtered with the tags of that time.
 # - no: no
 #   = The broker runs the held pull again with the new expression and sends the order; the client filters the answer with
 #   = the tags it had when it asked. The offset moves on.
