@@ -46,7 +46,7 @@ from mqlab.wire.java_hash import string_hash as java_hash
 # A producer may give a message one **tag** (标签). A consumer subscribes to a topic with a **tag expression**: `paid`, or
 # `paid || shipped`, or `*` for everything. Who compares them? Half of it is in the queue. An entry of a consume queue has
 # 20 bytes: where the unit is, how large it is, and eight bytes for the tag. No text fits into those, so RocketMQ keeps the
-# **hash code** (哈希码) that Java has for the text:
+# **hash code** (标签哈希) that Java has for the text:
 
 # %%
 [(tag, java_hash(tag)) for tag in ("paid", "shipped", "Aa", "BB")]

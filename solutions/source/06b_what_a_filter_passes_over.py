@@ -357,7 +357,7 @@ answer("lab06.scope", 6, scope)
 # %% [markdown] minutes=14
 # ## What counts as lag
 #
-# Lag (堆积) is the number of entries between the group's offset and the end of the queue. Entries, not orders that the group
+# Lag (消费堆积) is the number of entries between the group's offset and the end of the queue. Entries, not orders that the group
 # wants.
 
 # %% [prediction] lab06.lag
@@ -792,11 +792,12 @@ answer("lab06.wait", 10, waited)
 # ### Exercise 6: from `paid` to `paid || shipped`, without losing an order
 #
 # `migrate(lab, members, listener)` is a story. Three members of the group `billing` read `orders` (4 queues) with `paid`,
-# and the shop sends three orders a second all the time. When your story returns, the group must be on `paid || shipped`:
+# and the shop sends three orders a second all the time (a few are `created`). When your story returns, the group must be
+# on `paid || shipped`:
 #
 # - Every `paid` order of the whole run is consumed by the group at least once.
 # - So is every `shipped` order that is stored after your story has returned. That must be within five minutes.
-# - The shop's sends go on, and no offset is set back by more than 1,000.
+# - Orders of other tags are not consumed. The shop's sends go on, and no offset is set back by more than 1,000.
 #
 # `members` are the consumers (`subscribe`, `shutdown`, …). You may change them where they run, or replace them:
 # `lab.push_consumer("billing", name="billing-4")`, `subscribe`, `on_messages(listener)`, `start()`. Time passes with

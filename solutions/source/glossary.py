@@ -116,6 +116,7 @@
 # | SQL filter | SQL92过滤 | an expression over a message's properties that the broker evaluates before it answers a pull | `SqlFilter`, `enablePropertyFilter` | [06](06b-what-a-filter-passes-over.ipynb) |
 # | subscription | 订阅关系 | a topic and a filter expression; all members of a group must have the same subscriptions | `SubscriptionData` | [06](06a-two-tags-in-one-group.ipynb) |
 # | tag filter | 标签过滤 | the broker compares tag codes, the client compares the tags themselves | `DefaultMessageFilter` | [06](06a-two-tags-in-one-group.ipynb) |
+# | unknown | 三值逻辑 | the third value of an SQL condition, when a property is missing; a message passes only if the value is true | `SqlFilter` | [06](06b-what-a-filter-passes-over.ipynb) |
 
 # %% [markdown]
 # ## Failing

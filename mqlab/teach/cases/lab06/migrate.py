@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
+from mqlab.lab.absences import NOT_PULLED
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, Played, Topics, Waits
@@ -39,6 +40,9 @@ HELD_RULE = (
     "A pull that was sent before the change is filtered by the client with the tags of that time, when its answer "
     "comes after it. The broker holds a pull for up to 20 s: return when the last of them is answered"
 )
+WAITS_RULE = "No order may be left waiting: when the story returns, members that are running must read all queues"
+SKIPPED_RULE = "An offset that is set over orders which nobody has read loses them: the group never gets them"
+OTHERS_RULE = "The group is to consume paid and shipped, and nothing else: * is a larger subscription than it wants"
 BACK_RULE = "No offset is set back by more than 1,000: the group would get again what it has consumed long ago"
 
 
@@ -68,7 +72,7 @@ def consume(messages: Any, context: Any) -> str:
 def day(seed: int) -> Day:
     """A backlog that is read, three members, traffic with both tags by lot, the change, more traffic, calm."""
     rng = random.Random(f"lab06.migrate {seed}")
-    words = [rng.choice(("paid", "shipped")) for _ in range(2_000)]
+    words = rng.choices(("paid", "shipped", "created"), weights=(4, 4, 1), k=2_000)
 
     def goes_on(today: Migration) -> None:
         shop = today.producer("shop")
@@ -161,8 +165,22 @@ def _shipped_is_consumed(today: Migration) -> Finding | None:
     return _missed(today, missed, HELD_RULE if settled else SHIPPED_RULE)
 
 
+def _nothing_else_is_consumed(today: Migration) -> Finding | None:
+    consumed = today.consumed()
+    for order in today.orders():
+        if order.tags == "created" and order.msg_id in consumed:
+            where = f"{order.keys}, {order.tags}, at {calendar(order.store_timestamp)}"
+            return Finding(OTHERS_RULE, where, "filtered out", CONSUME_SUCCESS, lab=today.lab)
+    return None
+
+
 def _missed(today: Migration, order: Any, rule: str) -> Finding:
     row = next((row for row in today.lab.deliveries(GROUP) if row.msg_id == order.msg_id), None)
+    if row is not None and row.status == NOT_PULLED:
+        consumed = today.consumed()
+        of_queue = [one for one in today.orders() if one.queue_id == order.queue_id]
+        passed = any(one.msg_id in consumed for one in of_queue if one.queue_offset > order.queue_offset)
+        rule = SKIPPED_RULE if passed else WAITS_RULE
     when = f"stored {(order.store_timestamp - today.returned_ms) / 1000:+.1f} s from the story's return"
     where = f"{order.keys}, {order.tags}, queue {order.queue_id}, at {calendar(order.store_timestamp)}, {when}"
     return Finding(rule, where, "CONSUME_SUCCESS", getattr(row, "status", "no delivery"), lab=today.lab)
@@ -186,6 +204,7 @@ def _not_far_back(today: Migration) -> Finding | None:
 
 PROMISES: tuple[Promise, ...] = (
     _in_time, _traffic_never_stops, _not_far_back, _paid_is_consumed, _shipped_is_consumed,
+    _nothing_else_is_consumed,
 )  # fmt: skip
 
 MIGRATE = World(

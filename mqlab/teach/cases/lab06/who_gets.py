@@ -36,6 +36,7 @@ HASH_RULE = (
 )
 QUEUES_RULE = "A member receives messages of its own queues only, whatever the broker would let through"
 STAR_RULE = "A member with * takes every tag, but it only sees what the broker's filter has let through"
+MEMBERS_RULE = "Every member is in the dictionary, with an empty list if it receives nothing; nobody else is"
 NOBODY_RULE = "What no member has received, nobody receives: list it, in the order of the messages"
 
 
@@ -142,6 +143,8 @@ def _explain(call: Call, found: Any, seen: Any) -> str:
     if got == call.right[0]:
         return NOBODY_RULE
     members, messages, text_in_pull = call["members"], call["messages"], call["text_in_pull"]
+    if got.keys() != members.keys():
+        return MEMBERS_RULE
     foreign = [
         (name, key) for name, keys in got.items() for key in keys
         if name in members and key in messages and messages[key][0] not in members[name]["queues"]
