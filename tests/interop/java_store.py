@@ -40,20 +40,24 @@ class JavaStore:
             if built.returncode:
                 raise RuntimeError(f"Maven cannot build tests/interop:\n{built.stdout}{built.stderr}")
             os.utime(classpath)
-        self._classpath = f"{target / 'classes'}{os.pathsep}{classpath.read_text().strip()}"
+        self.classpath = f"{target / 'classes'}{os.pathsep}{classpath.read_text().strip()}"
 
     def run(self, *commands: list[object]) -> None:
         """One Java process for all of these commands."""
         self._runs += 1
         script = self._work / f"commands-{self._runs}"
         script.write_text("\n".join("\t".join(str(word) for word in command) for command in commands), "utf-8")
+        self.program("StoreDoor", script)
+
+    def program(self, name: str, *arguments: object, seconds: int = RUN_SECONDS) -> None:
+        """Run one of the compiled programs to its end."""
         opened = [word for module in OPENED for word in ("--add-opens", f"{module}=ALL-UNNAMED")]
-        command = ["java", *opened, "-XX:+UseSerialGC", "-Xmx1g", f"-Duser.home={self._work}", "-cp", self._classpath]
+        command = ["java", *opened, "-XX:+UseSerialGC", "-Xmx1g", f"-Duser.home={self._work}", "-cp", self.classpath]
         ran = subprocess.run(
-            [*command, "StoreDoor", str(script)], capture_output=True, text=True, timeout=RUN_SECONDS, cwd=self._work
+            [*command, name, *map(str, arguments)], capture_output=True, text=True, timeout=seconds, cwd=self._work
         )
         if ran.returncode:
-            raise RuntimeError(f"the real store failed ({ran.returncode}):\n{ran.stdout[-4000:]}{ran.stderr[-4000:]}")
+            raise RuntimeError(f"{name} failed ({ran.returncode}):\n{ran.stdout[-4000:]}{ran.stderr[-4000:]}")
 
     def ask(self, verb: str, directory: Path, *words: object) -> Any:
         """One command with an answer."""
