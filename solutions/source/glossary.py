@@ -17,7 +17,7 @@
 # |---|---|---|---|---|
 # | broker | 消息服务器 | the server that stores messages, answers pulls and remembers how far each group has read | `BrokerController` | [00](00-a-messages-day.ipynb) |
 # | client | 客户端 | the part of a program that talks to name servers and brokers; all its producers and consumers share one | `MQClientInstance` | 02 |
-# | client id | 客户端标识 | the name by which brokers distinguish the members of a group; two members with the same id look like one | `ClientConfig.buildMQClientId` | 03 |
+# | client id | 客户端标识 | the name by which brokers distinguish the members of a group; two members with the same id look like one | `ClientConfig.buildMQClientId` | [03](03c-when-queues-move.ipynb) |
 # | cluster | 集群 | brokers that register with the same name servers under one cluster name | `brokerClusterName` | 02 |
 # | consumer | 消费者 | a member of a consumer group: it pulls from the queues that are its own and hands the messages to a listener | `DefaultMQPushConsumer` | [00](00-a-messages-day.ipynb) |
 # | consumer group | 消费者组 | the consumers with the same group name; they share a topic's queues and have one offset per queue | `consumerGroup`, `ConsumerGroupInfo` | [00](00-a-messages-day.ipynb) |
@@ -69,13 +69,13 @@
 # | page cache | 页缓存 | the operating system's memory for file contents; it survives the death of a process and not a power cut | `mmap` | [01](01c-what-survives.ipynb) |
 # | physical offset | 物理偏移量 | a place in the commit log, counted in bytes from the first byte that the log ever had | `commitLogOffset`, `phyOffset` | [01](01b-finding-a-message.ipynb) |
 # | power cut | 断电 | the machine stops at once, and what was not flushed is lost; the disk in the labs keeps track of every page | | [01](01c-what-survives.ipynb) |
-# | queue offset | 队列偏移量 | a message's number in its queue, from 0; the broker assigns it when it stores the message | `queueOffset`, `QueueOffsetOperator` | [00](00-a-messages-day.ipynb) |
+# | queue offset | 队列偏移量, 队列位点 | a message's number in its queue, from 0; the broker assigns it when it stores the message | `queueOffset`, `QueueOffsetOperator` | [00](00-a-messages-day.ipynb) |
 # | recovery | 恢复 | what a broker does with its files when it starts: it finds the end of the log, cuts off what follows, and adds missing entries | `recoverNormally`, `recoverAbnormally` | [01](01c-what-survives.ipynb) |
 # | retention | 过期文件清理 | the deletion of whole log files, oldest first, read or unread: after 72 hours at 04:00, earlier when the disk fills | `fileReservedTime`, `deleteWhen` | [01](01c-what-survives.ipynb) |
 # | slot | 哈希槽 | 4 bytes of an index file that hold the number of the newest entry whose hash falls there | `IndexFile.selectPhyOffset` | [01](01b-finding-a-message.ipynb) |
 # | smallest and largest offset | 最小位点, 最大位点 | the queue offset of the oldest message that a queue still has, and the number that its next message gets | `minOffset`, `maxOffset` | [01](01b-finding-a-message.ipynb) |
 # | synchronous flush | 同步刷盘 | the broker answers `SUCCESS` when the message is on the disk; all messages that wait share one flush | `flushDiskType=SYNC_FLUSH` | [01](01c-what-survives.ipynb) |
-# | tag code | 标签哈希 | Java's 32-bit `hashCode` of the tag, in the entry's last 8 bytes; in the topic of delayed messages the time of delivery | `tagsCode` | [01](01a-what-the-broker-writes.ipynb) |
+# | tag code | 标签哈希, 哈希码 | Java's 32-bit `hashCode` of the tag, in the entry's last 8 bytes; in the topic of delayed messages the time of delivery | `tagsCode` | [01](01a-what-the-broker-writes.ipynb) |
 # | unit | 存储单元 | one message in the commit log, with all its fields one after the other | `MessageExtEncoder` | [01](01a-what-the-broker-writes.ipynb) |
 
 # %% [markdown]
@@ -84,28 +84,33 @@
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | acknowledgement | 确认 | a listener's `CONSUME_SUCCESS`; it moves the group's offset and does not delete anything | `ConsumeConcurrentlyStatus` | [00](00-a-messages-day.ipynb) |
-# | allocation strategy | 分配策略 | the rule by which the members of a group share a topic's queues, each computing it alone | `AllocateMessageQueueStrategy` | 03 |
+# | allocation strategy | 分配策略 | the rule by which the members of a group share a topic's queues, each computing it alone | `AllocateMessageQueueStrategy` | [03](03a-who-reads-which-queue.ipynb) |
 # | at least once | 至少一次 | the promise that an acknowledged message is not lost, and the warning that it may be delivered again | | [00](00-a-messages-day.ipynb) |
-# | broadcasting | 广播消费 | every consumer of a group gets every message and keeps its own offsets in a file of its own | `MessageModel.BROADCASTING` | 04 |
-# | clustering | 集群消费 | the usual way: each queue belongs to one member of the group, and the broker keeps the offsets | `MessageModel.CLUSTERING` | 03 |
+# | averaging, dealing | 平均分配, 环形平均分配 | the two strategies that share queues evenly: contiguous blocks, or one by one as cards are dealt | `AllocateMessageQueueAveragely`, `AllocateMessageQueueAveragelyByCircle` | [03](03a-who-reads-which-queue.ipynb) |
+# | broadcasting | 广播消费 | every consumer of a group gets every message and keeps its own offsets in a file of its own | `MessageModel.BROADCASTING` | [04](04b-beginning-again.ipynb) |
+# | clustering | 集群消费 | the usual way: each queue belongs to one member of the group, and the broker keeps the offsets | `MessageModel.CLUSTERING` | [03](03c-when-queues-move.ipynb) |
 # | cold read | 冷读 | reading messages that are no longer in memory; the broker then puts fewer of them into one answer | `accessMessageInMemoryMaxRatio` | 09 |
 # | committed offset | 已提交位点 | the offset of a group that the broker knows; a group that restarts continues there | `ConsumerOffsetManager`, `UPDATE_CONSUMER_OFFSET` | [00](00-a-messages-day.ipynb) |
 # | concurrent consumption | 并发消费 | a listener is called by many threads, and messages of a queue may overtake each other | `MessageListenerConcurrently` | 05 |
+# | consistent hashing | 一致性哈希 | members and queues are points on a ring of hashes; a queue belongs to the next member, so that a change moves few queues | `AllocateMessageQueueConsistentHash` | [03](03b-what-a-change-moves.ipynb) |
 # | consumer offset, offset of a group | 消费位点 | the queue offset of the next message that a group reads from a queue | `OffsetStore`, `consumerOffset.json` | [00](00-a-messages-day.ipynb) |
 # | delivery | 投递 | one call of a listener with a message; a message that fails has several | `consumeMessage` | [00](00-a-messages-day.ipynb) |
 # | duplicate | 重复消费 | a delivery of a message that was handled already | | [00](00-a-messages-day.ipynb) |
-# | flow control | 流控 | a consumer stops pulling from a queue while it holds too many of the queue's messages | `pullThresholdForQueue`, `consumeConcurrentlyMaxSpan` | 04 |
-# | idempotent | 幂等 | handling a message twice has the same result as handling it once | | 04 |
-# | initial position | 初始位点 | where a group begins in a queue for which it has no offset at the broker | `consumeFromWhere` | 04 |
-# | lag | 消费堆积 | how many messages of a queue a group has not acknowledged: the largest offset minus the committed offset | `consumerProgress`, `ConsumeStats` | 09 |
+# | flow control | 流控 | a consumer stops pulling from a queue while it holds too many of the queue's messages | `pullThresholdForQueue`, `consumeConcurrentlyMaxSpan` | [04](04a-how-far-have-we-read.ipynb) |
+# | heartbeat | 心跳 | what a client tells every broker every 30 s: its id, its groups, what they subscribe to | `HEART_BEAT`, `HeartbeatData` | [03](03c-when-queues-move.ipynb) |
+# | idempotent | 幂等 | handling a message twice has the same result as handling it once | | [04](04b-beginning-again.ipynb) |
+# | initial position | 初始位点 | where a group begins in a queue for which it has no offset at the broker | `consumeFromWhere` | [04](04b-beginning-again.ipynb) |
+# | lag | 消费堆积, 堆积 | how many messages of a queue a group has not acknowledged: the largest offset minus the committed offset | `consumerProgress`, `ConsumeStats` | 09 |
 # | listener | 监听器 | the function or object to which a consumer hands messages; its result says whether it handled them | `MessageListener` | [00](00-a-messages-day.ipynb) |
 # | long polling | 长轮询 | a pull that finds nothing is held by the broker, up to 15 s from a push consumer, and answered when a message arrives | `PullRequestHoldService`, `suspendTimeoutMillis` | [00](00-a-messages-day.ipynb) |
+# | machine room | 机房 | where brokers and members stand; two strategies keep reading within a room | `AllocateMessageQueueByMachineRoom` | [03](03a-who-reads-which-queue.ipynb) |
 # | orderly consumption | 顺序消费 | the messages of a queue are handled one after the other, under a lock that the broker grants | `MessageListenerOrderly` | 05 |
-# | process queue | 处理队列 | the messages of one queue that a consumer has pulled and not yet finished; the smallest of their offsets is the group's progress | `ProcessQueue` | 04 |
+# | process queue | 处理队列 | the messages of one queue that a consumer has pulled and not yet finished; the smallest of their offsets is the group's progress | `ProcessQueue` | [04](04a-how-far-have-we-read.ipynb) |
 # | pull | 拉取 | the request for messages of a queue from an offset on; the answer has messages and the next offset to ask for | `PULL_MESSAGE`, `nextBeginOffset` | [00](00-a-messages-day.ipynb) |
 # | queue lock | 队列锁 | the broker's promise that for the next 60 s only one client reads a queue, for orderly consumption | `RebalanceLockManager` | 05 |
-# | rebalance | 重平衡 | each member computes again which queues it owns, after a change and every 20 s | `RebalanceImpl`, `RebalanceService` | 03 |
-# | reset | 重置位点 | setting a group's offsets to those of a point in time, forwards or backwards | `resetOffsetByTime` | 04 |
+# | rebalance | 重平衡 | each member computes again which queues it owns, after a change and every 20 s | `RebalanceImpl`, `RebalanceService` | [03](03c-when-queues-move.ipynb) |
+# | reset | 重置位点 | setting a group's offsets to those of a point in time, forwards or backwards | `resetOffsetByTime` | [04](04b-beginning-again.ipynb) |
+# | scaling out and in | 扩缩容 | members are added to a group or taken away, and queues change hands | | [03](03b-what-a-change-moves.ipynb) |
 
 # %% [markdown]
 # ## Choosing

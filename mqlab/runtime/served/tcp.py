@@ -8,7 +8,7 @@ writeBufferHighWaterMark), and the sockets of the replication link.
     too many links      the new one is closed           reading stops while a peer does not take its answers
 
 A peer that does wrong is closed, alone. ``Peers`` is shared by all nodes of a process.
-Left out: HAProxy's protocol, connecting through a SOCKS proxy.
+Left out: proxies between a client and a broker.
 """
 
 from __future__ import annotations
