@@ -78,8 +78,8 @@ no_trace = {"enable_trace": False}  # nothing but orders in the log
 # ## Two processes, one client id
 #
 # A client id is `address@instance name`. RocketMQ makes it unique by the process's number and a clock, unless somebody
-# sets the instance name. In containers every process has number 1, and often the same address. Then two instances call
-# themselves the same, and nobody objects.
+# sets the instance name, and then copies the configuration. Containers on two machines often have the same address. Then
+# two instances call themselves the same, and nobody objects.
 
 # %% [prediction] lab03.one_id
 # Three processes read eight queues with AVG. Two of them have the same client id. How many queues does nobody read?
@@ -500,13 +500,14 @@ reveal("lab03.in_order", twice_in_order)
 # ## The window on a board
 #
 # The same kind of deployment with its controls: who comes or goes, how long a call of a listener takes, whether the
-# members are told, in order or not. Open *a running group* and play it with your own settings.
+# members are told, in order or not. They are at the foot of the board, under *While a queue changes hands, in a running
+# group*.
 
 # %% [answer] lab03.window
 # ### Your turn: short calls, and nobody is told
 #
 # "Our listeners take a tenth of a second. It will not happen to us." Play the running group with calls of 100 ms, a member
-# that joins, and members that are *not* told. How many messages are given to two members? (`window.twice()` has a row
+# that joins, and members that are not told. How many messages are given to two members? (`window.twice()` has a row
 # for each.)
 #
 # wrong queues: That is how often a queue had two owners. Asked for are the messages that both were given.

@@ -240,6 +240,17 @@ def _nodes_from_one(call: Call) -> list[MessageQueue]:
     return _on_a_ring(call, _points(call, first_four, range(1, call["virtual_nodes"] + 1)), first_four)
 
 
+def _other_names(call: Call) -> OneOf:
+    """Virtual nodes named in another way."""
+
+    def mine(mark: str) -> list[MessageQueue]:
+        names = {f"{member}{mark}{number}": member for member in call["members"] for number in _all_nodes(call)}
+        points = {first_four(name): member for name, member in names.items()}
+        return _on_a_ring(call, sorted(points.items()), first_four)
+
+    return OneOf(map(mine, ("", "#", "_", "@")))
+
+
 def _always_ten(call: Call) -> list[MessageQueue]:
     return _on_a_ring(call, _points(call, first_four, range(10)), first_four)
 
@@ -315,6 +326,8 @@ RING = Pure(
         Slip("no wrap", _no_wrap,
              "Queues behind the last point are nobody's here: the ring begins again, so they belong to its first"),
         Slip("nodes from one", _nodes_from_one, "The virtual nodes of a member are numbered from 0"),
+        Slip("other names", _other_names,
+             "A virtual node is the hash of f\"{member}-{k}\", with a hyphen between the id and the number"),
         Slip("always ten", _always_ten, "Ten is the default of RocketMQ; here virtual_nodes says how many there are"),
         Slip("another piece", _another_piece,
              "The hash is the first four bytes of the MD5 digest, as a big-endian number"),

@@ -152,6 +152,16 @@ def _everybody_one_more(call: Call) -> float:
     return _moved(call["moments"]) / needed if needed else 0.0
 
 
+def _one_share_each(call: Call) -> float:
+    """Each change had to move one even share."""
+    needed = sum(len(before) // len(members) for (_, before), (members, _) in pairwise(call["moments"]))
+    return _moved(call["moments"]) / needed if needed else 0.0
+
+
+def _not_divided(call: Call) -> float:
+    return float(_moved(call["moments"]))
+
+
 def _rounded(call: Call) -> OneOf:
     return OneOf((round(_churn(call["moments"]), 1), round(_churn(call["moments"]), 2), int(_churn(call["moments"]))))
 
@@ -190,6 +200,10 @@ CHURN = Pure(
              "If the division leaves a remainder, so many members may keep one queue more than the even share"),
         Slip("everybody one more", _everybody_one_more,
              "Only as many members as the remainder says may keep one queue more than the even share"),
+        Slip("one share each", _one_share_each,
+             "Not every change has to move one even share: who leaves may have had more, and who has too little "
+             "already gets less from the others. Count what each member may keep of what it had"),
+        Slip("not divided", _not_divided, "This is how many queues moved. Divide by the queues that had to move"),
         Slip("rounded", _rounded, "The number is asked for as the division gives it, not rounded"),
     ],
 )  # fmt: skip

@@ -70,11 +70,11 @@ def owners(answer: Any, queues: Sequence[MessageQueue], members: Sequence[str]) 
             if not isinstance(queue, MessageQueue) or queue not in known:
                 raise Faulty(FOREIGN_RULE, "queues of the list", queue)
             if queue in found:
-                raise Faulty(TWICE_RULE, found[queue], f"{queue}: {found[queue]} and {member}")
+                raise Faulty(TWICE_RULE, found[queue], f"{queue!r}: {found[queue]} and {member}")
             found[queue] = member
     missing = [queue for queue in queues if queue not in found]
     if missing:
-        raise Faulty(NOBODY_RULE, "an owner", f"{missing[0]}: nobody")
+        raise Faulty(NOBODY_RULE, "an owner", f"{missing[0]!r}: nobody")
     return found
 
 
@@ -265,7 +265,7 @@ def _nothing_is_lost(day: StickyDay) -> Finding | None:
     missing = [sent for msg_id, sent in day.sent.items() if msg_id not in got]
     if not missing:
         return None
-    where = f"{missing[0].message_queue}, offset {missing[0].queue_offset}"
+    where = f"{missing[0].message_queue!r}, offset {missing[0].queue_offset}"
     return Finding(LOST_RULE, where, "a delivery", "none", lab=day.lab)
 
 

@@ -28,6 +28,10 @@ NOTHING_RULE = (
     "Nobody was given a message: the story needs a topic, a producer that sends, and members that have started"
 )
 ALONE_RULE = "Only one member of the group was given messages: a second one has to join while the first is at work"
+IDLE_RULE = (
+    "The second member was given nothing: no queue with a message in it moved to it. Two members need two queues, and "
+    "the message has to be in the queue that moves"
+)
 NEVER_TWICE_RULE = (
     "No message was given to two members. When a queue moves, its new owner begins at the offset that the old one has "
     "reported: at a message that is still in a listener, or that is not reported yet"
@@ -57,6 +61,11 @@ class OwnStory(Played):
         """The groups that have members."""
         members = [handle for handle in self.lab.handles.values() if handle.role == "consumer"]
         return list(dict.fromkeys(handle.node.group for handle in members))
+
+    def members_of(self, group: str) -> int:
+        """How many members of a group run."""
+        handles = [handle for handle in self.lab.handles.values() if handle.role == "consumer"]
+        return sum(handle.node.group == group and handle.is_up and handle.node.is_running for handle in handles)
 
     def is_clustering(self, name: str) -> bool:
         """Whether a member divides the queues with others."""
@@ -118,7 +127,8 @@ def _why_not(story: OwnStory, rows: list[Any]) -> Finding:
     if any(not story.is_clustering(name) for name in members):
         return Finding(BROADCAST_RULE, where, "CLUSTERING", "BROADCASTING", lab=story.lab)
     if len(members) == 1:
-        return Finding(ALONE_RULE, "members that were given messages", "2 or more", members, lab=story.lab)
+        rule = IDLE_RULE if story.members_of(groups[0]) > 1 else ALONE_RULE
+        return Finding(rule, "members that were given messages", "2 or more", members, lab=story.lab)
     if any(row.reconsume_times for row in rows):
         return Finding(RETRY_RULE, where, expected, "retries only", lab=story.lab)
     if len(groups) == len(members):
