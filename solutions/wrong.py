@@ -4,7 +4,7 @@
 
     === unsigned                              the name of a wrong answer
     belief: lab01.hash_is_positive            what somebody who answers like this believes, by its id
-    says: A negative hash stays negative      words that the message for it must contain
+    says: A negative hash stays negative      words that the message must contain; without: the belief's refutation
     -    return struct.pack(">q", value - (1 << 32) if value >> 31 else value)
     +    return struct.pack(">q", value)
 
@@ -25,10 +25,14 @@ from pathlib import Path
 
 from mqlab.errors import UsageError
 from mqlab.grading.lab_files import marked_exercise, parts_of, pristine
+from mqlab.teach.words import refutation
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "solutions" / "grading" / "wrong"
-HEAD = re.compile(r"=== (?P<name>\w+)\nbelief: (?P<belief>.+)\nsays: (?P<says>.+)\n")
+HEAD = re.compile(r"=== (?P<name>\w+)\nbelief: (?P<belief>.+)\n(?:says: (?P<says>.+)\n)?")
+
+
+IDENTITY = re.compile(r"lab\d\d\.\w+")
 
 
 @dataclass(frozen=True)
@@ -92,14 +96,16 @@ def _read(path: Path) -> Iterator[Wrong]:
         if part.startswith("#") or not part.strip():
             continue
         head = HEAD.match(part)
+        if head is not None and not head["says"] and not IDENTITY.fullmatch(head["belief"]):
+            head = None  # a belief without an id has no words of its own
         changes = part[head.end() :].rstrip("\n") + "\n" if head else ""
         odd = [line for line in changes.splitlines() if line != "@@" and line[:1] not in ("-", "+", " ")]
         if head is None or odd or not changes.strip():
             raise UsageError(
                 f"{path}: cannot read {(odd or part.splitlines())[0]!r}",
-                hint="a wrong answer is '=== name', 'belief: ..', 'says: ..', and lines that begin with - + or a blank",
+                hint="a wrong answer is '=== name', 'belief: id', 'says: ..', and lines that begin with - + or a blank",
             )
-        yield Wrong(path.stem, head["name"], head["belief"], head["says"], changes)
+        yield Wrong(path.stem, head["name"], head["belief"], head["says"] or refutation(head["belief"]), changes)
 
 
 def references(number: str) -> dict[str, str]:

@@ -6,6 +6,8 @@ The known-wrong answers are in wrong/lab10.*.diff, one file per exercise.
 from __future__ import annotations
 
 from mqlab.teach.cases.lab10 import counting
+from mqlab.teach.cases.lab10 import questions as count
+from mqlab.teach.cases.lab10.counting import asked
 from mqlab.teach.cases.lab10.days import day, mixed_keys, odd_day
 from mqlab.teach.cases.lab10.parts import IN_PARTS, parts_of
 from mqlab.teach.kit import Variant, variants
@@ -17,15 +19,15 @@ TAGS = ["paid", "已付款"]
 
 FROM_SEED = {
     "lab10.fullest": variants(
-        counting.FULLEST, Variant("a store whose first file is gone", lambda seed: counting.fullest_of(odd_day()))
+        counting.FULLEST, Variant("a store whose first file is gone", lambda seed: asked(count.fullest, odd_day()))
     ),
     "lab10.busiest": variants(
-        counting.BUSIEST, Variant("keys of all kinds", lambda seed: counting.busiest_of(odd_day(), 3))
+        counting.BUSIEST, Variant("keys of all kinds", lambda seed: asked(count.busiest, odd_day(), most=3))
     ),
     "lab10.cost": variants(
         counting.COST,
-        Variant("tags of all kinds", lambda seed: counting.cost_of(odd_day(), "orders", TAGS)),
-        Variant("tags nobody used", lambda seed: counting.cost_of(odd_day(), "letters", ["paid"])),
+        Variant("tags of all kinds", lambda seed: asked(count.cost, odd_day(), topic="orders", tags=TAGS)),
+        Variant("tags nobody used", lambda seed: asked(count.cost, odd_day(), topic="letters", tags=["paid"])),
     ),
     # Another number of parts, on the day of a public case; and orders whose messages carry different texts of keys.
     "lab10.parts": variants(
@@ -34,6 +36,6 @@ FROM_SEED = {
         Variant("keys in any order", lambda seed: parts_of(mixed_keys(), 4)),
     ),
     "lab10.failures": variants(
-        counting.FAILURES, Variant("several copies", lambda seed: counting.failures_of(odd_day()))
+        counting.FAILURES, Variant("several copies", lambda seed: asked(count.failures, odd_day()))
     ),
 }

@@ -232,11 +232,11 @@ def explained(asked: Exercise, calls: list[Call], rows: object) -> str:
 
 def test_the_rule_is_about_the_row_that_is_shown() -> None:
     odd = right.messages(odd_day())
-    failures = counting.failures_of(odd_day())
+    failures = counting.asked(right.failures, odd_day())
     waiting = [*right.failures(odd), {"group_name": "SCHEDULE_TOPIC_XXXX", "messages": 4, "copies": 8}]
     assert explained(counting.FAILURES, failures, waiting) == refutation("lab10.waiting_came_back")
 
-    busiest = counting.busiest_of(odd_day(), 3)
+    busiest = counting.asked(right.busiest, odd_day(), most=3)
     # C7 has copies in other topics: whoever counts some of them counts too many.
     some_copies = [row | {"messages": row["messages"] + (row["customer"] == "C7")} for row in right.busiest(odd, 3)]
     assert explained(counting.BUSIEST, busiest, some_copies) == refutation("lab10.all_are_events")
@@ -273,4 +273,4 @@ def test_messages_may_be_told_apart_by_their_id_as_well(spark: SparkSession) -> 
         return copies.agg(different, functions.count("*").alias("copies"))
 
     given = {"rows_of": rows_of, "failures": failures}
-    assert counting.FAILURES.form.judge(given, counting.failures_of(odd_day())) is None
+    assert counting.FAILURES.form.judge(given, counting.asked(right.failures, odd_day())) is None

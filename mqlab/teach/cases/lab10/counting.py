@@ -10,57 +10,69 @@ What is right, and what each misunderstanding would count, is computed in questi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
 
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab10 import questions as count
 from mqlab.teach.cases.lab10.days import day
-from mqlab.teach.cases.lab10.questions import messages
+from mqlab.teach.cases.lab10.questions import Row, messages
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import OneOf, Rows, Slip, Store
-from mqlab.teach.kit.rows import Row, WrongRow
+from mqlab.teach.kit.rows import WrongRow
 from mqlab.teach.words import refutation
 
 THROUGH = "rows_of"
 
 
-def _rows(call: Call) -> count.Messages:
-    return messages(call["messages"])
+def asked(question: Callable[..., list[Row]], store: Store, **arguments: Any) -> list[Call]:
+    """One question to a store, with its right rows."""
+    return [Call(messages=store, **arguments, right=question(messages(store), **arguments))]
+
+
+def wrongly(
+    question: Callable[..., list[Row]], then: Callable[[list[Row]], list[Row]] = list, **how: Any
+) -> Callable[[Call], list[Row]]:
+    """What the question's answer would be with a misunderstanding; ``then``: what is done to its rows."""
+
+    def answer(call: Call) -> list[Row]:
+        arguments = {name: value for name, value in call.arguments.items() if name != "messages"}
+        return then(question(messages(call["messages"]), **arguments, **how))
+
+    return answer
 
 
 # lab10.fullest ----------------------------------------------------------------------------------------------------
-
-
-def fullest_of(store: Store) -> list[Call]:
-    """One question: the fullest queues of a store."""
-    return [Call(messages=store, right=count.fullest(messages(store)))]
 
 
 def _with_tags(queue: count.Messages) -> int:
     return sum(row["tags"] is not None for row in queue)
 
 
-def _size(row: Row) -> int:
-    return int(row["messages"])
-
-
-def _another_queue(call: Call, rows: Sequence[Row], wrong: WrongRow) -> str:
+def _another_queue(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRow) -> str:
     """A queue and its right number of messages, but not the fullest one."""
     found = dict(wrong.found or {})
-    queue = [row for row in _rows(call) if all(row[name] == found.get(name) for name in ("topic", *count.PLACE))]
+    queue = [
+        row
+        for row in messages(call["messages"])
+        if all(row[name] == found.get(name) for name in ("topic", *count.PLACE))
+    ]
     return refutation("lab10.sorted_downwards") if queue and len(queue) == found["messages"] else ""
 
 
 FULLEST = Rows(
     "lab10.fullest", "fullest(messages)", points=3, about="a day", through=THROUGH, forbids=FORBIDS["lab10.fullest"],
-    calls=lambda seed: fullest_of(day(seed)), columns=("topic", "broker_name", "queue_id", "messages"), by=("topic",),
+    calls=lambda seed: asked(count.fullest, day(seed)),
+    columns=("topic", "broker_name", "queue_id", "messages"), by=("topic",),
     slips=[
-        Slip("offsets", lambda call: count.fullest(_rows(call), count.offsets), belief="lab10.highest_offset"),
-        Slip("with tags", lambda call: count.fullest(_rows(call), _with_tags), belief="lab10.count_of_column"),
-        Slip("numbers", lambda call: count.fullest(_rows(call), queue=("queue_id",)), belief="lab10.queue_number"),
-        Slip("upwards", lambda call: count.fullest(_rows(call), best=max), belief="lab10.sorted_downwards"),
-        Slip("last", lambda call: count.fullest(_rows(call), best=count.last), belief="lab10.greatest_struct"),
-        Slip("one for all", lambda call: [max(count.fullest(_rows(call)), key=_size)], belief="lab10.one_for_all"),
+        Slip("offsets", wrongly(count.fullest, size=count.offsets), belief="lab10.highest_offset"),
+        Slip("with tags", wrongly(count.fullest, size=_with_tags), belief="lab10.count_of_column"),
+        Slip("numbers", wrongly(count.fullest, queue=("queue_id",)), belief="lab10.queue_number"),
+        Slip("upwards", wrongly(count.fullest, best=max), belief="lab10.sorted_downwards"),
+        Slip("last", wrongly(count.fullest, best=count.last), belief="lab10.greatest_struct"),
+        Slip("one for all", wrongly(count.fullest, lambda rows: [max(rows, key=itemgetter("messages"))]),
+             belief="lab10.one_for_all"),
     ],
     explain=_another_queue,
     rules={
@@ -73,16 +85,11 @@ FULLEST = Rows(
 # lab10.busiest ----------------------------------------------------------------------------------------------------
 
 
-def busiest_of(store: Store, most: int) -> list[Call]:
-    """One question: the busiest customers of a store."""
-    return [Call(messages=store, most=most, right=count.busiest(messages(store), most))]
-
-
-def _names(call: Call, rows: Sequence[Row], wrong: WrongRow) -> str:
+def _names(call: Call, rows: Sequence[Mapping[str, Any]], wrong: WrongRow) -> str:
     """What names and numbers tell: a few copies among the events, keys that are nobody's name."""
     if wrong.part == "messages" and wrong.found is not None and wrong.right is not None:
-        (everywhere,) = (row for row in _most(call, 10**9, topics="") if row["customer"] == wrong.key[0])
-        if wrong.right["messages"] < wrong.found["messages"] <= everywhere["messages"]:
+        everywhere = {row["customer"]: row["messages"] for row in count.busiest(messages(call["messages"]), None, "")}
+        if wrong.right["messages"] < wrong.found["messages"] <= everywhere[wrong.key[0]]:
             return refutation("lab10.all_are_events")
     names = [str(row["customer"] or "") for row in rows]
     if any(" " in name or (name and not name.startswith("C")) for name in names):
@@ -91,20 +98,17 @@ def _names(call: Call, rows: Sequence[Row], wrong: WrongRow) -> str:
     return "" if all(names) else nobody
 
 
-def _most(call: Call, most: int = 0, **how: object) -> list[dict[str, object]]:
-    return count.busiest(_rows(call), most or call["most"], **how)  # type: ignore[arg-type]
-
-
 BUSIEST = Rows(
     "lab10.busiest", "busiest(messages, most)", points=3, about="a day", through=THROUGH,
-    calls=lambda seed: busiest_of(day(seed), 3 + seed % 5), columns=("customer", "messages"), by=("customer",),
+    calls=lambda seed: asked(count.busiest, day(seed), most=3 + seed % 5),
+    columns=("customer", "messages"), by=("customer",),
     slips=[
-        Slip("every topic", lambda call: _most(call, topics=""), belief="lab10.all_are_events"),
-        Slip("every key", lambda call: _most(call, customers=count.keys_of), belief="lab10.every_key"),
-        Slip("one key", lambda call: _most(call, customers=count.whole_text), belief="lab10.one_key"),
-        Slip("second key", lambda call: _most(call, customers=lambda row: count.keys_of(row)[1:2]),
+        Slip("every topic", wrongly(count.busiest, topics=""), belief="lab10.all_are_events"),
+        Slip("every key", wrongly(count.busiest, customers=count.keys_of), belief="lab10.every_key"),
+        Slip("one key", wrongly(count.busiest, customers=count.whole_text), belief="lab10.one_key"),
+        Slip("second key", wrongly(count.busiest, customers=lambda row: count.keys_of(row)[1:2]),
              belief="lab10.second_key"),
-        Slip("orders", lambda call: _most(call, event=count.order_in), belief="lab10.order_is_event"),
+        Slip("orders", wrongly(count.busiest, event=count.order_in), belief="lab10.order_is_event"),
     ],
     explain=_names,
     rules={
@@ -119,45 +123,38 @@ BUSIEST = Rows(
 TAGS = (["paid", "created"], ["refunded"], ["shipped", "cancelled"])
 
 
-def cost_of(store: Store, topic: str, tags: list[str]) -> list[Call]:
-    """One question: what some tags of a topic cost in each queue of a store."""
-    fits = tags.__contains__
-    return [Call(messages=store, topic=topic, tags=tags, right=count.cost(messages(store), topic, fits))]
-
-
-def _cost(call: Call, **how: object) -> list[dict[str, object]]:
-    given: dict[str, object] = {"topic": call["topic"], "fits": call["tags"].__contains__}
-    return count.cost(_rows(call), **(given | how))  # type: ignore[arg-type]
-
-
 def _looks_at_some(call: Call) -> OneOf:
     """What fits, or what does not."""
 
-    def looks(fitting: bool) -> list[dict[str, object]]:
-        return _cost(call, looks=lambda queue: sum((row["tags"] in call["tags"]) == fitting for row in queue))
+    def looks(fitting: bool) -> list[Row]:
+        tags = call["tags"]
+        return wrongly(count.cost, looks=lambda queue: sum((row["tags"] in tags) == fitting for row in queue))(call)
 
     return OneOf((looks(True), looks(False)))
 
 
-def _contains(call: Call) -> list[dict[str, object]]:
-    return _cost(call, fits=lambda tags: any(one in (tags or "") for one in call["tags"]))
+def _contains(found: str | None, tags: Sequence[str]) -> bool:
+    return any(one in (found or "") for one in tags)
 
 
 COST = Rows(
     "lab10.cost", "cost(messages, topic, tags)", points=3, about="a day", through=THROUGH, by=count.PLACE,
-    calls=lambda seed: cost_of(day(seed), "orders", TAGS[seed % len(TAGS)]),
+    calls=lambda seed: asked(count.cost, day(seed), topic="orders", tags=TAGS[seed % len(TAGS)]),
     columns=("broker_name", "queue_id", "looked_at", "matched"),
     slips=[
-        Slip("contains", _contains, belief="lab10.tag_in_text"),
+        Slip("contains", wrongly(count.cost, fits=_contains), belief="lab10.tag_in_text"),
         Slip("what fits", _looks_at_some, belief="lab10.reads_little"),
-        Slip("numbers", lambda call: _cost(call, queue=("queue_id",)), belief="lab10.queue_number"),
-        Slip("matches", lambda call: [row for row in _cost(call) if row["matched"]], belief="lab10.no_match_no_cost"),
-        Slip("with tags", lambda call: _cost(call, looks=_with_tags), belief="lab10.untagged_unseen"),
-        Slip("every topic", lambda call: _cost(call, topic=""), belief="lab10.one_queue_0"),
-        Slip("condition", lambda call: _cost(call, fits=lambda tags: tags is not None), belief="lab10.count_condition"),
-        Slip("first tag", lambda call: _cost(call, fits=call["tags"][:1].__contains__), belief="lab10.first_tag"),
-        Slip("offsets", lambda call: _cost(call, looks=count.offsets), belief="lab10.highest_offset"),
-        Slip("sum of nothing", lambda call: [row | {"matched": row["matched"] or None} for row in _cost(call)],
+        Slip("numbers", wrongly(count.cost, queue=("queue_id",)), belief="lab10.queue_number"),
+        Slip("matches", wrongly(count.cost, lambda rows: [row for row in rows if row["matched"]]),
+             belief="lab10.no_match_no_cost"),
+        Slip("with tags", wrongly(count.cost, looks=_with_tags), belief="lab10.untagged_unseen"),
+        Slip("every topic", wrongly(count.cost, everywhere=True), belief="lab10.one_queue_0"),
+        Slip("condition", wrongly(count.cost, fits=lambda found, tags: found is not None),
+             belief="lab10.count_condition"),
+        Slip("first tag", wrongly(count.cost, fits=lambda found, tags: found == tags[0]), belief="lab10.first_tag"),
+        Slip("offsets", wrongly(count.cost, looks=count.offsets), belief="lab10.highest_offset"),
+        Slip("sum of nothing",
+             wrongly(count.cost, lambda rows: [row | {"matched": row["matched"] or None} for row in rows]),
              "A queue without a match has a row, with matched 0: sum() over no rows is NULL, not 0"),
     ],
     rules={
@@ -169,33 +166,29 @@ COST = Rows(
 
 # lab10.failures ---------------------------------------------------------------------------------------------------
 
-HOW_WAITING_IS_COUNTED = (
+WAITING = (
     count.targets, lambda row: count.back_to(row) or count.waits_for(row), count.waits_for,
     lambda row: count.back_to(row) or (row["topic"] if row["topic"] == count.WAITING else None),
 )  # fmt: skip
 
 
-def failures_of(store: Store) -> list[Call]:
-    """One question: what came back to the groups of a store."""
-    return [Call(messages=store, right=count.failures(messages(store)))]
-
-
-def _back(call: Call, **how: object) -> list[dict[str, object]]:
-    return count.failures(_rows(call), **how)  # type: ignore[arg-type]
+def _under_the_topics_name(rows: list[Row]) -> list[Row]:
+    return [row | {"group_name": count.RETRY + row["group_name"]} for row in rows]
 
 
 FAILURES = Rows(
     "lab10.failures", "failures(messages)", points=3, about="a day", through=THROUGH,
-    calls=lambda seed: failures_of(day(seed)), columns=("group_name", "messages", "copies"), by=("group_name",),
+    calls=lambda seed: asked(count.failures, day(seed)),
+    columns=("group_name", "messages", "copies"), by=("group_name",),
     slips=[
-        Slip("keys", lambda call: _back(call, message=lambda row: row["keys"]), belief="lab10.key_is_message"),
-        Slip("copies", lambda call: _back(call, message=count.place_of), belief="lab10.copy_is_message"),
-        Slip("dead letters", lambda call: _back(call, group=count.back_or_dead), belief="lab10.dead_came_back"),
-        Slip("waiting", lambda call: OneOf(_back(call, group=group) for group in HOW_WAITING_IS_COUNTED),
+        Slip("keys", wrongly(count.failures, message=lambda row: row["keys"]), belief="lab10.key_is_message"),
+        Slip("copies", wrongly(count.failures, message=count.place_of), belief="lab10.copy_is_message"),
+        Slip("dead letters", wrongly(count.failures, group=count.back_or_dead), belief="lab10.dead_came_back"),
+        Slip("waiting", lambda call: OneOf(wrongly(count.failures, group=group)(call) for group in WAITING),
              belief="lab10.waiting_came_back"),
-        Slip("counts", lambda call: _back(call, copies=lambda came: sum(row["reconsume_times"] for row in came)),
+        Slip("counts", wrongly(count.failures, copies=lambda came: sum(row["reconsume_times"] for row in came)),
              belief="lab10.counts_add_up"),
-        Slip("whole topic", lambda call: [row | {"group_name": f"%RETRY%{row['group_name']}"} for row in _back(call)],
+        Slip("whole topic", wrongly(count.failures, _under_the_topics_name),
              "group_name is the part of the topic's name after %RETRY%"),
     ],
     rules={

@@ -106,12 +106,12 @@ def place_of(row: Mapping[str, Any]) -> tuple[str, int]:
 
 def busiest(
     rows: Messages,
-    most: int,
+    most: int | None,
     topics: str = "orders",
     customers: Callable[[Row], list[str]] = customers_in,
     event: Callable[[Row], object] = place_of,
 ) -> list[Row]:
-    """The customers with the most events in the topics that begin so; of equal ones the first by name."""
+    """The customers with the most events in the topics that begin so, or all; of equal ones the first by name."""
     chosen = [row for row in rows if row["topic"].startswith(topics)]
     events = {(name, event(row)) for row in chosen for name in customers(row)}
     counts = Counter(name for name, _ in events)
@@ -122,19 +122,26 @@ def busiest(
 # what a queue costs -----------------------------------------------------------------------------------------------
 
 
+def is_one_of(found: str | None, tags: Sequence[str]) -> bool:
+    """Whether a message's tags are one of those that are wanted."""
+    return found in tags
+
+
 def cost(
     rows: Messages,
     topic: str,
-    fits: Callable[[str | None], object],
+    tags: Sequence[str],
+    fits: Callable[[str | None, Sequence[str]], object] = is_one_of,
     looks: Callable[[Messages], int] = len,
     queue: Sequence[str] = PLACE,
+    everywhere: bool = False,
 ) -> list[Row]:
     """For each queue of a topic: what the broker looks at, and what it may deliver to a group that wants some tags."""
-    groups = _grouped([row for row in rows if row["topic"].startswith(topic)], queue)
+    groups = _grouped([row for row in rows if everywhere or row["topic"] == topic], queue)
     made = [
         {
             "broker_name": min(row["broker_name"] for row in group), "queue_id": group[0]["queue_id"],
-            "looked_at": looks(group), "matched": sum(bool(fits(row["tags"])) for row in group),
+            "looked_at": looks(group), "matched": sum(bool(fits(row["tags"], tags)) for row in group),
         }
         for group in groups
     ]  # fmt: skip
