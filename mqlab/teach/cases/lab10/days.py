@@ -44,12 +44,12 @@ def day(seed: int) -> Store:
 
 @functools.cache
 def mixed_keys() -> Store:
-    """A store of 200 orders of three messages; each message names its order in another text of keys."""
+    """A store of 200 orders of six messages, which name their order in three texts of keys."""
     directory = _folder() / "mixed"
     for broker in BROKERS:
         with MessageStore.open(str(directory / broker)) as store:
-            for number in range(300):
-                order, customer = f"O{1000 * (1 + BROKERS.index(broker)) + number // 3}", f"C{number % 40}"
+            for number in range(600):
+                order, customer = f"O{1000 * (1 + BROKERS.index(broker)) + number // 6}", f"C{number // 6 % 40}"
                 keys = (f"{order} {customer}", f"{customer} {order}", f"{order} {customer} gift")[number % 3]
                 store.put(_record("orders", number % 4, "paid", keys, f"заказ {number}"))
     return Store(str(directory), "orders with keys in any order")
