@@ -44,7 +44,11 @@ KEY_RULE = (
     "The same order may come in two messages: the shop's program sent it again. msg_id and offsets belong to a "
     "message, message.keys to the order"
 )
-NOBODY_RULE = "Every order that the shop sent is charged"
+NOBODY_RULE = "Every order that the shop sent is charged, and the charge is committed: with connection: … commits"
+LOCKED_RULE = (
+    "While a transaction is open that has written, nobody else can write: ask for the rate before it begins, and "
+    "commit what you write"
+)
 INTEGRITY_RULE = (
     "The second copy of an order is not an error: when its row is there already, change nothing and return "
     "CONSUME_SUCCESS"
@@ -178,7 +182,7 @@ def _rule(day: Accounts, customer: str, paid: object) -> str:
     return KEY_RULE if again and paid == owed + sum(one.amount for one in again) else TWICE_RULE
 
 
-RULES = {**LISTENER_ERRORS, "IntegrityError": INTEGRITY_RULE}
+RULES = {**LISTENER_ERRORS, "IntegrityError": INTEGRITY_RULE, "database is locked": LOCKED_RULE}
 PROMISES: Sequence[Any] = (no_surprise(GROUP, rules=RULES), _all_paid_once)
 
 ONCE = EveryCrash(
