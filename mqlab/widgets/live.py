@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import anywidget
@@ -37,7 +40,9 @@ class BoardWidget(anywidget.AnyWidget):
         self._board = board
         self._answering: str | None = None  # the number of the question that is being answered
         self.on_msg(self._asked)
-        self.observe(lambda change: board.took(change["name"], change["new"]), names=list(state))
+        self.observe(
+            lambda change: in_main_thread(lambda: board.took(change["name"], change["new"])), names=list(state)
+        )
 
     def progress(self, share: float, words: str) -> None:
         """Tell the page how far the answer that it waits for is."""
@@ -45,12 +50,41 @@ class BoardWidget(anywidget.AnyWidget):
             self.send({"answer": self._answering, "share": share, "words": words})
 
     def _asked(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
+        in_main_thread(lambda: self._answer(content))
+
+    def _answer(self, content: dict[str, Any]) -> None:
         self._answering = content["ask"]
         try:
             answer = self._board.answer(content["name"], content.get("arguments") or {})
         finally:
             number, self._answering = self._answering, None
         self.send({"answer": number, **answer})
+
+
+def in_main_thread(action: Callable[[], None]) -> None:
+    """Run an action in the thread of the cells, and wait for it.
+
+    A kernel with subshells (ipykernel 7) may bring what the page asks in a thread of its own. A board's Lab belongs to
+    the thread that made it: listeners that wait are coroutines of that thread. While a cell runs, the page waits.
+    """
+    import IPython  # here: a page can only ask where there is a kernel
+
+    kernel = getattr(IPython.get_ipython(), "kernel", None)
+    loop = getattr(kernel, "io_loop", None)
+    if loop is None or threading.current_thread() is threading.main_thread():
+        action()
+        return
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            action()
+            done.set_result(None)
+        except BaseException as error:
+            done.set_exception(error)
+
+    loop.add_callback(run)
+    done.result()
 
 
 def live_widget(board: Board) -> BoardWidget:
