@@ -140,7 +140,9 @@ def lab(port: int | None, ip: str, no_browser: bool, extra: tuple[str, ...]) -> 
     local = "127.0.0.1" if ip in ("0.0.0.0", "", "*") else ip
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it like Ctrl-C
     # 2. A session of its own: Ctrl-C reaches only this process, which then ends the server and its kernels in order.
-    environment = {**os.environ, "JUPYTER_TOKEN": token}
+    # Its terminals find `mqlab`, also when nobody has activated the environment.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    environment = {**os.environ, "JUPYTER_TOKEN": token, "PATH": path}
     server = subprocess.Popen(server_command(root, ip, chosen, extra), env=environment, start_new_session=True)
     # 3. The address is printed only when the server answers there.
     try:

@@ -25,11 +25,11 @@ from mqlab.views.picture import Canvas, Picture, text_pixels
 from mqlab.views.plot import Plot
 from mqlab.views.table import Table
 from mqlab.views.text_width import cut, printable, width
-from mqlab.views.theme import AMBER, BLUE, GREEN, MUTED, RED, RULE, VIOLET
+from mqlab.views.theme import AMBER, BLUE, GREEN, MUTED, PAPER, RED, RULE, VIOLET
 
 MAX_BARS_DRAWN = 40
 MAX_POINTS_DRAWN = 800
-BAR_PIXELS, BAR_CHARACTERS = 380, 40
+BAR_PIXELS, BAR_CHARACTERS = 320, 40
 BAR_ROW = 24
 MAX_LABEL_COLUMNS = 32
 MARGIN = 18
@@ -131,19 +131,24 @@ class Bars(Picture):
         names = [cut(label, MAX_LABEL_COLUMNS) for label, _ in self._drawn]
         left = MARGIN + max(map(text_pixels, names), default=0) + 10
         words = [_words(value, self.unit) for _, value in self._drawn]
-        right = max(map(text_pixels, words), default=0) + 12
+        longs = [_share(value, self._most, BAR_PIXELS) for _, value in self._drawn]
+        # The words of a long bar stand in it, so that the picture fits a narrow page.
+        right = max([BAR_PIXELS, *(_end_of(long, told) for long, told in zip(longs, words, strict=True))])
         top = MARGIN + (24 if self.title else 0)
         height = top + BAR_ROW * max(len(names), 1) + (22 if self._rest() else 0) + 8
-        canvas = Canvas(max(left + BAR_PIXELS + right, text_pixels(self.title) + MARGIN) + MARGIN, height)
+        canvas = Canvas(max(left + right, text_pixels(self.title) + MARGIN) + MARGIN, height)
         if self.title:
             canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
-        for number, (name, (label, value)) in enumerate(zip(names, self._drawn, strict=True)):
-            y, long = top + BAR_ROW * number, _share(value, self._most, BAR_PIXELS)
+        for number, (name, (label, _)) in enumerate(zip(names, self._drawn, strict=True)):
+            y, long, told = top + BAR_ROW * number, longs[number], words[number]
             canvas.text(left - 10, y + 13, name, anchor="end")
             canvas.line(left, y - 2, left, y + BAR_ROW - 4, RULE)
             if long:
-                canvas.box(left, y, long, 16, BLUE, round_by=2, title=f"{label}: {words[number]}")
-            canvas.text(left + long + 8, y + 13, words[number], MUTED)
+                canvas.box(left, y, long, 16, BLUE, round_by=2, title=f"{label}: {told}")
+            if _end_of(long, told) > long:
+                canvas.text(left + long + 8, y + 13, told, MUTED)
+            else:
+                canvas.text(left + long - 8, y + 13, told, PAPER, anchor="end", halo=False)
         if not names:
             canvas.text(MARGIN, top + 12, "nothing to compare", MUTED)
         if self._rest():
@@ -157,6 +162,12 @@ class Bars(Picture):
 def _share(value: float, most: float, length: int) -> int:
     """The length of a bar; a value above 0 is at least one wide."""
     return max(round(value / most * length), 1) if value > 0 else 0
+
+
+def _end_of(long: int, told: str) -> int:
+    """Where a bar and its words end: the words stand in the bar if they fit, else behind it."""
+    wide = text_pixels(told) + 16
+    return long if wide <= long and long + wide > BAR_PIXELS else long + wide
 
 
 def ranked(counts: Iterable[float] | Mapping[Any, float]) -> list[tuple[int, float]]:

@@ -32,6 +32,7 @@ MAX_VALUE_COLUMNS = 48
 Line = tuple[int, list[tuple[int, int, int]]]
 STYLE = (
     ".mqlab-view pre.mqlab-hex{line-height:2.3;margin:0;padding-top:.5em}"
+    "@media (max-width:480px){.mqlab-view pre.mqlab-hex{font-size:11px}}"
     ".mqlab-hex span{position:relative;border:1px solid var(--mq-muted);padding:2px 0;margin:0 -1px}"
     ".mqlab-hex .on{border-left:none;margin-left:0}.mqlab-hex .off{border-right:none;margin-right:0}"
     ".mqlab-hex .shaded,.mqlab-fields .shaded{background:var(--mq-shade)}"

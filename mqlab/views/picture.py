@@ -158,6 +158,22 @@ def text_pixels(text: str) -> int:
     return width(text) * CHARACTER
 
 
+def legend_places(meanings: Iterable[str], most: int) -> list[tuple[int, int]]:
+    """Where the entries of a legend begin, in pixels, and in which row: a row is at most ``most`` pixels long.
+
+    >>> legend_places(["one", "another", "third"], 140)
+    [(0, 0), (55, 0), (0, 1)]
+    """
+    places, x, row = [], 0, 0
+    for meaning in meanings:
+        wide = 34 + width(meaning) * CHARACTER
+        if x and x + wide > most:
+            x, row = 0, row + 1
+        places.append((x, row))
+        x += wide
+    return places
+
+
 class Picture(View):
     """A drawing, a table and a text with the same facts: subclasses give ``svg``, ``text``, ``table``
     and ``alt``, one sentence for those who cannot see the picture.

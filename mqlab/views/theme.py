@@ -65,5 +65,40 @@ COLOURS: Final = ".mqlab-view{" + ";".join(f"--mq-{name}:{_value(name)}" for nam
 # A notebook that is not trusted drops style sheets and SVG but keeps the words in the SVG. So the drawing is hidden
 # until this style sheet shows it, and the image of it is shown until this style sheet hides it.
 SHOWN: Final = ".mqlab-view .mqlab-drawing{display:block!important}.mqlab-view .mqlab-image{display:none!important}"
-STYLE: Final = SCHEMES + COLOURS + SHOWN
+# nbconvert writes a page with JupyterLab's light colours, whatever the browser prefers; its body has a class that
+# JupyterLab's has not. A picture's style sheet gives the whole page dark colours in a dark browser.
+EXPORTED_PAGE: Final = 'body.jp-Notebook[data-jp-theme-light="true"]'
+DARK_PAGE: Final = {
+    **dict.fromkeys(("layout-color0", "layout-color1"), "#15181d"),
+    **dict.fromkeys(("layout-color2", "cell-editor-background", "rendermime-table-row-background"), "#20242c"),
+    **dict.fromkeys(("layout-color3", "border-color0", "border-color1", "cell-editor-border-color"), "#4a515c"),
+    **dict.fromkeys(("border-color2", "border-color3"), "#353b45"),
+    **dict.fromkeys(("content-font-color0", "content-font-color1", "ui-font-color0", "ui-font-color1"), "#e8eaee"),
+    **dict.fromkeys(("content-font-color2", "content-font-color3", "ui-font-color2", "ui-font-color3"), "#a7b0bd"),
+    **dict.fromkeys(("content-link-color", "brand-color0", "brand-color1"), "#7cbcf5"),
+    "cell-prompt-not-active-font-color": "#a7b0bd",
+    "rendermime-error-background": "#5c2c1c",
+    "rendermime-table-row-hover-background": "#1f3a55",
+    # Code
+    **dict.fromkeys((f"mirror-editor-{name}-color" for name in ("keyword", "builtin", "variable-3", "tag")), "#6fd09b"),
+    **dict.fromkeys((f"mirror-editor-{name}-color" for name in ("number", "atom", "quote")), "#8fd6a8"),
+    **dict.fromkeys((f"mirror-editor-{name}-color" for name in ("string", "string-2", "error")), "#ff9d76"),
+    **dict.fromkeys((f"mirror-editor-{name}-color" for name in ("operator", "meta", "bracket")), "#d3a5ee"),
+    **dict.fromkeys((f"mirror-editor-{name}-color" for name in ("def", "variable-2", "punctuation")), "#9dccf7"),
+    **dict.fromkeys((f"mirror-editor-{name}-color" for name in ("property", "attribute", "header", "link")), "#9dccf7"),
+    "mirror-editor-variable-color": "#e8eaee",
+    **dict.fromkeys((f"mirror-editor-{name}-color" for name in ("comment", "qualifier", "hr")), "#a7b0bd"),
+}
+EXPORTED: Final = (
+    "@media screen and (prefers-color-scheme:dark){"
+    + EXPORTED_PAGE
+    + "{color-scheme:dark;"
+    + ";".join(f"--jp-{name}:{value}" for name, value in DARK_PAGE.items())
+    + "}"
+    + EXPORTED_PAGE
+    + " .mqlab-view{color-scheme:dark}}"
+    # nbconvert cuts what is wider than a narrow page: code, tables in prose.
+    + "body.jp-Notebook .jp-InputArea-editor,body.jp-Notebook .jp-RenderedMarkdown{overflow-x:auto}"
+)
+STYLE: Final = SCHEMES + COLOURS + SHOWN + EXPORTED
 """What a page needs for pictures, as a style sheet; every picture brings it along."""

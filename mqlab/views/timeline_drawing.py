@@ -21,7 +21,7 @@ from itertools import pairwise
 
 from mqlab.durations import exact_text, rounded_text
 from mqlab.scales import durations, spans
-from mqlab.views.picture import CHARACTER, Canvas, Look, text_pixels
+from mqlab.views.picture import CHARACTER, Canvas, Look, legend_places, text_pixels
 from mqlab.views.theme import AMBER, INK, MUTED, RULE, colour
 from mqlab.views.timeline import LONG_PAUSE_MS, LOOKS, Moment, after
 
@@ -29,6 +29,7 @@ ROW_PIXELS = 28
 TIME_PIXELS = 96  # wide enough for TIME_CHARACTERS; hours need more
 TIME_CHARACTERS = 14
 MIN_LANE_PIXELS = 110
+LEAST_PIXELS, LEGEND_ROW = 400, 18
 MAX_LANE_PIXELS = 330
 MARGIN = 18
 SLANT = 12  # pixels; an arrow falls by as much, or more if more happened between sending and arrival
@@ -149,14 +150,14 @@ class Drawing:
 
     def svg(self) -> str:
         """The whole drawing."""
-        # 1. Measure: the widest of lanes, title and legend.
+        # 1. Measure: the wider of lanes and title; the legend gets as many rows as it needs below them.
         looks = [look for name, look in LOOKS.items() if any(moment.look_name == name for moment in self.drawn)]
         last = self.lanes[-1] if self.lanes else None
         right = self._time_pixels() if last is None else self.spots[last] + self._label_room(last)
-        legend = sum(_legend_pixels(look) for look in looks)
-        canvas = Canvas(
-            max(right, text_pixels(self.title), legend) + MARGIN, self.foot + 34 + 18 * len(self.rest)
-        )  # fmt: skip
+        wide = max(right, text_pixels(self.title), LEAST_PIXELS)
+        places = legend_places([look.meaning for look in looks], wide - MARGIN)
+        under = self.foot + 18 * len(self.rest)
+        canvas = Canvas(wide + MARGIN, under + 34 + LEGEND_ROW * (places[-1][1] if places else 0))
         # 2. Draw the title and the lanes, then the bars, then the moments over them.
         if self.title:
             canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)
@@ -169,16 +170,14 @@ class Drawing:
         for number, line in enumerate(self.rest):
             canvas.text(MARGIN, self.foot + 14 + 18 * number, line, MUTED)
         # 3. The legend explains only the looks that occur.
-        x = MARGIN
-        for look in looks:
-            self._draw_look(canvas, look, x)
-            canvas.text(x + 18, canvas.height - 12, look.meaning, MUTED, size=11)
-            x += _legend_pixels(look)
+        for look, (x, row) in zip(looks, places, strict=True):
+            y = under + 22 + LEGEND_ROW * row
+            self._draw_look(canvas, look, MARGIN + x, y - 4)
+            canvas.text(MARGIN + x + 18, y, look.meaning, MUTED, size=11)
         return canvas.svg()
 
     @staticmethod
-    def _draw_look(canvas: Canvas, look: Look, x: int) -> None:
-        y = canvas.height - 16
+    def _draw_look(canvas: Canvas, look: Look, x: int, y: int) -> None:
         if look.shape == "arrow":
             canvas.arrow(x, x + 14, y - 3, look.colour, to_y=y + 3)
         elif look.shape == "bar":
@@ -290,7 +289,3 @@ class Taken:
             if lower < self._limit and self.is_free(x, lower, wide):
                 return lower
         return y
-
-
-def _legend_pixels(look: Look) -> int:
-    return 34 + len(look.meaning) * 6

@@ -187,7 +187,7 @@ class Waits(Picture):
         left = MARGIN + max(map(text_pixels, times), default=40) + 14
         top = MARGIN + (24 if self.title else 0) + 34
         foot = top + ROW * max(len(drawn), 1)
-        right = left + AXIS_PIXELS + 300
+        right = left + AXIS_PIXELS + 324
         canvas = Canvas(max(right, text_pixels(self.title) + MARGIN) + MARGIN, foot + 60)
         if self.title:
             canvas.text(MARGIN, MARGIN + 8, self.title, bold=True)

@@ -8,8 +8,8 @@ Labs end their reading parts with it.
     orders [5]  seed [7]  [Play again]                           the story's own keywords
     [kill] [broker-a] [Make this fault]                          the kernel plays a fork beside the story
 
-The kernel plays the story once and records every stop (mqlab.widgets.recording). A fork is the same story with one
-fault; what differs first is marked in both pictures.
+The kernel plays the story once and records every stop (mqlab.widgets.recording). A fork is the same story with a fault;
+what differs first is marked in both pictures. A fault made in a fork gives a fork with both, in the first one's place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from mqlab.errors import UsageError
 from mqlab.views.table import Table
-from mqlab.widgets.forks import Fork, fault_of
+from mqlab.widgets.forks import Fault, Fork, fault_of
 from mqlab.widgets.frame import Board
 from mqlab.widgets.recording import Recording, Show
 from mqlab.widgets.stepper import Stepper
@@ -145,13 +145,11 @@ class Explorer(Board):
         self._show_again(STORY, 0)
 
     def make_fork(self, step: int, fault: Callable[[Lab], Any], words: str) -> Fork:
-        """Play the story again with a fault just before a step, and show it beside the story."""
-        self.fork = Fork.of(
-            self.recording, step, fault, words, story=self._story, seed=self.state["seed"], show=self._show,
-            parameters=self.state["parameters"], progress=self._progress_of(self.recording), **self._settings,
-        )  # fmt: skip
-        self._show_again(FORK, self.fork.position_of(step))
-        return self.fork
+        """Play the story again with a fault just before a step, and show it beside the story.
+
+        With the fork in view, ``step`` counts in the fork, and its faults before that step happen again.
+        """
+        return self._fork_with(Fault(step, fault, words))
 
     def forget_fork(self) -> None:
         """Show the story alone."""
@@ -159,9 +157,20 @@ class Explorer(Board):
         self._show_again(STORY, self.stepper.position)
 
     def _make_fork(self, arguments: Mapping[str, Any]) -> None:
-        position = int(arguments["position"])
-        self.stepper.go_to(min(max(position, 0), len(self.stepper)))
-        self.make_fork(*fault_of(self.recording, self.stepper, arguments))
+        shown = self.fork.recording if self.state["branch"] == FORK and self.fork is not None else self.recording
+        position = min(max(int(arguments["position"]), 0), len(shown.steps))
+        if shown is self.recording:
+            self.stepper.go_to(position)
+        self._fork_with(fault_of(shown, position, arguments))
+
+    def _fork_with(self, fault: Fault) -> Fork:
+        self.fork = Fork.of(
+            self.recording, fault, story=self._story, parent=self.fork if self.state["branch"] == FORK else None,
+            seed=self.state["seed"], show=self._show, parameters=self.state["parameters"],
+            progress=self._progress_of(self.recording), **self._settings,
+        )  # fmt: skip
+        self._show_again(FORK, self.fork.position_of(fault.step))
+        return self.fork
 
     def _bring_lab(self) -> str:
         if self.state["branch"] == FORK:

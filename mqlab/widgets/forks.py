@@ -1,7 +1,10 @@
-"""A fork: the same story with one fault, and the first moment in which it differs from the story.
+"""A fork: the same story with a fault, and the first moment in which it differs from the story.
 
     Fork.of(recording, 70, lambda lab: lab.kill("broker-a"), "kill broker-a before step 70", story=…, seed=…)
     .first    numbers of the first moments that differ, in the story and in the fork (None: there is none)
+
+A fork of a fork has the faults of the first up to where it begins, and one more. What lies after that is left behind:
+a fault later in the first fork is not in the second.
 
 A moment is the same if time, lanes, kind and text are the same; steps are not compared, because the fault is a step of
 its own. The fault's own moment counts as no difference.
@@ -10,7 +13,7 @@ its own. The fault's own moment counts as no difference.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -23,33 +26,64 @@ if TYPE_CHECKING:
     from mqlab.lab.lab import Lab
     from mqlab.lab.story import Story
     from mqlab.views.timeline import Moment
-    from mqlab.widgets.stepper import Stepper
 
 FAULT_KINDS = ("fault", "mended")
 CALLS = ("call", "fault")  # steps that a notebook's or a story's call opened: play cannot stop before them
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """What is done just before a step of a play, and its words."""
+
+    step: int
+    make: Callable[[Lab], Any]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fork:
-    """A story with one fault: its recording, the fault in words, and where it differs first."""
+    """A story with faults, in their order: its recording, and where it differs first from the story."""
 
     recording: Recording
-    words: str
+    faults: tuple[Fault, ...]
     first: tuple[int | None, int | None]
 
     @classmethod
     def of(
-        cls, recording: Recording, step: int, fault: Callable[[Lab], Any], words: str, *, story: Story, **settings: Any
+        cls, recording: Recording, fault: Fault, *, story: Story, parent: Fork | None = None, **settings: Any
     ) -> Fork:
-        """Play the story with a fault just before ``step``. Raises UsageError if the story never reaches the step."""
-        if step >= recording.lab.journal.next_step:
+        """Play the story with a fault more than ``parent`` has (None: the story). ``fault.step`` counts in the parent.
+
+        Raises UsageError if the parent never reaches the step.
+        """
+        before = parent.recording if parent is not None else recording
+        if fault.step >= before.lab.journal.next_step:
             raise UsageError("the story ends here: nothing follows that could change", hint="go back some stops")
-        forked = Recording(story, faults={step: fault}, **settings)
-        return cls(forked, words, first_difference(recording.moments, forked.moments))
+        earlier = tuple(each for each in parent.faults if each.step < fault.step) if parent is not None else ()
+        # A fault is made when an event is about to begin; another one before the same event is made with it.
+        if earlier and fault.step <= _next_event(before, earlier[-1].step):
+            fault = replace(fault, step=earlier[-1].step)
+        faults = (*earlier, fault)
+        forked = Recording(story, faults=_by_step(faults), **settings)
+        return cls(forked, faults, first_difference(recording.moments, forked.moments))
+
+    @property
+    def words(self) -> str:
+        """All faults in words."""
+        return "; then ".join(each.words for each in self.faults)
 
     def position_of(self, step: int) -> int:
         """The fork's stop at which the fault that was made before ``step`` has just happened."""
         return sum(1 for each in self.recording.steps if each <= step)
+
+
+def _by_step(faults: tuple[Fault, ...]) -> dict[int, Callable[[Lab], Any]]:
+    """The faults as ``play`` takes them: those of one step are made one after the other."""
+
+    def all_of(step: int) -> Callable[[Lab], Any]:
+        return lambda lab: [each.make(lab) for each in faults if each.step == step]
+
+    return {each.step: all_of(each.step) for each in faults}
 
 
 def first_difference(story: tuple[Moment, ...], fork: tuple[Moment, ...]) -> tuple[int | None, int | None]:
@@ -65,10 +99,8 @@ def _what(moment: Moment) -> tuple[Any, ...]:
     return moment.now_ms, moment.lane, moment.kind, moment.text, moment.to
 
 
-def fault_of(
-    recording: Recording, stepper: Stepper, arguments: Mapping[str, Any]
-) -> tuple[int, Callable[[Lab], Any], str]:
-    """The step, the fault and its words of what the page asked for: kind, target, delay, back.
+def fault_of(recording: Recording, position: int, arguments: Mapping[str, Any]) -> Fault:
+    """The fault that the page asked for at a stop of a recording: kind, target, delay, back.
 
     Raises UsageError for a kind or a frame that does not exist.
     """
@@ -76,14 +108,14 @@ def fault_of(
     if kind == "drop":
         return _drop(recording, int(target))
     # At the first position no step of the story was shown yet; the fault comes before the first that is.
-    step = stepper.step_number + 1 if stepper.position else (recording.steps[0] if recording.steps else 0)
+    step = recording.steps[position - 1] + 1 if position else (recording.steps[0] if recording.steps else 0)
     step = _next_event(recording, step)
     back = str(arguments.get("back") or "").strip()
     after_ms = milliseconds(back) if back else None
     if kind == "slow":
         delay = arguments["delay"]
         milliseconds(delay)  # refused here rather than in the middle of the story
-        return step, lambda lab: lab.slow(target, delay), f"slow {target} by {delay} before step {step}"
+        return Fault(step, lambda lab: lab.slow(target, delay), f"slow {target} by {delay} before step {step}")
     if kind not in ("kill", "power_off"):
         raise UsageError(f"unknown kind of fault {kind!r}", hint="there is: kill, power_off, slow, drop")
 
@@ -96,10 +128,10 @@ def fault_of(
             lab.at(lab.now_ms - lab.began_ms + after_ms, lambda: lab.start(target))
 
     words = {"kill": "kill", "power_off": "power off"}[kind]
-    return step, end, f"{words} {target} before step {step}" + (f", start it after {back}" if back else "")
+    return Fault(step, end, f"{words} {target} before step {step}" + (f", start it after {back}" if back else ""))
 
 
-def _drop(recording: Recording, index: int) -> tuple[int, Callable[[Lab], Any], str]:
+def _drop(recording: Recording, index: int) -> Fault:
     """Drop one frame: it is lost in the step that sends it, if no other takes the same way just before it."""
     if not 0 <= index < len(recording.moments) or recording.moments[index].kind != FRAME:
         raise UsageError(f"moment {index} is not a frame")
@@ -115,7 +147,7 @@ def _drop(recording: Recording, index: int) -> tuple[int, Callable[[Lab], Any], 
            for each in journal[step : record.step] if each.kind == "frame"):  # fmt: skip
         raise UsageError(f"{sender} sends {receiver} another frame just before this one", hint="drop that one")
     words = f"drop {moment.text} from {sender} to {receiver}"
-    return step, lambda lab: lab.drop(sender, receiver), words
+    return Fault(step, lambda lab: lab.drop(sender, receiver), words)
 
 
 def _sender(recording: Recording, step: int) -> str:

@@ -236,6 +236,11 @@ check("lab01.lookup")
 # claim: 6.
 # refutation: 5. The committed offset is the next message to read: nothing is added before, one is added after.
 
+# %% [belief] lab01.unit_is_its_body
+# question: An entry leads to a message. Which bytes of the log are it?
+# claim: Those of its body.
+# refutation: The unit is all of its bytes: from its first one, as many as the entry's size says.
+
 # %% [belief] lab01.zeros_are_entries
 # question: A queue's file has room for 6 entries. How many has the queue?
 # claim: Six.

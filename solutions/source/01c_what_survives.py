@@ -113,6 +113,11 @@ check("lab01.rebuild")
 # refutation: Every topic has a queue 0. A queue has one entry for each unit of its topic and queue id, and no other
 #   entries.
 
+# %% [belief] lab01.empty_has_no_number
+# question: The log has no unit of a queue any more. What is rebuilt?
+# claim: Nothing: there is no first entry, so its number is None.
+# refutation: A queue without entries: it begins at 0, and has no bytes.
+
 # %% [belief] lab01.size_of_body
 # question: What size is in an entry?
 # claim: That of the message's body.
@@ -397,6 +402,11 @@ check("lab01.torn")
 # question: The last file ends with a BLANK. Where does the log end?
 # claim: At the end of that file: it is full.
 # refutation: In the last file, the log ends where the BLANK begins.
+
+# %% [belief] lab01.files_as_they_come
+# question: The log's files are given as a dictionary. In which order are they read?
+# claim: In that of the dictionary.
+# refutation: The log ends at its first unit that is not whole, in the order of the files' names.
 
 # %% [belief] lab01.all_that_reads
 # question: Behind a hole there are whole units. Are they part of the log?

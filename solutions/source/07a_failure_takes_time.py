@@ -722,6 +722,11 @@ check("lab07.redrive")
 # claim: Yes: it has a new id.
 # refutation: A message keeps its UNIQ_KEY: with it, everybody knows it for the same message.
 
+# %% [belief] lab07.count_for_ever
+# question: A dead letter is given back. What of its count?
+# claim: It stays: how often a message failed belongs to it.
+# refutation: A dead letter must start from zero: with its old count the broker takes it for tried too often.
+
 # %% [belief] lab07.dead_once
 # question: How often is a message among the dead letters?
 # claim: Once.

@@ -13,6 +13,10 @@ pytestmark = pytest.mark.browser
 
 SOLUTIONS = sorted(path.name for path in (ROOT / "solutions").glob("*.ipynb"))
 MEGABYTES = 3_000_000
+BRIGHTNESS = """(node, name) => {
+  const [red, green, blue] = getComputedStyle(node)[name].match(/[0-9.]+/g).map(Number);
+  return (red + green + blue) / 3;
+}"""
 
 
 def exported(name: str, folder: Path) -> Path:
@@ -29,7 +33,7 @@ def exported(name: str, folder: Path) -> Path:
 def test_an_exported_solution_is_alive_without_a_kernel(chromium: Any, tmp_path: Path, name: str) -> None:
     path = exported(name, tmp_path)
     assert path.stat().st_size < MEGABYTES
-    context = chromium.new_context(viewport={"width": 420, "height": 900}, offline=True)
+    context = chromium.new_context(viewport={"width": 420, "height": 900}, offline=True, color_scheme="dark")
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -57,6 +61,13 @@ def test_an_exported_solution_is_alive_without_a_kernel(chromium: Any, tmp_path:
     for number in range(pictures.count()):
         assert pictures.nth(number).evaluate("img => img.complete && img.naturalWidth > 0")
     assert boards.evaluate_all("boxes => boxes.every(box => box.getBoundingClientRect().width <= innerWidth)")
+    cut = "cells => cells.filter(cell => getComputedStyle(cell).overflowX !== 'auto').length"
+    assert page.locator(".jp-InputArea-editor, .jp-RenderedMarkdown").evaluate_all(cut) == 0
+
+    # 3. It is dark in a browser that prefers so: paper, prose and code.
+    assert page.locator("body").evaluate(BRIGHTNESS, "backgroundColor") < 60
+    for each in (".jp-RenderedMarkdown p", ".jp-InputArea-editor pre"):
+        assert page.locator(each).first.evaluate(BRIGHTNESS, "color") > 180
     page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
     # MathJax and require.js are looked for in the network by nbconvert's own page: their absence is no problem of ours.
     assert [text for text in problems if "MathJax" not in text and "require" not in text] == []

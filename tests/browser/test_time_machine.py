@@ -135,6 +135,11 @@ def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterla
     assert fork.get_by_role("option", name=re.compile("broker-a: killed")).count() == 1
     assert board.get_by_text("≠ first difference").count() >= 1
     board.screenshot(path=tmp_path / "fork.png")
+    board.get_by_label("From this stop on:").select_option(label="slow the links of")
+    board.get_by_role("button", name="Make this fault in the fork").click()
+    both = board.get_by_role("region", name=re.compile("The fork: kill broker-a .*; then slow broker-a"))
+    both.wait_for()
+    assert both.get_by_role("option", name=re.compile("broker-a: killed")).count() == 1
 
     # 5. A screen reader has a name for every control; the cell below reads what was done.
     session.send("Accessibility.enable")

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from mqlab import CONSUME_SUCCESS, Message, play
 from mqlab.errors import NotGiven
 from mqlab.teach import exercises
+from mqlab.teach.cases.forbids import RESETS
 from mqlab.teach.checking import CheckFailed, check
 from mqlab.teach.exercises import Case, Exercise, Finding, Manifest
 from mqlab.teach.forbidden import Forbidden, refuse_named, run_watched
@@ -144,3 +146,31 @@ def test_who_counts_calls_goes_on_counting_while_an_answer_is_watched() -> None:
     finally:
         sys.setprofile(None)
     assert {"work", "answer"} <= set(counted)
+
+
+CONSOLE = {
+    "a cell's call": "    return board.preview_reset('orders', 'billing', 'first')\n",
+    "the page's question, whose errors are words": (
+        "    return board.answer('preview', {'kind': 'reset', 'topic': 'orders', 'group': 'billing', 'to': 'first'})\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", CONSOLE)
+def test_the_console_is_no_way_to_a_forbidden_verb(way: str) -> None:
+    source = "from mqlab.widgets import console\ndef answer(lab):\n    board = console(lab)\n" + CONSOLE[way]
+    lab = play(billing_has_read, seed=7)
+    asked = Case("one group", lambda answers: answers["answer"](lab) and None)
+    assert run_watched(asked, answer_of(source), ()) is None
+    with pytest.raises(NotGiven, match="offset_resets"):
+        run_watched(asked, answer_of(source), RESETS)
+
+
+def billing_has_read(lab: Any) -> None:
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.push_consumer("billing")
+    consumer.subscribe("orders", "*")
+    consumer.on_messages(lambda messages, context: CONSUME_SUCCESS)
+    consumer.start()
+    lab.producer("shop").send(Message("orders", b"a book"))
+    lab.run_for("20s")

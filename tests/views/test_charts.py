@@ -53,7 +53,7 @@ def test_every_chart_is_well_formed_named_and_inside_its_card(chart: Picture) ->
 
 def test_bars_are_as_long_as_their_numbers_and_nothing_has_no_bar() -> None:
     drawn = bars(CHARTS[0])
-    assert [int(node.get("width", "")) for node in drawn] == [380, 95]
+    assert [int(node.get("width", "")) for node in drawn] == [320, 80]
     assert str(CHARTS[0]).splitlines()[1:] == [
         "заказ <b>  " + "█" * 40 + "  12 messages",
         "订单       " + "█" * 10 + " " * 30 + "  3 messages",
@@ -63,7 +63,7 @@ def test_bars_are_as_long_as_their_numbers_and_nothing_has_no_bar() -> None:
 
 
 def test_one_of_very_many_is_still_a_bar() -> None:
-    assert [node.get("width") for node in bars(Bars({"a": 10**9, "b": 1}))] == ["380", "1"]
+    assert [node.get("width") for node in bars(Bars({"a": 10**9, "b": 1}))] == ["320", "1"]
 
 
 def test_many_bars_are_cut_with_a_word_and_the_table_has_all() -> None:

@@ -99,3 +99,15 @@ def test_extremes_are_well_formed_and_inside_the_card(scale: str, count: int) ->
     assert height < 6_000
     for node in root.iter(SVG + "text"):
         assert 0 <= int(node.get("x", "")) <= width and 0 <= int(node.get("y", "")) <= height
+
+
+def test_a_long_legend_has_rows_and_widens_nothing() -> None:
+    looks = ["stored", "read", "progress", "trouble", "other"]
+    short = Timeline([at(n, "broker", "x", look=look, step=n) for n, look in enumerate(looks)], lanes=["broker"])
+    root = ElementTree.fromstring(short.svg())
+    meanings = [node for node in root.iter(SVG + "text") if node.get("font-size") == "11"]
+    rows = sorted({int(node.get("y", "")) for node in meanings})
+    assert len(meanings) == 5 and int(root.get("width", "")) < 450
+    assert len(rows) > 1 and rows[-1] < int(root.get("height", ""))
+    for node in meanings:
+        assert int(node.get("x", "")) + 6 * len(node.text or "") < int(root.get("width", ""))

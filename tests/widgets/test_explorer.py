@@ -131,6 +131,34 @@ def test_a_fork_stands_beside_the_story_with_the_first_difference() -> None:
     assert ask(explorer, "forget") == "" and explorer.data()["fork"] is None and explorer.state["branch"] == "story"
 
 
+def test_a_fork_of_a_fork_has_both_faults_up_to_where_it_begins() -> None:
+    explorer = machine()
+    told = ask(explorer, "fork", kind="slow", position=2, target="broker-a", delay="200ms", back="")
+    assert told == "" and explorer.fork is not None
+    first = explorer.fork
+    done = next(m for m in first.recording.moments if "CONSUME_SUCCESS" in m.text)
+    position = first.recording.steps.index(done.step) + 1
+    assert ask(explorer, "fork", kind="kill", position=position, target="billing-1", delay="", back="") == ""
+    both = explorer.fork
+    assert both.words == f"{first.words}; then kill billing-1 before step {(done.step or 0) + 1}"
+    assert explorer.data()["fork"]["words"] == both.words and explorer.state["branch"] == "fork"
+    # 1. Up to the second fault the two forks are the same, and the first fault is in it.
+    before = [m for m in both.recording.moments if (m.step or 0) <= (done.step or 0)]
+    assert before == [m for m in first.recording.moments if (m.step or 0) <= (done.step or 0)]
+    killed = next(m for m in both.recording.moments if m.text == "killed")
+    assert killed.lane == "billing-1" and killed.now_ms == done.now_ms and both.first == first.first
+    # 2. A fault at the stop of the fault before it is made together with it.
+    assert (
+        ask(explorer, "fork", kind="slow", position=explorer.state["position"], target="broker-a", delay="1s", back="")
+        == ""
+    )
+    assert explorer.fork is not None and explorer.fork.words.startswith(f"{both.words}; then slow broker-a by 1s")
+    assert [m.text for m in explorer.fork.recording.moments if m.kind == "fault"].count("killed") == 1
+    # 3. A fault before the others leaves them behind.
+    assert ask(explorer, "fork", kind="kill", position=1, target="billing-1", delay="", back="") == ""
+    assert explorer.fork is not None and [each.words[:4] for each in explorer.fork.faults] == ["kill"]
+
+
 def test_a_killed_broker_comes_back_and_its_rows_say_that_it_was_down() -> None:
     explorer = machine()
     assert ask(explorer, "fork", kind="power_off", position=8, target="broker-a", delay="", back="2s") == ""

@@ -247,7 +247,7 @@ function faultRow(machine, parts, ask) {
   // The targets follow the fault and, for frames, the position.
   const refill = () => {
     const kind = what.value();
-    const { data } = machine.branches.story;
+    const { data } = current(machine);
     const choices = kind === "drop" ? nearFrames(machine) : data.nodes.map(([name]) => name);
     const key = JSON.stringify([kind, choices]);
     if (key !== shown) {
@@ -258,7 +258,8 @@ function faultRow(machine, parts, ask) {
     }
     delay.el.style.display = kind === "slow" ? "" : "none";
     back.el.style.display = kind === "kill" || kind === "power_off" ? "" : "none";
-    make.el.disabled = machine.model.get("branch") !== "story" || !choices.length;
+    make.el.disabled = !choices.length;
+    make.el.textContent = current(machine) === machine.branches.story ? "Make this fault" : "Make this fault in the fork";
   };
   // The kernel's answer to both is new data with the fork or without it.
   const make = buttonControl("Make this fault", () => ask("fork", { kind: what.value(),
@@ -271,7 +272,7 @@ function faultRow(machine, parts, ask) {
 
 // The frames of this stop and the next few, each with the number of its moment.
 function nearFrames(machine) {
-  const { data, picture } = machine.branches.story;
+  const { data, picture } = current(machine);
   const step = data.steps[machine.model.get("position") - 1] ?? -1;
   const { moments, lanes, texts } = data.happened;
   return moments.map((moment, index) => [moment, index])

@@ -146,6 +146,7 @@ TAGS = Pure(
 ENTRY_RULE = "Entry n of a queue begins at byte 20 * n of the queue; a file's name is the number of its first byte"
 LOG_RULE = "A physical offset counts from the first byte the log ever had; a file's name is its first byte's offset"
 NEXT_RULE = "The committed offset is the next message to read: nothing is added before, one is added after"
+WHOLE_RULE = "The unit is all of its bytes: from its first one, as many as the entry's size says"
 END_RULE = "Where no entry is written yet, there is nothing to read, and the offset stays the same"
 
 
@@ -157,7 +158,7 @@ def reading_calls(seed: int) -> Iterator[Call]:
     for reading in disk.readings:
         first = max(number for number in entries if number <= reading.committed or number == min(entries))
         at = 20 * (reading.committed - first)
-        raw = entries[first][at : at + 20].hex(" ", 4)
+        raw = entries[first][at : at + 20].hex(" ", 4) or "no such file yet"
         yield Call(
             committed=reading.committed, queue_files=disk.queue_files, log_files=disk.log_files,
             right=(reading.unit, reading.next_offset), given=units.get(reading.committed + 1),
@@ -174,6 +175,8 @@ def _reading_rule(call: Call, found: Any, seen: Difference) -> str:
         return NEXT_RULE
     if unit is None:
         return ENTRY_RULE
+    if unit and (unit in right or right in unit):
+        return WHOLE_RULE
     # A whole unit of this queue means that the wrong entry was read; anything else, the wrong place.
     one = record.decode(unit) if record.check(unit).kind == record.UNIT else None
     return (

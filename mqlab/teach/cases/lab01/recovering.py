@@ -22,7 +22,7 @@ from mqlab.wire.java_hash import tags_code
 
 # lab01.torn ------------------------------------------------------------------------------------------------------
 
-TORN_RULE = "The log ends at its first unit that is not whole, whatever comes after it"
+TORN_RULE = "The log ends at its first unit that is not whole, whatever comes after it in the order of the files' names"
 END_BLANK_RULE = "In the last file, the log ends where the BLANK begins"
 BLANK_RULE = "A BLANK ends its file, not the log: go on with the next file"
 WHOLE_RULE = "A unit is whole here: its lengths add up, and body_crc is crc32(body) & 0x7FFFFFFF (0 for no body)"
@@ -122,7 +122,7 @@ def _rebuilt(entry: Callable[[record.Record, int], tuple[int, int, int]]) -> Cal
 
 
 REBUILD = Pure(
-    "lab01.rebuild", "rebuild(units, topic, queue_id)", points=3, about="four queues to rebuild",
+    "lab01.rebuild", "rebuild(units, topic, queue_id)", points=3, about="five queues to rebuild",
     calls=lambda seed: queue_calls(made.lost_queues(seed)), returns=tuple_of(first=int, entries=bytes),
     compares=_first_difference, shows=lambda part, value: value.hex(" ") if part == "code" else value,
     rules={

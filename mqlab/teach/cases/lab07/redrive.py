@@ -130,11 +130,7 @@ def _nothing_is_dead_again(today: RedriveDay) -> Finding | None:
 
 def _each_is_back_once(today: RedriveDay) -> Finding | None:
     """Each dead letter is in the retry topic once. A count above 0 is a later retry, not what the answer sent."""
-    back = [
-        message
-        for message in today.lab.store().messages(RETRY)
-        if message.store_timestamp >= today.began_ms and message.reconsume_times == 0
-    ]
+    back = [message for message in today.lab.store().messages(RETRY) if message.store_timestamp >= today.began_ms]
     for dead in {message.msg_id: message for message in today.dead}.values():
         finding = _letter(dead, [message for message in back if message.body == dead.body])
         if finding is not None:
@@ -142,7 +138,11 @@ def _each_is_back_once(today: RedriveDay) -> Finding | None:
     return None
 
 
-def _letter(dead: Any, copies: list[Any]) -> Finding | None:
+def _letter(dead: Any, back: list[Any]) -> Finding | None:
+    copies = [message for message in back if message.reconsume_times == 0]
+    if back and not copies:
+        where = f"{dead.keys}, back in {RETRY}: its reconsume_times"
+        return Finding(DEAD_AGAIN_RULE, where, 0, back[0].reconsume_times)
     if len(copies) != 1:
         rule = ONCE_RULE if copies else MISSING_RULE
         return Finding(rule, f"{dead.keys}: its new copies in {RETRY}", 1, len(copies))

@@ -10,7 +10,8 @@ const THEME = `
 [data-jp-theme-light="false"] .mqlab-board { --mq-muted: #a9b2c0; --mq-rule: #4a5260;
   --mq-1: #7cbcf5; --mq-2: #6fd29b; --mq-3: #cfa3ea; --mq-4: #ff9d78; --mq-5: #a9b2c0; --mq-6: #e6c163;
   --mq-light: #5c4a10; --mq-focus: #7cbcf5; }
-@media (prefers-color-scheme: dark) { body:not([data-jp-theme-light]) .mqlab-board {
+@media screen and (prefers-color-scheme: dark) {
+  :is(body:not([data-jp-theme-light]), body.jp-Notebook[data-jp-theme-light="true"]) .mqlab-board {
   --mq-ink: #e8eaee; --mq-muted: #a9b2c0; --mq-paper: #16191f; --mq-card: #20242c; --mq-rule: #4a5260;
   --mq-1: #7cbcf5; --mq-2: #6fd29b; --mq-3: #cfa3ea; --mq-4: #ff9d78; --mq-5: #a9b2c0; --mq-6: #e6c163;
   --mq-light: #5c4a10; --mq-focus: #7cbcf5; } }
