@@ -233,7 +233,7 @@ def scan(tags, wanted, memory_from):
 # %%
 check("lab06.scan")
 
-# %% [markdown] minutes=18
+# %% [markdown] minutes=16
 # ## A pull that waits
 #
 # Now the end of the queue. `DefaultMQPushConsumer` has *push* in its name, and its listener is called milliseconds after an
