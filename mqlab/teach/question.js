@@ -27,8 +27,18 @@ function radio(model, name, key, text) {
   });
   const bold = document.createElement("b");
   bold.textContent = key;
-  label.append(button, bold, `: ${text}`);
+  label.append(button, bold, ": ", ...withCode(text));
   return label;
+}
+
+// Words between backticks are code, as in the notebook's text.
+function withCode(text) {
+  return text.split("`").map((part, place) => {
+    if (place % 2 === 0) return part;
+    const code = document.createElement("code");
+    code.textContent = part;
+    return code;
+  });
 }
 
 function number(model) {
