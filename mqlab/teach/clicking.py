@@ -9,7 +9,8 @@ A click changes the second output only, so the focus stays on the button. When t
 and neither needs the widget: opened without its kernel, the notebook shows the choices and the answer.
 JupyterLab forgets which output belongs to which display id when a notebook is closed or the page is loaded again. A
 click is noted in the kernel then, but its output does not change; the buttons see that and ask to run the cell again.
-Without anywidget, and outside of a notebook's kernel, there is the static question with its Python form.
+Without anywidget, and outside of a notebook's kernel, there is the static question with its Python form. The
+widgets are imported when a question is shown: a process that grades imports this module, too, and shows none.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ from markupsafe import Markup
 from mqlab.notebook import running_shell
 from mqlab.teach.exercises import Prediction
 from mqlab.views.view import View
-from mqlab.widgets.joining import piece
-from mqlab.widgets.places import place_attribute, view_entry
 
 PREDICTION_MIME = "application/vnd.mqlab.prediction+json"
 VERSION = 1
@@ -58,6 +57,8 @@ class Question:
     """The two outputs of one cell. ``answered``: what the second one shows now."""
 
     def __init__(self, asked: Prediction, chosen: str, answered: View, on_click: Callable[[str], None]) -> None:
+        from mqlab.widgets.places import view_entry
+
         self._buttons = _buttons(asked, chosen, on_click)
         self._place = self._buttons.place
         self._question = show({**to_click(asked, chosen, self._place), **view_entry(self._buttons)})
@@ -99,6 +100,8 @@ def static_choices(asked: Prediction, chosen: str) -> dict[str, str]:
 
 def to_click(asked: Prediction, chosen: str, place: str) -> dict[str, str]:
     """The choices as a box into which the widget with this place puts its buttons."""
+    from mqlab.widgets.places import place_attribute
+
     static = static_choices(asked, chosen)
     choices = Markup(static["text/html"])
     box = Markup(BOX).format(place=place_attribute(place), choices=choices, how=HOW_TO_CHOOSE, name=place)
@@ -121,6 +124,8 @@ def _kind() -> type:
     """The widget's class, made when it is first needed: anywidget is imported late."""
     import anywidget
     import traitlets
+
+    from mqlab.widgets.joining import piece
 
     class QuestionButtons(anywidget.AnyWidget):
         """A question, its choices, and the answer that was clicked ("" before)."""

@@ -52,6 +52,17 @@ def test_a_lab_loads_no_clients_pictures_threads_or_readers_before_they_are_aske
     assert not [name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in late)]
 
 
+@pytest.mark.parametrize("module", ["mqlab.grading.execute", "mqlab.grading.kernel", "mqlab.grading.worker"])
+def test_what_judges_a_submission_loads_no_broker_and_no_widget_before_a_case_asks_for_one(module: str) -> None:
+    """Three processes judge every submission of a class: what each of them imports is paid two hundred times."""
+    program = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = json.loads(answer.stdout)
+    late = ("mqlab.broker", "mqlab.lab", "mqlab.store", "mqlab.admin", "mqlab.client", "mqlab.widgets")
+    late += ("anywidget", "numpy", "pyarrow", "pyspark")
+    assert not [name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in late)]
+
+
 def test_the_check_sees_a_package_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "needy.py").write_text("import numpy\n", "utf-8")
     with pytest.raises(AssertionError, match="numpy"):
