@@ -7,12 +7,19 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from mqlab.spark import session
-from tests.unchanged.recordings import REPORT, everything, record
+from mqlab.spark import pipeline, session
+from mqlab.teach.datasets import small_day
+from tests.spark.pipeline.world import play_day
+from tests.unchanged.recordings import PLAYED_REPORT, REPORT, everything, record
 from tests.unchanged.report_lines import lines_of_report
 from tests.unchanged.traces import digest
 
 digests = {name: play() for name, play in tqdm(list(everything()))}
 with tempfile.TemporaryDirectory() as folder:
-    digests[REPORT] = digest(lines_of_report(session("local[2]"), Path(folder)))
+    spark = session("local[2]")
+    stores = {REPORT: small_day(), PLAYED_REPORT: play_day(Path(folder) / "stores").directory}
+    for number, (name, directory) in enumerate(stores.items()):
+        out = Path(folder) / str(number) / "out"
+        pipeline.run(directory, out, spark=spark)
+        digests[name] = digest(lines_of_report(out, out.parent))
 record(digests)

@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).with_name("recorded.json")
 REAL_STORES = ("clean", "killed", "edges", "edges-killed")
 REPORT = "the report of the small day"
+PLAYED_REPORT = "the report of the played day"
 LABS = (
     "00-a-messages-day",
     "01a-what-the-broker-writes",

@@ -1,4 +1,4 @@
-"""The small day of datasets/ through the Spark pipeline to its page, as lines: facts, numbers, curves.
+"""What the Spark pipeline made of a day, and its page, as lines: facts, numbers, curves.
 
 Words for the reader may become better words: of the page and of the column ``told``, only the numbers are compared.
 """
@@ -9,16 +9,11 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.dataset
 
-from mqlab.spark import pipeline
 from mqlab.spark.report import write_report
-from mqlab.teach.datasets import small_day
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 NUMBER = re.compile(r"-?\d[\d.,:]*")
 RUN = "source"  # the section about the run itself
@@ -55,14 +50,15 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "told": NUMBER.findall(row["told"])} if "told" in row else row
 
 
-def lines_of_report(spark: SparkSession, folder: Path) -> list[str]:
-    """Every row of every fact table in a fixed order, then the numbers of the page."""
-    pipeline.run(small_day(), folder / "out", spark=spark)
+def lines_of_report(out: Path, folder: Path) -> list[str]:
+    """Every row of every fact table of a finished run in a fixed order, then the numbers of its page.
+
+    The page is written to ``folder``. Where the run's own folder is named, the line says FOLDER.
+    """
     lines = []
-    for facts in sorted((folder / "out" / "facts").iterdir()):
+    for facts in sorted((out / "facts").iterdir()):
         table = pyarrow.dataset.dataset(facts).to_table()
         lines.append(f"{facts.name} {table.column_names}")
         lines += sorted(json.dumps(_plain(row), default=str, ensure_ascii=False) for row in table.to_pylist())
-    write_report(folder / "out", folder / "report.html")
-    lines += Numbers((folder / "report.html").read_text("utf-8")).lines
-    return [line.replace(str(folder), "FOLDER") for line in lines]
+    lines += Numbers(write_report(out, folder / "report.html").read_text("utf-8")).lines
+    return [line.replace(str(out.parent), "FOLDER") for line in lines]
