@@ -6,7 +6,8 @@ Every lab asks for a prediction before it shows a run.
     predict(id, answer)     the same in Python; another answer replaces it until the run has shown what happens
     reveal(id, happened)    shows both, what is to be said to this answer, and the note; then the answer stays
 
-The output of a cell with ``predict`` carries the answer as data, so a saved notebook has it.
+The output of a cell with ``predict`` carries the answer as data, so a saved notebook has it, and a new kernel takes it
+from there (mqlab.teach.kept).
 Predictions give no points: a wrong one teaches more than a right one.
 """
 
@@ -17,6 +18,7 @@ from typing import Any
 
 from mqlab.teach.clicking import PREDICTION_MIME, Question, answer_data, can_be_clicked, show
 from mqlab.teach.exercises import Prediction, prediction
+from mqlab.teach.kept import kept_answer
 from mqlab.teach.said import AskedWrongly, Said
 from mqlab.teach.words import words_of
 
@@ -90,12 +92,23 @@ def predict(prediction_id: str, answer: object = ...) -> Said:
     if answer is not ...:
         noted.answer = answer
         return _answered(asked)
-    # 3. Without an answer, the question; what was answered before stays chosen.
+    # 3. Without an answer, the question; what was answered before stays chosen, before a restart of the kernel, too.
+    if noted.answer is ...:
+        noted.answer = _kept(asked)
     said = _answered(asked)
     if noted.answer is ...:
         note = f'Write your answer into the cell, predict("{asked.id}", ...), in place of the dots, and run it.'
         return ToClick("open", asked.question, _choices(asked), note=note, asked=asked)
     return ToClick(said.state, said.headline, said.facts, said.note, asked=asked, data=said.data)
+
+
+def _kept(asked: Prediction) -> object:
+    """What the saved notebook says that was chosen; ``...`` when that is nothing, or no answer to this question."""
+    found = kept_answer(asked.id)
+    if found is None:
+        return ...
+    answer: object = found if asked.choices else int(found) if found.lstrip("-").isdecimal() else ...
+    return ... if answer is ... or asked.problem_with(answer) else answer
 
 
 def _answered(asked: Prediction) -> Predicted:

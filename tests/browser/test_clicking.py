@@ -137,6 +137,12 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     assert page.get_by_text("● new ones").count() == 1 and page.get_by_role("radio").count() == 0
     assert page.get_by_text("model not found").count() == 0
     page.screenshot(path=tmp_path / "reopened.png")
+
+    # 6. Run again with the new kernel: what was chosen before is still chosen.
+    run(page, 0)
+    again = run(page, 1)
+    again.get_by_role("radio", name="0: none").wait_for()
+    assert again.get_by_role("radio", name="0: none").is_checked()
     page.close()
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -189,3 +190,45 @@ def test_without_anywidget_or_a_kernel_there_is_the_python_form(monkeypatch: pyt
     assert clicking.can_be_clicked()
     monkeypatch.setitem(sys.modules, "anywidget", None)
     assert not clicking.can_be_clicked()
+
+
+def kept_cell(prediction_id: str, answer: object, *, before_reveal: bool = True) -> dict[str, Any]:
+    """A cell whose saved output keeps an answer."""
+    data = clicking.answer_data(prediction_id, answer, before_reveal=before_reveal)
+    return {"cell_type": "code", "outputs": [{"output_type": "display_data", "data": {PREDICTION_MIME: data}}]}
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ([kept_cell("labxx.kept", "gone")], "gone: deleted"),
+        ([kept_cell("labxx.kept", "stays"), kept_cell("labxx.kept", "gone")], "gone: deleted"),
+        ([kept_cell("labxx.count", 3)], None),
+        ([kept_cell("labxx.kept", "something else")], None),
+        ([kept_cell("labxx.kept", "gone", before_reveal=False)], None),
+        ([{"cell_type": "code", "outputs": [7, None, {"data": []}]}, 5, {"outputs": {}}], None),
+    ],
+    ids=["kept", "the last one counts", "of another question", "no answer to it", "given too late", "not a notebook"],
+)
+def test_a_new_kernel_takes_yesterdays_answer_from_the_saved_notebook(
+    cells: list[Any], expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my lab.ipynb"
+    path.write_text(json.dumps({"cells": cells}), "utf-8")
+    monkeypatch.setenv("JPY_SESSION_NAME", str(path))
+    said = predict("labxx.kept")
+    assert said.state == ("open" if expected is None else "note")
+    assert expected is None or expected in str(said)
+
+
+def test_a_notebook_that_cannot_be_read_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "broken.ipynb"
+    text = json.dumps({"cells": [kept_cell("labxx.kept", "gone")]})
+    monkeypatch.setenv("JPY_SESSION_NAME", str(path))
+    assert predict("labxx.kept").state == "open"
+    for end in range(0, len(text), 7):
+        path.write_text(text[:end], "utf-8")
+        assert predict("labxx.kept").state == "open"
+    path.write_text(text, "utf-8")
+    assert predict("labxx.count").state == "open"
+    assert predict("labxx.kept").state == "note"
