@@ -25,6 +25,7 @@ from markupsafe import Markup
 
 from mqlab.notebook import running_shell
 from mqlab.teach.exercises import Prediction
+from mqlab.teach.said import with_code
 from mqlab.views.view import View
 
 PREDICTION_MIME = "application/vnd.mqlab.prediction+json"
@@ -93,8 +94,10 @@ def static_choices(asked: Prediction, chosen: str) -> dict[str, str]:
     """The question and its choices as plain text and HTML; the chosen one is marked."""
     lines = [(("●" if key == chosen else "○"), key, text) for key, text in asked.choices]
     text = "\n".join([asked.question, *(f"  {mark} {key}: {words}" for mark, key, words in lines)])
-    items = Markup("").join(Markup("<div>{} <b>{}</b>: {}</div>").format(*line) for line in lines)
-    html = Markup('<div><div>{}</div><div style="padding-left:12px">{}</div></div>').format(asked.question, items)
+    line = Markup("<div>{} <b>{}</b>: {}</div>")
+    items = Markup("").join(line.format(mark, key, with_code(words)) for mark, key, words in lines)
+    box = Markup('<div><div>{}</div><div style="padding-left:12px">{}</div></div>')
+    html = box.format(with_code(asked.question), items)
     return {"text/plain": text, "text/html": str(html)}
 
 

@@ -86,8 +86,10 @@ function warnWhenNotKept(model, form) {
   warning.setAttribute("role", "alert");
   warning.hidden = true;
   form.append(warning);
+  let waiting;
   model.on("msg:custom", ({ kept }) => {
-    setTimeout(() => {
+    clearTimeout(waiting); // of two quick choices the second is kept; to look for the first would be a false alarm
+    waiting = setTimeout(() => {
       const there = [...document.querySelectorAll(`[data-mqlab-kept="${model.get("place")}"]`)];
       warning.hidden = there.some((output) => output.dataset.chosen === kept);
       warning.textContent = warning.hidden ? "" : NOT_KEPT;

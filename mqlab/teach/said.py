@@ -55,8 +55,8 @@ class Said(View):
             for fact in self.facts
         )
         table = Markup("<table><tbody>{}</tbody></table>").format(facts) if self.facts else Markup("")
-        note = Markup("<div>{}</div>").format(_with_code(self.note)) if self.note else Markup("")
-        head = Markup("<div>{} <b>{}</b></div>").format(MARKS[self.state], _with_code(self.headline))
+        note = Markup("<div>{}</div>").format(with_code(self.note)) if self.note else Markup("")
+        head = Markup("<div>{} <b>{}</b></div>").format(MARKS[self.state], with_code(self.headline))
         edge = f"border-left:4px solid {EDGES[self.state]};padding:4px 12px"
         return Markup('<div style="{}">{}{}{}</div>').format(edge, head, table, note)
 
@@ -81,7 +81,7 @@ def _hanging(head: str, words: str) -> str:
     return (head + "\n".join(lines)[len(head) :]).rstrip()
 
 
-def _with_code(text: str) -> Markup:
+def with_code(text: str) -> Markup:
     """A text as HTML, in which `names between backticks` are set as code."""
     parts = re.split("`([^`]+)`", text)
     return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(part) for n, part in enumerate(parts))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WIDTH, MAX_LINES, LINES_AROUND = 44, 40, 3
 MAX_ARGUMENT, MAX_CALL = 32, 110
 MAX_ARGUMENT_LINES, BYTES_IN_A_ROW = 8, 16
+SHORT_CAPTION = 60  # characters
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +104,9 @@ class Failed(View):
 
 
 def _caption(words: str) -> Markup:
-    return Markup('<caption style="text-align:left;white-space:nowrap">{}</caption>').format(words)
+    """A table's caption: a short one in one line; a long one is broken, and makes no table wider than the page."""
+    width = "white-space:nowrap" if len(words) <= SHORT_CAPTION else "min-width:min(40em,80vw)"
+    return Markup('<caption style="text-align:left;{}">{}</caption>').format(width, words)
 
 
 def world_of(finding: Finding | None) -> Any:

@@ -22,6 +22,12 @@ CELLS = (
     'reveal("lab00.audit", 3)',
     'from mqlab.widgets import log_xray\nxray = log_xray(["append", "dispatch"])\nxray',
 )
+# Every text that an alert has ever shown, even for a moment, is kept in the page's ``alarms``.
+WATCH_ALARMS = """alert => {
+  window.alarms = [];
+  const note = () => { if (alert.textContent) window.alarms.push(alert.textContent); };
+  new MutationObserver(note).observe(alert, { childList: true });
+}"""
 MIME = "application/vnd.mqlab.prediction+json"
 
 
@@ -88,8 +94,12 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     assert group.get_by_role("radio").count() == 3
     group.get_by_role("radio", name="0: none").check()
     first.get_by_text("You predict 0: none; what is acknowledged is deleted").wait_for()
+    first.locator("[role=alert]").evaluate(WATCH_ALARMS)
     group.get_by_role("radio", name="1: one").check()
+    first.get_by_text("You predict 1: one").wait_for()
     first.get_by_text("Noted. You can change it").wait_for()
+    page.wait_for_timeout(2500)  # the alarm looks a second after a choice whether that is kept
+    assert page.evaluate("window.alarms") == []  # the choice before, replaced at once, raises none
 
     # 2. With the keyboard alone: arrow keys choose and do not leave the cell.
     second = run(page, 2)

@@ -40,6 +40,13 @@ def test_without_an_answer_it_only_asks() -> None:
     assert "Noted" in str(predict("labxx.kept", "gone"))
 
 
+def test_names_between_backticks_are_code_in_the_question_and_its_choices() -> None:
+    asked = Prediction("labxx.code", "Is `a < b`?", "It is.", (("yes", "`a` is less"), ("no", "it is not")))
+    shown = clicking.static_choices(asked, "yes")
+    assert "Is <code>a &lt; b</code>?" in shown["text/html"] and "<code>a</code> is less" in shown["text/html"]
+    assert shown["text/plain"].startswith("Is `a < b`?\n  ● yes: `a` is less")
+
+
 def test_an_answer_can_be_changed_until_the_run_has_shown_what_happens() -> None:
     predict("labxx.kept", "stays")
     assert "gone: deleted" in str(predict("labxx.kept", "gone"))

@@ -11,6 +11,7 @@ from mqlab import Message, play
 from mqlab.errors import UsageError
 from mqlab.teach import CheckFailed, check, exercises, practice, show_me, showing
 from mqlab.teach.exercises import Answers, Call, Case, Exercise, Finding, Manifest
+from mqlab.teach.said import Said
 from mqlab.teach.showing import go_to_step, side_by_side, world_of
 
 
@@ -64,6 +65,14 @@ def test_a_failed_check_names_the_call_and_show_me_shows_it() -> None:
     assert '<th scope="col">expected</th>' in html and 'aria-label="differs">≠' in html
     right_answer = right(*shown.arguments.values())  # type: ignore[attr-defined]
     assert right_answer == 2
+
+
+def test_a_long_place_is_broken_and_a_short_one_is_not() -> None:
+    said, place = Said("bad", "wrong"), "topic 'stock', queues [1, 3], begin_ms 1731295918248, end_ms 1731336910950"
+    for first_wrong, in_one_line in (("the sum", True), (place, False)):
+        html = showing.Failed(said, finding=Finding("Rule", first_wrong, 1, 2)).html()
+        assert first_wrong in html.unescape()
+        assert ("nowrap" in html) == in_one_line
 
 
 def test_an_exception_keeps_the_arguments_with_which_it_came() -> None:
