@@ -22,6 +22,7 @@ import pytest
 from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
 from mqlab.teach import check
 from mqlab.teach.exercises import Call, Case, Exercise, Finding, manifest
+from mqlab.teach.kit.crashing import Crashing
 from mqlab.teach.kit.form import SECONDS, SPARK_SECONDS
 from mqlab.teach.kit.rows import Tables
 from mqlab.teach.kit.shapes import Parts
@@ -43,7 +44,7 @@ BY_ID = {one.id: one for one in OF_THE_KIT}
 SLIPS = [(one, slip) for one in OF_VALUES for slip in one.form.slips]
 SLIPS_OF_ROWS = [(one, slip) for one in OF_ROWS for slip in one.form.slips]
 FIRST_SEED = 1_000
-SEEDS = {Values: 20, Tables: 2, Worlds: 3}
+SEEDS = {Values: 20, Tables: 2, Worlds: 3, Crashing: 3}
 CALLS_A_SECOND = 1_000_000
 """Calls of Python functions, on a machine of five years ago."""
 
