@@ -70,8 +70,8 @@ UNIT = Fields(
         "body": (bytes, "The body follows its 4-byte length; before that are two hosts, and bits 0x10 and 0x20 of "
                  "sys_flag say which of them take 20 bytes instead of 8"),
         "topic": (str, "The topic follows its length, which takes one byte in a V1 unit and two in a V2 unit"),
-        "properties": ({str: str}, "Each property is name 0x01 value 0x02, one after another; only the first 0x01 of "
-                       "each ends the name"),
+        "properties": ({str: str}, "The properties follow their 2-byte length and are UTF-8. Each is name 0x01 value "
+                       "0x02; only the first 0x01 of each ends the name"),
     },
     slips=[
         Slip("one time", _changed("store_timestamp", lambda fields: fields["born_timestamp"].value),
