@@ -37,8 +37,9 @@ CALLS = 5
 
 
 def _place(call: Call, seen: object) -> str:
-    members = len(call["members"])
-    words = f"{len(call['queues'])} queues, {members} member{'s' if members > 1 else ''}, asked for {call['me']}"
+    queues, members = len(call["queues"]), len(call["members"])
+    words = f"{queues} queue{'s' if queues != 1 else ''}, {members} member{'s' if members != 1 else ''}"
+    words += f", asked for {call['me']}"
     return f"{call.about}: {words}" if call.about else words
 
 

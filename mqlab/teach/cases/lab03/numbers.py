@@ -121,7 +121,8 @@ def _mean_of_ratios(call: Call) -> float:
 
 
 def _upside_down(call: Call) -> float:
-    return 1 / _churn(call["moments"]) if _moved(call["moments"]) else 0.0
+    moved_queues = _moved(call["moments"])
+    return _needed(call["moments"]) / moved_queues if moved_queues else 0.0
 
 
 def _owners_gone(before: dict[int, str], members: Sequence[str]) -> int:
