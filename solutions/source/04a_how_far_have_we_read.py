@@ -284,11 +284,11 @@ print(answers[0].ext_fields)
 # ### Your turn: report more often
 #
 # `persist_consumer_offset_interval` is how often billing reports. Set it to one second and run the cell. How many
-# different offsets of `orders` has the broker stored in the 32 seconds now? (The rows *at the broker*.)
+# different offsets of `orders` has the broker stored in the 32 seconds now? (The rows "at the broker".)
 #
 # wrong default: That is the number with the default of five seconds.
 # wrong memory: Those are the moves in memory. Several of them fall between two reports.
-# wrong: Count the rows of the table whose place is *at the broker*.
+# wrong: Count the rows of the table whose place is "at the broker".
 # note: More requests, and a restart repeats a second of work instead of five. Still not nothing: between two reports there
 #   is always something that only billing knows.
 
@@ -419,11 +419,11 @@ reveal("lab04.who_dies", "same" if again["billing"] == again["both"] else most)
 #
 # All of it on one board: twelve orders, eight threads, and no call ends before you end it. Click orders to finish them, in
 # any order, let time pass or let billing report, and crash whom you like. Somebody has begun: orders 1 and 2 were finished,
-# billing was killed, and both come again. Go back with *Undo*, and make billing read exactly **four** finished orders again.
+# billing was killed, and both come again. Go back with "Undo", and make billing read exactly **four** finished orders again.
 #
 # wrong unfinished: Those that were not finished are read for the first time, or have no result yet. Asked are orders that
 #   were finished before the crash.
-# wrong: The line *what comes again* of the board has the number.
+# wrong: The part "What comes again" of the board has the number.
 # note: For instance: finish 1 to 4, leave 0 alone, crash billing. Or finish 0 to 3 and crash before the report.
 
 # %% tags=["explorer"]
@@ -569,7 +569,7 @@ print(stored, "orders are in the log; every one of them was read at least once")
 # Order 100 hangs, and there are 5,900 orders behind it. The span limit is 2,000. How many of them does billing read?
 #
 # - 2000: 2,000; then it stops until order 100 is done
-#   > Pulling stops while the limit is exceeded. But the span is measured over what billing still *holds*, and the others
+#   > Pulling stops while the limit is exceeded. But the span is measured over what billing still holds, and the others
 #   > leave.
 # - 5900: all 5,900
 #   = Orders that are done leave the cache. When only order 100 is left, the span is 0, and billing pulls again.
@@ -610,7 +610,7 @@ Table(by_span[:5], columns=columns)
 # 300 orders, and order 20 hangs. The first pull brings the orders 0 to 31. Find the largest `SPAN` with which billing does
 # not pull again at once after it.
 #
-# wrong just_that: With that limit billing pulls again: a span of 31 is not *greater* than 31.
+# wrong just_that: With that limit billing pulls again: a span of 31 is not greater than 31.
 # wrong count: 32 is the number of orders; the distance between the first and the last is smaller.
 # wrong: Look at the first line: as long as billing stops after its first pull, it says 32. Make SPAN larger until it
 #   says more, and take the value before that.
@@ -944,7 +944,7 @@ reveal("lab04.naive", "lost" if set(lost) == {"largest done"} else "nothing")
 #
 # | you may read | it is |
 # |---|---|
-# | the offset is the newest message that was consumed | one past the smallest range that is done without a gap |
+# | the offset is the newest message that was consumed | the first offset that is not done: everything before it is done |
 # | the smallest of the batch is committed | the smallest of all messages that are cached of the queue |
 # | when the cache is empty, the offset is `queueOffsetMax` | `queueOffsetMax` + 1 |
 # | a commit is answered with `minOffset`, `maxOffset`, `nextBeginOffset` | a commit has no answer; these three are in the answer to a pull |

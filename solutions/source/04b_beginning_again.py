@@ -93,7 +93,7 @@ print("stored at second", [(ms - first_ms) // 1000 for ms in stored])
 #   = The broker searches the queue for the first message whose store time is not smaller.
 # - 0: with order 0; there is no order at second 52
 #   > A time between two messages is the normal case.
-# note: It is the time at which the broker *stored* a message, not the time at which it was made.
+# note: It is the time at which the broker stored a message, not the time at which it was made.
 
 # %% tags=["picture"]
 plan = lab.admin.reset_offset_by_timestamp(
@@ -360,7 +360,7 @@ Bars({f"pulls of {n}": pulls.count(n) for n in sorted(set(pulls))}, unit="pulls"
 # - 200: all of them
 #   = As long as the first message of the queue is still there and in memory, the broker answers 0 as if it were stored.
 # - 1: the last one, as the name says
-#   > The last *offset* is one past the last message: the place of the next one.
+#   > The last offset is one past the last message: the place of the next one.
 # note: The client asks the broker first. Only if the broker says "not found", `consume_from_where` is looked at.
 
 
@@ -573,7 +573,7 @@ print(never, "orders are never read")
 # wrong ten_exactly: An order that is exactly ten minutes old is not younger than that; and look at how old the youngest is
 #   when billing reads it.
 # wrong thrown_away: Those were read and not paid.
-# wrong: The bar *paid* shows it.
+# wrong: The bar "paid" shows it.
 # note: Reading is cheap, and the listener can write down what it has thrown away. A reset is quicker and says nothing. For
 #   a backlog of millions, reset; for one of thousands, sort out.
 
@@ -806,7 +806,7 @@ reveal("lab04.idempotent", "together" if len(bad) == 2 else "all")
 # hint: `if connection.execute(insert, (message.keys,)).rowcount: connection.execute("UPDATE accounts SET paid = paid + ?
 #   WHERE customer = ?", (amount, customer))`, both in one `with`. Return CONSUME_SUCCESS in both cases.
 # note: This is the whole secret: a unique row in the transaction of the effect. If the effect is not in your database (a
-#   bank, a mail), send that system the order's key and let *it* keep the row. RocketMQ has nothing that does it for you.
+#   bank, a mail), send the order's key along and let the other system keep the row. RocketMQ has nothing that does it for you.
 
 
 # %% tags=["setup"]
