@@ -18,11 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mqlab.client.consuming.listener import ListenerContext, learners_traceback
+from mqlab.client.consuming.learners_traceback import learners_traceback
+from mqlab.client.consuming.listener import ListenerContext
+from mqlab.client.consuming.started_work import WorkStarter
 from mqlab.client.pull_consumer import PullConsumer
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
-from mqlab.ports import Deadline, Pool, Ports, Workers
+from mqlab.ports import Deadline, Pool, Ports
 from mqlab.promises import Flow, flow
 from mqlab.wire.message import MessageQueue
 
@@ -36,8 +38,8 @@ PullTaskCallback = Callable[[MessageQueue, "PullTaskContext"], object]
 class PullTaskContext(ListenerContext):
     """What a task may use. ``pull_next_delay_time_millis``: when to be called again, a duration."""
 
-    def __init__(self, workers: Workers, message_queue: MessageQueue, pull_consumer: PullConsumer) -> None:
-        super().__init__(workers, message_queue)
+    def __init__(self, starter: WorkStarter, message_queue: MessageQueue, pull_consumer: PullConsumer) -> None:
+        super().__init__(starter, message_queue)
         self.pull_consumer = pull_consumer
         self.pull_next_delay_time_millis: int | str = NEXT_DELAY_MS
 
@@ -58,6 +60,7 @@ class PullConsumerScheduleService(PullConsumer):
         self.tasks: dict[MessageQueue, ScheduledPull] = {}
         self.callbacks: dict[str, PullTaskCallback] = {}
         self.pool: Pool | None = None
+        self.works = WorkStarter(ports, group)
         self._threads = pull_thread_nums
 
     def register_pull_task_callback(self, topic: str, callback: PullTaskCallback) -> None:
@@ -125,7 +128,7 @@ class ScheduledPull:
     def _call(self) -> tuple[int, str | None]:
         """In a thread of the pool: the delay until the next call, and what the callback raised."""
         service = self._service
-        context = PullTaskContext(service.ports.workers, self._queue, service)
+        context = PullTaskContext(service.works, self._queue, service)
         # The queue may have gone to another member while this call waited for a thread.
         if self._cancelled:
             return 0, None

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mqlab.client import statuses
-from mqlab.client.consuming.listener import learners_traceback
+from mqlab.client.consuming.learners_traceback import learners_traceback
 from mqlab.client.instance.cluster_access import ClusterAccess
 from mqlab.client.instance.pending import Pending, begin
 from mqlab.client.producer import Producer

@@ -380,3 +380,54 @@ def test_every_verb_of_the_table_exists() -> None:
     for role, kind in kinds.items():
         for verb in ROLES[role].verbs:
             assert callable(getattr(kind, verb)), f"{role}.{verb}"
+
+
+STARTS = """
+from mqlab import CONSUME_SUCCESS
+
+shipped = []
+
+def ship(key, context):
+    context.sleep("2s")
+    if key == "order-2":
+        raise ValueError(key)
+    shipped.append(key)
+    return key.upper()
+
+def listener(messages, context):
+    if messages[0].keys == "order-4":
+        context.start(ship, "order-5", context)
+        return CONSUME_SUCCESS
+    works = [context.start(ship, messages[0].keys, context), context.start(lambda: 5)]
+    try:
+        shipped.append((works[0].done, works[0].result(), works[1].result()))
+    except ValueError as error:
+        shipped.append(type(error).__name__)
+    return CONSUME_SUCCESS
+
+def what():
+    return shipped
+"""
+
+
+def test_a_listener_starts_work_that_dies_with_its_process(behind: Desk) -> None:
+    loaded = behind.load("lab.a", STARTS, ["listener", "what"])
+
+    def story(lab: Lab) -> None:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        consumer = lab.push_consumer("billing")
+        consumer.subscribe("orders")
+        consumer.on_messages(loaded["listener"])
+        consumer.start()
+        shop = lab.producer("shop")
+        for number in (1, 2):
+            shop.send(Message("orders", b"x", keys=f"order-{number}"))
+        lab.run_for("10s")
+        shop.send(Message("orders", b"x", keys="order-4"))
+        lab.run_for("1s")
+        lab.kill("billing-1")
+        lab.run_for("10s")
+
+    lab = play(story, seed=1)
+    assert sorted(map(str, loaded["what"]())) == ["(False, 'ORDER-1', 5)", "ValueError", "order-1"]
+    assert len(lab.journal.of("work.started")) == 5 and len(lab.journal.of("work.ended")) == 4

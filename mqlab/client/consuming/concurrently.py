@@ -24,6 +24,7 @@ from mqlab.client.consuming.listener import ConsumeConcurrentlyContext, as_call
 from mqlab.client.consuming.member_state import PushState
 from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.client.consuming.send_back import SendBack
+from mqlab.client.consuming.started_work import WorkStarter
 from mqlab.client.instance.background import background
 from mqlab.client.instance.members import ListenerAnswer
 from mqlab.client.instance.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
@@ -51,6 +52,7 @@ class ConsumeConcurrently:
         self.state = state
         self.ports = state.ports
         self.workers = state.ports.workers
+        self.works = WorkStarter(state.ports, state.group)
         self.runner = ListenerRunner(state, as_call(listener), CONCURRENT_STATUSES, RECONSUME_LATER)
         self.pool = self.workers.pool("ConsumeMessageThread_" + state.group, state.config.consume_thread_min)
         self._send_back = send_back
@@ -79,7 +81,7 @@ class ConsumeConcurrently:
 
     def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer]:
         """Consume one message that an operator sent, now."""
-        return self.runner.directly(self.pool, message, queue, ConsumeConcurrentlyContext(self.workers, queue))
+        return self.runner.directly(self.pool, message, queue, ConsumeConcurrentlyContext(self.works, queue))
 
     def wait_idle(self, timeout_ms: int) -> Promise[bool]:
         """True once no listener runs; False after the time."""
@@ -206,7 +208,7 @@ class Batch:
     def call(self) -> None:
         """In a thread of the pool; the thread stays taken while failed messages are sent back."""
         runner, workers = self._service.runner, self._service.workers
-        context = ConsumeConcurrentlyContext(workers, self.queue)
+        context = ConsumeConcurrentlyContext(self._service.works, self.queue)
         call = workers.call(lambda: Promise.of(self._begin()))
         if call is not None:
             answer, error = runner.listen(call, context)

@@ -21,7 +21,8 @@ from mqlab.client.consuming.consume_hooks import (
     TIME_OUT,
     ConsumeHookContext,
 )
-from mqlab.client.consuming.listener import ListenerCall, ListenerContext, learners_traceback
+from mqlab.client.consuming.learners_traceback import learners_traceback
+from mqlab.client.consuming.listener import ListenerCall, ListenerContext
 from mqlab.client.consuming.member_state import PushState
 from mqlab.client.consuming.process_queue import ProcessQueue
 from mqlab.client.consuming.pull_api import message_note

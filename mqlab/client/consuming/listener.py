@@ -5,19 +5,20 @@ Mirrors: MessageListenerConcurrently, MessageListenerOrderly and their contexts.
     def listener(messages, context):            a function, an object with consume_message, or a class of such objects
         context.sleep("200ms")                  waits, as for I/O: a thread is taken, no core
         context.compute("5ms")                  works: one of the client's simulated cores is taken
+        work = context.start(look_up, order)    work beside this call, in the same process; work.result() waits for it
         return CONSUME_SUCCESS
 """
 
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mqlab.client.consuming.started_work import WorkStarter
+from mqlab.client.instance.pending import Pending
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
-from mqlab.ports import Workers
 from mqlab.wire.message import MessageExt, MessageQueue
 
 ACK_ALL = 2**31 - 1
@@ -28,8 +29,9 @@ ListenerCall = Callable[[Sequence[MessageExt], Any], Any]
 class ListenerContext:
     """What both kinds of listener may do while they run. ``message_queue``: where the messages came from."""
 
-    def __init__(self, workers: Workers, message_queue: MessageQueue) -> None:
-        self._workers = workers
+    def __init__(self, starter: WorkStarter, message_queue: MessageQueue) -> None:
+        self._starter = starter
+        self._workers = starter.ports.workers
         self.message_queue = message_queue
 
     def sleep(self, duration: str | int) -> None:
@@ -40,6 +42,14 @@ class ListenerContext:
         """Use a core of the client for so long; waits when all are taken."""
         self._workers.compute(milliseconds(duration))
 
+    def start(self, function: Callable[..., Any], *args: Any) -> Pending[Any]:
+        """Run ``function(*args)`` beside this call, in a thread of its own that dies with the process.
+
+        Its ``result()`` waits and raises what the function raised; nobody waits for it unasked, and what a work that
+        nobody waits for raises is in the journal only (``work.ended``). The work may sleep, compute and start more.
+        """
+        return self._starter.start(function, args)
+
 
 class ConsumeConcurrentlyContext(ListenerContext):
     """Mirrors ConsumeConcurrentlyContext. ``ack_index``: index of the last good message of the batch (read on success).
@@ -47,8 +57,8 @@ class ConsumeConcurrentlyContext(ListenerContext):
     ``delay_level_when_next_consume``: 0 the broker decides, -1 straight to the dead letters, above 0 that level.
     """
 
-    def __init__(self, workers: Workers, message_queue: MessageQueue) -> None:
-        super().__init__(workers, message_queue)
+    def __init__(self, starter: WorkStarter, message_queue: MessageQueue) -> None:
+        super().__init__(starter, message_queue)
         self.ack_index = ACK_ALL
         self.delay_level_when_next_consume = 0
 
@@ -56,8 +66,8 @@ class ConsumeConcurrentlyContext(ListenerContext):
 class ConsumeOrderlyContext(ListenerContext):
     """Mirrors ConsumeOrderlyContext. ``suspend_current_queue_time_millis`` -1: the consumer's setting."""
 
-    def __init__(self, workers: Workers, message_queue: MessageQueue) -> None:
-        super().__init__(workers, message_queue)
+    def __init__(self, starter: WorkStarter, message_queue: MessageQueue) -> None:
+        super().__init__(starter, message_queue)
         self.auto_commit = True
         self.suspend_current_queue_time_millis: int | str = -1
 
@@ -80,16 +90,3 @@ def as_call(listener: Any) -> ListenerCall:
             f"{listener!r} is not a listener", hint="a function (messages, context), or an object with consume_message"
         )
     return listener  # type: ignore[no-any-return]
-
-
-def learners_traceback(error: BaseException) -> str:
-    """The traceback cut to the learner's lines: frames of mqlab itself are left out."""
-    frames = [
-        summary
-        for (frame, _), summary in zip(
-            traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True
-        )
-        if not str(frame.f_globals.get("__name__", "")).startswith("mqlab.")
-    ]
-    lines = ["Traceback (most recent call last):\n"] if frames else []
-    return "".join([*lines, *traceback.format_list(frames), *traceback.format_exception_only(error)])

@@ -24,6 +24,7 @@ from mqlab.client.consuming.member_state import PushState
 from mqlab.client.consuming.process_queue import REBALANCE_LOCK_INTERVAL_MS, ProcessQueue, move
 from mqlab.client.consuming.queue_locks import HeldQueueLocks
 from mqlab.client.consuming.send_back import SendBack
+from mqlab.client.consuming.started_work import WorkStarter
 from mqlab.client.instance.background import background
 from mqlab.client.instance.members import ListenerAnswer
 from mqlab.client.instance.statistics import CONSUME_FAILED_TPS, CONSUME_OK_TPS, CONSUME_RT
@@ -68,6 +69,7 @@ class ConsumeOrderly:
         self._state = state
         self._ports = state.ports
         self.workers = state.ports.workers
+        self.works = WorkStarter(state.ports, state.group)
         self.now_ms = state.ports.clock.now_ms
         self.runner = ListenerRunner(state, as_call(listener), ORDERLY_STATUSES, SUSPEND_CURRENT_QUEUE_A_MOMENT)
         self.pool = self.workers.pool("ConsumeMessageThread_" + state.group, state.config.consume_thread_min)
@@ -112,7 +114,7 @@ class ConsumeOrderly:
 
     def consume_directly(self, message: MessageExt, queue: MessageQueue) -> Promise[ListenerAnswer]:
         """Consume one message that an operator sent, now."""
-        return self.runner.directly(self.pool, message, queue, ConsumeOrderlyContext(self.workers, queue))
+        return self.runner.directly(self.pool, message, queue, ConsumeOrderlyContext(self.works, queue))
 
     def wait_idle(self, timeout_ms: int) -> Promise[bool]:
         """True once no listener runs; False after the time."""
@@ -277,7 +279,7 @@ class QueueTask:
             call = workers.call(lambda: Promise.of(self._begin()))
             if call is None:
                 return
-            context = ConsumeOrderlyContext(workers, self._queue)
+            context = ConsumeOrderlyContext(self._service.works, self._queue)
             answer, error = runner.listen(call, context)
             if not workers.call(self._ending(call, context, answer, error)):
                 return

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mqlab.client.consuming.listener import learners_traceback
+from mqlab.client.consuming.learners_traceback import learners_traceback
 from mqlab.errors import MqlabError
 from mqlab.ports import Ports
 from mqlab.promises import Promise

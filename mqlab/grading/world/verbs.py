@@ -3,7 +3,7 @@
 Answers that use a Lab need it; a new lab may add a row.
 
     role                        verbs                                 readable          writable
-    ConsumeConcurrentlyContext  sleep compute                         message_queue     ack_index delay_level_..
+    ConsumeConcurrentlyContext  sleep compute start                   message_queue     ack_index delay_level_..
     Lab                         producer push_consumer run_for kill   now_ms
     PushConsumer                subscribe on_messages start ..        message_queues    ..
     Admin                       examine_consume_stats update_topic ..
@@ -100,7 +100,7 @@ def _leave(target: Any, failed: str | None) -> Any:
     return target.__exit__(None if error is None else RuntimeError, error, None)
 
 
-CONTEXT = _calls("sleep", "compute")
+CONTEXT = _calls("sleep", "compute", "start")
 ENTER_AND_LEAVE: dict[str, Verb] = {"__enter__": lambda target: target.__enter__(), "__exit__": _leave}
 ROLES = {
     role.name: role
