@@ -5,6 +5,8 @@ With ``CI=true`` a skipped test fails the run unless allowed_skips.txt names it 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import fnmatch
 import gc
 import os
@@ -108,6 +110,30 @@ def spark() -> Iterator[SparkSession]:
     started = session("local[2]", **quick)
     yield started
     started.stop()
+
+
+@contextlib.contextmanager
+def outside_of_loops() -> Iterator[None]:
+    """Inside it, asyncio knows of no running loop; what was running before is running again afterwards."""
+    running = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(running)
+
+
+@pytest.fixture(autouse=True)
+def loops_of_the_browser_are_out_of_sight(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Between its calls, and until the worker ends, Playwright leaves its loop marked as running in the main thread.
+
+    A test that opens no page but runs a loop of its own would be refused, if it came after one that does.
+    """
+    if request.node.get_closest_marker("browser"):
+        yield
+        return
+    with outside_of_loops():
+        yield
 
 
 @pytest.fixture(autouse=True)

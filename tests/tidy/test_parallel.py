@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import parallel
+from tests.conftest import outside_of_loops
 from tests.tidy.sources import ROOT
 
 pytest.importorskip("xdist", reason="pytest-xdist is not installed (make env brings it)")
@@ -86,3 +88,15 @@ def test_without_workers_nothing_changes(suite: Path) -> None:
 def test_every_long_group_is_there() -> None:
     names = [name for name in parallel.LONGEST_FIRST if name not in ("spark", "browser")]
     assert [name for name in [*names, *parallel.SPLIT] if not (ROOT / name).exists()] == []
+
+
+def test_a_loop_that_another_test_left_running_is_out_of_sight_and_comes_back() -> None:
+    left = asyncio.new_event_loop()
+    asyncio._set_running_loop(left)  # so Playwright leaves it between two calls
+    try:
+        with outside_of_loops():
+            assert asyncio.run(asyncio.sleep(0, "ran")) == "ran"
+        assert asyncio._get_running_loop() is left
+    finally:
+        asyncio._set_running_loop(None)
+        left.close()
