@@ -65,7 +65,7 @@ class Server:
         try:
             self.on_loop(self._start_nodes)
         except BaseException:
-            self.loop.stop()
+            self.close()
             raise
 
     def run(self, ready: Callable[[], None], *, status: bool = False) -> None:
@@ -81,10 +81,10 @@ class Server:
         except BaseException:
             self._end_nodes()
             asyncio_loop.call_soon(asyncio_loop.stop)
-            self.loop.run_until_stopped()
             raise
-        self.loop.run_until_stopped()
-        self._release_files()
+        finally:
+            self.loop.run_until_stopped()
+            self._release_files()
 
     def _start_nodes(self) -> None:
         plan = self.plan
@@ -109,8 +109,8 @@ class Server:
             name_servers=self.plan.name_servers,
             memory_bytes=plan.memory_bytes,
         )
+        self.brokers.append(broker)  # before it starts: a start that fails is ended, too
         broker.start()
-        self.brokers.append(broker)
         broker.remoting.listen(plan.vip_address)
         role = "slave" if broker.is_slave else plan.store.broker_role
         log.info("%s (%s) listens at %s, store in %s", name, role, plan.address, plan.directory)

@@ -153,12 +153,7 @@ def test_a_peer_that_reads_no_answers_is_bounded_and_stalls_nobody(strict: Serve
             slow.socket.sendall(asked * 100)
         except OSError:  # the server has stopped to read, or has closed the connection
             break
-    unsent = strict.on_loop(
-        lambda: max(
-            (each._transport.get_write_buffer_size() for each in strict.loop.peers.connections if each._transport),
-            default=0,
-        )
-    )
+    unsent = strict.on_loop(lambda: max((each.unsent_bytes for each in strict.loop.peers.connections), default=0))
     assert unsent <= LIMITS.max_unsent_bytes + (1 << 20)
     must_be_served(strict)
     slow.socket.close()

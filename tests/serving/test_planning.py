@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mqlab.errors import UsageError
-from mqlab.serving import ServingPlan
+from mqlab.serving import Server, ServingPlan
 from mqlab.serving.config_file import parse_config
 from mqlab.serving.planning import Wanted, plan_of
 
@@ -92,3 +92,16 @@ def test_a_log_outside_of_the_store_is_refused(tmp_path: Path) -> None:
 def test_a_line_that_is_no_setting_is_refused_with_its_number() -> None:
     with pytest.raises(UsageError, match=r"broker\.conf, line 2"):
         parse_config("listenPort=1\nwhat is this\n", "broker.conf")
+
+
+def test_a_start_that_fails_leaves_no_port_and_no_file_open(tmp_path: Path) -> None:
+    plan = planned(tmp_path / "first", broker="127.0.0.1:0", namesrv="127.0.0.1:0")
+    assert plan.name_server is not None
+    taken = planned(tmp_path / "second", broker=plan.brokers[0].address, namesrv="127.0.0.1:0")
+    with Server(plan):
+        failing = Server(taken)
+        with pytest.raises(UsageError, match="in use"):
+            failing.start()
+        assert failing.loop.loop.is_closed()
+    with Server(taken) as again:  # nothing holds its store or its port
+        again.wait_until_registered()

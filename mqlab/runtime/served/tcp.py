@@ -5,9 +5,10 @@ writeBufferHighWaterMark), and the sockets of the replication link.
 
     data arrives        on_data, on the loop            what is sent during one round of the loop leaves in one write
     nothing for 120 s   closed                          more than max_unsent_bytes wait for a peer: closed
-    too many links      the new one is closed           reading stops while a peer does not take its answers
+    too many links      the new one is closed           an accepted link is not read while its peer takes no answers
 
-A peer that does wrong is closed, alone. ``Peers`` is shared by all nodes of a process.
+Only the accepted end stops reading. If both ends did, two that write much at the same time would wait for each other
+for ever. A peer that does wrong is closed, alone. ``Peers`` is shared by all nodes of a process.
 Left out: proxies between a client and a broker.
 """
 
@@ -32,7 +33,7 @@ log = logging.getLogger("mqlab.network")
 CONNECT_TIMEOUT_SECONDS = 3.0  # Netty's connectTimeoutMillis
 GOODBYE_SECONDS = 3.0  # how long a closed connection may take to deliver what was sent before
 BACKLOG = 1_024
-PAUSE_ABOVE_BYTES = 1 << 20  # unsent bytes above which the peer's requests are not read any more
+PAUSE_ABOVE_BYTES = 1 << 20  # unsent answers above which the requests of the peer are not read any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +142,26 @@ class TcpConnection(asyncio.Protocol):
             self.is_open = False
             self._peers.closed_for[reason] += 1
             log.info("closed the connection of %s: %s", self.remote_address, reason)
-            if self._transport is not None:
-                self._transport.abort()
+            self.abort()
             self._on_closed(self, reason)
+
+    def abort(self) -> None:
+        """Close at once; what was not sent yet is lost."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    @property
+    def unsent_bytes(self) -> int:
+        """How many bytes wait here because the peer, or the network, does not take them."""
+        written = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return written + self._waiting_bytes
 
     # what asyncio calls ----------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        transport.set_write_buffer_limits(high=PAUSE_ABOVE_BYTES)
         self.local_address = _shown(transport.get_extra_info("sockname"))
         peers = self._peers
         if self._on_accept is not None:
@@ -180,7 +192,7 @@ class TcpConnection(asyncio.Protocol):
             self._on_data(self, data)
 
     def pause_writing(self) -> None:
-        if self._transport is not None and not self._is_paused:
+        if self._on_accept is not None and self._transport is not None and not self._is_paused:
             self._is_paused = True
             self._transport.pause_reading()
 
@@ -276,8 +288,7 @@ class Peers:
                 return
             await asyncio.sleep(0.01)
         for connection in list(self.connections):
-            if connection._transport is not None:
-                connection._transport.abort()
+            connection.abort()
         await asyncio.sleep(0)
 
 
