@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from mqlab.errors import UsageError
+from mqlab.lab.deliveries import RESULT_DISCARDED
 from mqlab.teach.cases.lab04.offsets import GROUP, NODE, TOPIC
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.crashing import EveryCrash
 from mqlab.teach.kit.days import Day, Does, Learner, Played, Reads, Sends, Tables, Topics, Waits
-from mqlab.teach.kit.promises import LISTENER_ERRORS, no_surprise
+from mqlab.teach.kit.promises import LISTENER_ERRORS, finding_at, no_surprise, took_ms
 from mqlab.wire.message import Message
 
 TABLES = """
@@ -48,6 +49,19 @@ NOBODY_RULE = "Every order that the shop sent is charged, and the charge is comm
 LOCKED_RULE = (
     "While a transaction is open that has written, nobody else can write: ask for the rate before it begins, and "
     "commit what you write"
+)
+RECORD_RULE = (
+    "Whoever gets an order again looks for its row in the table charged, and finds what was written there: the "
+    "listener that charges has to insert message.keys"
+)
+SUM_RULE = "An account is the sum of all orders of its customer: add the amount, paid = paid + ?, to what is there"
+DONE_RULE = (
+    "A message is done when its listener returns CONSUME_SUCCESS, also when its row was there already. What returns "
+    "nothing, or RECONSUME_LATER, gets the message again, up to 16 times, and then it is a dead letter"
+)
+RATE_RULE = (
+    "What an order costs is known to the rate service alone: call ask_rate(message, context). The body is what the "
+    "shop believes"
 )
 INTEGRITY_RULE = (
     "The second copy of an order is not an error: when its row is there already, change nothing and return "
@@ -78,12 +92,18 @@ class Accounts(Played):
 
     def paid(self) -> dict[str, int]:
         """Customer -> what the account says. UsageError when the table is not one any more."""
+        return {str(customer): paid for customer, paid in self._rows("accounts", "customer, paid")}
+
+    def charged(self) -> set[str]:
+        """What the table of charged orders names. UsageError when the table is not one any more."""
+        return {str(key) for (key,) in self._rows("charged", "order_key")}
+
+    def _rows(self, table: str, columns: str) -> list[Any]:
         with closing(sqlite3.connect(self.lab.database(GROUP).path)) as connection:
-            kind = connection.execute("SELECT type FROM sqlite_master WHERE name = 'accounts'").fetchall()
+            kind = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchall()
             if kind != [("table",)]:
-                raise UsageError("accounts is not a table any more", hint="change the rows of the table that is there")
-            rows = connection.execute("SELECT customer, paid FROM accounts").fetchmany(1_000)
-        return {str(customer): paid for customer, paid in rows}
+                raise UsageError(f"{table} is not a table any more", hint="change the rows of the table that is there")
+            return connection.execute(f"SELECT {columns} FROM {table}").fetchmany(1_000)
 
     def owed(self) -> Counter[str]:
         """Customer -> the sum of his orders, each counted once."""
@@ -97,9 +117,10 @@ class Accounts(Played):
 def _orders(rng: random.Random, count: int, rate_ms: int) -> list[Order]:
     """Orders whose amounts are powers of two: a wrong sum tells which order is in it how often."""
     first = rng.randint(100, 900)
+    customers = [rng.choice(CUSTOMERS) for _ in range(count)]
+    customers[-1] = customers[0]  # one account has two orders at least
     return [
-        Order(f"order-{first + number}", rng.choice(CUSTOMERS), 1 << (4 + 2 * number), rate_ms)
-        for number in range(count)
+        Order(f"order-{first + number}", customers[number], 1 << (4 + 2 * number), rate_ms) for number in range(count)
     ]
 
 
@@ -175,15 +196,43 @@ def _each_order(day: Accounts) -> list[Order]:
 
 def _rule(day: Accounts, customer: str, paid: object) -> str:
     owed = day.owed()[customer]
+    orders = [one for one in _each_order(day) if one.customer == customer]
+    # 1. Less than the sum of the orders: lost by a death, overwritten by another order, or never charged.
     if not isinstance(paid, int) or paid < owed:
-        return LOST_RULE if day.lab.crash_point is not None or day.lab.journal.of("fault.killed") else NOBODY_RULE
+        if day.lab.crash_point is not None or day.lab.journal.of("fault.killed"):
+            return LOST_RULE
+        return SUM_RULE if paid in {one.amount for one in orders} and len(orders) > 1 else NOBODY_RULE
+    # 2. More: a second message of the same order was charged, or two listeners charged the same message.
     copies = Counter(one.key for one in day.sent.values())
-    again = [one for one in _each_order(day) if copies[one.key] > 1 and one.customer == customer]
-    return KEY_RULE if again and paid == owed + sum(one.amount for one in again) else TWICE_RULE
+    again = [one for one in orders if copies[one.key] > 1]
+    if not again or paid != owed + sum(one.amount for one in again):
+        return TWICE_RULE
+    return KEY_RULE if day.charged() else RECORD_RULE
+
+
+def _asked_for_the_rate(day: Accounts) -> Finding | None:
+    """The listener that charged an order has taken at least the time of its rate service."""
+    rows: dict[str, list[Any]] = {}
+    for row in day.deliveries(GROUP):
+        rows.setdefault(day.sent[row.msg_id].key, []).append(row)
+    for order in _each_order(day):
+        calls = rows.get(order.key, [])
+        if calls and all(row.ended_ms is not None and took_ms(row) < order.rate_ms for row in calls):
+            expected = f"a call of {order.rate_ms} ms or more: so long its rate service takes"
+            return finding_at(day, calls[0], RATE_RULE, expected, f"a call of {took_ms(calls[0])} ms")
+    return None
+
+
+def _all_done(day: Accounts) -> Finding | None:
+    """Every call of the listener that ended has returned CONSUME_SUCCESS, unless its result counts for nothing."""
+    for row in day.deliveries(GROUP):
+        if row.ended_ms is not None and row.status not in {"CONSUME_SUCCESS", RESULT_DISCARDED}:
+            return finding_at(day, row, DONE_RULE, "CONSUME_SUCCESS", row.status)
+    return None
 
 
 RULES = {**LISTENER_ERRORS, "IntegrityError": INTEGRITY_RULE, "database is locked": LOCKED_RULE}
-PROMISES: Sequence[Any] = (no_surprise(GROUP, rules=RULES), _all_paid_once)
+PROMISES: Sequence[Any] = (no_surprise(GROUP, rules=RULES), _all_paid_once, _asked_for_the_rate, _all_done)
 
 ONCE = EveryCrash(
     "lab04.once", "once(lab)", points=5, about="accounts, two owners, and a death at every line",
