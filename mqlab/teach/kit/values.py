@@ -147,6 +147,8 @@ class Values:
 
     def _is_slip(self, slip: Slip, answers: Answers, calls: list[Call], call: Call, value: Any) -> bool:
         def fits(one: Call, got: Any) -> bool:
+            if got is _Raised:  # a second mistake does not hide the first where the first changes nothing
+                got = one.right
             return any(_same(self.returns, wrong, got) for wrong in slip.values(one))
 
         return fits(call, value) and all(fits(one, self._again(answers, one)) for one in calls if one is not call)

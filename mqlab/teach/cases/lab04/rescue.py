@@ -33,6 +33,7 @@ CREATE TABLE paid (order_key TEXT PRIMARY KEY);
 MOST_ROWS = 1_000
 
 HUMAN_RULE = "A poisoned order ends with a human: its row in for_a_human has its msg_id and its body"
+BYTES_RULE = "A body is bytes, not text: store message.body as it is, so that what is sent again is the same"
 HEALTHY_RULE = (
     "Only what cannot be paid is for a human. An order that waits behind a poisoned one, or for a thread, is healthy: "
     "look at what happened to it, not only at where the offset is"
@@ -40,6 +41,10 @@ HEALTHY_RULE = (
 LOST_RULE = "Nobody else's order is lost: skip one offset, not a backlog"
 AGAIN_RULE = "What was committed does not come again: an offset may not go back behind where it was"
 STUCK_RULE = "The group reads on: orders that are sent after the rescue are paid, too"
+DOWN_RULES = {
+    "broker-a": "The broker is well, and the shop goes on sending to it: leave it alone, or start it again",
+    "billing-1": "Nobody reads for a group whose only member is down: start billing-1 again before you return",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +62,14 @@ class Order:
 
 @dataclass(slots=True)
 class StuckDay(Played):
-    """A day with a rescue. ``committed``: each queue's offset when it began, at ``began_ms``."""
+    """A day with a rescue. ``committed``: each queue's offset when it began, at ``began_ms``.
+
+    ``down``: the node that was down when the rescue returned.
+    """
 
     committed: dict[MessageQueue, int] = field(default_factory=dict)
     began_ms: int = 0
+    down: str = ""
     rows: dict[str, list[Any]] = field(default_factory=dict)
 
     def table(self, name: str, columns: str) -> list[Any]:
@@ -130,9 +139,20 @@ def _rescued(today: StuckDay) -> None:
     today.committed = {MessageQueue(TOPIC, "broker-a", queue_id): offset for queue_id, offset in held.items()}
     today.began_ms = today.lab.now_ms
     today.answers["rescue"](today.lab)
+    # A broker that is down would end the day with an error of the shop's: what the rescue left undone is done for it.
+    for name in DOWN_RULES:
+        if not today.lab.node_handle(name).is_up:
+            today.down = today.down or name
+            today.lab.start(name)
 
 
 # promises ------------------------------------------------------------------------------------------------------------
+
+
+def _all_are_up(today: StuckDay) -> Finding | None:
+    if not today.down:
+        return None
+    return Finding(DOWN_RULES[today.down], f"{today.down}, after the rescue", "running", "down", lab=today.lab)
 
 
 def _nothing_committed_comes_again(today: StuckDay) -> Finding | None:
@@ -152,6 +172,8 @@ def _poisoned_are_with_a_human(today: StuckDay) -> Finding | None:
         where, body = f"{order.key}: table for_a_human", order.message().body
         if order.poisoned and human.get(msg_id) != body:
             stored = human.get(msg_id, "no row")
+            if isinstance(stored, str) and stored == body.decode():
+                return Finding(BYTES_RULE, where, f"bytes: {body!r}", f"text: {stored!r}", lab=today.lab)
             shown = stored.decode("utf-8", "backslashreplace") if isinstance(stored, bytes) else stored
             return Finding(HUMAN_RULE, where, body.decode(), shown, lab=today.lab)
     return None
@@ -192,6 +214,7 @@ def _only_the_poisoned_are_with_a_human(today: StuckDay) -> Finding | None:
 RESCUE = World(
     "lab04.rescue", "rescue(lab)", points=5, about="a group that does not move", day=day,
     promises=[
+        _all_are_up,
         _nothing_committed_comes_again,
         _only_the_poisoned_are_with_a_human,
         _healthy_are_paid,
