@@ -51,8 +51,10 @@ class Said(View):
 
     def html(self) -> Markup:
         facts = Markup("").join(
-            Markup('<tr><td style="text-align:left">{}</td><td style="text-align:left">{}</td></tr>').format(*fact)
-            for fact in self.facts
+            Markup('<tr><td style="text-align:left">{}</td><td style="text-align:left">{}</td></tr>').format(
+                name, with_code(value)
+            )
+            for name, value in self.facts
         )
         table = Markup("<table><tbody>{}</tbody></table>").format(facts) if self.facts else Markup("")
         note = Markup("<div>{}</div>").format(with_code(self.note)) if self.note else Markup("")

@@ -865,6 +865,31 @@ check("lab04.once")
 # claim: An error, and an error is tried again.
 # refutation: The second copy of something that is done. Change nothing and return CONSUME_SUCCESS.
 
+# %% [belief] lab04.silence_is_done
+# question: A listener ends without an error and returns nothing. Is the message done?
+# claim: Yes, nothing failed.
+# refutation: No. Without CONSUME_SUCCESS the message comes again after ten seconds, and sixteen times in all.
+
+# %% [belief] lab04.refuse_a_copy
+# question: An order that was charged already comes again. What does the listener return?
+# claim: RECONSUME_LATER: it has not done anything.
+# refutation: CONSUME_SUCCESS: it is done. What is sent back comes again, and its row will still be there.
+
+# %% [belief] lab04.body_is_the_price
+# question: The shop wrote an amount into the body. Is that what the order costs?
+# claim: Yes.
+# refutation: It is what the shop believes. The price is asked of the service that knows it, however long that takes.
+
+# %% [belief] lab04.one_order_each
+# question: An account says what was paid. What does an order do to it?
+# claim: It sets the amount.
+# refutation: It adds the amount: a customer has more than one order.
+
+# %% [belief] lab04.looking_records
+# question: A listener looks for the order's row before it charges. Who writes the row?
+# claim: The database remembers what was asked for.
+# refutation: The listener, in the transaction that charges. Whoever looks later finds only what was written.
+
 # %% [markdown] minutes=24
 # ## Break it, and mend it: a group that does not move
 #
@@ -981,6 +1006,21 @@ check("lab04.rescue")
 # question: A poisoned order is in front of a backlog. What has to go?
 # claim: The backlog.
 # refutation: One order. Everything behind it is somebody's.
+
+# %% [belief] lab04.offset_wakes
+# question: An offset was moved while the group's member was down. Who reads on?
+# claim: The broker wakes the group.
+# refutation: Nobody, until a member is started. A broker sends nothing that was not asked for.
+
+# %% [belief] lab04.broker_stands_still
+# question: A group does not move. Does its broker have to be restarted?
+# claim: Yes, it hangs.
+# refutation: It answers every request. What fails is a listener, and meanwhile the shop needs the broker.
+
+# %% [belief] lab04.body_is_text
+# question: Is a message's body text?
+# claim: Yes, decode it and store it.
+# refutation: It is bytes. What was decoded may not become the same bytes again.
 
 # %% [belief] lab04.head_is_poisoned
 # question: A queue lags. Is its head poisoned?

@@ -150,7 +150,8 @@ class AllocationBoard(Board):
                     "several owners": sum(len(names) > 1 for names in moments[-1][2]),
                 }
             )  # fmt: skip
-        return Table(rows, title=f"All strategies over this history of {len(moments) - 1} changes")
+        changes = len(moments) - 1
+        return Table(rows, title=f"All strategies over this history of {changes} change{'s' * (changes != 1)}")
 
     def ring(self) -> Table:
         """The points of the hash ring at the moment shown and the queues between them, in ring order."""

@@ -179,8 +179,9 @@ function render({ model, el }) {
     if (!name.value() || divided.members(now).some((place) => data.known[place] === name.value())) {
       name.put(data.known.find((each, place) => !(now & (1 << place))) ?? "");
     }
-    buttons[3].input.disabled = position() === 0;
-    buttons[0].input.disabled = buttons[1].input.disabled = now === 0;
+    buttons[3].off(position() === 0);
+    buttons[0].off(now === 0);
+    buttons[1].off(now === 0);
   }
 
   function sentence(at, moments, steps) {

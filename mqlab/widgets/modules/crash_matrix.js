@@ -49,7 +49,7 @@ function render({ model, el }) {
     const cells = data().rows.flatMap((row) => row.cells);
     const done = cells.filter(([, , outcome]) => outcome !== null).length;
     bar.value = cells.length ? done / cells.length : 1;
-    go.input.disabled = running || done === cells.length;
+    go.off(running || done === cells.length);
     stop.input.disabled = !running;
     legend.textContent = Object.entries(data().signs).map(([outcome, sign]) => `${sign} ${outcome}`).concat("· not run",
       `solid border: before a step of ${data().node}`, "dashed: before a line of its listener").join("; ");

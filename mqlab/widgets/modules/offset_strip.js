@@ -139,11 +139,11 @@ function render({ model, el }) {
     fillSettings();
     persist.input.textContent = `To the client's next persist (${dueText(now.persist_in_ms)})`;
     save.input.textContent = `To the broker's next file (${dueText(now.save_in_ms)})`;
-    save.input.disabled = now.save_in_ms === null;
-    persist.input.disabled = now.persist_in_ms === null;
-    finishAll.input.disabled = now.batches.length === 0;
-    finishBut.input.disabled = !now.batches.some((batch) => !batch.includes(now.first_cached));
-    undo.input.disabled = at() === 0;
+    save.off(now.save_in_ms === null);
+    persist.off(now.persist_in_ms === null);
+    finishAll.off(now.batches.length === 0);
+    finishBut.off(!now.batches.some((batch) => !batch.includes(now.first_cached)));
+    undo.off(at() === 0);
     drawStrip(now);
     drawKnown(now);
     drawFlow(now);

@@ -131,7 +131,7 @@ function render({ model, el }) {
       levels: levels.value(), max_retries: retries.value(), asked: asked.value(), orderly: orderly.value(),
       bank_down: [from.value() || "0s", to.value() || null],
     };
-    playing.input.disabled = true;
+    playing.off(true);
     status.textContent = "Playing…";
     try {
       showRun(await model.ask("play", wish));
@@ -140,7 +140,7 @@ function render({ model, el }) {
       problem.hidden = false;
       status.textContent = describe(model.get("delivery"));
     }
-    playing.input.disabled = false;
+    playing.off(false);
   }
 
   function go(number) {
@@ -180,7 +180,7 @@ function render({ model, el }) {
 
   function wordPin() {
     const ms = model.get("pin_ms");
-    unpin.input.disabled = ms === null;
+    unpin.off(ms === null);
     if (ms === null) {
       pinWords.textContent = "Move the pin to where you expect an event, before you play.";
       return;

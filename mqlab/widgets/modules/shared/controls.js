@@ -2,8 +2,10 @@
 // Native controls with labels. Each gives { el, input, value(), put(value) }; onValue gets the new value.
 // A choice has refill(choices) as well.
 function buttonControl(label, onPress, title) {
-  const button = element("button", { type: "button", title, onclick: onPress }, label);
-  return { el: button, input: button };
+  const isOff = () => button.getAttribute("aria-disabled") === "true";
+  const button = element("button", { type: "button", title, onclick: (event) => isOff() || onPress(event) }, label);
+  // Not "disabled": a disabled button loses the keyboard's focus, and who pressed it has to look for the place again.
+  return { el: button, input: button, off: (value) => button.setAttribute("aria-disabled", value ? "true" : "false") };
 }
 
 function numberControl({ label, value, min, max, step, onValue }) {

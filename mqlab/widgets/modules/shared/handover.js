@@ -23,9 +23,9 @@ function handover({ ask, kernel, ink, runs, changes }) {
   const orderly = checkControl({ label: "In order", value: false });
   const playing = buttonControl("Play the group", async () => {
     shown = 0;
-    playing.input.disabled = true;
+    playing.off(true);
     await ask("play", { change: change.value(), call: call.value(), told: told.value(), orderly: orderly.value() });
-    playing.input.disabled = false;
+    playing.off(false);
   });
   const all = checkControl({ label: "All queues", value: false, onValue: drawRun });
   const words = element("p", { "aria-live": "polite" });
@@ -121,7 +121,7 @@ function handover({ ask, kernel, ink, runs, changes }) {
 
   // The picture follows the strategy only when the group is played again; a strategy that cannot be played says so.
   function draw(strategy, playable) {
-    playing.input.disabled = !playable;
+    playing.off(!playable);
     if (strategyNow === "") drawRun();
     strategyNow = strategy;
   }
