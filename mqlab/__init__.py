@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mqlab.client.statuses import (
+        COMMIT,
         COMMIT_MESSAGE,
         CONSUME_SUCCESS,
         RECONSUME_LATER,
+        ROLLBACK,
         ROLLBACK_MESSAGE,
         SUCCESS,
         SUSPEND_CURRENT_QUEUE_A_MOMENT,
@@ -28,9 +30,11 @@ if TYPE_CHECKING:
     from mqlab.wire.message import Message, MessageExt, MessageQueue
 
 __all__ = [
+    "COMMIT",
     "COMMIT_MESSAGE",
     "CONSUME_SUCCESS",
     "RECONSUME_LATER",
+    "ROLLBACK",
     "ROLLBACK_MESSAGE",
     "SUCCESS",
     "SUSPEND_CURRENT_QUEUE_A_MOMENT",

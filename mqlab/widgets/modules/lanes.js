@@ -1,0 +1,205 @@
+// uses: element, slider, controls, durations
+// Lanes: the events of six orders over time, in threads, in order, or in lanes of one order each.
+
+const STYLE = `
+.ln-time { width: 100%; display: block; touch-action: pan-y; cursor: pointer; }
+.ln-time text { font-size: 12px; fill: var(--mq-ink); }
+.ln-time .ln-small { fill: var(--mq-muted); font-size: 11px; }
+.ln-time .ln-on { fill: var(--mq-paper); font-weight: 600; }
+.ln-result { font-weight: 600; margin: 4px 0; }
+.ln-scroll { overflow-x: auto; }
+`;
+const CALL = "row order step queue began ended ok over".split(" ");
+const MODE_WORDS = {
+  concurrent: "concurrent: any thread, any order",
+  orderly: "orderly: one thread per queue at a time",
+  lanes: "lanes: orderly, a lane per order within a batch",
+};
+const LABELS = { mode: "Listener", queues: "Queues", threads: "Threads", batch: "Batch" };
+const ROW = 22;
+const [LEFT, TOP, BOTTOM] = [58, 20, 24];
+
+function render({ model, el }) {
+  const kernel = model.get("kernel") !== false;
+  const data = () => model.get("data");
+  let now = { ...data().now };
+  let run = unfolded(data().runs[keyOf(now)]);
+  let asking = 0;
+
+  // 1. Controls: without a kernel only what was recorded can be chosen.
+  const has = (name, value) => kernel || Object.keys(data().runs).filter((key) => matches(key, name, value)).length > 1;
+  const controls = {};
+  for (const name of ["mode", "queues", "threads", "batch"]) {
+    const choices = [...new Set([...data().choices[name].filter((value) => has(name, value)), now[name]])];
+    choices.sort((one, other) => (name === "mode" ? 0 : one - other));
+    controls[name] = choiceControl({ label: LABELS[name], value: now[name],
+      choices: choices.map((value) => [value, name === "mode" ? MODE_WORDS[value] : value]), onValue: wish });
+  }
+  controls.failing = checkControl({ label: "order-1 can never be created", value: now.failing, onValue: wish });
+  const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+
+  // 2. The result, the picture, the moment, the orders.
+  const result = element("p", { class: "ln-result", "aria-live": "polite" });
+  const box = element("div");
+  const moment = slider({ label: "Moment", min: 0, max: 1000, step: 10, value: model.get("moment_ms"),
+    text: (ms) => describe(ms), onValue: go });
+  const status = element("div", { role: "status", "aria-live": "polite" });
+  const listed = element("div", { class: "ln-scroll" });
+  el.append(element("style", {}, STYLE),
+    element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
+      Object.values(controls).map((each) => each.el)), problem, result, box,
+    element("p", { class: "mq-note" }, "A number is an order; c created, p paid, s shipped. ✕ failed, ▲ overtook the event " +
+      "of its order before it."),
+    element("div", { class: "mq-row" }, moment.el), status, listed);
+  if (!kernel) el.append(element("p", { class: "mq-note" }, "Without a kernel this page has the runs that can be chosen above."));
+
+  function keyOf(settings) {
+    return ["mode", "queues", "threads", "batch", "failing"].map((name) => String(settings[name])).join("|");
+  }
+
+  function matches(key, name, value) {
+    return key.split("|")[["mode", "queues", "threads", "batch"].indexOf(name)] === String(value);
+  }
+
+  function unfolded(each) {
+    return { offsets: each.offsets, calls: each.calls.map((call) => Object.fromEntries(CALL.map((name, at) => [name, call[at]]))) };
+  }
+
+  // 3. Another run: recorded, or asked of the kernel.
+  async function wish() {
+    const next = Object.fromEntries(Object.entries(controls).map(([name, each]) => [name, each.value()]));
+    asking += 1;
+    const mine = asking;
+    problem.hidden = true;
+    const known = data().runs[keyOf(next)];
+    if (!kernel && !known) return tell("This run was not recorded: choose other settings, or run the cell.");
+    if (known) showRun(next, unfolded(known));
+    if (!kernel) return undefined;
+    try {
+      // The kernel is asked in any case, so that a cell reads the run that the page shows.
+      const answer = await model.ask("play", next);
+      if (mine === asking && !known) showRun(next, unfolded(answer));
+    } catch (error) {
+      if (mine === asking) tell(error.message);
+    }
+    return undefined;
+  }
+
+  function tell(words) {
+    problem.textContent = words;
+    problem.hidden = false;
+  }
+
+  function showRun(settings, next) {
+    [now, run] = [settings, next];
+    for (const [name, each] of Object.entries(controls)) each.put(now[name]);
+    moment.input.max = lastMs();
+    const steps = data().steps.length * data().orders;
+    const done = new Set(run.calls.filter((call) => call.ok).map((call) => `${call.order} ${call.step}`));
+    const over = new Set(run.calls.filter((call) => call.over).map((call) => `${call.order} ${call.step}`));
+    const ends = Math.max(0, ...run.calls.filter((call) => call.ok).map((call) => call.ended));
+    result.textContent = (done.size === steps ? `All ${steps} events are done after ${(ends / 1000).toFixed(1)} s. `
+      : `${steps - done.size} of ${steps} events are not done after ${data().played_ms / 1000} s. `) +
+      (over.size ? `${over.size} overtook the one before them.` : "Nothing overtook.");
+    listOrders(over);
+    go(Math.min(model.get("moment_ms"), lastMs()));
+  }
+
+  function lastMs() {
+    const last = Math.max(600, ...run.calls.map((call) => call.ended));
+    return Math.min(data().played_ms, Math.ceil(last / 100) * 100);
+  }
+
+  function listOrders(over) {
+    const rows = Array.from({ length: data().orders }, (_, at) => at + 1).map((order) => element("tr", {},
+      element("th", { scope: "row" }, `order-${order}`), data().steps.map((name, step) => {
+        const done = run.calls.find((call) => call.order === order && call.step === step && call.ok);
+        const words = done ? `${(done.ended / 1000).toFixed(2)} s` : "not done";
+        return element("td", {}, words + (over.has(`${order} ${step}`) ? " ▲" : ""));
+      })));
+    const head = ["", ...data().steps.map((name) => `${name}: done after`)];
+    listed.replaceChildren(element("table", { "aria-label": "Orders" }, element("thead", {},
+      element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)))), element("tbody", {}, rows)));
+  }
+
+  function go(ms) {
+    const there = Math.min(Math.max(ms, 0), lastMs());
+    if (there === model.get("moment_ms")) follow();
+    model.set("moment_ms", there);
+    model.save_changes();
+  }
+
+  function follow() {
+    const here = Math.min(model.get("moment_ms"), lastMs());
+    moment.put(here);
+    status.textContent = describe(here);
+    draw();
+  }
+
+  // 4. In words: what is in hand, what is done, where the offset is.
+  function describe(ms) {
+    const at = run.calls.filter((call) => call.began <= ms && ms < call.ended);
+    const done = run.calls.filter((call) => call.ok && call.ended <= ms).length;
+    const held = {};
+    for (const [moved, queue, offset] of run.offsets) if (moved <= ms) held[queue] = offset;
+    const passed = Object.values(held).reduce((sum, each) => sum + each, 0);
+    const hand = at.length ? `in hand ${at.map((call) => name(call)).join(", ")}` : "nothing in hand";
+    const again = Math.max(0, done - passed);
+    return `After ${(ms / 1000).toFixed(2)} s: ${hand}; ${done} done, the offset has passed ${passed}` +
+      (again ? `: after a crash at least ${again} done ones come again.` : ".");
+  }
+
+  function name(call) {
+    return `order-${call.order} ${data().steps[call.step]}`;
+  }
+
+  // 5. The picture.
+  function draw() {
+    const width = Math.max(280, box.clientWidth || 640);
+    const rows = Math.max(1, ...run.calls.map((call) => call.row + 1));
+    const height = TOP + rows * ROW + BOTTOM;
+    const last = lastMs();
+    const x = (ms) => LEFT + (ms / last) * (width - LEFT - 8);
+    const svg = svgElement("svg", { class: "ln-time", viewBox: `0 0 ${width} ${height}`, height, role: "img",
+      "aria-label": `Threads or lanes over time. ${result.textContent}` });
+    const every = [100, 200, 500, 1000, 2000, 4000].find((step) => last / step <= (width < 500 ? 5 : 10)) ?? 5000;
+    for (let ms = 0; ms <= last; ms += every) {
+      svg.append(svgElement("line", { x1: x(ms), x2: x(ms), y1: TOP, y2: height - BOTTOM, stroke: "var(--mq-rule)" }),
+        svgElement("text", { x: x(ms), y: height - 8, class: "ln-small", "text-anchor": "middle" }, `${ms / 1000} s`));
+    }
+    for (let row = 0; row < rows; row += 1) {
+      const words = now.mode === "lanes" ? `order-${row + 1}` : `thread ${row + 1}`;
+      svg.append(svgElement("text", { x: LEFT - 5, y: TOP + row * ROW + 15, class: "ln-small", "text-anchor": "end" }, words));
+    }
+    for (const call of run.calls) {
+      const [from, to] = [x(call.began), Math.max(x(call.began) + 2, x(Math.min(call.ended, last)))];
+      const y = TOP + call.row * ROW + 3;
+      const ink = `var(--mq-${call.order})`;
+      svg.append(svgElement("rect", { x: from, y, width: to - from - 1, height: ROW - 6, rx: 3, stroke: ink,
+        "stroke-width": 1.5, fill: call.ok ? ink : "none", "stroke-dasharray": call.ok ? null : "4 3" },
+      svgElement("title", {}, `${name(call)}, ${afterText(call.began)} to ${afterText(call.ended)}` +
+        `${call.ok ? "" : ", failed"}${call.over ? ", overtook" : ""}`)));
+      const words = `${call.over ? "▲" : ""}${call.order}${data().steps[call.step][0]}${call.ok ? "" : " ✕"}`;
+      if (to - from > 7 * words.length + 2) {
+        svg.append(svgElement("text", { x: (from + to) / 2, y: y + 12, "text-anchor": "middle", class: call.ok ? "ln-on" : null }, words));
+      }
+    }
+    const here = x(Math.min(model.get("moment_ms"), last));
+    svg.append(svgElement("line", { x1: here, x2: here, y1: TOP - 4, y2: height - BOTTOM, stroke: "var(--mq-focus)", "stroke-width": 2 }));
+    svg.addEventListener("pointerdown", (event) => {
+      const place = svg.getBoundingClientRect();
+      const at = ((event.clientX - place.left) / place.width) * width;
+      go(Math.round((((at - LEFT) / (width - LEFT - 8)) * last) / 10) * 10);
+    });
+    box.replaceChildren(svg);
+  }
+
+  model.on("change:moment_ms", follow);
+  model.on("change:data", () => showRun({ ...data().now }, unfolded(data().runs[keyOf(data().now)])));
+  const sizes = new ResizeObserver(() => draw());
+  sizes.observe(box);
+  showRun(now, run);
+  return () => sizes.disconnect();
+}
+
+export default { render };
