@@ -117,11 +117,11 @@ def play_lanes(settings: LanesSettings) -> LanesRun:
 
 def _six_orders(lab: Lab, settings: LanesSettings, tries: list[_Try]) -> None:
     """All events wait in the topic; then the group begins to read."""
-    # 1. Created six times, then paid, then shipped: each order in one queue.
+    # 1. One order after the other: created, paid, shipped; each order in one queue.
     lab.create_topic(TOPIC, read_queue_nums=settings.queues, write_queue_nums=settings.queues)
     shop = lab.producer("shop")
-    for step in STEPS:
-        for order in range(1, ORDERS + 1):
+    for order in range(1, ORDERS + 1):
+        for step in STEPS:
             message = Message(TOPIC, b"a book", tags=step, keys=f"order-{order}")
             shop.send(message, selector=lambda queues, message, at: queues[at % len(queues)], arg=order)
 

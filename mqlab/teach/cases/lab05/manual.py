@@ -119,12 +119,21 @@ def _whole_again(today: EventDay) -> Finding | None:
         line: Line = then.event  # type: ignore[assignment]
         if work.ended_ms is None or work.succeeded or (line.order == work.event.order and line.number == 1):
             continue
-        belief = "lab05.suspend_is_enough" if line.order == work.event.order else "lab05.failure_commits"
+        suspended = _status_of(today, work) == "SUSPEND_CURRENT_QUEUE_A_MOMENT"
+        belief = "lab05.suspend_is_enough" if suspended else "lab05.failure_commits"
         expected = f"{work.event.order} 1/{work.event.step.partition('/')[2]}, after {work.event.key} failed"
         return Finding(
             refutation(belief), moment(today, then), expected, line.key, lab=today.lab, belief=belief
         )  # fmt: skip
     return None
+
+
+def _status_of(today: EventDay, work: Work) -> str:
+    """What the delivery said in which a line was booked."""
+    for row in today.deliveries(GROUP):
+        if today.sent.get(row.msg_id) is work.event and row.started_ms <= work.began_ms <= (row.ended_ms or 0):
+            return str(row.status)
+    return ""
 
 
 def _booked_to_the_end(today: EventDay) -> Finding | None:

@@ -1,7 +1,112 @@
-"""Lab 05's your-turn tasks."""
+"""Lab 05's your-turn tasks: what is right is counted in the learner's own world, or on his board.
+
+    fewest  refusals  lost      the first part: a board without overtaking, a batch that comes again, work that is gone
+    alone                       the second part: an order that nobody else waits for
+
+What is said to a wrong answer is in the lab's sources.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from mqlab.teach.cases.lab05.events import GROUP, TOPIC
 from mqlab.teach.tasks import Task
 
-TASKS: tuple[Task, ...] = ()
+ORDERS = 6  # of the lanes board, each in a queue of its own
+AGAIN, KILLED_AFTER_MS = 5, 1_000
+
+
+def _rows(lab: Any) -> list[Any]:
+    return list(lab.deliveries(GROUP, absences=False))
+
+
+def _keys(lab: Any) -> dict[str, str]:
+    return {one.msg_id: one.keys for one in lab.store().messages()}
+
+
+def _nothing_overtakes(board: Any) -> str:
+    now = board.settings
+    if now.mode != "concurrent" or now.queues != 1 or now.batch != 1:
+        return "The question is about a concurrent listener, one queue and a batch of 1: set those on the board."
+    if board.overtaken:
+        return f"On your board {board.overtaken} events overtake: take fewer threads."
+    return ""
+
+
+def _seconds(board: Any) -> int:
+    return round(board.done_s or 0)
+
+
+def _come_again(lab: Any) -> list[int]:
+    keys = _keys(lab)
+    return sorted(int(keys[row.msg_id].removeprefix("order-")) for row in _rows(lab) if row.reconsume_times == 1)
+
+
+def _five_come_again(lab: Any) -> str:
+    count = len(_come_again(lab))
+    if count == AGAIN:
+        return ""
+    return f"In your last run {count} come again: change REFUSED and run the cell again, until it is {AGAIN}."
+
+
+def _killed_after_one(lab: Any, finished: Any) -> str:
+    sent_ms = max(one.store_timestamp for one in lab.store().messages(TOPIC))
+    after_ms = lab.journal.of("fault.killed")[0].now_ms - sent_ms
+    if abs(after_ms - KILLED_AFTER_MS) < 500:
+        return ""
+    return (
+        f"Your last run kills billing {after_ms // 1000} s after the last order: one second passes anyway, so set "
+        'KILL_AFTER to "0s" and run it again.'
+    )
+
+
+def _lost(lab: Any, finished: Sequence[str]) -> int:
+    return len(set(_keys(lab).values()) - set(finished))
+
+
+FIRST_PART = (
+    Task(
+        "lab05.fewest",
+        right=_seconds,
+        wrong={"parallel": lambda board: 1, "four": lambda board: 2},
+        unready=_nothing_overtakes,
+    ),
+    Task(
+        "lab05.refusals",
+        right=lambda lab: _come_again(lab)[0],
+        wrong={"next": lambda lab: _come_again(lab)[0] + 1, "behind": lambda lab: AGAIN},
+        unready=_five_come_again,
+    ),
+    Task(
+        "lab05.lost",
+        right=_lost,
+        wrong={"none": lambda lab, finished: 0, "eight": lambda lab, finished: 8},
+        unready=_killed_after_one,
+    ),
+)
+
+
+def _order_one_fails(board: Any) -> str:
+    now = board.settings
+    if now.mode == "orderly" and now.failing:
+        return ""
+    return "The question is about an orderly listener and an order-1 that can never be created: set both on the board."
+
+
+def _only_order_one_waits(board: Any) -> int:
+    """The queues of the board, if nobody but order-1 waits on it."""
+    waiting = {event.split()[0] for event in board.held()}
+    return int(board.settings.queues) if waiting == {"order-1"} else ORDERS
+
+
+SECOND_PART = (
+    Task(
+        "lab05.alone",
+        right=_only_order_one_waits,
+        wrong={"one": lambda board: 1, "three": lambda board: 3},
+        unready=_order_one_fails,
+    ),
+)
+TASKS = (*FIRST_PART, *SECOND_PART)

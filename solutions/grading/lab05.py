@@ -1,0 +1,11 @@
+"""Hidden cases of lab 05: how many seeded days each exercise is judged by.
+
+The known-wrong answers are in wrong/lab05.*.diff, one file per exercise.
+"""
+
+from __future__ import annotations
+
+from mqlab.teach.exercises import Case
+
+SEEDED = {"lab05.partial": 3}
+HIDDEN: dict[str, tuple[Case, ...]] = {}

@@ -1,0 +1,858 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 05b: One at a time
+#
+# ## Why
+#
+# They have made it orderly. For a week no parcel was empty. Then, one evening, an order comes whose amount is not a number.
+# Billing fails at it, once a second, all night, and behind it a quarter of the shop waits until the morning.
+#
+# What was said at the table:
+#
+# - "A topic keeps the order of its messages."
+# - "Orderly means one thread. That is why it is slow."
+# - "After sixteen failures it goes to the dead letters, and the queue goes on."
+# - "When a member dies, another takes over at once."
+#
+# None of the four sentences is true as it stands. In this part you build the life of an order that nothing turns round,
+# a place where a hopeless order waits without stopping the others, and many lanes out of one queue.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need the [first part](05a-many-at-a-time.ipynb). When you are done you can
+#
+# - keep the events of an order in order, from the shop to the warehouse, through a join and a crash;
+# - say who holds the lock of a queue, since when and for how long;
+# - park a head that never succeeds, together with what belongs to it and nothing else;
+# - do many orders at once out of one queue without losing the order of any.
+
+# %%
+from mqlab import (
+    COMMIT,
+    CONSUME_SUCCESS,
+    ROLLBACK,
+    SUCCESS,
+    SUSPEND_CURRENT_QUEUE_A_MOMENT,
+    Message,
+    play,
+)
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Bars, Curve, Table
+from mqlab.widgets import lanes_board
+
+# %% [markdown] minutes=30
+# ## An order has a queue
+#
+# An orderly listener (顺序消费) is registered with `on_messages_orderly`. It gets the messages of a queue one after the
+# other, and answers `SUCCESS` or `SUSPEND_CURRENT_QUEUE_A_MOMENT`.
+
+
+# %% tags=["parameter"]
+TAKES = {"created": "600ms", "paid": "300ms", "shipped": "150ms"}
+no_trace = {"enable_trace": False}  # nothing but orders in the log
+
+
+def warehouse(messages, context):
+    for message in messages:
+        context.sleep(TAKES[message.tags])
+    return SUCCESS
+
+
+def read_in_order(lab, listener=warehouse, name="billing-1", **settings):
+    consumer = lab.push_consumer("billing", name=name, **settings)
+    consumer.subscribe("orders", "*")
+    consumer.on_messages_orderly(listener)
+    consumer.start()
+    lab.run_for("5s")
+
+
+def send_lives(lab, orders=1, **how):
+    shop = lab.producer("shop")
+    for number in range(orders):
+        for step in ("created", "paid", "shipped"):
+            event = Message("orders", b"a book", tags=step, keys=f"order-{number}")
+            shop.send(event, **how)
+
+
+# %% [prediction] lab05.topic
+# The topic has four queues, billing reads it in order. The shop sends *created*, *paid*, *shipped* of one order, one after
+# the other, and says nothing about queues. Which is done first?
+#
+# - created: *created*; it was sent first, and billing reads in order {lab05.topic_has_order}
+#   > In order means in the order of each queue. A producer takes the next queue for each message.
+# - shipped: *shipped*
+#   = Three messages, three queues. Each queue is read in order, and none of them knows of the others.
+# note: Only a queue has an order. A topic has none.
+
+
+# %%
+def four_queues(lab, **how):
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+    read_in_order(lab)
+    send_lives(lab, **how)
+    lab.run_for("10s")
+
+
+def calls(lab):
+    """Each call of billing's listener, in ms after the first one began."""
+    rows = lab.deliveries("billing", absences=False)
+    tags = {one.msg_id: one.tags for one in lab.store().messages("orders")}
+    return [
+        {
+            "event": tags[row.msg_id],
+            "queue_id": row.message_queue.queue_id,
+            "begins": row.started_ms - rows[0].started_ms,
+            "ends": row.ended_ms - rows[0].started_ms,
+        }
+        for row in rows
+    ]
+
+
+lab = play(four_queues, seed=7, client=no_trace)
+Table(calls(lab))
+
+# %%
+reveal("lab05.topic", min(calls(lab), key=lambda call: call["ends"])["event"])
+
+# %% [markdown]
+# So the shop has to choose the queue: the same one for all events of an order. `send` takes a **selector** for that, a
+# function of the queues, the message, and whatever the caller gives as `arg`:
+
+
+# %%
+def first_queue(queues, message, arg):
+    return queues[0]
+
+
+lab = play(
+    lambda lab: four_queues(lab, selector=first_queue, arg=None),
+    seed=7,
+    client=no_trace,
+)
+Table(calls(lab))
+
+# %% [prediction] lab05.threads_of_order
+# Six orders in three queues, two orders in each, and billing reads in order with twenty threads. How many events does it
+# work on at the same time?
+#
+# - 1: one; orderly consumption has a single thread
+#   > One thread per *queue* at a time. The three queues are worked on beside each other.
+# - 3: three
+#   = One thread for each queue that has something to do.
+# - 6: six, one for each order
+#   > RocketMQ does not know orders. It knows queues, and two orders share one.
+# note: Orderly is not single-threaded. It has as many threads as there are queues, up to the size of the pool.
+
+# %%
+board = lanes_board(mode="orderly", queues=3)
+board
+
+# %%
+moments = [(call.began_ms, call.ended_ms) for call in board.run.calls]
+most = max(sum(a <= at < b for a, b in moments) for at, _ in moments)
+reveal("lab05.threads_of_order", most)
+
+# %% [exercise] lab05.life_of_an_order
+# ### Exercise 2: the life of an order
+#
+# Two functions. `send_event(shop, message)` sends an event; `shop` is a producer, the order is in `message.keys`.
+# `read_events(consumer, handle)` registers a listener at a consumer that has subscribed and is started afterwards.
+# `handle(message, context)` is the warehouse: it takes its time, and raises ConnectionError when it is busy.
+#
+# In the day of the check eight orders live at once in four queues, a second member joins, and billing-1 is killed in the
+# middle of its work. No event begins before the one before it has ended, none is lost, and orders do not all wait for each
+# other.
+#
+# hint: Two halves: all events of an order into one queue, and one event of a queue at a time. Neither is enough alone.
+# hint: The selector is called with (queues, message, arg) and returns one of the queues. It has to be the same for the same
+#   order, so make a number of the order: `int(order.rpartition("-")[2]) % len(queues)`, or a hash of it.
+# hint: `consumer.on_messages_orderly(listener)`. The listener calls handle for each message; on ConnectionError it returns
+#   SUSPEND_CURRENT_QUEUE_A_MOMENT, at the end SUCCESS. (An exception counts as suspend, too.)
+# note: `SelectMessageQueueByHash` is RocketMQ's selector, with `arg.hashCode()`. The lock of each queue
+#   (`RebalanceLockManager`) is what kept the joining member from beginning too early. At work: the number of queues of such
+#   a topic is fixed for ever, because with another number an order moves to another queue in the middle of its life.
+
+
+# %%
+# exercise: lab05.life_of_an_order
+def send_event(shop, message):
+    """Send one event, so that nothing overtakes it."""
+    ### BEGIN SOLUTION
+    def by_order(queues, message, order):
+        return queues[sum(order.encode()) % len(queues)]
+
+    shop.send(message, selector=by_order, arg=message.keys)
+    ### END SOLUTION
+
+
+def read_events(consumer, handle):
+    """Register a listener that handles the events of an order one after the other."""
+
+    ### BEGIN SOLUTION
+    def listener(messages, context):
+        for message in messages:
+            try:
+                handle(message, context)
+            except ConnectionError:
+                return SUSPEND_CURRENT_QUEUE_A_MOMENT
+        return SUCCESS
+
+    consumer.on_messages_orderly(listener)
+    ### END SOLUTION
+
+
+# %%
+check("lab05.life_of_an_order")
+
+# %% [belief] lab05.queue_is_enough
+# question: All events of an order are in one queue. Is that enough?
+# claim: Yes, a queue is first in, first out.
+# refutation: The messages of a queue are given to many threads, and one that fails comes again later: register the
+#   listener with on_messages_orderly.
+
+# %% [belief] lab05.swallowed
+# question: The warehouse was busy. What does a listener that returns SUCCESS say?
+# claim: That it has tried.
+# refutation: SUCCESS says that the event is done: it never comes again, and the next event of its order begins. Let it
+#   come again: SUSPEND_CURRENT_QUEUE_A_MOMENT.
+
+# %% [belief] lab05.global_order
+# question: How is the order of events kept?
+# claim: With one queue for everything.
+# refutation: One queue has one reader with one thread: then all orders of the shop wait for each other. Only the events of
+#   one order have to be in one queue.
+
+# %% [markdown] minutes=14
+# ## Who holds the lock
+#
+# A queue must not have two readers, not even for a moment, so an orderly member asks the broker for a **lock** of each queue
+# (队列锁). The broker keeps it for 60 s and forgets it when it is not renewed; members renew every 20 s, and do not trust a
+# lock that is older than 30 s.
+
+
+# %% tags=["parameter"]
+def two_readers(lab, orderly=True):
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+
+    def quick(messages, context):
+        context.sleep("100ms")
+        return SUCCESS if orderly else CONSUME_SUCCESS
+
+    for number in (1, 2):
+        consumer = lab.push_consumer("billing", name=f"billing-{number}")
+        consumer.subscribe("orders", "*")
+        (consumer.on_messages_orderly if orderly else consumer.on_messages)(quick)
+        consumer.start()
+    lab.run_for("50s")
+    shop = lab.producer("shop")
+    lab.traffic(shop, rates=[("0s", 8)], message=lambda n: Message("orders", b"a book"))
+    lab.run_for("20s")
+    lab.kill("billing-1")
+    lab.run_for("80s")
+
+
+# %% [prediction] lab05.dead_owner
+# `billing-1` is killed and does not come back. The broker sees its connection close and tells `billing-2`. When does
+# `billing-2` get the first order of a queue that belonged to `billing-1`?
+#
+# - at once: at once, within a second
+#   > It is told at once, and it asks at once. But the broker has promised those queues to billing-1.
+# - lock: when the lock has run out, 40 to 60 seconds after the death
+#   = The lock was renewed at most 20 s before the death and lives 60 s. Nobody gives it back for a dead process.
+# - two minutes: after two minutes, when the broker gives the member up
+#   > That is for a member that falls silent. A closed connection is noticed at once.
+# note: A member that is shut down properly unlocks its queues. A killed one leaves up to a minute of silence.
+
+# %%
+ordered = play(two_readers, seed=7, client=no_trace)
+died = ordered.journal.of("fault.killed")[0].now_ms
+ordered.queue_owners("billing", from_ms=died - 5_000, until_ms=died + 65_000)
+
+
+# %%
+def waited_s(lab):
+    died = lab.journal.of("fault.killed")[0].now_ms
+    rows = lab.deliveries("billing", absences=False)
+    old = {row.message_queue for row in rows if row.client == "billing-1"}
+    taken = [
+        row.started_ms
+        for row in rows
+        if row.client == "billing-2"
+        and row.message_queue in old
+        and row.started_ms > died
+    ]
+    return (min(taken) - died) / 1000
+
+
+waits = {
+    "in order": waited_s(ordered),
+    "concurrent": waited_s(
+        play(lambda lab: two_readers(lab, orderly=False), seed=7, client=no_trace)
+    ),
+}
+Bars(waits, unit="s until somebody reads on")
+
+# %%
+waited = waits["in order"]
+found = "lock" if 35 <= waited <= 62 else "at once" if waited < 5 else "two minutes"
+reveal("lab05.dead_owner", found)
+
+# %% [markdown]
+# And the other way round: the member lives, and the lock gets old, because it cannot reach the broker any more.
+
+
+# %% tags=["parameter"]
+def cut_off(lab, cached=200):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    shop = lab.producer("shop")
+    for number in range(cached):
+        shop.send(Message("orders", b"a book", keys=f"order-{number}"))
+
+    def a_second(messages, context):
+        context.sleep("1s")
+        return SUCCESS
+
+    read_in_order(lab, a_second)
+    lab.run_for("10s")
+    lab.partition("billing-1", "broker-a")
+    lab.run_for("2m")
+
+
+# %% [prediction] lab05.old_lock
+# Billing has two hundred orders in its cache, and each takes a second. Now it cannot reach the broker. For how many seconds
+# does it go on with what it has?
+#
+# - 0: not at all
+#   > It does not notice at once, and its last lock was good.
+# - 30: for at most 30 seconds after its last renewal
+#   = It stops before the broker would give the queue to another: 30 s here, 60 s there.
+# - 200: until its cache is empty
+#   > By then the broker may have given the queue to another member, and two would work on one queue.
+# note: The client is the more careful of the two. Between 30 and 60 s nobody works on the queue, and that is the price.
+
+# %%
+lab = play(cut_off, seed=7, client=no_trace)
+began = lab.journal.of("fault.partition")[0].now_ms
+rows = lab.deliveries("billing", absences=False)
+after = [row for row in rows if row.started_ms > began]
+seconds = {at: 0 for at in range(0, 60, 5)}
+for row in after:
+    seconds[(row.started_ms - began) // 5_000 * 5] += 1
+Bars(
+    {f"{at} to {at + 5} s": count for at, count in seconds.items()},
+    unit="calls",
+    title="after the cut",
+)
+
+# %%
+reveal("lab05.old_lock", 0 if not after else 30 if len(after) <= 30 else 200)
+
+# %% [markdown] minutes=26
+# ## A head that never succeeds
+#
+# One event fails, again and again. Orderly consumption puts it back and calls the listener again after a second
+# (`suspend_current_queue_time_millis`). How many times? Without a limit: 2,147,483,647. Here is the evening of the incident,
+# on the board. Who waits?
+
+# %% tags=["explorer"]
+lanes_board(mode="orderly", queues=3, failing=True)
+
+# %% [answer] lab05.alone
+# ### Your turn: who waits
+#
+# Orders are put into queues by their number. How many queues does the topic need, so that nobody but order-1 waits for
+# order-1?
+#
+# wrong three: With three queues another order shares its queue.
+# wrong one: With one queue the whole shop waits.
+# wrong: Look at the table under the picture: which orders are not done?
+# note: As many queues as orders, on this board. A shop has more orders than queues.
+
+# %% tags=["parameter"]
+alone = lanes_board(mode="orderly", queues=1, failing=True)
+alone
+
+# %%
+### BEGIN SOLUTION
+alone.play(queues=6)
+answer("lab05.alone", 6, alone)
+### STARTER
+# answer("lab05.alone", ..., alone)
+### END SOLUTION
+
+# %% [markdown]
+# "Then we set a limit": `max_reconsume_times=3` lets an orderly consumer give up.
+
+# %% [prediction] lab05.finite
+# With that limit, *created* of order-1 fails every time. What becomes of *paid* and *shipped* of order-1, which are behind it
+# in the queue?
+#
+# - wait: they wait until *created* is done or dead
+#   > The limit is there so that the queue goes on. RocketMQ does not know that they belong together.
+# - dead: they become dead letters, too
+#   > They do not fail. Nothing is wrong with them, except that their order does not exist.
+# - handled: they are handled, although the order was never created
+#   = *created* leaves the queue for the retry topic, and what is behind it has its turn.
+# note: By default for ever, with a limit out of order. Neither is what a shop wants.
+
+
+# %% tags=["parameter"]
+def with_a_limit(lab, limit=3):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+
+    def cannot_create(messages, context):
+        message = messages[0]
+        if (message.keys, message.tags) == ("order-1", "created"):
+            return SUSPEND_CURRENT_QUEUE_A_MOMENT
+        return SUCCESS
+
+    read_in_order(lab, cannot_create, max_reconsume_times=limit)
+    send_lives(lab, orders=3)
+    lab.run_for("5m")
+
+
+# %%
+lab = play(with_a_limit, seed=7, client=no_trace)
+events = {
+    one.msg_id: f"{one.keys} {one.tags}" for one in lab.store().messages("orders")
+}
+rows = [
+    {
+        "event": events.get(row.msg_id, "order-1 created, sent again"),
+        "read from": row.message_queue.topic,
+        "reconsume_times": row.reconsume_times,
+        "status": row.status,
+    }
+    for row in lab.deliveries("billing", absences=False)
+]
+Table(rows)
+
+# %%
+paid = [row for row in rows if row["event"] == "order-1 paid"]
+dead = lab.admin.query_dlq("billing")
+handled = any(row["status"] == "SUCCESS" for row in paid)
+reveal("lab05.finite", "handled" if handled else "dead" if len(dead) > 1 else "wait")
+
+# %%
+dead
+
+# %% [exercise] lab05.poisoned
+# ### Exercise 3: park it
+#
+# `poisoned(lab, handle)` makes an orderly listener, called with one message at a time. The event that never succeeds is
+# tried **three times in all**, then it is parked: a row in a table, and the queue goes on. The later events of **its own
+# order** are parked behind it without being tried. Nobody else's events wait or are parked.
+#
+# `handle(message, context)` raises ValueError when it cannot handle an event. Of the lab there is
+# `lab.database("billing").connect()`, with two tables:
+#
+# `tries (msg_id TEXT PRIMARY KEY, count INTEGER NOT NULL)`
+#
+# `parked (msg_id TEXT PRIMARY KEY, order_key TEXT, queue_offset INTEGER, body BLOB)`, with the order in `message.keys`
+#
+# billing is killed before each line of your listener and starts as a new process; what it had not reported comes again.
+#
+# hint: A restart sets reconsume_times to 0 and forgets your variables: count in the table `tries`, and commit the count
+#   *before* you call handle.
+# hint: Is there a row in `parked` with this order_key and a queue_offset that is not larger than this message's? Then park
+#   this one as well. Without the offset, an event that was done before the head and comes again would be parked, too.
+# hint: `INSERT INTO tries VALUES (?, 1) ON CONFLICT (msg_id) DO UPDATE SET count = count + 1` counts. If the count is above
+#   3, park instead of trying. `INSERT OR IGNORE` makes parking twice harmless. On ValueError: suspend.
+# note: `ConsumeMessageOrderlyService.checkReconsumeTimes` would send it to `%RETRY%` and let its order fall apart. A parked
+#   order can be repaired by a human and replayed in order. At work: alarm on the first row of that table.
+
+
+# %%
+# exercise: lab05.poisoned
+def poisoned(lab, handle):
+    """Makes a listener that parks an event after three tries, and what is behind it in its order."""
+    ### BEGIN SOLUTION
+    database = lab.database("billing")
+    is_held = "SELECT 1 FROM parked WHERE order_key = ? AND queue_offset <= ?"
+    one_more = (
+        "INSERT INTO tries VALUES (?, 1)"
+        " ON CONFLICT (msg_id) DO UPDATE SET count = count + 1"
+    )
+    how_many = "SELECT count FROM tries WHERE msg_id = ?"
+
+    def park(connection, message):
+        row = (message.msg_id, message.keys, message.queue_offset, message.body)
+        connection.execute("INSERT OR IGNORE INTO parked VALUES (?, ?, ?, ?)", row)
+
+    def listener(messages, context):
+        message = messages[0]
+        where = (message.keys, message.queue_offset)
+        with database.connect() as connection:
+            if connection.execute(is_held, where).fetchone():
+                park(connection, message)
+                return SUCCESS
+            connection.execute(one_more, (message.msg_id,))
+            (count,) = connection.execute(how_many, (message.msg_id,)).fetchone()
+            if count > 3:
+                park(connection, message)
+                return SUCCESS
+        try:
+            handle(message, context)
+        except ValueError:
+            return SUSPEND_CURRENT_QUEUE_A_MOMENT
+        return SUCCESS
+
+    return listener
+    ### END SOLUTION
+
+
+# %%
+check("lab05.poisoned")
+
+# %% [belief] lab05.count_comes_along
+# question: An orderly listener counts failures by reconsume_times, or in a variable. Does it count to three?
+# claim: Yes.
+# refutation: Both are in the memory of this process: a restart sets them to 0. Count in the table, before the try.
+
+# %% [belief] lab05.gives_up_by_itself
+# question: How often is the head of an orderly queue tried?
+# claim: Sixteen times, then RocketMQ gives up.
+# refutation: An orderly consumer tries the head of a queue for ever, unless the listener gives it up: after three tries
+#   park it and return SUCCESS.
+
+# %% [belief] lab05.only_the_head
+# question: The poisoned event is parked. What about the rest?
+# claim: The rest is healthy.
+# refutation: The later events of its own order must not be handled without it: park them behind it.
+
+# %% [belief] lab05.again_is_behind
+# question: An order has a row in parked. Is every event of it that comes now one to park?
+# claim: Yes.
+# refutation: After a restart events come again that were handled before the head was parked. Only what lies behind it in
+#   the queue is held back: compare queue_offset.
+
+# %% [belief] lab05.the_queue_is_held
+# question: The head is poisoned. What is held back?
+# claim: What is behind it in the queue.
+# refutation: Most of what is behind it belongs to other orders: only events of its own order, with the same message.keys,
+#   are parked behind it.
+
+# %% [markdown] minutes=15
+# ## Commit by hand
+#
+# An invoice comes as several messages, one for each line: `1/3`, `2/3`, `3/3`. The ledger books an invoice as a whole or
+# not at all. So the group's offset must not rest in the middle of one.
+#
+# With `context.auto_commit = False`, an orderly listener decides when the offset moves. `SUCCESS` then only takes the next
+# message, `COMMIT` moves the offset behind everything that was taken, and `ROLLBACK` puts everything back that was taken
+# since the last commit. (RocketMQ calls the last two deprecated, and has nothing else for this.)
+
+
+# %% tags=["parameter"]
+def invoice(lab, says):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    given = iter(says)
+
+    def listener(messages, context):
+        context.auto_commit = False
+        return next(given, SUCCESS)
+
+    read_in_order(lab, listener)
+    shop = lab.producer("shop")
+    for line in (1, 2, 3):
+        shop.send(Message("orders", b"a line", keys="invoice-7", tags=f"{line}/3"))
+    lab.run_for("30s")
+
+
+def said(lab):
+    """Every call: its line, what it answered, and where the offset in memory was afterwards."""
+    moves = [
+        (record.now_ms, values["commit_offset"])
+        for record, values in lab.journal.changes("offset.updated")
+        if values["queue"].topic == "orders"
+    ]
+    for row in lab.deliveries("billing", absences=False):
+        passed = [offset for ms, offset in moves if ms <= row.ended_ms]
+        yield {
+            "line": f"{row.queue_offset + 1}/3",
+            "answer": row.status,
+            "offset": passed[-1] if passed else "",
+        }
+
+
+# %% [prediction] lab05.by_hand
+# Line 1: `SUCCESS`. Line 2: `ROLLBACK`. `auto_commit` is off. What is the next call about?
+#
+# - 2: line 2, as after a suspension
+#   > `SUSPEND_CURRENT_QUEUE_A_MOMENT` puts back the messages of this call only.
+# - 1: line 1
+#   = Line 1 was taken and not committed: `ROLLBACK` puts it back, too.
+# - 3: line 3; what was rolled back goes to the retry topic
+#   > An orderly failure goes nowhere. It waits here.
+# note: A rollback is about everything since the last commit.
+
+# %%
+answers = [SUCCESS, ROLLBACK, SUCCESS, SUCCESS, COMMIT]
+lab = play(lambda lab: invoice(lab, answers), seed=7, client=no_trace)
+Table(said(lab))
+
+# %%
+lines = [row["line"] for row in said(lab)]
+reveal("lab05.by_hand", lines[2][0])
+
+# %% [exercise] lab05.manual
+# ### Exercise 4: invoices as a whole
+#
+# `manual(book)` makes an orderly listener, called with one message at a time. `book(message, context)` books a line, and
+# raises ConnectionError when the ledger is busy: then the whole invoice has to be booked again from its first line. The
+# properties `line` and `of` of a message are texts, `"2"` and `"3"`. The offset moves only behind the last line of an
+# invoice. billing dies in the middle of an invoice and starts again.
+#
+# hint: Three answers: the line is booked and it is not the last one; it is booked and it is the last one; it failed.
+# hint: `context.auto_commit = False` at the beginning of every call. `message.properties["line"]` is a text, and so is
+#   `message.properties["of"]`.
+# hint: On ConnectionError return ROLLBACK. Then `COMMIT if line == of else SUCCESS`.
+# note: `ConsumeMessageOrderlyService.processConsumeResult`, with `ProcessQueue.commit` and `ProcessQueue.rollback`. What is
+#   taken and not committed stays in memory, and after a crash all of it comes again. At work: rather one message with all
+#   lines, if it is less than 4 MB.
+
+
+# %%
+# exercise: lab05.manual
+def manual(book):
+    """Makes a listener that commits an invoice as a whole."""
+    ### BEGIN SOLUTION
+    def listener(messages, context):
+        context.auto_commit = False
+        message = messages[0]
+        try:
+            book(message, context)
+        except ConnectionError:
+            return ROLLBACK
+        is_last = message.properties["line"] == message.properties["of"]
+        return COMMIT if is_last else SUCCESS
+
+    return listener
+    ### END SOLUTION
+
+
+# %%
+check("lab05.manual")
+
+# %% [belief] lab05.commit_by_default
+# question: An orderly listener answers SUCCESS for the first line of an invoice. Where is the offset?
+# claim: In front of the invoice, until the listener says COMMIT.
+# refutation: By default every SUCCESS commits: context.auto_commit = False is a setting of the call, and has to be set in
+#   each of them.
+
+# %% [belief] lab05.success_commits
+# question: Every line was booked. Which of them commits?
+# claim: Each of them.
+# refutation: A commit in the middle of an invoice leaves the offset there, and after a crash its first lines do not come
+#   again: only the last line answers COMMIT, the others SUCCESS.
+
+# %% [belief] lab05.suspend_is_enough
+# question: A line failed. Which answer brings the whole invoice again?
+# claim: SUSPEND_CURRENT_QUEUE_A_MOMENT.
+# refutation: SUSPEND_CURRENT_QUEUE_A_MOMENT puts back this call's messages only. ROLLBACK puts back everything that was
+#   taken since the last commit.
+
+# %% [belief] lab05.failure_commits
+# question: A line failed. What does COMMIT or SUCCESS do then?
+# claim: It remembers that something is missing.
+# refutation: COMMIT and SUCCESS take the next message, and nobody books the failed line: answer ROLLBACK when book raises.
+
+# %% [markdown] minutes=25
+# ## What one queue costs
+#
+# "We want global order (全局顺序)": one queue for the whole shop. Each event takes 100 ms.
+
+# %% [prediction] lab05.one_queue
+# One queue, twenty threads, four members, orderly. How many events are handled in a second?
+#
+# - 80: up to 800, twenty threads in four members
+#   > A queue has one reader, and that reader has one thread on it.
+# - 40: 40, one thread in each member
+#   > Three of the four members have no queue at all.
+# - 10: ten
+#   = One after the other, 100 ms each. Neither members nor threads change that.
+# note: Order costs parallelism: as much as there is order.
+
+
+# %%
+def measured(queues, members=4):
+    def story(lab):
+        lab.create_topic("orders", read_queue_nums=queues, write_queue_nums=queues)
+
+        def listener(messages, context):
+            context.sleep("100ms")
+            return SUCCESS
+
+        for number in range(members):
+            consumer = lab.push_consumer("billing", name=f"billing-{number + 1}")
+            consumer.subscribe("orders", "*")
+            consumer.on_messages_orderly(listener)
+            consumer.start()
+        lab.run_for("50s")
+        shop = lab.producer("shop")
+        for number in range(160):
+            shop.send(Message("orders", b"a book", keys=f"order-{number}"))
+        lab.run_for("20s")
+
+    lab = play(story, seed=7, client=no_trace)
+    rows = lab.deliveries("billing", absences=False)
+    took = max(row.ended_ms for row in rows) - rows[0].started_ms
+    return round(1000 * len(rows) / took, 1)
+
+
+rates = {queues: measured(queues) for queues in (1, 2, 4, 8, 16)}
+Curve(rates.items(), x="queues", y="events a second", log_x=True, log_y=True)
+
+# %%
+reveal("lab05.one_queue", 10 if rates[1] < 15 else 40 if rates[1] < 60 else 80)
+
+# %% [markdown]
+# A line: twice as many queues, twice as many events, until the database is the limit. But the number of queues is fixed in
+# advance, and a topic with thousands of them is no pleasure for a broker. There is another way. An orderly listener may
+# get several messages in one call (`consume_message_batch_max_size`), and what it does with them is its own business. It
+# may sort them into **lanes**, one for each order: within a lane one after the other, lanes beside each other, and an
+# answer when all lanes are done.
+
+# %% tags=["explorer"]
+lanes_board(mode="lanes", batch=8)
+
+# %% [exercise] lab05.lanes
+# ### Exercise 5: lanes
+#
+# `lanes(handle)` makes an orderly listener, called with up to eight events of one queue. `handle(message, context)` handles
+# one: it takes its time, and raises ConnectionError when it is busy. It knows what it has done, so that handling an event
+# again changes nothing.
+#
+# - An event begins when the one before it in its order (`message.keys`) has ended well, never before.
+# - Different orders are handled beside each other: 24 events of eight orders take at most 60 % of the time that one after
+#   the other would take.
+# - The offset passes nothing that is not handled, and no event is in the warehouse twice at a time.
+# - billing is killed before each line of your listener and of what it starts.
+#
+# `context.start(function, …)` starts a function beside the call; `result()` of what it gives waits for its end, and raises
+# what the function raised.
+#
+# hint: Sort the batch into a dictionary, message.keys to the list of its messages, in the order in which they come.
+# hint: Start one function per order, which handles its list one after the other. Then wait for all of them with result().
+#   Whoever answers before the last lane has ended lets the offset pass it.
+# hint: If one lane fails, the others still run: catch ConnectionError at each result(), wait for all, and only then return
+#   SUSPEND_CURRENT_QUEUE_A_MOMENT. The whole batch comes again; what was done is known to the warehouse.
+# note: RocketMQ has nothing like it. The offset stays right because the call does not end before its work
+#   (`ProcessQueue.commit` after `processConsumeResult`). A lane that fails holds its whole batch, as the board shows with
+#   order-1: lanes and parking belong together. At work: a batch as large as what you want to do at once.
+
+
+# %%
+# exercise: lab05.lanes
+def lanes(handle):
+    """Makes a listener that handles the orders of a batch beside each other."""
+    ### BEGIN SOLUTION
+    def lane(events, context):
+        for event in events:
+            handle(event, context)
+
+    def listener(messages, context):
+        by_order = {}
+        for message in messages:
+            by_order.setdefault(message.keys, []).append(message)
+        works = [context.start(lane, events, context) for events in by_order.values()]
+        failed = False
+        for work in works:
+            try:
+                work.result()
+            except ConnectionError:
+                failed = True
+        return SUSPEND_CURRENT_QUEUE_A_MOMENT if failed else SUCCESS
+
+    return listener
+    ### END SOLUTION
+
+
+# %%
+check("lab05.lanes")
+
+# %% [belief] lab05.start_waits
+# question: context.start(handle, one, context), then context.start(handle, other, context). When does the other begin?
+# claim: When the first has ended.
+# refutation: Both begin at once: context.start does not wait. Events of one order belong into one lane, one after the
+#   other, and the call answers when the lanes have ended.
+
+# %% [belief] lab05.lane_goes_on
+# question: An event of a lane has failed. What about the next one in this lane?
+# claim: It is another event, and may be handled.
+# refutation: It belongs to the same order: a lane ends at its first failure, and what is behind it waits for the next try.
+
+# %% [belief] lab05.first_failure_ends
+# question: One lane has failed. May the listener suspend the queue at once?
+# claim: Yes; the batch comes again anyway.
+# refutation: The other lanes still run. A second later the same batch comes again, and an event is in the warehouse twice
+#   at a time: wait for all lanes before you answer.
+
+# %% [belief] lab05.success_means_started
+# question: All lanes are started. Is that a success?
+# claim: Yes, they end by themselves.
+# refutation: With SUCCESS the offset passes the whole batch. What had not ended when the process died, or failed, is
+#   lost: wait for every lane, and suspend if one has failed.
+
+# %% [belief] lab05.orderly_is_slow
+# question: How many events of a batch can an orderly listener handle at once?
+# claim: One.
+# refutation: One call at a time, but what happens within the call is the listener's: start a lane for each order of the
+#   batch, and wait for them together.
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **A warehouse that knows what it has done** is given here. In reality that is [lab 04b](04b-beginning-again.ipynb)'s
+#   exercise: a row in the transaction of the effect.
+# - **An order in one queue** holds as long as the number of queues and the brokers stay the same. A broker that dies takes
+#   its queues with it; the selector then chooses others, and two events of an order may lie in two queues.
+# - **Not modelled:** `lockInStrictMode`, and the FIFO groups of RocketMQ 5's proxy, which lock message groups instead of
+#   queues. [What is not modelled](not-modelled.ipynb) has the whole list.
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | the queue of an order | `MessageQueueSelector`, `SelectMessageQueueByHash` |
+# | one thread per queue at a time | `MessageQueueLock.fetchLockObject`, `ProcessQueue.getConsumeLock` |
+# | the broker's lock, 60 s | `RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME` |
+# | the client's trust, 30 s; renewal every 20 s | `ProcessQueue.REBALANCE_LOCK_MAX_LIVE_TIME`, `REBALANCE_LOCK_INTERVAL` |
+# | a thread lets others on after 60 s | `MAX_TIME_CONSUME_CONTINUOUSLY` |
+# | again after a second | `suspendCurrentQueueTimeMillis`, at least 10 ms and at most 30 s |
+# | a limit, then `%RETRY%` and `%DLQ%` | `ConsumeMessageOrderlyService.checkReconsumeTimes` |
+# | commit and rollback | `ConsumeOrderlyStatus.COMMIT`, `ROLLBACK` (deprecated), `ProcessQueue` |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | orderly consumption is single-threaded | one thread per queue at a time; queues run beside each other |
+# | an orderly failure is tried for ever, every second | by default; with `maxReconsumeTimes` it leaves for `%RETRY%`, and its order is broken |
+# | another member takes over at once | after a kill when the lock has run out, up to 60 s; after a shutdown at once |
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab05.table
+# **1.** The four sentences at the table: what is true of each?
+#
+# answer: *A topic keeps the order*: a queue does. *One thread*: one per queue at a time. *After sixteen failures*: that is
+#   concurrent consumption; in order it is for ever, or with a limit out of order. *At once*: after a shutdown; after a kill
+#   when the broker's lock has run out.
+
+# %% [reflection] lab05.more_queues
+# **2.** The topic needs more queues. What happens to orders that are in the middle of their life, and how would you do it?
+#
+# answer: The selector computes with the new number, so an order's next event may go to another queue and be handled before
+#   the one that waits in the old queue. Stop the shop's sends, let the group drain, then change the number. Or keep the
+#   old topic for old orders and let new orders go to a new topic.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# You know when two events may not pass each other, and what it costs. What happens when a message is to come later, or
+# only if something else has happened, is lab 08's subject. All labs: [index](index.ipynb).
