@@ -302,7 +302,7 @@ Bars(charged(lab), unit="times charged", title="RECONSUME_LATER for the batch")
 
 # %% [markdown]
 # Between the two there is `context.ack_index`: the **index of the last message that is good**, counted from 0. What is
-# behind it is sent back, message by message, and comes again by itself. It counts only with `CONSUME_SUCCESS`, and it is
+# behind it is sent back, message by message, and comes again after ten seconds. It counts only with `CONSUME_SUCCESS`, and it is
 # 2,147,483,647 unless a listener sets it: all are good.
 
 # %% [exercise] lab05.partial

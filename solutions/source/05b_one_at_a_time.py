@@ -177,6 +177,7 @@ reveal("lab05.threads_of_order", most)
 # exercise: lab05.life_of_an_order
 def send_event(shop, message):
     """Send one event, so that nothing overtakes it."""
+
     ### BEGIN SOLUTION
     def by_order(queues, message, order):
         return queues[sum(order.encode()) % len(queues)]
@@ -335,7 +336,7 @@ lab = play(cut_off, seed=7, client=no_trace)
 began = lab.journal.of("fault.partition")[0].now_ms
 rows = lab.deliveries("billing", absences=False)
 after = [row for row in rows if row.started_ms > began]
-seconds = {at: 0 for at in range(0, 60, 5)}
+seconds = dict.fromkeys(range(0, 60, 5), 0)
 for row in after:
     seconds[(row.started_ms - began) // 5_000 * 5] += 1
 Bars(
@@ -392,7 +393,7 @@ answer("lab05.alone", 6, alone)
 # - dead: they become dead letters, too
 #   > They do not fail. Nothing is wrong with them, except that their order does not exist.
 # - handled: they are handled, although the order was never created
-#   = *created* leaves the queue for the retry topic, and what is behind it has its turn.
+#   = *created* leaves the queue and becomes a dead letter, and what is behind it has its turn.
 # note: By default for ever, with a limit out of order. Neither is what a shop wants.
 
 
@@ -458,7 +459,7 @@ dead
 #   this one as well. Without the offset, an event that was done before the head and comes again would be parked, too.
 # hint: `INSERT INTO tries VALUES (?, 1) ON CONFLICT (msg_id) DO UPDATE SET count = count + 1` counts. If the count is above
 #   3, park instead of trying. `INSERT OR IGNORE` makes parking twice harmless. On ValueError: suspend.
-# note: `ConsumeMessageOrderlyService.checkReconsumeTimes` would send it to `%RETRY%` and let its order fall apart. A parked
+# note: `ConsumeMessageOrderlyService.checkReconsumeTimes` would let it leave the queue, and its order fall apart. A parked
 #   order can be repaired by a human and replayed in order. At work: alarm on the first row of that table.
 
 
@@ -550,6 +551,7 @@ def invoice(lab, says):
 
     def listener(messages, context):
         context.auto_commit = False
+        context.sleep("10ms")
         return next(given, SUCCESS)
 
     read_in_order(lab, listener)
@@ -616,6 +618,7 @@ reveal("lab05.by_hand", lines[2][0])
 # exercise: lab05.manual
 def manual(book):
     """Makes a listener that commits an invoice as a whole."""
+
     ### BEGIN SOLUTION
     def listener(messages, context):
         context.auto_commit = False
@@ -746,6 +749,7 @@ lanes_board(mode="lanes", batch=8)
 # exercise: lab05.lanes
 def lanes(handle):
     """Makes a listener that handles the orders of a batch beside each other."""
+
     ### BEGIN SOLUTION
     def lane(events, context):
         for event in events:
@@ -821,7 +825,7 @@ check("lab05.lanes")
 # | the client's trust, 30 s; renewal every 20 s | `ProcessQueue.REBALANCE_LOCK_MAX_LIVE_TIME`, `REBALANCE_LOCK_INTERVAL` |
 # | a thread lets others on after 60 s | `MAX_TIME_CONSUME_CONTINUOUSLY` |
 # | again after a second | `suspendCurrentQueueTimeMillis`, at least 10 ms and at most 30 s |
-# | a limit, then `%RETRY%` and `%DLQ%` | `ConsumeMessageOrderlyService.checkReconsumeTimes` |
+# | a limit, then a message to `%RETRY%`, which the broker stores as a dead letter | `ConsumeMessageOrderlyService.checkReconsumeTimes` |
 # | commit and rollback | `ConsumeOrderlyStatus.COMMIT`, `ROLLBACK` (deprecated), `ProcessQueue` |
 #
 # Where you may read it differently:
@@ -829,7 +833,7 @@ check("lab05.lanes")
 # | you may read | it is |
 # |---|---|
 # | orderly consumption is single-threaded | one thread per queue at a time; queues run beside each other |
-# | an orderly failure is tried for ever, every second | by default; with `maxReconsumeTimes` it leaves for `%RETRY%`, and its order is broken |
+# | an orderly failure is tried for ever, every second | by default; with `maxReconsumeTimes` it becomes a dead letter, and its order is broken |
 # | another member takes over at once | after a kill when the lock has run out, up to 60 s; after a shutdown at once |
 
 # %% [markdown] minutes=3 tags=["reading"]

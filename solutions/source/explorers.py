@@ -16,6 +16,7 @@ from mqlab.widgets import (
     console,
     crash_matrix,
     explore,
+    lanes_board,
     log_xray,
     long_poll_scope,
     offset_strip,
@@ -158,6 +159,19 @@ scope
 # %% tags=["explorer"]
 tank = backlog_tank()
 tank
+
+# %% [markdown]
+# ## Lanes
+#
+# Six orders, each created, paid and shipped, in the queues of one topic. Each bar is a call of billing's listener, in the
+# thread that it has; ▲ marks an event that began before the one in front of it was done.
+#
+# **Try:** how many threads keep the order? Make it orderly, with three queues: how many threads work now? Then let order-1
+# fail for ever. Who waits, with one queue, with three, and with lanes?
+
+# %% tags=["explorer"]
+lanes = lanes_board()
+lanes
 
 # %% [markdown]
 # ## Crash matrix

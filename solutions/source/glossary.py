@@ -88,15 +88,17 @@
 # | at least once | 至少一次 | the promise that an acknowledged message is not lost, and the warning that it may be delivered again | | [00](00-a-messages-day.ipynb) |
 # | averaging, dealing | 平均分配, 环形平均分配 | the two strategies that share queues evenly: contiguous blocks, or one by one as cards are dealt | `AllocateMessageQueueAveragely`, `AllocateMessageQueueAveragelyByCircle` | [03](03a-who-reads-which-queue.ipynb) |
 # | broadcasting | 广播消费 | every consumer of a group gets every message and keeps its own offsets in a file of its own | `MessageModel.BROADCASTING` | [04](04b-beginning-again.ipynb) |
+# | batch, ack index | 批量消费 | several messages in one call of a listener; everything up to the ack index is taken as good, what is behind it is sent back | `consumeMessageBatchMaxSize`, `ackIndex` | [05](05a-many-at-a-time.ipynb) |
 # | clustering | 集群消费 | the usual way: each queue belongs to one member of the group, and the broker keeps the offsets | `MessageModel.CLUSTERING` | [03](03c-when-queues-move.ipynb) |
 # | cold read | 冷读 | reading messages that are no longer in memory; the broker then puts fewer of them into one answer | `accessMessageInMemoryMaxRatio` | 09 |
 # | committed offset | 已提交位点 | the offset of a group that the broker knows; a group that restarts continues there | `ConsumerOffsetManager`, `UPDATE_CONSUMER_OFFSET` | [00](00-a-messages-day.ipynb) |
-# | concurrent consumption | 并发消费 | a listener is called by many threads, and messages of a queue may overtake each other | `MessageListenerConcurrently` | 05 |
+# | concurrent consumption | 并发消费 | a listener is called by many threads, and messages of a queue may overtake each other | `MessageListenerConcurrently` | [05](05a-many-at-a-time.ipynb) |
 # | consistent hashing | 一致性哈希 | members and queues are points on a ring of hashes; a queue belongs to the next member, so that a change moves few queues | `AllocateMessageQueueConsistentHash` | [03](03b-what-a-change-moves.ipynb) |
 # | consumer offset, offset of a group | 消费位点 | the queue offset of the next message that a group reads from a queue | `OffsetStore`, `consumerOffset.json` | [00](00-a-messages-day.ipynb) |
 # | delivery | 投递 | one call of a listener with a message; a message that fails has several | `consumeMessage` | [00](00-a-messages-day.ipynb) |
 # | duplicate | 重复消费 | a delivery of a message that was handled already | | [00](00-a-messages-day.ipynb) |
 # | flow control | 流控 | a consumer stops pulling from a queue while it holds too many of the queue's messages | `pullThresholdForQueue`, `consumeConcurrentlyMaxSpan` | [04](04a-how-far-have-we-read.ipynb) |
+# | global order | 全局顺序 | one queue for all messages of a topic; its price is one thread of one member | | [05](05b-one-at-a-time.ipynb) |
 # | heartbeat | 心跳 | what a client tells every broker every 30 s: its id, its groups, what they subscribe to | `HEART_BEAT`, `HeartbeatData` | [03](03c-when-queues-move.ipynb) |
 # | idempotent | 幂等 | handling a message twice has the same result as handling it once | | [04](04b-beginning-again.ipynb) |
 # | initial position | 初始位点 | where a group begins in a queue for which it has no offset at the broker | `consumeFromWhere` | [04](04b-beginning-again.ipynb) |
@@ -104,10 +106,11 @@
 # | listener | 监听器 | the function or object to which a consumer hands messages; its result says whether it handled them | `MessageListener` | [00](00-a-messages-day.ipynb) |
 # | long polling | 长轮询 | a pull that finds nothing is held by the broker, up to 15 s from a push consumer, and answered when a message arrives | `PullRequestHoldService`, `suspendTimeoutMillis` | [00](00-a-messages-day.ipynb) |
 # | machine room | 机房 | where brokers and members stand; two strategies keep reading within a room | `AllocateMessageQueueByMachineRoom` | [03](03a-who-reads-which-queue.ipynb) |
-# | orderly consumption | 顺序消费 | the messages of a queue are handled one after the other, under a lock that the broker grants | `MessageListenerOrderly` | 05 |
+# | orderly consumption | 顺序消费 | the messages of a queue are handled one after the other, under a lock that the broker grants | `MessageListenerOrderly` | [05](05b-one-at-a-time.ipynb) |
 # | process queue | 处理队列 | the messages of one queue that a consumer has pulled and not yet finished; the smallest of their offsets is the group's progress | `ProcessQueue` | [04](04a-how-far-have-we-read.ipynb) |
 # | pull | 拉取 | the request for messages of a queue from an offset on; the answer has messages and the next offset to ask for | `PULL_MESSAGE`, `nextBeginOffset` | [00](00-a-messages-day.ipynb) |
-# | queue lock | 队列锁 | the broker's promise that for the next 60 s only one client reads a queue, for orderly consumption | `RebalanceLockManager` | 05 |
+# | message queue selector | 队列选择器 | the function by which a producer chooses the queue of a message, so that all events of an order are in one | `MessageQueueSelector` | [05](05b-one-at-a-time.ipynb) |
+# | queue lock | 队列锁 | the broker's promise that for the next 60 s only one client reads a queue, for orderly consumption | `RebalanceLockManager` | [05](05b-one-at-a-time.ipynb) |
 # | rebalance | 重平衡 | each member computes again which queues it owns, after a change and every 20 s | `RebalanceImpl`, `RebalanceService` | [03](03c-when-queues-move.ipynb) |
 # | reset | 重置位点 | setting a group's offsets to those of a point in time, forwards or backwards | `resetOffsetByTime` | [04](04b-beginning-again.ipynb) |
 # | scaling out and in | 扩缩容 | members are added to a group or taken away, and queues change hands | | [03](03b-what-a-change-moves.ipynb) |

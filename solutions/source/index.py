@@ -16,6 +16,8 @@
 # | [03c When queues move](03c-when-queues-move.ipynb) | who is told of a join or a crash, queues with two readers or none, one client id twice | lab 03a | {minutes:03c} |
 # | [04a How far have we read](04a-how-far-have-we-read.ipynb) | the offset of a group and the three places that remember it; what a crash costs | lab 00 | {minutes:04a} |
 # | [04b Beginning again](04b-beginning-again.ipynb) | resets, where a group begins, a consumer that charges once, a group that is stuck | lab 04a | {minutes:04b} |
+# | [05a Many at a time](05a-many-at-a-time.ipynb) | a pool of threads, a part of a batch, work that goes on beside a listener | lab 00 | {minutes:05a} |
+# | [05b One at a time](05b-one-at-a-time.ipynb) | order by key, the lock of a queue, a head that never succeeds, commits by hand, lanes | lab 05a | {minutes:05b} |
 # | [06a Two tags in one group](06a-two-tags-in-one-group.ipynb) | tags as numbers, two filters, members that disagree, how to notice it | lab 00 | {minutes:06a} |
 # | [06b What a filter passes over](06b-what-a-filter-passes-over.ipynb) | scans, held pulls, lag that is none, SQL and unknown, a change of tags under traffic | lab 06a | {minutes:06b} |
 # | [07a Failure takes time](07a-failure-takes-time.ipynb) | retries and their eighteen levels, where a message waits, dead letters and the way back | lab 00 | {minutes:07a} |

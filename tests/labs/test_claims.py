@@ -14,6 +14,7 @@ CLAIMS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("claims.to
 OF_LABS = {
     "03": {12, 13, 14, 15, 16, 35, 75},
     "04": {5, 19, 20, 21, 22, 23, 24, 41, 42, 49, 50, 51, 52, 53, 57, 58, 59, 60, 61, 62, 66, 76, 77},
+    "05": {34, 37, 38, 39, 78, 84},
     "06": {6, 18, 25, 63, 64, 65, 67, 68, 69, 70, 74},
 }
 """Numbers of the claims that each lab meets, for the labs that are in the table."""

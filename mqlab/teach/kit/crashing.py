@@ -76,8 +76,7 @@ class Crashing:
                     return finding
             return self._crashed(answers, made)
         except NotMade as error:
-            rule = f"{error.name} returns a listener: the inner function"
-            return Finding(rule, "its result", "a function", error.found)
+            return Finding(error.rule, error.where, error.expected, error.found)
 
     def _crashed(self, answers: Answers, made: Days) -> Finding | None:
         played: list[Played] = []

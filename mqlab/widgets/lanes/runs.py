@@ -173,7 +173,7 @@ def _six_orders(lab: Lab, settings: LanesSettings, tries: list[_Try]) -> None:
         return good
 
     # 3. The group.
-    threads = {"consume_thread_min": settings.threads, "consume_thread_max": settings.threads}
+    threads: dict[str, Any] = {"consume_thread_min": settings.threads, "consume_thread_max": settings.threads}
     consumer = lab.push_consumer(GROUP, consume_message_batch_max_size=settings.batch, **threads)
     consumer.subscribe(TOPIC)
     (consumer.on_messages if settings.mode == "concurrent" else consumer.on_messages_orderly)(listener)

@@ -1,6 +1,6 @@
 """The life of an order as events in a queue, the warehouse that handles them, and what lab 05's days share.
 
-    created ─▶ paid ─▶ shipped          one order; its events are handled in this order, or somebody gets an empty parcel
+    created ─▶ paid ─▶ shipped      one order; its events are handled in this order, or somebody gets an empty parcel
 
 An answer gets the warehouse as a function, ``handle(message, context)``. It takes its time, may fail, and knows what it
 has done: handling an event again changes nothing. What it did is what a day is judged by.
@@ -62,7 +62,7 @@ class EventDay(Played):
 
     works: list[Work] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    error: Exception = ConnectionError("the warehouse is busy")
+    error: Exception = field(default_factory=lambda: ConnectionError("the warehouse is busy"))
 
     def handle(self, message: Any, context: Any) -> None:
         """The warehouse handles an event; raises the day's error when it fails."""
@@ -206,6 +206,6 @@ def moved_too_far(day: EventDay, rule: str) -> Finding | None:
             if done_ms is None or done_ms > record.now_ms:
                 where = f"{event.key}, entry {offset} of queue {queue_id}, at {calendar(record.now_ms)}"
                 expected = "the offset stays until it is handled"
-                found = f"the offset moved to {values['queue_offset']}"
+                found = f"the offset moved to {values['commit_offset']}"
                 return Finding(rule, where, expected, found, step=record.step, lab=day.lab)
     return None

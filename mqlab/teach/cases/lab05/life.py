@@ -124,7 +124,7 @@ def _in_order(today: EventDay) -> Finding | None:
         belief = "lab05.topic_has_order"
     elif not _is_orderly(today):
         belief = "lab05.queue_is_enough"
-    elif done_ms is None:
+    elif done_ms is None and not _is_beside(today, before):
         belief = "lab05.swallowed"
     rule = refutation(belief) if belief else rule
     where = f"{moment(today, work)}; {before.key} is in queue {queues[0]}, {work.event.key} in queue {queues[1]}"
@@ -132,7 +132,18 @@ def _in_order(today: EventDay) -> Finding | None:
 
 
 def _is_orderly(today: EventDay) -> bool:
-    return any(record.of("queue.lock_granted") for record in today.lab.journal)
+    return any(True for _ in today.lab.journal.changes("queue.locked"))
+
+
+def _is_beside(today: EventDay, event: Event) -> bool:
+    """Whether the work on an event went on after its listener had answered, or was cut off then."""
+    ends = [
+        row.ended_ms for row in today.deliveries(GROUP) if row.ended_ms is not None and _is_about(today, row, event)
+    ]
+    return any(
+        work.ended_ms is None or any(work.began_ms <= ms < work.ended_ms for ms in ends)
+        for work in today.works if work.event is event
+    )  # fmt: skip
 
 
 def _nothing_lost(today: EventDay) -> Finding | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from mqlab.teach.cases.lab05.events import (
     GROUP,
@@ -32,7 +33,10 @@ from mqlab.teach.words import refutation
 from mqlab.views.table import calendar
 from mqlab.wire.message import Message
 
-END_RULE = "When all invoices are booked, the offset is at the end of the queue: the last line of each commits"
+END_RULE = (
+    "An invoice that is booked as a whole is committed, so that no rollback and no crash brings it again: the last "
+    "line of each commits"
+)
 BOOKED_RULE = "Every line of every invoice is booked in the end: book(message, context) once in each delivery"
 
 
@@ -78,12 +82,17 @@ def day(seed: int) -> Day:
         ReadsInOrder(MadeWith("manual", lambda today, _: (today.handle,), "(book)")),
         Waits("2s"),
         SendsEvents(lines[:half]),  # the first line of an invoice whose other lines are late
-        Restarts(NODE, when=lambda today: len(today.works) >= half, after="16s", within="1m"),
+        Restarts(NODE, when=lambda today: len(_works(today)) >= half, after="16s", within="1m"),
         Waits("10s"),
         SendsEvents(lines[half:]),
         Waits("30s"),
     )
     return Day(acts, kind=Ledger)
+
+
+def _works(today: Any) -> list[Work]:
+    works: list[Work] = today.works
+    return works
 
 
 # promises ------------------------------------------------------------------------------------------------------------
@@ -119,13 +128,16 @@ def _whole_again(today: EventDay) -> Finding | None:
         line: Line = then.event  # type: ignore[assignment]
         if work.ended_ms is None or work.succeeded or (line.order == work.event.order and line.number == 1):
             continue
-        suspended = _status_of(today, work) == "SUSPEND_CURRENT_QUEUE_A_MOMENT"
-        belief = "lab05.suspend_is_enough" if suspended else "lab05.failure_commits"
+        said = _status_of(today, work)
+        belief = _AFTER_A_FAILURE.get(said, "lab05.failure_commits")
         expected = f"{work.event.order} 1/{work.event.step.partition('/')[2]}, after {work.event.key} failed"
-        return Finding(
-            refutation(belief), moment(today, then), expected, line.key, lab=today.lab, belief=belief
-        )  # fmt: skip
+        rule = refutation(belief) if belief else END_RULE
+        return Finding(rule, moment(today, then), expected, line.key, lab=today.lab, belief=belief)
     return None
+
+
+# A rollback that brings an earlier invoice back: that one was whole, and its last line has not committed it.
+_AFTER_A_FAILURE = {"SUSPEND_CURRENT_QUEUE_A_MOMENT": "lab05.suspend_is_enough", "ROLLBACK": ""}
 
 
 def _status_of(today: EventDay, work: Work) -> str:
@@ -146,9 +158,11 @@ def _booked_to_the_end(today: EventDay) -> Finding | None:
         return None
     rows = [row for row in today.deliveries(GROUP) if row.queue_offset == end - 1]
     finding = Finding(END_RULE, f"the offset of {GROUP} at the broker", end, held, lab=today.lab)
-    return finding_at(today, rows[-1], END_RULE, f"{GROUP} at {end}", f"{rows[-1].status}, and {GROUP} at {held}") if (
-        rows and rows[-1].msg_id in today.sent
-    ) else finding
+    return (
+        finding_at(today, rows[-1], END_RULE, f"{GROUP} at {end}", f"{rows[-1].status}, and {GROUP} at {held}")
+        if (rows and rows[-1].msg_id in today.sent)
+        else finding
+    )
 
 
 def _no_page_is_torn(today: EventDay) -> Finding | None:

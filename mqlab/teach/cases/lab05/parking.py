@@ -39,13 +39,13 @@ TRIES = 3
 MOST_ROWS = 1_000
 TABLES = """
 CREATE TABLE tries (msg_id TEXT PRIMARY KEY, count INTEGER NOT NULL);
-CREATE TABLE parked (msg_id TEXT PRIMARY KEY, order_key TEXT NOT NULL, queue_offset INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE parked (msg_id TEXT PRIMARY KEY, order_key TEXT, queue_offset INTEGER, body BLOB);
 """
 PARKED_RULE = "What is parked has its row in the table parked: msg_id, order (message.keys), queue_offset and body"
 HANDLED_RULE = "The queue goes on: events of other orders, and those before the poisoned one, are handled"
 INTEGRITY_RULE = (
-    "A process may die after it has parked an event and before the broker knows: then the event comes again, and parking "
-    "it twice has to be harmless"
+    "A process may die after it has parked an event and before the broker knows: then the event comes again, and "
+    "parking it twice has to be harmless"
 )
 RULES = {**LISTENER_ERRORS, "IntegrityError": INTEGRITY_RULE}
 
@@ -177,6 +177,6 @@ PROMISES = (
 )
 
 POISONED = EveryCrash(
-    "lab05.poisoned", "poisoned(lab, handle)", points=5, about="an event that never succeeds, and a death at every line",
-    days=[day], crash_day=short_day, node=NODE, at="line", most=90, promises=PROMISES,
+    "lab05.poisoned", "poisoned(lab, handle)", points=5, about="a head that never succeeds, and a death at every line",
+    days=[day], crash_day=short_day, node=NODE, at="line", most=90, promises=PROMISES, seeds=(1,),
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """Lab 05's first exercise: what a listener says about a batch of which a part was charged.
 
-    the bank    charges the orders of a batch one by one, and tells for each whether it did
-    partial     (list of bools)  ─▶  (status, ack_index): what the listener returns and sets
-    judged by   the deliveries: nothing that was not charged is lost, nothing is charged again without need
+the bank    charges the orders of a batch one by one, and tells for each whether it did
+partial     (list of bools)  ─▶  (status, ack_index): what the listener returns and sets
+judged by   the deliveries: nothing that was not charged is lost, nothing is charged again without need
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mqlab.client.consuming.listener import ACK_ALL
 from mqlab.client.statuses import CONCURRENT_STATUSES, CONSUME_SUCCESS
 from mqlab.teach.cases.lab05.events import GROUP, NODE, TOPIC
 from mqlab.teach.exercises import Answers, Call, Finding
@@ -106,11 +105,11 @@ def right(charged: Sequence[bool]) -> tuple[str, int]:
 
 
 def day(seed: int) -> Day:
-    """Three batches: all charged, a refusal in the middle, a refusal at the front; then what comes back."""
+    """Three batches: all charged, refusals in the middle and at the end, a refusal at the front; what comes back."""
     rng = random.Random(f"lab05.partial {seed}")
-    middle, front = rng.randint(2, BATCH - 3), BATCH + BATCH
+    middle, last, front = rng.randint(2, BATCH - 3), BATCH - 1, BATCH + BATCH
     first = rng.randint(100, 900)
-    refused = {BATCH + middle: 1, BATCH + middle + 2: 1, front: rng.choice((1, 2))}
+    refused = {BATCH + middle: 1, BATCH + last: 1, front: rng.choice((1, 2))}
     orders = [Order(f"order-{first + at}", refused.get(at, 0)) for at in range(3 * BATCH)]
 
     def opens(today: Bank) -> None:
@@ -136,8 +135,10 @@ def day(seed: int) -> Day:
 
 def _where(one: Decision) -> str:
     words = ["charged" if each else "refused" for each in one.charged]
-    return f"the batch {one.keys[0]} … {one.keys[-1]} ({', '.join(words)})" if len(words) > 1 else (
-        f"{one.keys[0]} alone ({words[0]})"
+    return (
+        f"the batch {one.keys[0]} … {one.keys[-1]} ({', '.join(words)})"
+        if len(words) > 1
+        else (f"{one.keys[0]} alone ({words[0]})")
     )
 
 
@@ -165,7 +166,9 @@ def _nothing_lost(today: Bank) -> Finding | None:
         belief = "lab05.no_exception" if one.said[1] >= len(one.charged) - 1 else "lab05.ack_counts"
         where = f"{_where(one)}: message {lost[0]}, {one.keys[lost[0]]}"
         found = f"{tuple(one.said)}: it is taken as good, and never comes again"
-        return Finding(refutation(belief), where, right(one.charged), found, call=_call(one), lab=today.lab, belief=belief)
+        return Finding(
+            refutation(belief), where, right(one.charged), found, call=_call(one), lab=today.lab, belief=belief
+        )
     return None
 
 
@@ -178,7 +181,9 @@ def _nothing_again_without_need(today: Bank) -> Finding | None:
         belief = "lab05.all_or_nothing" if one.said[0] != CONSUME_SUCCESS or one.said[1] < 0 else "lab05.one_less"
         where = f"{_where(one)}: message {more[0]}, {one.keys[more[0]]}"
         found = f"{tuple(one.said)}: it was charged, and is sent back to be charged again"
-        return Finding(refutation(belief), where, right(one.charged), found, call=_call(one), lab=today.lab, belief=belief)
+        return Finding(
+            refutation(belief), where, right(one.charged), found, call=_call(one), lab=today.lab, belief=belief
+        )
     return None
 
 
@@ -200,5 +205,3 @@ PARTIAL = World(
     "lab05.partial", "partial(charged)", points=3, about="three batches at the bank", day=day,
     promises=[_decided, _nothing_lost, _nothing_again_without_need, _all_charged],
 )  # fmt: skip
-EVERYTHING = ACK_ALL
-"""What ack_index is unless a listener sets it."""
