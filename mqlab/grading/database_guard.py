@@ -15,6 +15,8 @@ what is judged at the end is a file that no answer can open.
 from __future__ import annotations
 
 import sqlite3
+from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 PRAGMAS = {
@@ -27,6 +29,67 @@ MAX_STEPS = 2_000
 STEP_INSTRUCTIONS = 10_000
 MAX_VALUE_BYTES = 1 << 20
 MAX_PAGES = 4_096
+
+
+READ_AHEAD_ROWS = 1_000
+
+
+class Cursor:
+    """A cursor that has read its first rows ahead.
+
+    The judge keeps what an answer was given, and a query that is not read to its end would hold its lock for ever: of a
+    cursor that nobody refers to any more, Python frees it at once, and so it is in a notebook.
+    """
+
+    def __init__(self, cursor: sqlite3.Cursor) -> None:
+        self._cursor = cursor
+        self._rows: deque[Any] = deque(cursor.fetchmany(READ_AHEAD_ROWS))
+
+    @property
+    def rowcount(self) -> int:
+        return self._cursor.rowcount
+
+    @property
+    def lastrowid(self) -> int | None:
+        return self._cursor.lastrowid
+
+    @property
+    def description(self) -> Any:
+        return self._cursor.description
+
+    def execute(self, *args: Any) -> Cursor:
+        """As sqlite3's."""
+        return self._again(self._cursor.execute(*args))
+
+    def executemany(self, *args: Any) -> Cursor:
+        """As sqlite3's."""
+        return self._again(self._cursor.executemany(*args))
+
+    def fetchone(self) -> Any:
+        """The next row, or None."""
+        return self._rows.popleft() if self._rows else self._cursor.fetchone()
+
+    def fetchmany(self, size: int = 1) -> list[Any]:
+        """So many rows at most."""
+        rows = [self._rows.popleft() for _ in range(min(size, len(self._rows)))]
+        return rows + self._cursor.fetchmany(size - len(rows)) if len(rows) < size else rows
+
+    def fetchall(self) -> list[Any]:
+        """All rows that are left."""
+        rows, self._rows = [*self._rows, *self._cursor.fetchall()], deque()
+        return rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fetchall())
+
+    def close(self) -> None:
+        """As sqlite3's."""
+        self._rows.clear()
+        self._cursor.close()
+
+    def _again(self, cursor: sqlite3.Cursor) -> Cursor:
+        self._rows = deque(cursor.fetchmany(READ_AHEAD_ROWS))
+        return self
 
 
 def guarded(connection: sqlite3.Connection) -> sqlite3.Connection:

@@ -431,3 +431,41 @@ def test_a_listener_starts_work_that_dies_with_its_process(behind: Desk) -> None
     lab = play(story, seed=1)
     assert sorted(map(str, loaded["what"]())) == ["(False, 'ORDER-1', 5)", "ValueError", "order-1"]
     assert len(lab.journal.of("work.started")) == 5 and len(lab.journal.of("work.ended")) == 4
+
+
+UNFINISHED = """
+from mqlab import CONSUME_SUCCESS
+
+def make(lab):
+    database = lab.database("billing")
+    def listener(messages, context):
+        with database.connect() as connection:
+            found = connection.execute("SELECT key FROM seen").fetchone()
+            rows = connection.cursor().execute("SELECT key FROM seen ORDER BY key").fetchmany(2)
+        with database.connect() as connection:
+            connection.execute("INSERT INTO seen VALUES (?)", (messages[0].keys,))
+        return CONSUME_SUCCESS if found and len(rows) == 2 and len(list(connection.execute("SELECT 1"))) == 1 else None
+    return listener
+"""
+
+
+def test_a_query_that_is_not_read_to_its_end_locks_nobody_out(behind: Desk) -> None:
+    make = behind.load("lab.a", UNFINISHED, ["make"])["make"]
+
+    def story(lab: Lab) -> None:
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        with lab.database("billing").connect() as connection:
+            connection.executescript("CREATE TABLE seen (key TEXT); INSERT INTO seen VALUES ('a'), ('b'), ('c')")
+        consumer = lab.push_consumer("billing", consume_thread_min=1, consume_thread_max=1)
+        consumer.subscribe("orders")
+        consumer.on_messages(make(lab))
+        consumer.start()
+        shop = lab.producer("shop")
+        for number in range(4):
+            shop.send(Message("orders", b"x", keys=f"order-{number}"))
+        lab.run_for("30s")
+
+    lab = play(story, seed=1)
+    rows = lab.deliveries("billing", absences=False)
+    assert [row.status for row in rows] == ["CONSUME_SUCCESS"] * 4, [row.error for row in rows]
+    assert all(row.ended_ms - row.started_ms < 100 for row in rows)

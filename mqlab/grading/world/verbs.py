@@ -27,7 +27,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from mqlab.errors import UsageError
-from mqlab.grading.database_guard import guarded
+from mqlab.grading.database_guard import Cursor, guarded
 from mqlab.grading.world.settings import (
     GROUP,
     LITE_PULL_CONSUMER,
@@ -92,6 +92,11 @@ def _makes(**settings_of: frozenset[str]) -> dict[str, Verb]:
         return make
 
     return {name: verb(name, allowed) for name, allowed in settings_of.items()}
+
+
+def _read_ahead(name: str) -> Verb:
+    """A verb of a connection that gives a cursor."""
+    return lambda target, *args: Cursor(getattr(target, name)(*args))
 
 
 def _leave(target: Any, failed: str | None) -> Any:
@@ -192,7 +197,8 @@ ROLES = {
         Role("Database", {"connect": lambda target: guarded(target.connect())}),
         Role(
             "Connection",
-            _calls("execute", "executemany", "executescript", "commit", "rollback", "close", "cursor")
+            _calls("commit", "rollback", "close")
+            | {name: _read_ahead(name) for name in ("execute", "executemany", "executescript", "cursor")}
             | ENTER_AND_LEAVE,
             names("in_transaction total_changes isolation_level"),
         ),

@@ -10,6 +10,7 @@ Nothing is computed from a rule: calls are timed where they happen. Left out: se
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -125,7 +126,19 @@ def _six_orders(lab: Lab, settings: LanesSettings, tries: list[_Try]) -> None:
             message = Message(TOPIC, b"a book", tags=step, keys=f"order-{order}")
             shop.send(message, selector=lambda queues, message, at: queues[at % len(queues)], arg=order)
 
-    # 2. What is done with an event; a lane works them off one after the other.
+    # 2. The group.
+    threads: dict[str, Any] = {"consume_thread_min": settings.threads, "consume_thread_max": settings.threads}
+    consumer = lab.push_consumer(GROUP, consume_message_batch_max_size=settings.batch, **threads)
+    consumer.subscribe(TOPIC)
+    register = consumer.on_messages if settings.mode == "concurrent" else consumer.on_messages_orderly
+    register(_listener(lab, settings, tries))
+    consumer.start()
+    lab.run_for(f"{PLAYED_S}s")
+
+
+def _listener(lab: Lab, settings: LanesSettings, tries: list[_Try]) -> Callable[[Any, Any], str]:
+    """What billing does with a batch, in the way that the settings say."""
+
     def handle(message: Any, context: Any, lane: int | None = None) -> None:
         order = int(message.keys.removeprefix("order-"))
         busy = {one.row for one in tries if one.ended_ms < 0}
@@ -172,13 +185,7 @@ def _six_orders(lab: Lab, settings: LanesSettings, tries: list[_Try]) -> None:
             return bad
         return good
 
-    # 3. The group.
-    threads: dict[str, Any] = {"consume_thread_min": settings.threads, "consume_thread_max": settings.threads}
-    consumer = lab.push_consumer(GROUP, consume_message_batch_max_size=settings.batch, **threads)
-    consumer.subscribe(TOPIC)
-    (consumer.on_messages if settings.mode == "concurrent" else consumer.on_messages_orderly)(listener)
-    consumer.start()
-    lab.run_for(f"{PLAYED_S}s")
+    return listener
 
 
 def _what_happened(lab: Lab, settings: LanesSettings, tries: list[_Try], began_ms: int) -> LanesRun:
