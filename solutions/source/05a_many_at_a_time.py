@@ -53,6 +53,7 @@ def warehouse(messages, context):
     return CONSUME_SUCCESS
 
 
+# %%
 def read(lab, listener=warehouse, name="billing-1", **settings):
     consumer = lab.push_consumer("billing", name=name, **settings)
     consumer.subscribe("orders", "*")
@@ -141,6 +142,7 @@ def backlog(lab, count=200, listener=a_second, **settings):
     read(lab, listener, **settings)
 
 
+# %%
 def at_once(rows):
     """The largest number of calls under way at the same time."""
     begun = [(row.started_ms, 1) for row in rows]
@@ -213,7 +215,7 @@ lanes_board()
 # note: One thread keeps the order, as long as nothing fails, and does one thing after the other for all orders of the
 #   shop. The second part does better.
 
-# %% tags=["parameter"]
+# %% tags=["explorer"]
 few = lanes_board(threads=4)
 few
 
@@ -245,6 +247,7 @@ def charges_all(messages, context):
     return CONSUME_SUCCESS
 
 
+# %%
 def one_batch(lab, listener):
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
     shop = lab.producer("shop")
@@ -254,6 +257,7 @@ def one_batch(lab, listener):
     lab.run_for("30s")
 
 
+# %%
 def charged(lab):
     """How often each order was charged, order-2 when it was not refused."""
     rows = lab.deliveries("billing", absences=False)
@@ -382,14 +386,18 @@ def stops(messages, context):
     return CONSUME_SUCCESS
 
 
-five = play(lambda lab: one_batch(lab, stops), seed=7, client=no_trace)
+def one_refusal(lab):
+    one_batch(lab, stops)
+
+
+five = play(one_refusal, seed=7, client=no_trace)
 again = [row for row in five.deliveries("billing") if row.reconsume_times == 1]
 print(len(again), "come again")
 
 # %%
 ### BEGIN SOLUTION
 REFUSED = 3
-five = play(lambda lab: one_batch(lab, stops), seed=7, client=no_trace)
+five = play(one_refusal, seed=7)
 answer("lab05.refusals", 3, five)
 ### STARTER
 # answer("lab05.refusals", ..., five)
@@ -418,6 +426,7 @@ def hands_over(done):
     return listener
 
 
+# %%
 def handed_over(lab, done, kill_after="15s"):
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
     read(lab, hands_over(done))
@@ -563,32 +572,41 @@ lab.space_time(step - 3, step + 3)
 
 
 # %% tags=["parameter"]
-def busy(lab, threads, times):
+class Stopwatch:
+    def __init__(self, lab, times):
+        self.lab, self.times, self.begun = lab, times, {}
+
+    def consume_message_before(self, context):
+        self.begun[context.messages[0].msg_id] = self.lab.now_ms
+
+    def consume_message_after(self, context):
+        begun_ms = self.begun[context.messages[0].msg_id]
+        self.times.append(self.lab.now_ms - begun_ms)
+
+
+# %%
+def asks_database(lab):
     database = lab.resource("database", slots=4)
-
-    class Clock:
-        def consume_message_before(self, context):
-            self.begun = getattr(self, "begun", {})
-            self.begun[context.messages[0].msg_id] = lab.now_ms
-
-        def consume_message_after(self, context):
-            times.append(lab.now_ms - self.begun[context.messages[0].msg_id])
 
     def listener(messages, context):
         with database:
             context.sleep("100ms")
         return CONSUME_SUCCESS
 
+    return listener
+
+
+# %%
+def busy(lab, threads, times):
     lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
     shop = lab.producer("shop")
     for number in range(200):
         shop.send(Message("orders", b"a book", keys=f"order-{number}"))
-    consumer = lab.push_consumer(
-        "billing", consume_thread_min=threads, consume_thread_max=threads
-    )
+    pool = {"consume_thread_min": threads, "consume_thread_max": threads}
+    consumer = lab.push_consumer("billing", **pool)
     consumer.subscribe("orders", "*")
-    consumer.on_messages(listener)
-    consumer.register_consume_message_hook(Clock())
+    consumer.on_messages(asks_database(lab))
+    consumer.register_consume_message_hook(Stopwatch(lab, times))
     consumer.start()
     lab.run_for("60s")
 
@@ -615,6 +633,7 @@ def measured(threads):
     return took / 1000, max(times)
 
 
+# %%
 runs = {threads: measured(threads) for threads in (1, 2, 4, 8, 16, 64)}
 Curve(
     {

@@ -58,10 +58,11 @@ def warehouse(messages, context):
     return SUCCESS
 
 
-def read_in_order(lab, listener=warehouse, name="billing-1", **settings):
+# %%
+def read_in_order(lab, does=warehouse, name="billing-1", **settings):
     consumer = lab.push_consumer("billing", name=name, **settings)
     consumer.subscribe("orders", "*")
-    consumer.on_messages_orderly(listener)
+    consumer.on_messages_orderly(does)
     consumer.start()
     lab.run_for("5s")
 
@@ -93,6 +94,7 @@ def four_queues(lab, **how):
     lab.run_for("10s")
 
 
+# %%
 def calls(lab):
     """Each call of billing's listener, in ms after the first one began."""
     rows = lab.deliveries("billing", absences=False)
@@ -143,7 +145,7 @@ Table(calls(lab))
 #   > RocketMQ does not know orders. It knows queues, and two orders share one.
 # note: Orderly is not single-threaded. It has as many threads as there are queues, up to the size of the pool.
 
-# %%
+# %% tags=["explorer"]
 board = lanes_board(mode="orderly", queues=3)
 board
 
@@ -233,21 +235,19 @@ check("lab05.life_of_an_order")
 
 # %% tags=["parameter"]
 def two_readers(lab, orderly=True):
-    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
-
     def quick(messages, context):
         context.sleep("100ms")
         return SUCCESS if orderly else CONSUME_SUCCESS
 
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
     for number in (1, 2):
-        consumer = lab.push_consumer("billing", name=f"billing-{number}")
-        consumer.subscribe("orders", "*")
-        (consumer.on_messages_orderly if orderly else consumer.on_messages)(quick)
-        consumer.start()
-    lab.run_for("50s")
+        one = lab.push_consumer("billing", name=f"billing-{number}")
+        one.subscribe("orders", "*")
+        (one.on_messages_orderly if orderly else one.on_messages)(quick)
+        one.start()
     shop = lab.producer("shop")
-    lab.traffic(shop, rates=[("0s", 8)], message=lambda n: Message("orders", b"a book"))
-    lab.run_for("20s")
+    lab.traffic(shop, rates=[("0s", 8)], message=lambda n: Message("orders", b"x"))
+    lab.run_for("70s")
     lab.kill("billing-1")
     lab.run_for("80s")
 
@@ -275,16 +275,12 @@ def waited_s(lab):
     died = lab.journal.of("fault.killed")[0].now_ms
     rows = lab.deliveries("billing", absences=False)
     old = {row.message_queue for row in rows if row.client == "billing-1"}
-    taken = [
-        row.started_ms
-        for row in rows
-        if row.client == "billing-2"
-        and row.message_queue in old
-        and row.started_ms > died
-    ]
+    later = [row for row in rows if row.client == "billing-2" and row.started_ms > died]
+    taken = [row.started_ms for row in later if row.message_queue in old]
     return (min(taken) - died) / 1000
 
 
+# %%
 waits = {
     "in order": waited_s(ordered),
     "concurrent": waited_s(
@@ -369,7 +365,7 @@ lanes_board(mode="orderly", queues=3, failing=True)
 # wrong: Look at the table under the picture: which orders are not done?
 # note: As many queues as orders, on this board. A shop has more orders than queues.
 
-# %% tags=["parameter"]
+# %% tags=["explorer"]
 alone = lanes_board(mode="orderly", queues=1, failing=True)
 alone
 
@@ -403,9 +399,8 @@ def with_a_limit(lab, limit=3):
 
     def cannot_create(messages, context):
         message = messages[0]
-        if (message.keys, message.tags) == ("order-1", "created"):
-            return SUSPEND_CURRENT_QUEUE_A_MOMENT
-        return SUCCESS
+        bad = (message.keys, message.tags) == ("order-1", "created")
+        return {True: SUSPEND_CURRENT_QUEUE_A_MOMENT, False: SUCCESS}[bad]
 
     read_in_order(lab, cannot_create, max_reconsume_times=limit)
     send_lives(lab, orders=3)
@@ -466,7 +461,7 @@ dead
 # %%
 # exercise: lab05.poisoned
 def poisoned(lab, handle):
-    """Makes a listener that parks an event after three tries, and what is behind it in its order."""
+    """Makes a listener that parks an event after three tries, and its order behind it."""
     ### BEGIN SOLUTION
     database = lab.database("billing")
     is_held = "SELECT 1 FROM parked WHERE order_key = ? AND queue_offset <= ?"
@@ -539,30 +534,31 @@ check("lab05.poisoned")
 # An invoice comes as several messages, one for each line: `1/3`, `2/3`, `3/3`. The ledger books an invoice as a whole or
 # not at all. So the group's offset must not rest in the middle of one.
 #
-# With `context.auto_commit = False`, an orderly listener decides when the offset moves. `SUCCESS` then only takes the next
+# When `context.auto_commit` is False, an orderly listener decides when the offset moves. `SUCCESS` then only takes the next
 # message, `COMMIT` moves the offset behind everything that was taken, and `ROLLBACK` puts everything back that was taken
 # since the last commit. (RocketMQ calls the last two deprecated, and has nothing else for this.)
 
 
 # %% tags=["parameter"]
-def invoice(lab, says):
+def invoice(lab, says, auto_commit=False):
     lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
     given = iter(says)
 
-    def listener(messages, context):
-        context.auto_commit = False
+    def line_by_line(messages, context):
+        context.auto_commit = auto_commit
         context.sleep("10ms")
         return next(given, SUCCESS)
 
-    read_in_order(lab, listener)
+    read_in_order(lab, line_by_line)
     shop = lab.producer("shop")
     for line in (1, 2, 3):
         shop.send(Message("orders", b"a line", keys="invoice-7", tags=f"{line}/3"))
     lab.run_for("30s")
 
 
+# %%
 def said(lab):
-    """Every call: its line, what it answered, and where the offset in memory was afterwards."""
+    """Every call: its line, its answer, and the offset in memory afterwards."""
     moves = [
         (record.now_ms, values["commit_offset"])
         for record, values in lab.journal.changes("offset.updated")
@@ -678,26 +674,25 @@ check("lab05.manual")
 
 
 # %%
-def measured(queues, members=4):
-    def story(lab):
-        lab.create_topic("orders", read_queue_nums=queues, write_queue_nums=queues)
+def a_tenth(messages, context):
+    context.sleep("100ms")
+    return SUCCESS
 
-        def listener(messages, context):
-            context.sleep("100ms")
-            return SUCCESS
 
-        for number in range(members):
-            consumer = lab.push_consumer("billing", name=f"billing-{number + 1}")
-            consumer.subscribe("orders", "*")
-            consumer.on_messages_orderly(listener)
-            consumer.start()
-        lab.run_for("50s")
-        shop = lab.producer("shop")
-        for number in range(160):
-            shop.send(Message("orders", b"a book", keys=f"order-{number}"))
-        lab.run_for("20s")
+def many_queues(lab, queues, members=4):
+    lab.create_topic("orders", read_queue_nums=queues, write_queue_nums=queues)
+    for number in range(members):
+        read_in_order(lab, a_tenth, name=f"billing-{number + 1}")
+    lab.run_for("30s")
+    shop = lab.producer("shop")
+    for number in range(160):
+        shop.send(Message("orders", b"a book", keys=f"order-{number}"))
+    lab.run_for("20s")
 
-    lab = play(story, seed=7, client=no_trace)
+
+# %%
+def measured(queues):
+    lab = play(lambda lab: many_queues(lab, queues), seed=7, client=no_trace)
     rows = lab.deliveries("billing", absences=False)
     took = max(row.ended_ms for row in rows) - rows[0].started_ms
     return round(1000 * len(rows) / took, 1)
