@@ -40,7 +40,7 @@ from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.views import Bars, Curve, Table
 from mqlab.widgets import lanes_board
 
-# %% [markdown] minutes=30
+# %% [markdown] minutes=29
 # ## An order has a queue
 #
 # An orderly listener (顺序消费) is registered with `on_messages_orderly`. It gets the messages of a queue one after the
@@ -528,7 +528,7 @@ check("lab05.poisoned")
 # refutation: Most of what is behind it belongs to other orders: only events of its own order, with the same message.keys,
 #   are parked behind it.
 
-# %% [markdown] minutes=15
+# %% [markdown] minutes=14
 # ## Commit by hand
 #
 # An invoice comes as several messages, one for each line: `1/3`, `2/3`, `3/3`. The ledger books an invoice as a whole or

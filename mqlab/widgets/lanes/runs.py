@@ -61,7 +61,7 @@ class LanesSettings:
 
 
 class Call(NamedTuple):
-    """One try of one event; times are ms after the group began to read. ``row``: the thread, or the lane, it was in.
+    """One try of one event; times are ms after the group began to read. ``row``: its thread, queue or lane.
 
     ``overtook``: it began although the event of its order before it was not done.
     """
@@ -86,7 +86,7 @@ class LanesRun:
 
     @property
     def rows(self) -> int:
-        """How many threads or lanes were ever busy."""
+        """How many threads, queues or lanes were ever busy."""
         return max((call.row for call in self.calls), default=-1) + 1
 
     @property
@@ -143,6 +143,7 @@ def _listener(lab: Lab, settings: LanesSettings, tries: list[_Try]) -> Callable[
         order = int(message.keys.removeprefix("order-"))
         busy = {one.row for one in tries if one.ended_ms < 0}
         row = next(n for n in range(len(busy) + 1) if n not in busy) if lane is None else lane
+        row = message.queue_id if settings.mode == "orderly" else row
         one = _Try(row, order, message.tags, message.queue_id, lab.now_ms)
         tries.append(one)
         context.sleep(TAKES_MS[message.tags])

@@ -8,6 +8,7 @@ const STYLE = `
 .ln-time .ln-on { fill: var(--mq-paper); font-weight: 600; }
 .ln-result { font-weight: 600; margin: 4px 0; }
 .ln-scroll { overflow-x: auto; }
+.ln-scroll th { white-space: nowrap; }
 `;
 const CALL = "row order step queue began ended ok over".split(" ");
 const MODE_WORDS = {
@@ -161,14 +162,14 @@ function render({ model, el }) {
     const last = lastMs();
     const x = (ms) => LEFT + (ms / last) * (width - LEFT - 8);
     const svg = svgElement("svg", { class: "ln-time", viewBox: `0 0 ${width} ${height}`, height, role: "img",
-      "aria-label": `Threads or lanes over time. ${result.textContent}` });
+      "aria-label": `Calls over time. ${result.textContent}` });
     const every = [100, 200, 500, 1000, 2000, 4000].find((step) => last / step <= (width < 500 ? 5 : 10)) ?? 5000;
     for (let ms = 0; ms <= last; ms += every) {
       svg.append(svgElement("line", { x1: x(ms), x2: x(ms), y1: TOP, y2: height - BOTTOM, stroke: "var(--mq-rule)" }),
         svgElement("text", { x: x(ms), y: height - 8, class: "ln-small", "text-anchor": "middle" }, `${ms / 1000} s`));
     }
     for (let row = 0; row < rows; row += 1) {
-      const words = now.mode === "lanes" ? `order-${row + 1}` : `thread ${row + 1}`;
+      const words = { lanes: `order-${row + 1}`, orderly: `queue ${row}` }[now.mode] ?? `thread ${row + 1}`;
       svg.append(svgElement("text", { x: LEFT - 5, y: TOP + row * ROW + 15, class: "ln-small", "text-anchor": "end" }, words));
     }
     for (const call of run.calls) {
