@@ -16,6 +16,7 @@ from mqlab.client.consuming.listener import as_call
 from mqlab.lab.lab import Lab
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.days import LabDatabases, NotMade, Played, parameters_of, takes
+from mqlab.teach.kit.promises import LISTENER_ERRORS
 from mqlab.teach.lives import anew
 from mqlab.views.table import calendar
 from mqlab.wire.message import Message
@@ -23,6 +24,14 @@ from mqlab.wire.message import Message
 TOPIC, GROUP, NODE, OTHER = "orders", "billing", "billing-1", "billing-2"
 LIFE = ("created", "paid", "shipped")
 FOR_EVER = 1_000_000
+RAISED_RULE = "An exception in a listener counts as a failure, and in order it holds the queue: catch what you expect"
+ORDERLY_ERRORS = {
+    "database is locked": LISTENER_ERRORS["database is locked"],
+    "which is not one of": "An orderly listener answers SUCCESS or SUSPEND_CURRENT_QUEUE_A_MOMENT (by hand COMMIT and "
+    "ROLLBACK); anything else counts as a suspension",
+    "": RAISED_RULE,
+}
+"""Part of an error's text -> the rule that was broken; the last one is for all others."""
 AGAIN_MS = 1  # the warehouse knows what it has done
 
 

@@ -16,6 +16,7 @@ from mqlab.teach.cases.lab05.events import (
     GROUP,
     LIFE,
     NODE,
+    ORDERLY_ERRORS,
     TOPIC,
     Event,
     EventDay,
@@ -173,7 +174,7 @@ def _lanes_are_beside_each_other(today: EventDay) -> Finding | None:
 
 
 PROMISES = (
-    no_surprise(GROUP, ("ConnectionError",)),
+    no_surprise(GROUP, ("ConnectionError",), ORDERLY_ERRORS),
     _in_order,
     _never_twice_at_once,
     _offset_is_right,

@@ -20,6 +20,7 @@ from mqlab.teach.cases.lab05.events import (
     LIFE,
     NODE,
     OTHER,
+    RAISED_RULE,
     TOPIC,
     Event,
     EventDay,
@@ -30,7 +31,7 @@ from mqlab.teach.cases.lab05.events import (
 from mqlab.teach.exercises import Exercise, Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, NotMade, Topics, Waits
-from mqlab.teach.kit.promises import RAISED_RULE, _raised
+from mqlab.teach.kit.promises import _raised
 from mqlab.teach.words import refutation
 from mqlab.views.table import calendar
 

@@ -15,6 +15,7 @@ from typing import Any
 from mqlab.teach.cases.lab05.events import (
     GROUP,
     NODE,
+    ORDERLY_ERRORS,
     TOPIC,
     Event,
     EventDay,
@@ -181,7 +182,7 @@ def _no_page_is_torn(today: EventDay) -> Finding | None:
 MANUAL = World(
     "lab05.manual", "manual(book)", points=4, about="five invoices and a death", day=day,
     promises=[
-        no_surprise(GROUP, ("ConnectionError",)), _rests_between_invoices, _whole_again, _no_page_is_torn,
-        _booked_to_the_end,
+        no_surprise(GROUP, ("ConnectionError",), ORDERLY_ERRORS), _rests_between_invoices, _whole_again,
+        _no_page_is_torn, _booked_to_the_end,
     ],
 )  # fmt: skip

@@ -20,6 +20,7 @@ from mqlab.teach.cases.lab05.events import (
     GROUP,
     LIFE,
     NODE,
+    ORDERLY_ERRORS,
     TOPIC,
     Event,
     EventDay,
@@ -32,7 +33,7 @@ from mqlab.teach.cases.lab05.events import (
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.crashing import EveryCrash
 from mqlab.teach.kit.days import Day, Tables, Topics, Waits
-from mqlab.teach.kit.promises import LISTENER_ERRORS, no_surprise
+from mqlab.teach.kit.promises import no_surprise
 from mqlab.teach.words import refutation
 
 TRIES = 3
@@ -43,11 +44,12 @@ CREATE TABLE parked (msg_id TEXT PRIMARY KEY, order_key TEXT, queue_offset INTEG
 """
 PARKED_RULE = "What is parked has its row in the table parked: msg_id, order (message.keys), queue_offset and body"
 HANDLED_RULE = "The queue goes on: events of other orders, and those before the poisoned one, are handled"
+SUCCESS_RULE = "What the warehouse has handled is done: return SUCCESS, or it comes again and is counted as a failure"
 INTEGRITY_RULE = (
     "A process may die after it has parked an event and before the broker knows: then the event comes again, and "
     "parking it twice has to be harmless"
 )
-RULES = {**LISTENER_ERRORS, "IntegrityError": INTEGRITY_RULE}
+RULES = {"IntegrityError": INTEGRITY_RULE, **ORDERLY_ERRORS}
 
 
 @dataclass(slots=True)
@@ -120,7 +122,7 @@ def _tries_of_the_head(today: ParkingDay) -> Finding | None:
             refutation(belief), moment(today, tries[TRIES]), f"{TRIES} tries in all", f"try {TRIES + 1}",
             lab=today.lab, belief=belief,
         )  # fmt: skip
-    if len(tries) < TRIES and not today.lab.journal.of("fault.killed"):
+    if 0 < len(tries) < TRIES and not today.lab.journal.of("fault.killed"):
         rule = f"An event that fails is tried {TRIES} times before it is parked: the warehouse may only be busy"
         return Finding(rule, f"{today.head.key}: calls of handle", TRIES, len(tries), lab=today.lab)
     return None
@@ -144,6 +146,10 @@ def _others_are_not_held(today: ParkingDay) -> Finding | None:
         event = today.event_of(one)
         if today.behind(event):
             continue
+        suspended = [row.status for row in today.deliveries(GROUP) if row.msg_id == one.msg_id]
+        if one.msg_id in parked and "SUSPEND_CURRENT_QUEUE_A_MOMENT" in suspended:
+            where = f"{event.key} (entry {one.queue_offset}): table parked, and its deliveries"
+            return Finding(SUCCESS_RULE, where, "SUCCESS, and no row", suspended, lab=today.lab)
         if one.msg_id in parked:
             own = event.order == today.head.order
             belief = "lab05.again_is_behind" if own else "lab05.the_queue_is_held"
