@@ -1,0 +1,11 @@
+"""Hidden cases of lab 08: how many seeded days each exercise is judged by.
+
+The known-wrong answers are in wrong/lab08.*.diff, one file per exercise.
+"""
+
+from __future__ import annotations
+
+from mqlab.teach.exercises import Case
+
+SEEDED = {"lab08.due": 4, "lab08.any_delay": 2, "lab08.cancel_unpaid": 3}
+HIDDEN: dict[str, tuple[Case, ...]] = {}

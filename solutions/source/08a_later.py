@@ -1,0 +1,799 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 08a: Later
+#
+# ## Why
+#
+# Who orders and does not pay within half an hour loses the order, and the book goes back to the shelf. For two years a job
+# has done it: every minute it reads all unpaid orders of the database. Now there are four million of them, the job takes
+# eleven minutes, and on Monday it cancelled an order in the second in which it was paid.
+#
+# Somebody says: "RocketMQ can wait for us. Send a message with a delay, and cancel when it comes." Five sentences follow:
+#
+# - "It waits in its topic, and the broker hides it until its time has come."
+# - "Give it a delay of 37 minutes."
+# - "If the broker is down for a minute, everything comes a minute later."
+# - "A delayed message is delivered once, so the cancelling needs no care."
+# - "When it comes, we look whether the order is paid, and then we cancel it."
+#
+# None of them is true.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need [lab 04b](04b-beginning-again.ipynb) for the last exercise. When you are done you can
+#
+# - say to a tenth of a second when a delayed message comes, whatever the broker went through;
+# - build any delay out of the eighteen levels, and lose nothing when the process that does it dies;
+# - cancel what is unpaid against a payment that comes in the same moment.
+
+# %%
+from mqlab import CONSUME_SUCCESS, Message, play
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Bars, Table
+from mqlab.views.delay_queues import show_delays
+
+no_trace = {"enable_trace": False}  # nothing but orders in the log
+WAITING = "SCHEDULE_TOPIC_XXXX"  # the broker's own topic
+
+# %% [markdown] minutes=8
+# ## Where it waits
+#
+# A message asks for a *level*, `delay_time_level=3`, not for a time. The broker has a table of levels, `messageDelayLevel`:
+# `1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h`. Level 3 is ten seconds, level 16 half an hour.
+
+
+# %%
+def topic(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+
+
+def one_waits(lab):
+    topic(lab)
+    order = Message("orders", b"a book", keys="order-0", tags="unpaid")
+    order.delay_time_level = 3
+    lab.producer("shop").send(order)
+    lab.run_for("5s")
+
+
+# %% [prediction] lab08.where
+# Five seconds after the send: where is the order?
+#
+# - orders: in `orders`, marked as not to be shown yet
+#   > A consume queue has no marks; what is in it can be pulled. The order is in another queue.
+# - schedule: in a topic of the broker's, in the queue of its level
+#   = SCHEDULE_TOPIC_XXXX has one queue for each level. The real topic and queue travel as properties.
+# - memory: in the broker's memory, in a list that is sorted by time
+#   > Then a crash would lose it. It is in the commit log like any message, only under another topic.
+# note: It is an ordinary put of an ordinary message; only the name of its topic was changed before.
+
+# %%
+waits = play(one_waits, seed=7, client=no_trace)
+stored = {
+    name: [message.keys for message in waits.store().messages(name)]
+    for name in ("orders", WAITING)
+}
+reveal("lab08.where", "schedule" if stored[WAITING] else "orders")
+
+# %%
+(waiting,) = waits.store().messages(WAITING)
+names = ("DELAY", "REAL_TOPIC", "REAL_QID")
+Table(
+    [
+        {
+            "queue_id": waiting.queue_id,
+            **{name: waiting.properties[name] for name in names},
+        }
+    ],
+    title="level 3 waits in queue 2",
+)
+
+# %% [markdown]
+# Its entry in that queue is no ordinary one. Where other entries have the hash code of a tag, this one has its due time:
+
+# %%
+waits.store().queue(WAITING, 2).hexdump(0)
+
+# %% [markdown]
+# Ten seconds later the broker writes it *again*, now into `orders`: a new unit in the commit log, a new queue offset. So a
+# delayed message costs two puts. (You may read that `CommitLog.putMessage` turns it into a delayed message. It did; now a
+# hook before the put does, `HookUtils`, and `ScheduleMessageService` belongs to the broker.)
+#
+# When exactly? The broker looks every 100 ms.
+
+# %% [prediction] lab08.which_ms
+# The order was stored at +0.005 s of the broker's life. Its level is 10 s. When is it in `orders`?
+#
+# - exact: at +10.005 s, when its time is up
+#   > Nobody looks at that moment. The broker looks at the first entry of each level every 100 ms.
+# - grid: at +10.100 s, at the next look
+#   = It looks for the first time a second after its start, then every 100 ms: 10.0 was too early, 10.1 is the next one.
+# - second: at +11 s, at the next full second
+#   > The levels have whole seconds, the looks do not: ten of them are in each second.
+# note: Up to a tenth of a second late, never early; and a pull has to fetch it then.
+
+
+# %%
+def and_comes(lab):
+    one_waits(lab)
+    lab.run_for("6s")
+
+
+came = play(and_comes, seed=7, client=no_trace)
+(order,) = came.store().messages("orders")
+(waited,) = came.store().messages(WAITING)
+after_ms = order.store_timestamp - waited.store_timestamp
+print(f"in orders {after_ms} ms after the send")
+reveal("lab08.which_ms", "grid" if 10_000 < after_ms <= 10_100 else "exact")
+
+# %% [answer] lab08.too_high
+# ### Your turn: a level that does not exist
+#
+# Set `LEVEL` to 40 and run the cell. After how many seconds does the order come? (The table ends with `1m` here.)
+#
+# wrong none: A level beyond the table is not refused, and not "at once" either.
+# wrong standard: 7,200 s is the last level of the standard table. This broker has another one.
+# wrong: Look at the picture: the bar ends where the order was due.
+# note: The broker takes its highest level. A table that is shortened shortens the delay of all who ask for more.
+
+# %% tags=["parameter"]
+LEVEL = 3
+
+
+def one_level(lab, level):
+    topic(lab)
+    shop = lab.producer("shop")
+    shop.send(Message("orders", b"a book", keys="order-0", delay_time_level=level))
+    lab.run_for("70s")
+
+
+short = {"message_delay_level": "1s 5s 10s 30s 1m"}
+clamped = play(lambda lab: one_level(lab, LEVEL), seed=7, client=no_trace, broker=short)
+show_delays(clamped)
+
+# %%
+### BEGIN SOLUTION
+high = play(lambda lab: one_level(lab, 40), seed=7, client=no_trace, broker=short)
+answer("lab08.too_high", 60, high)
+### STARTER
+# answer("lab08.too_high", ..., clamped)
+### END SOLUTION
+
+# %% [markdown] minutes=24
+# ## A broker that dies
+#
+# For each level the broker remembers the next entry to look at. Every ten seconds it writes that into a file,
+# `delayOffset.json`.
+
+# %% [prediction] lab08.down
+# An order waits for ten seconds. A second after the send the broker dies; it comes back a minute later. When is the order in
+# `orders`?
+#
+# - restart: about a second after the restart
+#   = Its due time is stored in its entry, and it is long over. The first look comes a second after the start.
+# - again: ten seconds after the restart; it waits anew {lab08.waits_again}
+#   > Nothing is measured from the restart. The due time is a moment, and it is in the entry on the disk.
+# - at once: in the millisecond of the restart {lab08.at_once}
+#   > The broker looks for the first time 1,000 ms after its start, and then every 100 ms.
+# - never: never; it waited in the memory of the broker
+#   > Its unit and its entry are on the disk, like everything that a broker has.
+# note: So after an hour of silence everything that fell due in that hour comes in one moment: a wave for its consumers.
+
+
+# %%
+def dies_early(lab):
+    topic(lab)
+    shop = lab.producer("shop")
+    shop.send(Message("orders", b"a book", keys="order-0", delay_time_level=3))
+    lab.run_for("1s")
+    lab.kill("broker-a")
+    lab.run_for("60s")
+    lab.start("broker-a")
+    lab.run_for("12s")
+
+
+early = play(dies_early, seed=7, client=no_trace)
+show_delays(early)
+
+# %%
+back_ms = early.journal.of("fault.start")[0].now_ms
+(order,) = early.store().messages("orders")
+reveal("lab08.down", "restart" if order.store_timestamp - back_ms < 1_200 else "again")
+
+# %% [markdown]
+# Now three orders, four seconds apart, and the broker dies two seconds after the first of them was delivered.
+
+# %% [prediction] lab08.twice
+# How often does the first order come?
+#
+# - once: once; it was delivered before the crash {lab08.delivered_once}
+#   > Delivered it was, but that the level is one entry further was in memory only. The file is up to ten seconds old, and
+#   > what it does not know is delivered once more.
+# - twice: twice
+#   = The offset of its level was not yet in the file. After the restart the broker reads the entry again, and it is due.
+# note: Delay makes a message arrive at least once, like everything else here. A shutdown in good order writes the file.
+
+
+# %%
+def dies_late(lab):
+    topic(lab)
+    shop = lab.producer("shop")
+    for number in range(3):
+        order = Message("orders", b"a book", keys=f"order-{number}")
+        order.delay_time_level = 3
+        shop.send(order)
+        lab.run_for("4s")
+    lab.kill("broker-a")
+    lab.run_for("1s")
+    lab.start("broker-a")
+    lab.run_for("20s")
+
+
+late = play(dies_late, seed=7, client=no_trace)
+show_delays(late)
+
+# %%
+first = [
+    message for message in late.store().messages("orders") if message.keys == "order-0"
+]
+reveal("lab08.twice", "twice" if len(first) == 2 else "once")
+
+# %% [exercise] lab08.due
+# ### Exercise 1: when does it come?
+#
+# Write `due(stored, levels, lives)`.
+#
+# - `stored` is a list of `(stored_ms, level)`, in the order of the commit log. Message 0 is the first of them.
+# - `levels` are the seconds of level 1, 2, … A level beyond the table counts as the highest.
+# - `lives` is a list of `(up_ms, down_ms, offsets)`, one for each life of the broker: when it started, when it ended, and
+#   what `delayOffset.json` said at its start, such as `{2: 5}`: level 2 begins with entry 5 of its queue. A level that is
+#   not in it begins with entry 0.
+#
+# In each life the broker looks at `up_ms + 1_000` for the first time, and then every 100 ms. Return a list of
+# `(number of the message, delivered_ms)`, ordered by time, then by number: one row for each delivery. 100 ms more or less
+# are taken.
+#
+# hint: First give each message its place: `level = min(level, len(levels))`, and its offset is how many messages of the same
+#   level were stored before it.
+# hint: In a life, an entry is delivered if its offset is not below `offsets.get(level, 0)`, if it was stored before the life
+#   ended, and if its time comes before the life ends.
+# hint: `first = up_ms + 1_000`, `at = max(stored_ms + levels[level - 1] * 1_000, first)`, and then up to the next look:
+#   `at += -(at - first) % 100`.
+# note: You have written `ScheduleMessageService.DeliverDelayedMessageTimerTask`. At work on Monday: after a broker was down,
+#   expect all that fell due meanwhile in one wave, and some of what came before it once more.
+
+
+# %%
+# exercise: lab08.due
+def due(stored, levels, lives):
+    """Which messages come when: [(number, delivered_ms)]."""
+    ### BEGIN SOLUTION
+    places, counts = [], {}
+    for stored_ms, level in stored:
+        level = min(level, len(levels))
+        places.append((stored_ms, level, counts.get(level, 0)))
+        counts[level] = counts.get(level, 0) + 1
+    rows = []
+    for up_ms, down_ms, offsets in lives:
+        first = up_ms + 1_000
+        for number, (stored_ms, level, offset) in enumerate(places):
+            at = max(stored_ms + levels[level - 1] * 1_000, first)
+            at += -(at - first) % 100
+            if offset >= offsets.get(level, 0) and stored_ms < down_ms and at < down_ms:
+                rows.append((number, at))
+    return sorted(rows, key=lambda row: (row[1], row[0]))
+    ### END SOLUTION
+
+
+# %%
+check("lab08.due")
+
+# %% [belief] lab08.all_again
+# question: A broker comes back. Which delayed messages does it deliver?
+# claim: All that are in the queues of its levels and due.
+# refutation: It begins at the offset in delayOffset.json, level by level. What lies before it was delivered and is not read
+#   again.
+
+# %% [belief] lab08.no_such_level
+# question: A message asks for level 30 of a table of 18. When does it come?
+# claim: Never; there is no such level.
+# refutation: The broker takes the highest level that it has, and puts it into that level's queue, where it counts for the
+#   offsets.
+
+# %% [markdown] minutes=5
+# ## Break it: another table
+#
+# The table of levels is a setting of the broker, and somebody shortens it while messages wait. Three orders wait for 30 s,
+# one and two minutes. The broker is shut down and started with the table `1s 5s 10s 12s`: level 4 is 12 s now, and levels 5
+# and 6 are gone.
+
+# %% [prediction] lab08.shorter
+# When do the three come?
+#
+# - as sent: after 30 s, one and two minutes; their due time is stored in their entries
+#   > It is, and the broker does not believe it: an entry that is due in more than the delay of its level must be an error.
+# - at once: all three at once
+#   > Level 4 is looked at. Nobody looks at levels 5 and 6 any more.
+# - first: the first one at once, the others never
+#   = Due in more than 12 s cannot be, says the broker, and delivers. For levels beyond its table it has no timer at all.
+# note: The two are not lost: with the old table they come. But nobody will tell you that they wait.
+
+
+# %%
+def three_wait(lab):
+    topic(lab)
+    shop = lab.producer("shop")
+    for level in (4, 5, 6):
+        order = Message("orders", b"a book", keys=f"level-{level}")
+        order.delay_time_level = level
+        shop.send(order)
+    lab.run_for("1s")
+    lab.broker().shutdown()
+
+
+old_table = play(three_wait, seed=7, client=no_trace)
+new_table = play(
+    lambda lab: lab.run_for("5m"),
+    stores={"broker-a": old_table.directory / "broker-a"},
+    broker={"message_delay_level": "1s 5s 10s 12s"},
+    client=no_trace,
+)
+show_delays(new_table)
+
+# %%
+came = [message.keys for message in new_table.store().messages("orders")]
+reveal("lab08.shorter", "first" if came == ["level-4"] else "as sent")
+
+# %% [markdown] minutes=32
+# ## 37 minutes
+#
+# RocketMQ 5 has another way for any time up to three days: a timer wheel, `TIMER_DELIVER_MS` and its kin. It is a second
+# log, a wheel of slots on the disk and a service of its own, and mqlab does not have it. But eighteen levels are enough for
+# any number of seconds, if somebody passes the message on: a *relay* reads `later`, looks how much is left, and sends it
+# on with a level.
+
+
+# %%
+LEVELS = [
+    1,
+    5,
+    10,
+    30,
+    *(60 * minutes for minutes in range(1, 11)),
+    1200,
+    1800,
+    3600,
+    7200,
+]
+
+
+def plan(seconds, levels=LEVELS):
+    """The levels that a delay is made of, the longest first."""
+    parts = []
+    while seconds:
+        parts.append(max(level for level in levels if level <= seconds))
+        seconds -= parts[-1]
+    return parts
+
+
+# %% [answer] lab08.worst
+# ### Your turn: the worst delay
+#
+# Here is how many levels some delays need. Which delay of less than ten minutes (in seconds) needs the most, and is the
+# shortest of those? Change the cell to find it.
+#
+# wrong longest: 599 s needs as many; it is not the shortest.
+# wrong: Look at all delays from 1 to 599: `max(range(1, 600), key=lambda seconds: len(plan(seconds)))` finds the first.
+# note: 20 and 4 more seconds need six levels, and 54 seconds seven: 30, 10, 10 and four times 1. And each level costs two puts.
+
+# %% tags=["parameter"]
+delays = [7, 37, 65, 37 * 60, 2 * 3600]
+Bars(
+    {f"{seconds} s: {plan(seconds)}": len(plan(seconds)) for seconds in delays},
+    unit="levels",
+)
+
+# %%
+### BEGIN SOLUTION
+worst = max(range(1, 600), key=lambda seconds: len(plan(seconds)))
+answer("lab08.worst", worst)
+### STARTER
+# answer("lab08.worst", ...)
+### END SOLUTION
+
+# %% [markdown]
+# The relay's trap is time itself. A reminder is to come after 65 s. It waited 60 s in level 5, and is back at the relay:
+
+# %% [prediction] lab08.left
+# How much is left, and which level is next?
+#
+# - five: exactly 5 s, so level 2
+#   > It was stored some milliseconds after the send, waited for the next look of the broker, and for a pull.
+# - less: a little less than 5 s, and level 2 all the same
+#   = Each level costs up to 0.2 s. With the level that fits below 4.9 s, the rest would be four seconds, one by one.
+# - below: a little less than 5 s, so level 1, four times, and then the rest {lab08.floor}
+#   > Each level takes a little longer than its name, so what is left is never a round number: count it up to a whole second
+#   > before you choose, or the small levels multiply.
+# note: Up to a whole second, then the longest level that fits: never early, and at most a second late in the end.
+
+
+# %%
+def naive_relay(send, lab, left):
+    def relay(messages, context):
+        reminder = messages[0]
+        left.append(int(reminder.properties["due_ms"]) - lab.now_ms)
+        if left[-1] > 5_000:
+            again = Message("later", reminder.body, keys=reminder.keys)
+            again.properties["due_ms"] = reminder.properties["due_ms"]
+            again.delay_time_level = 5
+            send(again)
+        return CONSUME_SUCCESS
+
+    return relay
+
+
+def one_hop(lab, left):
+    lab.create_topic("later", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.push_consumer("relay")
+    consumer.subscribe("later", "*")
+    consumer.on_messages(
+        naive_relay(lab.producer("relay", name="sends").send, lab, left)
+    )
+    consumer.start()
+    lab.run_for("5s")
+    due_ms = str(lab.now_ms + 65_000)
+    reminder = Message("later", b"pay!", keys="order-0", properties={"due_ms": due_ms})
+    lab.producer("shop").send(reminder)
+    lab.run_for("70s")
+
+
+left_ms = []
+hop = play(lambda lab: one_hop(lab, left_ms), seed=7, client=no_trace)
+print("left at the relay, in ms:", left_ms)
+reveal("lab08.left", "less" if left_ms[-1] < 5_000 else "five")
+
+# %%
+show_delays(hop)
+
+# %% [exercise] lab08.any_delay
+# ### Exercise 2: any delay out of eighteen levels
+#
+# Write `any_delay(send, now, levels)`; it returns the relay's listener. A reminder has two properties: `due_ms`, when it is
+# to come, and `target`, the topic in which it is to be then. The shop sends it to the topic `later`, which your relay reads.
+# `send(message)` sends and returns when the broker has it, `now()` is the time in ms, `levels` are the seconds of level 1,
+# 2, …
+#
+# - It is in its target topic not before its time, and at most 2 s after it, plus 0.2 s for each level.
+# - It goes through no more levels than the smallest number whose sum is its delay.
+# - Keys, body and both properties are kept.
+# - The relay is killed before each line of its listener: the reminder comes at least once, and never early.
+#
+# hint: What is left, up to a whole second: `left = -(-(due_ms - now()) // 1000)`. With nothing left, send it to its target
+#   without a level.
+# hint: Else the longest level that is not longer than `left`. If that level is all that is left, the broker itself can
+#   deliver into the target topic; else back to `later`.
+# hint: Make a new `Message(topic, body, keys=…, properties={"due_ms": …, "target": …})`, set its `delay_time_level`, send it,
+#   and only then return CONSUME_SUCCESS.
+# note: Until version 5 every shop that needed 37 minutes had such a relay. Since then: `TimerMessageStore`, up to three days,
+#   to the second. At work on Monday: look for `delayTimeLevel` in your code, and for the job beside it that "fixes" it.
+
+
+# %%
+# exercise: lab08.any_delay
+def any_delay(send, now, levels):
+    """The listener of the relay."""
+
+    ### BEGIN SOLUTION
+    def relay(messages, context):
+        for reminder in messages:
+            own = {name: reminder.properties[name] for name in ("due_ms", "target")}
+            left = -(-(int(own["due_ms"]) - now()) // 1000)
+            fitting = [number for number, level in enumerate(levels) if level <= left]
+            last = not fitting or levels[fitting[-1]] == left
+            topic = own["target"] if last else "later"
+            on = Message(topic, reminder.body, keys=reminder.keys, properties=own)
+            if fitting:
+                on.delay_time_level = fitting[-1] + 1
+            send(on)
+        return CONSUME_SUCCESS
+
+    return relay
+    ### END SOLUTION
+
+
+# %%
+check("lab08.any_delay")
+
+# %% [belief] lab08.sleeping_relay
+# question: A reminder is to wait. May the relay's listener sleep until it is due?
+# claim: Yes, that needs no level at all.
+# refutation: A listener that sleeps keeps a thread and its queue's offset, and after 15 minutes its messages are sent back.
+#   Let the broker wait: send the reminder on with a level, and return.
+
+# %% [belief] lab08.nearly_due
+# question: A second is left. May the relay deliver now?
+# claim: Yes, that is near enough.
+# refutation: Who asked for a time did not ask for a time before it: the last level must be as long as what is left, or longer.
+
+# %% [belief] lab08.last_hop
+# question: A level below what is left was chosen. Where does the reminder go?
+# claim: To its target, with that level.
+# refutation: The broker delivers into the topic of the message when the level is over: to the target goes only the last hop,
+#   the others go back to the relay.
+
+# %% [belief] lab08.rounded_up
+# question: 3 minutes and 20 seconds are asked for. Which level is near enough?
+# claim: The next longer one, one hop is cheap.
+# refutation: The next longer level may be minutes too late. Take the longest level that fits, and the rest after it.
+
+# %% [belief] lab08.second_by_second
+# question: Is level 1, again and again, a way to any delay?
+# claim: Yes, and it is simple.
+# refutation: Each hop costs two puts and a tenth of a second: 37 minutes would be 2,220 hops, and minutes too late.
+
+# %% [markdown] minutes=26
+# ## Paid in the same moment
+#
+# Now the incident. With each order the shop sends a message that comes when the time to pay is over. Its consumer looks
+# whether the order is paid, and cancels it if not. Between looking and cancelling it asks the bank, which takes a moment:
+
+
+# %%
+def shop_tables(lab, orders):
+    with lab.database("shop").connect() as tables:
+        tables.execute("CREATE TABLE orders (order_key TEXT PRIMARY KEY, state TEXT)")
+        tables.executemany(
+            "INSERT INTO orders VALUES (?, 'unpaid')", [(key,) for key in orders]
+        )
+
+
+def look_then_cancel(lab):
+    def close(messages, context):
+        key = messages[0].keys
+        with lab.database("shop").connect() as tables:
+            state = tables.execute(
+                "SELECT state FROM orders WHERE order_key = ?", (key,)
+            )
+            if state.fetchone()[0] == "paid":
+                return CONSUME_SUCCESS
+        context.sleep("40ms")  # asks the bank: no money there
+        with lab.database("shop").connect() as tables:
+            tables.execute(
+                "UPDATE orders SET state = 'cancelled' WHERE order_key = ?", (key,)
+            )
+        return CONSUME_SUCCESS
+
+    return close
+
+
+# %% tags=["parameter"]
+def payment_at(lab, pays_ms):
+    """The order's time is over 10 s after the send; the customer pays ``pays_ms`` after the listener was called."""
+    topic(lab)
+    shop_tables(lab, ["order-0"])
+    consumer = lab.push_consumer("closing")
+    consumer.subscribe("orders", "*")
+    consumer.on_messages(look_then_cancel(lab))
+    consumer.start()
+    lab.run_for("5s")
+    lab.producer("shop").send(
+        Message("orders", b"a book", keys="order-0", delay_time_level=3)
+    )
+    lab.run_until("listener.start", limit="20s")
+    lab.run_for(pays_ms)
+    with lab.database("shop").connect() as tables:
+        paid = "UPDATE orders SET state = 'paid' WHERE state = 'unpaid'"
+        took = tables.execute(paid).rowcount
+    lab.run_for("1s")
+    with lab.database("shop").connect() as tables:
+        (state,) = tables.execute("SELECT state FROM orders").fetchone()
+    outcomes[pays_ms] = f"money: {'yes' if took else 'no'}, order: {state}"
+
+
+# %% [prediction] lab08.same_moment
+# The customer pays 20 ms after the listener has looked. What is in the end?
+#
+# - paid: the order is paid; the bank was asked as well
+#   > The bank's answer is as old as the question. Whoever acts on an answer acts on the past.
+# - cancelled: the order is cancelled, and the payment refused
+#   > The payment service saw 'unpaid', took the money and wrote 'paid'. It was there first.
+# - both: the money is taken, and the order cancelled
+#   = Between looking and acting there was time, and somebody used it. It is lab 04's check-then-act with another name.
+# note: Forty milliseconds are a long time for four million orders.
+
+# %%
+outcomes = {}
+for ms in (1, 20, 60):
+    play(lambda lab, ms=ms: payment_at(lab, ms), seed=7, client=no_trace)
+Table([{"paid after ms": ms, "in the end": told} for ms, told in outcomes.items()])
+
+# %%
+reveal(
+    "lab08.same_moment",
+    "both" if outcomes[20] == "money: yes, order: cancelled" else "paid",
+)
+
+# %% [exercise] lab08.cancel_unpaid
+# ### Exercise 3: cancelled or paid, never both
+#
+# Write `cancel_unpaid(lab, ask_bank)`; it returns a listener. Each message is an order (`keys`) whose time is over. The
+# database `lab.database("shop")` has
+#
+# - `orders (order_key, item, state)`: the state is `'unpaid'`, `'paid'` or `'cancelled'`;
+# - `stock (item, free)`: a cancelled order's item goes back, `free = free + 1`.
+#
+# `ask_bank(message, context)` takes 40 ms and says whether the bank had the money *when it was asked*. Some payments are at
+# the bank and not yet in the table. The payment service turns `'unpaid'` into `'paid'` whenever it likes, only if the row
+# still says `'unpaid'`. Your listener is killed before each of its lines.
+#
+# hint: Ask the bank first. If it has the money, there is nothing to do: CONSUME_SUCCESS.
+# hint: Then let the database decide: `UPDATE orders SET state = 'cancelled' WHERE order_key = ? AND state = 'unpaid'`. Its
+#   `.rowcount` says whether you were the one.
+# hint: Only if it was 1: the item goes back, in the same transaction: `with lab.database("shop").connect() as tables:` around
+#   both.
+# note: That is a compare-and-set in SQL. At work on Monday: search for `SELECT` followed by `UPDATE` without a condition on
+#   the state. RocketMQ delivers a delayed message at least once and at a moment that others use as well.
+
+
+# %%
+# exercise: lab08.cancel_unpaid
+def cancel_unpaid(lab, ask_bank):
+    """A listener that cancels what nobody has paid."""
+
+    ### BEGIN SOLUTION
+    def close(messages, context):
+        for order in messages:
+            if ask_bank(order, context):
+                continue
+            with lab.database("shop").connect() as tables:
+                where = "WHERE order_key = ? AND state = 'unpaid'"
+                cancel = f"UPDATE orders SET state = 'cancelled' {where}"
+                if tables.execute(cancel, (order.keys,)).rowcount == 1:
+                    item = "(SELECT item FROM orders WHERE order_key = ?)"
+                    back = f"UPDATE stock SET free = free + 1 WHERE item = {item}"
+                    tables.execute(back, (order.keys,))
+        return CONSUME_SUCCESS
+
+    return close
+    ### END SOLUTION
+
+
+# %%
+check("lab08.cancel_unpaid")
+
+# %% [belief] lab08.look_then_cancel
+# question: The row says unpaid and the bank says no. May the order be cancelled now?
+# claim: Yes, both were asked.
+# refutation: Both were asked a moment ago, and somebody paid since. The UPDATE itself has to ask: WHERE … AND state =
+#   'unpaid', and its rowcount says whether it was so.
+
+# %% [belief] lab08.table_knows_all
+# question: The table says unpaid. Has nobody paid?
+# claim: Nobody.
+# refutation: The money reaches the bank first and the table later: ask the bank before you cancel.
+
+# %% [belief] lab08.cancel_all
+# question: A message says that an order's time is over. Is it unpaid?
+# claim: Yes, else the message would not have come.
+# refutation: The message was sent together with the order, and comes whatever happened since. Nobody takes it back when the
+#   customer pays.
+
+# %% [belief] lab08.cancelled_again
+# question: An order was cancelled, and its message comes again. What happens to its item?
+# claim: It goes back to the shelf.
+# refutation: It went back the first time. Whoever cancels what is cancelled gives one item back twice: let rowcount say
+#   whether the order became cancelled just now.
+
+# %% [belief] lab08.two_transactions
+# question: The order is cancelled, then its item goes back. In how many transactions?
+# claim: In two, one after the other.
+# refutation: The process may die between them: cancelled, and the item on no shelf, and the next try sees a cancelled order.
+#   Both belong into one transaction.
+
+# %% [answer] lab08.wave
+# ### Your turn: a wave
+#
+# Ninety orders, one a second, each waits for a minute. Set `DOWN` to 120 and run the cell: the broker is down for two
+# minutes. How many orders come within the first two seconds after its restart?
+#
+# wrong one_minute: Sixty were waiting at the crash, and the shop could not send meanwhile: is that all that was due?
+# wrong: Count the orders of `wave` that were stored in `orders` within 2,000 ms after the fault `start`.
+# note: All that fell due while it was down comes in one moment, after that nothing for a while: the shop could not send. For
+#   its consumers that is a wave; see that they can stand it.
+
+# %% tags=["parameter"]
+DOWN = 5
+
+
+def broker_is_down(lab, seconds):
+    topic(lab)
+    shop = lab.producer("shop")
+    for number in range(90):
+        shop.send(
+            Message("orders", b"a book", keys=f"order-{number}", delay_time_level=5)
+        )
+        lab.run_for("1s")
+    lab.kill("broker-a")
+    lab.run_for(f"{seconds}s")
+    lab.start("broker-a")
+    lab.run_for("90s")
+
+
+wave = play(lambda lab: broker_is_down(lab, DOWN), seed=7, client=no_trace)
+stored = [order.store_timestamp for order in wave.store().messages("orders")]
+start_ms = wave.journal.of("fault.start")[0].now_ms
+Bars(
+    {
+        f"{s} to {s + 5} s after the restart": sum(
+            s <= (ms - start_ms) / 1000 < s + 5 for ms in stored
+        )
+        for s in range(0, 60, 5)
+    },
+    unit="orders",
+)
+
+# %%
+### BEGIN SOLUTION
+downs = play(lambda lab: broker_is_down(lab, 120), seed=7, client=no_trace)
+count = sum(
+    0 <= order.store_timestamp - downs.journal.of("fault.start")[0].now_ms < 2_000
+    for order in downs.store().messages("orders")
+)
+answer("lab08.wave", count, downs)
+### STARTER
+# answer("lab08.wave", ..., wave)
+### END SOLUTION
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **A clock that never jumps.** Due times are moments of the broker's clock. Set back, everything waits longer; mqlab's
+#   `lab.skew_clock` lets you try it.
+# - **One broker.** With several of them each has its own schedule queues; a master that dies takes its delays with it until
+#   it is back, unless a slave acts for it.
+# - **Not modelled:** the timer wheel of RocketMQ 5, asynchronous delivery (`enableScheduleAsyncDeliver`), acting masters.
+#   [What is not modelled](not-modelled.ipynb) has the whole list.
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | the change of the topic before the put | `HookUtils.handleScheduleMessage`, `transformDelayLevelMessage` |
+# | one timer per level, every 100 ms | `ScheduleMessageService`, `DeliverDelayedMessageTimerTask` |
+# | the due time in place of a tags code | `ScheduleMessageService.computeDeliverTimestamp`, in the entry of the consume queue |
+# | due in more than the level's delay: now | `ScheduleMessageService.correctDeliverTimestamp` |
+# | the offsets of the levels | `delayOffset.json`, every 10 s |
+# | any time up to three days | `TimerMessageStore`, `TimerWheel` |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | `CommitLog.putMessage` turns it into a delayed message; the service belongs to the store | a hook before the put, and a service of the broker |
+# | a delayed message waits in its topic | in SCHEDULE_TOPIC_XXXX, and is stored a second time when it is due |
+# | exactly after its delay | at the broker's next look, up to 100 ms later, and then somebody has to pull it |
+# | a level that does not exist is refused | the highest one is taken |
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab08.job
+# **1.** Four million unpaid orders: what has the message to offer that the job has not, and what has the job?
+#
+# answer: The message comes by itself, one order at a time, and its cost does not grow with the number of unpaid orders. The
+#   job sees all of them: it finds an order whose message was never sent, or was cancelled by mistake. Many shops keep both:
+#   messages for the time, and once a night a job that looks for what fell through.
+
+# %% [reflection] lab08.take_back
+# **2.** The customer has paid. Can the shop take the waiting message back?
+#
+# answer: Not with levels: it is in a queue, and queues have no erasing. It comes, and finds the order paid, which costs
+#   nothing. (RocketMQ 5's timer messages can be recalled.)
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# The order is in the database; its message was never sent, because the process died in between. That is the
+# second part, 08b. All labs: [index](index.ipynb).
