@@ -607,10 +607,8 @@ for ms in (1, 20, 60):
 Table([{"paid after ms": ms, "in the end": told} for ms, told in outcomes.items()])
 
 # %%
-reveal(
-    "lab08.same_moment",
-    "both" if outcomes[20] == "money: yes, order: cancelled" else "paid",
-)
+both = outcomes[20] == "money: yes, order: cancelled"
+reveal("lab08.same_moment", "both" if both else "paid")
 
 # %% [exercise] lab08.cancel_unpaid
 # ### Exercise 3: cancelled or paid, never both

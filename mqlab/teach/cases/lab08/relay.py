@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mqlab.client.statuses import CONSUME_SUCCESS
 from mqlab.lab.lab import Lab
 from mqlab.teach.cases.lab08.delays import STANDARD
 from mqlab.teach.exercises import Finding
@@ -90,7 +91,9 @@ class Reminded(Played):
         return [one.store_timestamp + STANDARD[one.queue_id] * 1_000 for one in self._waited(key)]
 
     def _waited(self, key: str) -> list[Any]:
-        return [one for one in self.lab.store().messages(names.SCHEDULE_TOPIC) if one.keys == key]
+        own = (LATER, TARGET)  # what is given back to the broker waits for its retry, which is no hop
+        every = self.lab.store().messages(names.SCHEDULE_TOPIC)
+        return [one for one in every if one.keys == key and one.properties.get("REAL_TOPIC") in own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +199,13 @@ def _does_not_sleep(today: Reminded) -> Finding | None:
     return None
 
 
+def _says_done(today: Reminded) -> Finding | None:
+    for row in today.deliveries(GROUP):
+        if row.ended_ms is not None and row.status != CONSUME_SUCCESS:
+            return finding_at(today, row, RULES["one of CONSUME_SUCCESS"], CONSUME_SUCCESS, row.status)
+    return None
+
+
 def _never_early(today: Reminded) -> Finding | None:
     early = [
         (today.due_ms[one.key] - message.store_timestamp, one)
@@ -276,6 +286,7 @@ ANY_DELAY = EveryCrash(
     "lab08.any_delay", "any_delay(send, now, levels)", points=4, about="reminders, and a death at every line",
     days=[many_delays], crash_day=short_delay, node=NODE, at="line", most=30,
     promises=(
-        no_surprise(GROUP, rules=RULES), _does_not_sleep, _never_early, _few_hops, _arrives, _not_late, _comes_once,
+        no_surprise(GROUP, rules=RULES), _says_done, _does_not_sleep, _never_early, _few_hops, _arrives, _not_late,
+        _comes_once,
     ),
 )  # fmt: skip

@@ -1,0 +1,192 @@
+"""Lab 08: the judge agrees with a broker, days are what they are about, and wrong answers of other kinds are told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mqlab import CONSUME_SUCCESS, Message, play
+from mqlab.lab.lab import Lab
+from mqlab.teach.cases.lab08 import cancelling, delays, relay
+from mqlab.teach.exercises import Exercise, Finding, manifest
+from mqlab.teach.words import refutation
+from tests.teach.notebook_answers import reference
+
+EXERCISES = {one.id.partition(".")[2]: one for one in manifest("lab08").exercises}
+TRACE_OFF = {"enable_trace": False}
+
+
+def found(name: str, seed: int = 1, **answers: Callable[..., Any]) -> Finding:
+    """What an exercise says about answers, which must be wrong."""
+    asked: Exercise = EXERCISES[name]
+    names = reference(asked.id)
+    finding = asked.case(seed).run({one: answers.get(one, names[one]) for one in asked.defines})
+    assert finding is not None
+    return finding
+
+
+# due -----------------------------------------------------------------------------------------------------------------
+
+
+def offsets_on_disk(lab: Lab) -> dict[int, int]:
+    """What delayOffset.json says; empty when it is not there yet."""
+    for path in lab.directory.rglob("delayOffset.json"):
+        table = path.read_text("utf-8").partition('"offsetTable"')[2]
+        return {int(level): int(offset) for level, offset in re.findall(r"(\d+):(\d+)", table)}
+    return {}
+
+
+@pytest.mark.parametrize("down_after", [9, 13, 17, 26])
+def test_a_broker_delivers_what_the_judge_says(down_after: int) -> None:
+    """Killed at four moments, with levels in use of which one is beyond the table."""
+    lives: list[Any] = []
+    levels = (1, 5, 10, 12)
+
+    def story(lab: Lab) -> None:
+        began = lab.now_ms
+        lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+        shop = lab.producer("shop")
+        for number in range(down_after * 2):
+            shop.send(Message("orders", b"x", keys=f"{number}", delay_time_level=number % 4 + 2))
+            lab.run_for("500ms")
+        lab.kill("broker-a")
+        lives.append((began, lab.now_ms, {}))
+        lab.run_for("3s")
+        saved = offsets_on_disk(lab)
+        up_ms = lab.now_ms
+        lab.start("broker-a")
+        lab.run_for("20s")
+        lives.append((up_ms, lab.now_ms, saved))
+
+    lab = play(story, seed=3, client=TRACE_OFF, broker={"message_delay_level": "1s 5s 10s 12s"})
+    waited = list(lab.store().messages("SCHEDULE_TOPIC_XXXX"))
+    waited.sort(key=lambda one: one.physical_offset)
+    stored = [(one.store_timestamp, int(one.properties["DELAY"])) for one in waited]
+    numbers = {one.keys: number for number, one in enumerate(waited)}
+    came = sorted((one.store_timestamp, numbers[one.keys]) for one in lab.store().messages("orders"))
+    expected = sorted((ms, number) for number, ms in delays.deliveries(stored, levels, lives))
+    assert [number for _, number in came] == [number for _, number in expected]
+    assert all(abs(mine - its) <= 100 for (mine, _), (its, _) in zip(expected, came, strict=True))
+
+
+def test_each_life_matters_in_some_call() -> None:
+    for seed in range(5):
+        calls = delays.shapes_of_days(seed)
+        assert len(calls[2].right) > len({number for number, _ in calls[2].right}), "something comes twice"
+        assert any(level > len(calls[0]["levels"]) for _, level in calls[0]["stored"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        (lambda stored, levels, lives: None, "due returned nothing"),
+        (lambda stored, levels, lives: 5, "due returns a list"),
+        (lambda stored, levels, lives: [], delays.ROWS_RULE),
+        (lambda stored, levels, lives: [(n, 0) for n in range(len(stored))], delays.TIME_RULE),
+    ],
+)
+def test_other_answers_to_due_are_told(answer: Any, rule: str) -> None:
+    assert rule in found("due", due=answer).rule
+
+
+def test_a_hundred_milliseconds_more_are_taken() -> None:
+    def late(stored: Any, levels: Any, lives: Any) -> Any:
+        return [[number, ms + 60] for number, ms in delays.deliveries(stored, levels, lives)]
+
+    assert EXERCISES["due"].case(4).run({"due": late}) is None
+
+
+# any_delay -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_longest_level_first_is_the_fewest() -> None:
+    for seconds, fewest in enumerate(relay.fewest()[:4_000]):
+        left, count = seconds, 0
+        while left:
+            left -= max(level for level in delays.STANDARD if level <= left)
+            count += 1
+        assert count == fewest
+
+
+def returns_nothing(send: Any, now: Any, levels: Any) -> Any:
+    return lambda messages, context: None
+
+
+def drops_all(send: Any, now: Any, levels: Any) -> Any:
+    return lambda messages, context: CONSUME_SUCCESS
+
+
+def sends_twice(send: Any, now: Any, levels: Any) -> Any:
+    right = reference("lab08.any_delay")["any_delay"](lambda message: (send(message), send(message)), now, levels)
+    return right
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        (lambda send: None, relay.MADE_RULE),
+        (lambda send, now, levels: None, relay.MADE_RULE),
+        (lambda send, now, levels: lambda messages: None, relay.MADE_RULE),
+        (returns_nothing, relay.RULES["one of CONSUME_SUCCESS"]),
+        (drops_all, relay.LOST_RULE),
+    ],
+)
+def test_other_relays_are_told(answer: Any, rule: str) -> None:
+    assert rule in found("any_delay", any_delay=answer).rule
+
+
+def test_a_relay_that_sends_twice_is_stopped_and_told() -> None:
+    finding = found("any_delay", any_delay=sends_twice)
+    assert finding.rule in (refutation("lab08.floor"), refutation("lab08.second_by_second")) or "once" in finding.rule
+
+
+# cancel_unpaid -------------------------------------------------------------------------------------------------------
+
+
+def test_a_busy_moment_has_every_kind_and_ends_right() -> None:
+    day = cancelling.busy_moment(3).play(reference("lab08.cancel_unpaid"), 3)
+    kinds = [order.how for order in day.orders.values()]
+    assert {kinds.count(one) for one in set(kinds)} == {2} and len(set(kinds)) == 4
+    state = dict(day.rows("SELECT order_key, state FROM orders"))
+    for order in day.orders.values():
+        assert state[order.key] == ("cancelled" if order.how == cancelling.UNPAID else "paid")
+
+
+def keeps_open(lab: Any, ask_bank: Any) -> Any:
+    def close(messages: Any, context: Any) -> str:
+        if not ask_bank(messages[0], context):
+            tables = lab.database("shop").connect()
+            tables.execute("UPDATE orders SET state = 'cancelled' WHERE order_key = ?", (messages[0].keys,))
+        return CONSUME_SUCCESS
+
+    return close
+
+
+def nobody(lab: Any, ask_bank: Any) -> Any:
+    return lambda messages, context: CONSUME_SUCCESS
+
+
+def closed(lab: Any, ask_bank: Any) -> Any:
+    def close(messages: Any, context: Any) -> str:
+        with lab.database("shop").connect() as tables:
+            tables.execute("UPDATE orders SET state = 'closed'")
+        return CONSUME_SUCCESS
+
+    return close
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        (lambda lab: None, cancelling.MADE_RULE),
+        (lambda lab, ask_bank: None, cancelling.MADE_RULE),
+        (keeps_open, "Commit what you write"),
+        (nobody, cancelling.STILL_RULE),
+        (closed, cancelling.STATE_RULE),
+    ],
+)
+def test_other_ways_to_cancel_are_told(answer: Any, rule: str) -> None:
+    assert rule in found("cancel_unpaid", cancel_unpaid=answer).rule
