@@ -330,6 +330,7 @@ def three_wait(lab):
     lab.broker().shutdown()
 
 
+# %%
 old_table = play(three_wait, seed=7, client=no_trace)
 new_table = play(
     lambda lab: lab.run_for("5m"),
@@ -353,17 +354,8 @@ reveal("lab08.shorter", "first" if came == ["level-4"] else "as sent")
 
 
 # %%
-LEVELS = [
-    1,
-    5,
-    10,
-    30,
-    *(60 * minutes for minutes in range(1, 11)),
-    1200,
-    1800,
-    3600,
-    7200,
-]
+MINUTES = [60 * minutes for minutes in (*range(1, 11), 20, 30, 60, 120)]
+LEVELS = [1, 5, 10, 30, *MINUTES]
 
 
 def plan(seconds, levels=LEVELS):
@@ -418,7 +410,7 @@ answer("lab08.worst", worst)
 
 # %%
 def naive_relay(send, lab, left):
-    def relay(messages, context):
+    def passes_on(messages, context):
         reminder = messages[0]
         left.append(int(reminder.properties["due_ms"]) - lab.now_ms)
         if left[-1] > 5_000:
@@ -428,24 +420,28 @@ def naive_relay(send, lab, left):
             send(again)
         return CONSUME_SUCCESS
 
-    return relay
+    return passes_on
+
+
+# %%
+def starts_relay(lab, left):
+    lab.create_topic("later", read_queue_nums=1, write_queue_nums=1)
+    sends = lab.producer("relay", name="sends").send
+    consumer = lab.push_consumer("relay")
+    consumer.subscribe("later", "*")
+    consumer.on_messages(naive_relay(sends, lab, left))
+    consumer.start()
+    lab.run_for("5s")
 
 
 def one_hop(lab, left):
-    lab.create_topic("later", read_queue_nums=1, write_queue_nums=1)
-    consumer = lab.push_consumer("relay")
-    consumer.subscribe("later", "*")
-    consumer.on_messages(
-        naive_relay(lab.producer("relay", name="sends").send, lab, left)
-    )
-    consumer.start()
-    lab.run_for("5s")
-    due_ms = str(lab.now_ms + 65_000)
-    reminder = Message("later", b"pay!", keys="order-0", properties={"due_ms": due_ms})
-    lab.producer("shop").send(reminder)
+    starts_relay(lab, left)
+    due = {"due_ms": str(lab.now_ms + 65_000)}
+    lab.producer("shop").send(Message("later", b"pay!", keys="order-0", properties=due))
     lab.run_for("70s")
 
 
+# %%
 left_ms = []
 hop = play(lambda lab: one_hop(lab, left_ms), seed=7, client=no_trace)
 print("left at the relay, in ms:", left_ms)
@@ -539,35 +535,46 @@ check("lab08.any_delay")
 
 # %%
 def shop_tables(lab, orders):
-    with lab.database("shop").connect() as tables:
-        tables.execute("CREATE TABLE orders (order_key TEXT PRIMARY KEY, state TEXT)")
-        tables.executemany(
+    with lab.database("shop").connect() as rows:
+        rows.execute("CREATE TABLE orders (order_key TEXT PRIMARY KEY, state TEXT)")
+        rows.executemany(
             "INSERT INTO orders VALUES (?, 'unpaid')", [(key,) for key in orders]
         )
 
 
+# %%
 def look_then_cancel(lab):
-    def close(messages, context):
+    def looks(messages, context):
         key = messages[0].keys
-        with lab.database("shop").connect() as tables:
-            state = tables.execute(
-                "SELECT state FROM orders WHERE order_key = ?", (key,)
-            )
+        with lab.database("shop").connect() as rows:
+            state = rows.execute("SELECT state FROM orders WHERE order_key = ?", (key,))
             if state.fetchone()[0] == "paid":
                 return CONSUME_SUCCESS
         context.sleep("40ms")  # asks the bank: no money there
-        with lab.database("shop").connect() as tables:
-            tables.execute(
+        with lab.database("shop").connect() as rows:
+            rows.execute(
                 "UPDATE orders SET state = 'cancelled' WHERE order_key = ?", (key,)
             )
         return CONSUME_SUCCESS
 
-    return close
+    return looks
+
+
+# %%
+def customer_pays(lab):
+    with lab.database("shop").connect() as rows:
+        paid = "UPDATE orders SET state = 'paid' WHERE state = 'unpaid'"
+        return rows.execute(paid).rowcount == 1
+
+
+def state_of_the_order(lab):
+    with lab.database("shop").connect() as rows:
+        return rows.execute("SELECT state FROM orders").fetchone()[0]
 
 
 # %% tags=["parameter"]
 def payment_at(lab, pays_ms):
-    """The order's time is over 10 s after the send; the customer pays ``pays_ms`` after the listener was called."""
+    """The customer pays so many ms after the listener was called."""
     topic(lab)
     shop_tables(lab, ["order-0"])
     consumer = lab.push_consumer("closing")
@@ -575,18 +582,12 @@ def payment_at(lab, pays_ms):
     consumer.on_messages(look_then_cancel(lab))
     consumer.start()
     lab.run_for("5s")
-    lab.producer("shop").send(
-        Message("orders", b"a book", keys="order-0", delay_time_level=3)
-    )
-    lab.run_until("listener.start", limit="20s")
-    lab.run_for(pays_ms)
-    with lab.database("shop").connect() as tables:
-        paid = "UPDATE orders SET state = 'paid' WHERE state = 'unpaid'"
-        took = tables.execute(paid).rowcount
+    order = Message("orders", b"a book", keys="order-0", delay_time_level=3)
+    lab.producer("shop").send(order)
+    lab.run_until("listener.start", limit="20s").run_for(pays_ms)
+    money = "yes" if customer_pays(lab) else "no"
     lab.run_for("1s")
-    with lab.database("shop").connect() as tables:
-        (state,) = tables.execute("SELECT state FROM orders").fetchone()
-    outcomes[pays_ms] = f"money: {'yes' if took else 'no'}, order: {state}"
+    outcomes[pays_ms] = f"money: {money}, order: {state_of_the_order(lab)}"
 
 
 # %% [prediction] lab08.same_moment
@@ -698,17 +699,15 @@ check("lab08.cancel_unpaid")
 # note: All that fell due while it was down comes in one moment, after that nothing for a while: the shop could not send. For
 #   its consumers that is a wave; see that they can stand it.
 
-# %% tags=["parameter"]
-DOWN = 5
 
-
+# %%
 def broker_is_down(lab, seconds):
     topic(lab)
     shop = lab.producer("shop")
     for number in range(90):
-        shop.send(
-            Message("orders", b"a book", keys=f"order-{number}", delay_time_level=5)
-        )
+        order = Message("orders", b"a book", keys=f"order-{number}")
+        order.delay_time_level = 5
+        shop.send(order)
         lab.run_for("1s")
     lab.kill("broker-a")
     lab.run_for(f"{seconds}s")
@@ -716,26 +715,27 @@ def broker_is_down(lab, seconds):
     lab.run_for("90s")
 
 
+# %% tags=["parameter"]
+DOWN = 5
+
 wave = play(lambda lab: broker_is_down(lab, DOWN), seed=7, client=no_trace)
-stored = [order.store_timestamp for order in wave.store().messages("orders")]
 start_ms = wave.journal.of("fault.start")[0].now_ms
+came_s = [
+    (order.store_timestamp - start_ms) // 1000
+    for order in wave.store().messages("orders")
+]
+fives = {f"{s} to {s + 5} s after": range(s, s + 5) for s in range(0, 60, 5)}
 Bars(
-    {
-        f"{s} to {s + 5} s after the restart": sum(
-            s <= (ms - start_ms) / 1000 < s + 5 for ms in stored
-        )
-        for s in range(0, 60, 5)
-    },
+    {name: sum(s in span for s in came_s) for name, span in fives.items()},
     unit="orders",
 )
 
 # %%
 ### BEGIN SOLUTION
 downs = play(lambda lab: broker_is_down(lab, 120), seed=7, client=no_trace)
-count = sum(
-    0 <= order.store_timestamp - downs.journal.of("fault.start")[0].now_ms < 2_000
-    for order in downs.store().messages("orders")
-)
+back_ms = downs.journal.of("fault.start")[0].now_ms
+times = [order.store_timestamp - back_ms for order in downs.store().messages("orders")]
+count = sum(0 <= ms < 2_000 for ms in times)
 answer("lab08.wave", count, downs)
 ### STARTER
 # answer("lab08.wave", ..., wave)

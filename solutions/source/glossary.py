@@ -87,8 +87,8 @@
 # | allocation strategy | 分配策略 | the rule by which the members of a group share a topic's queues, each computing it alone | `AllocateMessageQueueStrategy` | [03](03a-who-reads-which-queue.ipynb) |
 # | at least once | 至少一次 | the promise that an acknowledged message is not lost, and the warning that it may be delivered again | | [00](00-a-messages-day.ipynb) |
 # | averaging, dealing | 平均分配, 环形平均分配 | the two strategies that share queues evenly: contiguous blocks, or one by one as cards are dealt | `AllocateMessageQueueAveragely`, `AllocateMessageQueueAveragelyByCircle` | [03](03a-who-reads-which-queue.ipynb) |
-# | broadcasting | 广播消费 | every consumer of a group gets every message and keeps its own offsets in a file of its own | `MessageModel.BROADCASTING` | [04](04b-beginning-again.ipynb) |
 # | batch, ack index | 批量消费 | several messages in one call of a listener; everything up to the ack index is taken as good, what is behind it is sent back | `consumeMessageBatchMaxSize`, `ackIndex` | [05](05a-many-at-a-time.ipynb) |
+# | broadcasting | 广播消费 | every consumer of a group gets every message and keeps its own offsets in a file of its own | `MessageModel.BROADCASTING` | [04](04b-beginning-again.ipynb) |
 # | clustering | 集群消费 | the usual way: each queue belongs to one member of the group, and the broker keeps the offsets | `MessageModel.CLUSTERING` | [03](03c-when-queues-move.ipynb) |
 # | cold read | 冷读 | reading messages that are no longer in memory; the broker then puts fewer of them into one answer | `accessMessageInMemoryMaxRatio` | 09 |
 # | committed offset | 已提交位点 | the offset of a group that the broker knows; a group that restarts continues there | `ConsumerOffsetManager`, `UPDATE_CONSUMER_OFFSET` | [00](00-a-messages-day.ipynb) |
@@ -106,10 +106,10 @@
 # | listener | 监听器 | the function or object to which a consumer hands messages; its result says whether it handled them | `MessageListener` | [00](00-a-messages-day.ipynb) |
 # | long polling | 长轮询 | a pull that finds nothing is held by the broker, up to 15 s from a push consumer, and answered when a message arrives | `PullRequestHoldService`, `suspendTimeoutMillis` | [00](00-a-messages-day.ipynb) |
 # | machine room | 机房 | where brokers and members stand; two strategies keep reading within a room | `AllocateMessageQueueByMachineRoom` | [03](03a-who-reads-which-queue.ipynb) |
+# | message queue selector | 队列选择器 | the function by which a producer chooses the queue of a message, so that all events of an order are in one | `MessageQueueSelector` | [05](05b-one-at-a-time.ipynb) |
 # | orderly consumption | 顺序消费 | the messages of a queue are handled one after the other, under a lock that the broker grants | `MessageListenerOrderly` | [05](05b-one-at-a-time.ipynb) |
 # | process queue | 处理队列 | the messages of one queue that a consumer has pulled and not yet finished; the smallest of their offsets is the group's progress | `ProcessQueue` | [04](04a-how-far-have-we-read.ipynb) |
 # | pull | 拉取 | the request for messages of a queue from an offset on; the answer has messages and the next offset to ask for | `PULL_MESSAGE`, `nextBeginOffset` | [00](00-a-messages-day.ipynb) |
-# | message queue selector | 队列选择器 | the function by which a producer chooses the queue of a message, so that all events of an order are in one | `MessageQueueSelector` | [05](05b-one-at-a-time.ipynb) |
 # | queue lock | 队列锁 | the broker's promise that for the next 60 s only one client reads a queue, for orderly consumption | `RebalanceLockManager` | [05](05b-one-at-a-time.ipynb) |
 # | rebalance | 重平衡 | each member computes again which queues it owns, after a change and every 20 s | `RebalanceImpl`, `RebalanceService` | [03](03c-when-queues-move.ipynb) |
 # | reset | 重置位点 | setting a group's offsets to those of a point in time, forwards or backwards | `resetOffsetByTime` | [04](04b-beginning-again.ipynb) |
@@ -147,11 +147,11 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | check-back | 事务回查 | the broker asks a producer's group what became of a half message | `CHECK_TRANSACTION_STATE` | 08 |
+# | check-back | 事务回查 | the broker asks a producer's group what became of a half message | `CHECK_TRANSACTION_STATE` | [08](08a-later.ipynb) |
 # | delay level | 延迟级别 | one of 18 waiting times, from 1 s to 2 h; each has a queue of its own | `messageDelayLevel` | [07](07a-failure-takes-time.ipynb) |
 # | delayed message | 延迟消息 | a message that waits in the schedule topic until the time of its delay level has passed | `DELAY`, `ScheduleMessageService` | [08](08a-later.ipynb) |
 # | due time | 到期时间 | when a delayed message is to come; it stands in the entry of the schedule topic in place of a tag's hash code | `tagsCode`, `delayOffset.json` | [08](08a-later.ipynb) |
-# | half message | 半消息 | a message of a transaction, stored where no consumer of its topic sees it until it is committed | `RMQ_SYS_TRANS_HALF_TOPIC` | 08 |
+# | half message | 半消息 | a message of a transaction, stored where no consumer of its topic sees it until it is committed | `RMQ_SYS_TRANS_HALF_TOPIC` | [08](08a-later.ipynb) |
 # | schedule topic | 延迟主题 | the broker's own topic in which delayed and failed messages wait, with one queue per delay level | `SCHEDULE_TOPIC_XXXX` | [07](07a-failure-takes-time.ipynb) |
 
 # %% [markdown]
