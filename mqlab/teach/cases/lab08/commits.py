@@ -259,7 +259,7 @@ class BothDie:
         return None
 
     def _crashed(self, answers: Answers, made: Days, node: str) -> Finding | None:
-        played: list[Till] = []
+        played: list[Any] = []
         story, settings = made.crash.story(answers, played), made.crash.settings
         calm, points = calm_run(story, node=node, seed=made.seed, **settings)
         for point in self.chosen(points, calm, made.seed):

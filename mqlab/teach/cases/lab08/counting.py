@@ -29,7 +29,7 @@ from mqlab.wire.message import Message
 
 TOPIC, SHOP, DATABASE = "orders", "shop-1", "shop"
 COUNTED = ("SEND_MESSAGE_V2", "END_TRANSACTION", "CHECK_TRANSACTION_STATE")
-SETTINGS = {"broker": {"transaction_check_interval": 10_000}, "client": {"enable_trace": False}}
+SETTINGS: dict[str, Any] = {"broker": {"transaction_check_interval": 10_000}, "client": {"enable_trace": False}}
 TABLES = """
 CREATE TABLE orders (order_key TEXT PRIMARY KEY);
 CREATE TABLE outbox (order_key TEXT PRIMARY KEY, sent INTEGER NOT NULL DEFAULT 0);
