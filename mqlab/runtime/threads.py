@@ -19,13 +19,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from mqlab.errors import LimitReached, NodeDown, UsageError
+from mqlab.errors import LimitReached, NodeDown
 from mqlab.ports import Files, Ports
 from mqlab.promises import Promise
 from mqlab.runtime.files import LAB_DISK_USED, RealFiles
 from mqlab.runtime.journal import NOTEBOOK, StepRecord, new_change
 from mqlab.runtime.kinds import PERIODIC_KINDS
 from mqlab.runtime.sockets import SocketLinks
+from mqlab.runtime.waiting_callers import result_now, wait_for_step
 from mqlab.runtime.world import DEFAULT_START_MS, Action, Event, Machine, World
 
 T = TypeVar("T")
@@ -256,29 +257,12 @@ class ThreadWorkers:
         if not self.node.alive:
             raise NodeDown(f"{self.node.name} is down")
         if self.world.is_on_its_loop(self.node):  # a step of this node cannot wait for another step of it
-            begun = start()
-            if not begun.done:
-                raise UsageError(
-                    f"a step of {self.node.name} tried to wait on its own thread",
-                    hint="only a listener or the notebook may wait",
-                )
-            return begun.result()
-        done = threading.Event()
-        answers: list[Promise[T]] = []
+            return result_now(start, self.node.name, "notebook")
 
-        def on_loop() -> None:
-            try:
-                promise = start()
-            except Exception as error:
-                promise = Promise.failed(error)
-            answers.append(promise)
-            promise.then(lambda _: done.set(), lambda _: done.set())
+        def as_step(step: Callable[[], Any]) -> None:
+            self.world.arm(self.node, self.world.now_ms, "call", step)
 
-        self.world.arm(self.node, self.world.now_ms, "call", on_loop)
-        while not done.wait(0.2):
-            if not self.node.alive:
-                raise NodeDown(f"{self.node.name} is down")
-        return answers[0].result()
+        return wait_for_step(start, as_step, lambda: not self.node.alive, f"{self.node.name} is down", look_every_s=0.2)
 
     def sleep(self, ms: int) -> None:
         time.sleep(max(ms, 0) / 1000 / self.world.speed)

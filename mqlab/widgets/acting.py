@@ -5,6 +5,7 @@
         def new_world(self): ...              a Lab in which nothing was done yet
         def action(self, verb, arguments): …  an action; UsageError for one that does not exist
         def picture_of(self, world): ...      JSON: what the page shows of the Lab at a step
+        def change(self, **settings): ...     the same board with other settings
 
 A Lab cannot go back: for an action after an earlier step all steps up to it are done again in a new Lab. The same is
 done when another thread acts than the one that made the Lab: JupyterLab answers a page in a thread of its own, and a
@@ -17,7 +18,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from mqlab.errors import UsageError
 from mqlab.lab.lab import Lab
@@ -89,13 +90,30 @@ class ActingBoard(Board):
         self._do(action)
         self.show_step(len(self.steps) - 1)
 
-    def drop_step(self) -> None:
+    def undo(self) -> Self:
         """Drop the step shown and all later ones. UsageError at the beginning."""
         if self.position == 0:
             raise UsageError(f"nothing to undo: this is {self.beginning}")
         position = self.position - 1
         del self.steps[position + 1 :]
         self.show_step(position)
+        return self
+
+    def change(self, **settings: Any) -> Self:
+        """Begin again with other settings. UsageError for settings that the board does not have."""
+        raise NotImplementedError
+
+    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """``do`` (verb, arguments), ``undo`` or ``change`` (settings), as the page asks; answers the position."""
+        if name == "do":
+            self.act(arguments["verb"], arguments.get("arguments", {}))
+        elif name == "undo":
+            self.undo()
+        elif name == "change":
+            self.change(**arguments)
+        else:
+            return super().asked(name, arguments)
+        return {"position": self.position}
 
     # what a subclass uses ------------------------------------------------------------------------------------------
 

@@ -69,11 +69,6 @@ class LogXray(ActingBoard):
         self.act(verb, arguments)
         return self
 
-    def undo(self) -> LogXray:
-        """Drop the step shown and all later ones. UsageError at the empty store."""
-        self.drop_step()
-        return self
-
     def change(self, **settings: Any) -> LogXray:
         """Do all steps again with other settings: ``flush`` or ``file_size``. UsageError for others."""
         unknown = sorted(settings.keys() - {"flush", "file_size"})
@@ -144,18 +139,6 @@ class LogXray(ActingBoard):
             "choices": {"file_size": LOG_FILE_SIZES, "flush": POLICIES}, "message": MESSAGE,
             "code": [as_code(self.settings, [step.code for step in self.steps[: n + 1]]) for n in range(len(steps))],
         }  # fmt: skip
-
-    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """``do`` (verb, arguments), ``undo`` or ``change`` (settings), as the buttons ask; answers the position."""
-        if name == "do":
-            self.do(arguments["verb"], **arguments.get("arguments", {}))
-        elif name == "undo":
-            self.undo()
-        elif name == "change":
-            self.change(**arguments)
-        else:
-            return super().asked(name, arguments)
-        return {"position": self.position}
 
     def readable(self) -> Any:
         """The steps and the units of the step shown."""

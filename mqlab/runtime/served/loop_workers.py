@@ -17,8 +17,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from mqlab.errors import NodeDown, UsageError
+from mqlab.errors import NodeDown
 from mqlab.promises import Promise
+from mqlab.runtime.waiting_callers import result_now, wait_for_step
 
 T = TypeVar("T")
 
@@ -46,32 +47,15 @@ class LoopWorkers:
         if self.has_ended:
             raise NodeDown(f"{self._node} is closed")
         if threading.get_ident() == self._loop_thread():
-            begun = start()
-            if not begun.done:
-                raise UsageError(
-                    f"a step of {self._node} tried to wait on its own thread",
-                    hint="only a listener or the program may wait",
-                )
-            return begun.result()
-        settled = threading.Event()
-        answers: list[Promise[T]] = []
+            return result_now(start, self._node, "program")
 
-        def on_loop() -> None:
+        def as_step(step: Callable[[], Any]) -> None:
             try:
-                promise = start()
-            except Exception as error:
-                promise = Promise.failed(error)
-            answers.append(promise)
-            promise.then(lambda _: settled.set(), lambda _: settled.set())
+                self._loop.call_soon_threadsafe(step)
+            except RuntimeError as error:  # the loop is closed
+                raise NodeDown(f"{self._node} is closed") from error
 
-        try:
-            self._loop.call_soon_threadsafe(on_loop)
-        except RuntimeError as error:  # the loop is closed
-            raise NodeDown(f"{self._node} is closed") from error
-        while not settled.wait(0.5):
-            if self.has_ended:
-                raise NodeDown(f"{self._node} is closed")
-        return answers[0].result()
+        return wait_for_step(start, as_step, lambda: self.has_ended, f"{self._node} is closed", look_every_s=0.5)
 
     def post(self, action: Callable[[], Any]) -> None:
         """Run an action as a step of the node; nothing happens after the end."""

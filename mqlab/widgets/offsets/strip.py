@@ -64,11 +64,6 @@ class OffsetStripBoard(ActingBoard):
         """Kill the client, the broker, or both now, and start them again."""
         return self._done("crash", who=who)
 
-    def undo(self) -> OffsetStripBoard:
-        """Drop the step shown and all later ones. UsageError at the beginning."""
-        self.drop_step()
-        return self
-
     def change(self, **settings: Any) -> OffsetStripBoard:
         """Begin anew with other settings: the keywords of ``offset_strip``. The steps are dropped."""
         self.settings = _settings(settings, self.settings)
@@ -138,18 +133,6 @@ class OffsetStripBoard(ActingBoard):
             "steps": steps, "settings": asdict(self.settings), "limits": LIMITS, "crashes": CRASHES,
             "code": [code_of(self.settings, lines[1 : at + 1]) for at in range(len(steps))],
         }  # fmt: skip
-
-    def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """``do`` (verb, arguments), ``undo`` or ``change`` (settings), as the page asks; answers the position."""
-        if name == "do":
-            self.act(arguments["verb"], arguments.get("arguments", {}))
-        elif name == "undo":
-            self.undo()
-        elif name == "change":
-            self.change(**arguments)
-        else:
-            return super().asked(name, arguments)
-        return {"position": self.position}
 
     def readable(self) -> Any:
         """The steps, and the messages at the step shown."""
