@@ -81,6 +81,7 @@ class Broker:
 
         # 3. What answers requests, and what sends requests of its own.
         name_servers = list(name_servers)
+        self._assignments = Assignments(state, name_servers)
         handlers = request_table(
             state,
             putter,
@@ -88,7 +89,7 @@ class Broker:
             pulling,
             self._membership,
             HaStatus(state, ha_server, ha_client),
-            Assignments(state, name_servers),
+            self._assignments,
         )
         self.remoting = Remoting(ports, handlers, on_channel_closed=self._membership.channel_closed)
         self.replication = Replication(state, ha_server, ha_client, SlaveSynchronize(state, self.remoting))
@@ -155,6 +156,7 @@ class Broker:
         self.replication.stop()
         self.held_pulls.clear()
         self._membership.stop()
+        self._assignments.stop()
         self._broadcast_offsets.stop()
         self._transaction_check.stop()
         self._transactions.stop()

@@ -37,7 +37,6 @@ from mqlab.client.consuming.pull_api import note_polled
 from mqlab.client.consuming.subscriptions import subscription, tag_subscription
 from mqlab.client.instance.background import call_back
 from mqlab.client.instance.mq_client import MQClient
-from mqlab.client.instance.routes import subscribe_queues
 from mqlab.client.instance.service_state import ServiceState
 from mqlab.client.instance.topic_watch import TopicListener, TopicWatch
 from mqlab.client.sending.trace import ConsumerTraceHook, TraceDispatcher
@@ -139,7 +138,7 @@ class LitePullConsumer(GroupMember[LiteState]):
         route = self.client.cluster.routes.topic_route_table.get(topic)
         if route is None:
             raise ClientError(f"Can not find Message Queue for this topic, {topic}")
-        return subscribe_queues(topic, route)
+        return route.readable_queues(topic)
 
     def register_topic_message_queue_change_listener(self, topic: str, listener: TopicListener) -> None:
         """Have ``listener(topic, queues)`` called when a topic's queues change; looked at every 30 s."""

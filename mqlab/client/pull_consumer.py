@@ -30,7 +30,6 @@ from mqlab.client.instance.background import call_back
 from mqlab.client.instance.broker_calls import PullCall
 from mqlab.client.instance.mq_client import MQClient
 from mqlab.client.instance.pending import Pending, begin
-from mqlab.client.instance.routes import subscribe_queues
 from mqlab.client.instance.service_state import ServiceState
 from mqlab.client.settings import PullConsumerConfig, make_config
 from mqlab.durations import milliseconds
@@ -98,7 +97,7 @@ class PullConsumer(GroupMember[MemberState[PullConsumerConfig]]):
         if topic not in self.client.cluster.routes.topic_route_table:
             yield self.client.cluster.update_route(topic)
         route = self.client.cluster.routes.topic_route_table.get(topic)
-        queues = [] if route is None else subscribe_queues(topic, route)
+        queues = [] if route is None else route.readable_queues(topic)
         if not queues:
             raise ClientError(f"Can not find Message Queue for this topic, {topic}", hint="does the topic exist?")
         return queues

@@ -20,10 +20,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from mqlab.remoting.endpoint import Channel
-from mqlab.wire.bodies import BrokerData, DataVersion, QueueData, TopicConfig, TopicRouteData
+from mqlab.wire.bodies import PERM_READ, PERM_WRITE, BrokerData, DataVersion, QueueData, TopicConfig, TopicRouteData
 from mqlab.wire.names import MASTER_ID
 
-PERM_READ, PERM_WRITE = 4, 2
 UNIT_FLAG, UNIT_SUB_FLAG = 1, 2  # TopicSysFlag
 
 Address = tuple[str, str]  # cluster, "ip:port"

@@ -19,7 +19,10 @@ from typing import Any
 from mqlab.errors import CorruptionError
 from mqlab.wire import java_json
 from mqlab.wire.body import Body, decoded_json
+from mqlab.wire.java_hash import utf16_key
 from mqlab.wire.message import MessageQueue
+
+PERM_READ, PERM_WRITE = 4, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,15 @@ class TopicRouteData(Body):
     broker_datas: list[BrokerData] = field(default_factory=list)
     filter_server_table: dict[str, list[str]] = field(default_factory=dict)
     order_topic_conf: str | None = None
+
+    def readable_queues(self, topic: str) -> list[MessageQueue]:
+        """The queues that consumers may read, sorted. Mirrors MQClientInstance.topicRouteData2TopicSubscribeInfo."""
+        return [
+            MessageQueue(topic, data.broker_name, queue_id)
+            for data in sorted(self.queue_datas, key=lambda data: utf16_key(data.broker_name))
+            if data.perm & PERM_READ
+            for queue_id in range(data.read_queue_nums)
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from mqlab.wire.command import request as make_request
 from mqlab.wire.java_json import to_json
 from mqlab.wire.message import MessageQueue
 
-PERM_READ = 4
 STRATEGIES = {"AVG": shares.block, "AVG_BY_CIRCLE": shares.dealt}
 
 
@@ -40,6 +39,10 @@ class Assignments:
         self._name_servers = list(name_servers)
         self._remoting = Remoting(state.ports, {})
 
+    def stop(self) -> None:
+        """Close the connections to the name servers."""
+        self._remoting.close()
+
     def query_assignment(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
         """QUERY_ASSIGNMENT."""
         asked = _asked(request)
@@ -50,7 +53,7 @@ class Assignments:
         def routed(answer: RemotingCommand) -> None:
             queues = None
             if answer.code == ResponseCode.SUCCESS:
-                queues = self._assigned(asked, _readable(topic, TopicRouteData.from_json(answer.body or b"{}")))
+                queues = self._assigned(asked, TopicRouteData.from_json(answer.body or b"{}").readable_queues(topic))
             reply(_answer(request, queues, self._state.request_modes.mode_of(topic, str(asked.get("consumerGroup")))))
 
         route = make_request(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic=topic)
@@ -95,16 +98,6 @@ def _asked(request: RemotingCommand) -> Mapping[str, Any]:
     except CorruptionError as error:
         raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
     return value if isinstance(value, dict) else {}
-
-
-def _readable(topic: str, route: TopicRouteData) -> list[MessageQueue]:
-    """The queues that consumers may read, sorted. Mirrors topicRouteData2TopicSubscribeInfo."""
-    return sorted(
-        MessageQueue(topic, data.broker_name, queue_id)
-        for data in route.queue_datas
-        if data.perm & PERM_READ
-        for queue_id in range(data.read_queue_nums)
-    )
 
 
 def _answer(request: RemotingCommand, queues: list[MessageQueue] | None, mode: str = PULL) -> RemotingCommand:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mqlab.client.instance.routes import publish_queues, subscribe_queues
+from mqlab.client.instance.routes import publish_queues
 from mqlab.errors import ClientError
 from mqlab.promises import Flow, Promise, flow
 from mqlab.wire.bodies import ConsumerData, HeartbeatData, ProducerData, TopicRouteData
@@ -116,7 +116,7 @@ class Members:
         for producer in list(self.producers.values()):
             producer.update_publish_info(topic, publish_queues(topic, route))
         for consumer in list(self.consumers.values()):
-            consumer.update_subscribe_info(topic, subscribe_queues(topic, route))
+            consumer.update_subscribe_info(topic, route.readable_queues(topic))
 
     def persist_offsets(self) -> None:
         """Have every consumer send its offsets to where they are stored."""

@@ -14,13 +14,10 @@ Left out: static topics (logical queues).
 
 from __future__ import annotations
 
-from mqlab.wire.bodies import TopicRouteData
+from mqlab.wire.bodies import PERM_WRITE, TopicRouteData
 from mqlab.wire.java_hash import utf16_key
 from mqlab.wire.message import MessageQueue
 from mqlab.wire.names import MASTER_ID
-
-PERM_WRITE = 2
-PERM_READ = 4
 
 
 class Routes:
@@ -118,14 +115,4 @@ def publish_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
         for data in sorted(route.queue_datas, key=lambda data: utf16_key(data.broker_name))
         if data.perm & PERM_WRITE and data.broker_name in with_master
         for number in range(data.write_queue_nums)
-    ]
-
-
-def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
-    """The queues a consumer may read, sorted."""
-    return [
-        MessageQueue(topic, data.broker_name, number)
-        for data in sorted(route.queue_datas, key=lambda data: utf16_key(data.broker_name))
-        if data.perm & PERM_READ
-        for number in range(data.read_queue_nums)
     ]
