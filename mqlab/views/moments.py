@@ -32,6 +32,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "listener.started": ("read", "listener starts: {entries}"),
     "listener.returned": ("read", "{status}: {entries}"),
     "pull.held": ("held", "{group} waits for entry {queue_offset} of {topic} {queue_id}"),
+    "pull.offset_moved": ("progress", "{topic} {queue_id} goes on at entry {next_offset}"),
     "result.discarded": ("trouble", "result discarded"),
     "offset.updated": ("progress", "in memory: next of {topic} {queue_id} is {queue_offset}"),
     "offset.committed": ("progress", "{group}: next of {topic} {queue_id} is {queue_offset}"),
@@ -64,13 +65,13 @@ def moments(
 ) -> MomentsOnDemand:
     """What happened between two steps, in order: of one message (its msg_id) or of all.
 
-    The request of a shown answer is shown too, also one that was held since before the message arrived; the time
-    called +0 is that of the first other moment.
+    The request of a shown answer is shown too, also one that was held since before the message arrived or before the
+    first step; the time called +0 is that of the first other moment.
     """
     last = len(journal) - 1 if last_step is None else last_step
     choose = _Follower(message) if message is not None else _Overview()
     with collecting_rarely():
-        return _chosen(journal, message, choose).moments(first_step, last)
+        return _chosen(journal, message, choose).moments(first_step, last, earlier=True)
 
 
 def _chosen(journal: Journal, message: str | None, choose: _Follower | _Overview) -> _Collected:
@@ -179,10 +180,15 @@ class _Collected:
             words = {"what": MENDED.get(what, what.replace("_", " "))}
             self.items.append((record, "mended" if what in MENDED else "fault", change.values | words))
 
-    def moments(self, first_step: int, last_step: int) -> MomentsOnDemand:
-        """All items between two steps, in order, with the requests of the answers among them."""
+    def moments(self, first_step: int, last_step: int, *, earlier: bool = False) -> MomentsOnDemand:
+        """All items between two steps, in order, with the requests of the answers among them.
+
+        With ``earlier`` also those requests that arrived before the first step: a held pull is answered long after it.
+        """
         # 1. Lanes and the time called +0 are those of what was chosen; requests that were held long come before.
         chosen = [item for item in self.items if first_step <= item[0].step <= last_step]
+        answers = [values[1] for _, kind, values in chosen if kind == FRAME and values[1] is not None]
+        asked = {request.step for request in answers} if earlier else set()
         start_ms = chosen[0][0].now_ms if chosen else None
         lanes: dict[str, None] = {}
         for record, kind, values in chosen:
@@ -199,7 +205,7 @@ class _Collected:
         shown = [
             (record, HELD, (values, self._answered.get(record.step))) if kind == HELD else (record, kind, values)
             for record, kind, values in self.items
-            if first_step <= record.step <= last_step
+            if first_step <= record.step <= last_step or (record.step in asked and kind in (FRAME, HELD))
         ]
         return MomentsOnDemand(shown, _moment, lanes, start_ms=start_ms)
 

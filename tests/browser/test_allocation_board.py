@@ -127,3 +127,17 @@ def test_without_a_kernel_and_without_runs_there_is_no_running_group(chromium: A
     assert page.get_by_role("region", name="The hash ring").count() == 1
     assert page.get_by_role("region", name="While a queue changes hands").count() == 0
     page.close()
+
+
+LABELS = """() => [...document.querySelectorAll('svg:is(.ho-picture, .ab-picture:not([style])) text')].map((label) =>
+  parseFloat(getComputedStyle(label).fontSize) * label.getScreenCTM().a)"""
+
+
+def test_labels_are_as_large_as_the_text_around_them_at_any_width(chromium: Any, tmp_path: Path) -> None:
+    page = live_page(chromium, allocation_board(history=HISTORY, recorded=RECORDED), tmp_path, width=1400)
+    for width in (1400, 420, 930):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(200)
+        sizes = page.evaluate(LABELS)
+        assert len(sizes) > 10 and 11.5 < min(sizes) <= max(sizes) < 13, (width, sizes)
+    page.close()

@@ -16,7 +16,7 @@ const STYLE = `
 .ab-rows tr[aria-selected="true"] > * { background: var(--mq-light); font-weight: 600; }
 .ab-hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .mqlab-board svg.ab-picture { width: 100%; display: block; }
-.mqlab-board svg.ab-picture text { font-size: 11px; fill: var(--mq-ink); }
+.mqlab-board svg.ab-picture text { font-size: 12px; fill: var(--mq-ink); }
 .mqlab-board svg.ab-picture text.ab-quiet { fill: var(--mq-muted); }
 .mqlab-board fieldset { border: 1px solid var(--mq-rule); border-radius: 6px; margin: 4px 0; padding: 2px 8px; min-width: 0; }
 `;
@@ -99,7 +99,8 @@ function render({ model, el }) {
       panel("Who reads which queue", false,
         element("p", { class: "mq-note" }, "● has it  ◆ got it just now  ○ had it before"), grid),
       panel("The hash ring", false, ring, ringWords),
-      panel("Fairness and moves, moment by moment", false, chart),
+      panel("Fairness and moves, moment by moment", false,
+        element("p", { class: "mq-note" }, "█ moved  ▯ fewest for a fair division  ◇ difference"), chart),
       panel("All strategies over this history", false, compared,
         element("p", { class: "mq-note" }, "Difference: the largest of all moments. Ratio: queues moved, divided by the " +
           "fewest that a fair division needs; below 1, the divisions stayed unfair.")),
@@ -231,7 +232,6 @@ function render({ model, el }) {
     const y = (value) => 120 - (value / highest) * 92;
     const svg = svgElement("svg", { class: "ab-picture", viewBox: `0 0 ${width} 164`, height: 164, role: "img",
       "aria-label": `Moves and differences: ${steps.map((step, n) => `moment ${n}: moved ${step.moved}, fewest ${step.fewest}, difference ${step.difference}`).join("; ")}` });
-    svg.append(svgElement("text", { x: 2, y: 12 }, "█ moved  ▯ fewest for a fair division  ◇ difference"));
     steps.forEach((step, number) => {
       const x = 20 + number * wide;
       const bar = Math.max(4, wide * 0.28);
@@ -348,8 +348,11 @@ function render({ model, el }) {
     draw();
   });
   ["strategy", "virtual_nodes", "position", "history", "queue"].forEach((each) => model.on(`change:${each}`, draw));
+  const widths = new ResizeObserver(() => { draw(); group.drawRun(); });
+  [chart, group.box].forEach((each) => widths.observe(each));
   knows.textContent = knowledge();
   draw();
+  return () => widths.disconnect();
 }
 
 export default { render };

@@ -2,8 +2,8 @@
 // A running group while a member comes or goes: owners and calls of each queue over time, overlaps marked.
 const HANDOVER_STYLE = `
 .ho-picture { width: 100%; display: block; }
-.ho-picture text { font-size: 11px; fill: var(--mq-ink); }
-.ho-picture .ho-quiet { fill: var(--mq-muted); }
+.mqlab-board svg.ho-picture text { font-size: 12px; fill: var(--mq-ink); }
+.mqlab-board svg.ho-picture text.ho-quiet { fill: var(--mq-muted); }
 `;
 const CALLS = ["100ms", "500ms", "1s", "3s", "8s"];
 const SPANS_OF_TIME = [[[-1000, 5000], "1 s before to 5 s after"], [[-4000, 26000], "4 s before to 26 s after"]];
@@ -52,14 +52,14 @@ function handover({ ask, kernel, ink, runs, changes }) {
       all.value() || new Set(run.spans.filter((each) => each[0] === queue).map((each) => each[1])).size > 1);
     const [from, to] = span.value();
     const width = Math.max(280, box.clientWidth || 700);
-    const left = 104;
+    const left = 122;
     const x = (ms) => left + ((Math.min(Math.max(ms ?? to, from), to) - from) / (to - from)) * (width - left - 8);
     const lanes = touched.flatMap((queue) => names.filter((name) => run.spans.some((each) => each[0] === queue && each[1] === name))
       .map((name) => [queue, name]));
     const height = 22 + lanes.length * LANE_HEIGHT + touched.length * 6;
     const svg = svgElement("svg", { class: "ho-picture", viewBox: `0 0 ${width} ${height + 18}`, height: height + 18, role: "img",
       "aria-label": `Owners over time. ${words.textContent}` });
-    const step = (to - from) / 6;
+    const step = (to - from) / (width < 500 ? 3 : 6);
     for (let ms = Math.ceil(from / step) * step; ms <= to; ms += step) {
       svg.append(svgElement("line", { x1: x(ms), x2: x(ms), y1: 12, y2: height, stroke: "var(--mq-rule)",
         "stroke-width": ms === 0 ? 3 : 1 }),
@@ -91,7 +91,7 @@ function handover({ ask, kernel, ink, runs, changes }) {
 
   function drawLane(svg, run, queue, name, names, x, y) {
     const colour = ink(names.indexOf(name));
-    svg.append(svgElement("text", { x: 50, y: y + 11, style: `fill:${colour}` }, name));
+    svg.append(svgElement("text", { x: 60, y: y + 11, style: `fill:${colour}` }, name));
     for (const [where, member, from, to] of run.spans) {
       if (where === queue && member === name && x(to) > x(from)) {
         svg.append(svgElement("rect", { x: x(from), y: y + 1, width: x(to) - x(from), height: 7, fill: colour }));
@@ -126,5 +126,6 @@ function handover({ ask, kernel, ink, runs, changes }) {
     strategyNow = strategy;
   }
 
-  return { el, draw, renew };
+  // The picture is as wide as its box, so that its labels are as large as the text around it.
+  return { el, box, draw, drawRun, renew };
 }
