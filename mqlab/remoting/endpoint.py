@@ -27,6 +27,8 @@ Reply = Callable[[RemotingCommand], None]
 ChannelClosed = Callable[["Channel"], None]
 
 ONEWAY_FLAG = 2  # RemotingCommand.RPC_ONEWAY
+# Requests of one channel that may wait for their answers at a time; RocketMQ's bound is the queue of each thread pool.
+MOST_UNANSWERED = 16_384
 
 
 class Channel:
@@ -35,13 +37,14 @@ class Channel:
     Compared and hashed by identity. Mirrors Netty's Channel plus the part of ResponseFuture tables that belongs to it.
     """
 
-    __slots__ = ("_connection", "_pending", "_reader", "_remoting")
+    __slots__ = ("_connection", "_pending", "_reader", "_remoting", "_unanswered")
 
     def __init__(self, remoting: Remoting, connection: Connection) -> None:
         self._remoting = remoting
         self._connection = connection
         self._reader = FrameReader()
         self._pending: dict[int, tuple[Promise[RemotingCommand], Deadline]] = {}
+        self._unanswered = 0
 
     @property
     def remote_address(self) -> str:
@@ -106,7 +109,8 @@ Handler = Callable[[Channel, RemotingCommand, Reply], None]
 class Remoting:
     """One node's endpoint: a handler per request code, a channel per connection, one per address it asks.
 
-    An unknown code is answered with 3, a handler's exception with 1 and its text, a broken frame closes its channel.
+    An unknown code is answered with 3, a handler's exception with 1 and its text, a request of a channel that has too
+    many unanswered ones with 2; a broken frame closes its channel.
     """
 
     def __init__(
@@ -184,11 +188,20 @@ class Remoting:
 
     def _asked(self, channel: Channel, command: RemotingCommand) -> None:
         oneway = bool(command.flag & ONEWAY_FLAG)
+        waits = not oneway
 
         def reply(answer: RemotingCommand) -> None:
+            nonlocal waits
+            if waits:  # else nobody reads an answer to it
+                waits = False
+                channel._unanswered -= 1
             if not oneway:
                 channel._connection.send(wire_command.encode(answer))
 
+        channel._unanswered += waits
+        if channel._unanswered > MOST_UNANSWERED:
+            reply(command.reply(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while"))
+            return
         handler = self._handlers.get(command.code)
         if handler is None:
             reply(command.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {command.code} not supported"))

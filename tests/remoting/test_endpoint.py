@@ -92,6 +92,30 @@ def test_a_one_way_request_is_never_answered() -> None:
     assert [record.node for record in two.world.journal.of("frame")] == ["server"] * 3
 
 
+def test_one_peer_may_leave_only_so_many_requests_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqlab.remoting.endpoint.MOST_UNANSWERED", 3)
+    two = Two()
+    held = [two.client.invoke(two.address, request(two.HOLD)) for _ in range(3)]
+    busy = two.answer(request(two.HOLD))
+    assert (busy.code, busy.remark) == (
+        ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while",
+    )  # fmt: skip
+    assert two.answer(request(two.ECHO)).code == ResponseCode.SYSTEM_BUSY
+    # One-way requests wait for nothing, so they are neither counted nor refused.
+    two.client.invoke_oneway(two.address, request(two.ECHO))
+    two.world.run_until_ms(two.world.now_ms + 50)
+    assert len(two.channels) == 1
+    # An answer makes room for one request, even when it is given twice.
+    asked, reply = two.held[0]
+    reply(asked.reply())
+    reply(asked.reply())
+    assert two.answer(request(two.ECHO)).code == ResponseCode.SUCCESS
+    two.client.invoke(two.address, request(two.HOLD))
+    two.world.run_until_ms(two.world.now_ms + 50)
+    assert two.answer(request(two.ECHO)).code == ResponseCode.SYSTEM_BUSY
+    assert [promise.done for promise in held] == [True, False, False]
+
+
 def test_no_answer_in_time_is_an_error_and_a_late_one_is_ignored() -> None:
     two = Two()
     with pytest.raises(RemotingError, match=r"PULL_MESSAGE .* within 50 ms") as caught:
