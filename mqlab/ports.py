@@ -177,6 +177,14 @@ class Workers(Protocol):
     def compute(self, ms: int) -> None: ...
 
 
+class Access(Protocol):
+    """How a node says who it is, and whom it answers; see mqlab.remoting.access."""
+
+    def sign(self, command: Any) -> None: ...
+
+    def problem_of(self, command: Any) -> str | None: ...
+
+
 Note = Callable[..., None]  # note(kind, **values)
 
 
@@ -193,6 +201,7 @@ class Ports:
     rng: random.Random
     note: Note
     annotate: Callable[[Any], None]  # the subject of the step under way (a decoded command), formatted only when shown
+    access: Access | None = None  # None: nothing is signed, everybody is answered
 
 
 def next_on_grid(due_ms: int, period_ms: int, origin_ms: int = 0) -> int:

@@ -31,26 +31,35 @@ if TYPE_CHECKING:
     from mqlab.admin import Admin
     from mqlab.client import LitePullConsumer, Producer, PullConsumer, PushConsumer, TransactionProducer
     from mqlab.connected.guarded_admin import GuardedAdmin
-    from mqlab.ports import Ports
+    from mqlab.ports import Access, Ports
 
 DEFAULT_INSTANCE = "DEFAULT"
-FIRST_ANSWER_MS = 3_000
+ENVIRONMENT = ("MQLAB_ACCESS_KEY", "MQLAB_SECRET_KEY")
 
 
 def connect(
-    name_servers: str | Sequence[str], *, tls: ssl.SSLContext | None = None, record: str | Path | None = None
-) -> Cluster:
+    name_servers: str | Sequence[str], *, tls: ssl.SSLContext | None = None, record: str | Path | None = None,
+    access_key: str | None = None, secret_key: str | None = None,
+) -> Cluster:  # fmt: skip
     """Connect to a cluster by the addresses of its name servers: "host:9876", "a:9876;b:9876" or a list.
 
     Raises RemotingError when none of them answers, UsageError for something that is not an address.
     ``tls``: a context of the ssl module for a cluster that encrypts. ``record``: a file for every frame that passes,
-    see Recording. Close the cluster, or use it as a context manager.
+    see Recording. ``access_key`` and ``secret_key``: name and password in a cluster that has users; every request is
+    signed with them. Close the cluster, or use it as a context manager.
     """
+    if (access_key is None) != (secret_key is None):
+        raise UsageError("a user has a name and a password", hint='connect(…, access_key="shop", secret_key="…")')
+    access = None
+    if access_key is not None and secret_key is not None:
+        from mqlab.remoting.access import Access, Credentials
+
+        access = Access(Credentials(access_key, secret_key))
     wanted = name_servers.split(";") if isinstance(name_servers, str) else list(name_servers)
     addresses = [str(address_of(each)) for each in wanted if each.strip()]
     if not addresses:
         raise UsageError("no address of a name server", hint='mqlab.connect("127.0.0.1:9876")')
-    cluster = Cluster(addresses, tls, record)
+    cluster = Cluster(addresses, tls, record, access)
     try:
         cluster.must_answer()
     except BaseException:
@@ -59,15 +68,26 @@ def connect(
     return cluster
 
 
+def connect_as_said(name_servers: str) -> Cluster:
+    """Connect as the user that the environment names: MQLAB_ACCESS_KEY and MQLAB_SECRET_KEY, both or neither."""
+    name, password = (os.environ.get(name) or None for name in ENVIRONMENT)
+    return connect(name_servers, access_key=name, secret_key=password)
+
+
 class Cluster:
     """The clients of this program in one cluster; ``connect`` makes it. ``clients`` are those that were made."""
 
     def __init__(
-        self, name_servers: Sequence[str], tls: ssl.SSLContext | None = None, record: str | Path | None = None
+        self,
+        name_servers: Sequence[str],
+        tls: ssl.SSLContext | None = None,
+        record: str | Path | None = None,
+        access: Access | None = None,
     ) -> None:
         self.name_servers = list(name_servers)
         self.clients: list[Any] = []
         self._tls = tls
+        self._access = access
         self._ip = _own_address(self.name_servers[0])
         self._numbers = itertools.count(1)
         self._admin: GuardedAdmin | None = None
@@ -190,7 +210,7 @@ class Cluster:
         return client
 
     def _ports(self, node: str) -> Ports:
-        return self._loop.ports(node, self._ip, RealFiles(), client_tls=self._tls)
+        return self._loop.ports(node, self._ip, RealFiles(), client_tls=self._tls, access=self._access)
 
     def __repr__(self) -> str:
         state = "" if self._is_open else ", closed"

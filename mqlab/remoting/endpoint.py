@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mqlab.errors import CorruptionError, RemotingError
-from mqlab.ports import Connection, Deadline, Ports
+from mqlab.ports import Access, Connection, Deadline, Ports
 from mqlab.promises import Promise
 from mqlab.wire import command as wire_command
 from mqlab.wire.codes import ResponseCode, request_name
@@ -37,10 +37,11 @@ class Channel:
     Compared and hashed by identity. Mirrors Netty's Channel plus the part of ResponseFuture tables that belongs to it.
     """
 
-    __slots__ = ("_connection", "_pending", "_reader", "_remoting", "_unanswered")
+    __slots__ = ("_connection", "_pending", "_reader", "_remoting", "_signer", "_unanswered")
 
-    def __init__(self, remoting: Remoting, connection: Connection) -> None:
+    def __init__(self, remoting: Remoting, connection: Connection, signer: Access | None = None) -> None:
         self._remoting = remoting
+        self._signer = signer
         self._connection = connection
         self._reader = FrameReader()
         self._pending: dict[int, tuple[Promise[RemotingCommand], Deadline]] = {}
@@ -66,6 +67,8 @@ class Channel:
             return promise
         # The answer comes with the same opaque; whichever is first, answer or deadline, removes the other.
         opaque = command.opaque = self._remoting.next_opaque()
+        if self._signer is not None:
+            self._signer.sign(command)
 
         def expired() -> None:
             self._pending.pop(opaque, None)
@@ -85,6 +88,8 @@ class Channel:
         """Send a request that is not answered; it is lost silently when the channel is closed."""
         command.flag |= ONEWAY_FLAG
         command.opaque = self._remoting.next_opaque()
+        if self._signer is not None:
+            self._signer.sign(command)
         self._connection.send(wire_command.encode(command))
 
     def close(self) -> None:
@@ -110,13 +115,14 @@ class Remoting:
     """One node's endpoint: a handler per request code, a channel per connection, one per address it asks.
 
     An unknown code is answered with 3, a handler's exception with 1 and its text, a request of a channel that has too
-    many unanswered ones with 2; a broken frame closes its channel.
+    many unanswered ones with 2, a request that ``ports.access`` refuses with 16; a broken frame closes its channel.
     """
 
     def __init__(
         self, ports: Ports, handlers: Mapping[int, Handler], *, on_channel_closed: ChannelClosed | None = None
     ) -> None:
         self.ports = ports
+        self._access = ports.access
         self._handlers = handlers
         self._on_channel_closed = on_channel_closed
         self._channels: dict[Connection, Channel] = {}
@@ -140,7 +146,7 @@ class Remoting:
         channel = self._by_address.get(address)
         if channel is None or not channel._connection.is_open:
             connection = self.ports.network.connect(address, self._on_data, self.lose)
-            channel = self._channels[connection] = self._by_address[address] = Channel(self, connection)
+            channel = self._channels[connection] = self._by_address[address] = Channel(self, connection, self._access)
         return channel
 
     def next_opaque(self) -> int:
@@ -205,6 +211,9 @@ class Remoting:
         handler = self._handlers.get(command.code)
         if handler is None:
             reply(command.reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {command.code} not supported"))
+            return
+        if self._access is not None and (problem := self._access.problem_of(command)) is not None:
+            reply(command.reply(ResponseCode.NO_PERMISSION, problem))
             return
         try:
             handler(channel, command, reply)

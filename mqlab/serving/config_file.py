@@ -23,10 +23,12 @@ from mqlab.errors import UsageError
 from mqlab.nameserver.config import NameServerConfig
 from mqlab.remoting.requests import Refused
 from mqlab.remoting.settings import typed
+from mqlab.serving import users
 from mqlab.store.config import StoreConfig
 from mqlab.wire.body import camel_case
 
-OF_THE_PROCESS = ("brokerIP1", "brokerIP2", "namesrvAddr", "storePathRootDir", "storePathCommitLog", "rocketmqHome")
+OF_THE_PROCESS = ("brokerIP1", "brokerIP2", "namesrvAddr", "storePathRootDir", "storePathCommitLog", "rocketmqHome",
+                  *users.SETTINGS)  # fmt: skip
 """Settings that say where a process runs; the plan uses them."""
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from mqlab.broker.config import BrokerConfig
 from mqlab.errors import UsageError
 from mqlab.nameserver.config import NameServerConfig
+from mqlab.remoting.access import Access
 from mqlab.runtime.served.tcp import Address, address_of, is_loopback, socket_for
 from mqlab.store.config import StoreConfig
 
@@ -57,12 +58,13 @@ class BrokerPlan:
 
 @dataclass(frozen=True, slots=True)
 class ServingPlan:
-    """All nodes of one process. ``name_servers`` are the addresses at which the brokers register."""
+    """All nodes of one process. The brokers register at ``name_servers`` and answer those whom ``access`` lets in."""
 
     name_server: Address | None
     name_servers: tuple[str, ...]
     brokers: tuple[BrokerPlan, ...]
     name_server_config: NameServerConfig = field(default_factory=NameServerConfig)
+    access: Access | None = None
 
     def reachable_from_outside(self) -> list[str]:
         """The addresses at which other machines can connect."""

@@ -16,12 +16,14 @@ from mqlab.admin.requests import AdminNode
 from mqlab.broker.config import BrokerConfig
 from mqlab.errors import RemotingError, UsageError
 from mqlab.nameserver.config import NameServerConfig
+from mqlab.remoting.access import Access
 from mqlab.remoting.settings import parsed_lines
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.served import EventLoop
 from mqlab.runtime.served.tcp import Address, address_of
 from mqlab.serving.config_file import FileSettings, parse_config, read_config
 from mqlab.serving.plan import BROKER_PORT, BrokerPlan, ServingPlan, broker_addresses, free_port, own_address
+from mqlab.serving.users import access_of
 from mqlab.store.config import StoreConfig
 from mqlab.wire.codes import RequestCode
 
@@ -64,16 +66,17 @@ def plan_of(wanted: Wanted) -> tuple[ServingPlan, tuple[str, ...]]:
         name_servers = tuple(str(_to_register_at(each)) for each in listed.split(";") if each.strip())
     if wanted.only == "broker" and not name_servers:
         raise UsageError("--only broker needs the name servers to register at", hint='--namesrv "10.0.0.7:9876"')
-    # 2. Brokers.
-    brokers = () if wanted.only == "namesrv" else _brokers(wanted, found, name_servers)
+    # 2. Brokers, and whom they answer.
+    access = None if wanted.only == "namesrv" else access_of(found.process)
+    brokers = () if wanted.only == "namesrv" else _brokers(wanted, found, name_servers, access)
     if wanted.replica_of is not None and not name_servers:
-        name_servers = master_of(wanted.replica_of).name_servers
+        name_servers = master_of(wanted.replica_of, access).name_servers
         if not name_servers:
             raise UsageError(
                 f"the master at {wanted.replica_of} does not say at which name servers it registers",
                 hint='name them: --namesrv "10.0.0.7:9876"',
             )
-    return ServingPlan(name_server, name_servers, brokers, _name_server_config(found, wanted)), unused
+    return ServingPlan(name_server, name_servers, brokers, _name_server_config(found, wanted), access), unused
 
 
 def _to_register_at(text: str) -> Address:
@@ -109,7 +112,9 @@ def _name_server_config(found: FileSettings, wanted: Wanted) -> NameServerConfig
     return NameServerConfig(**own)
 
 
-def _brokers(wanted: Wanted, found: FileSettings, name_servers: tuple[str, ...]) -> tuple[BrokerPlan, ...]:
+def _brokers(
+    wanted: Wanted, found: FileSettings, name_servers: tuple[str, ...], access: Access | None
+) -> tuple[BrokerPlan, ...]:
     if wanted.brokers > 1 and ("broker_name" in found.broker or wanted.replica_of is not None):
         raise UsageError(
             "several brokers cannot share one name", hint="leave out --brokers, or brokerName and --replica-of"
@@ -121,7 +126,7 @@ def _brokers(wanted: Wanted, found: FileSettings, name_servers: tuple[str, ...])
     _check_log_path(found, root)
     of_broker, of_store = dict(found.broker), dict(found.store)
     if wanted.replica_of is not None:
-        master = master_of(wanted.replica_of)
+        master = master_of(wanted.replica_of, access)
         of_broker |= {"broker_name": master.broker_name, "broker_id": wanted.broker_id}
         of_broker |= {"broker_cluster_name": master.cluster}
         of_store |= {"broker_role": "SLAVE", "ha_master_address": master.ha_address}
@@ -159,13 +164,13 @@ class Master:
     name_servers: tuple[str, ...]
 
 
-def master_of(address: str) -> Master:
+def master_of(address: str, access: Access | None = None) -> Master:
     """Ask a broker for its settings: name, cluster, the port for slaves. RemotingError when it does not answer."""
     where = address_of(address)
     loop = EventLoop()
     loop.start()
     try:
-        node = AdminNode(loop.ports("replica", where.host, RealFiles()), [str(where)])
+        node = AdminNode(loop.ports("replica", where.host, RealFiles(), access=access), [str(where)])
         answer = node.ask(str(where), RequestCode.GET_BROKER_CONFIG)
     except RemotingError as error:
         raise RemotingError(f"no master answers at {where}: {error.text}", code=error.code) from error

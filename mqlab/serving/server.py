@@ -25,6 +25,7 @@ from mqlab.errors import LimitReached, MqlabError
 from mqlab.inspector import StoreInspector
 from mqlab.nameserver import NameServer
 from mqlab.promises import Promise
+from mqlab.remoting.access import Access
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.served import EventLoop, Limits
 from mqlab.serving.plan import BrokerPlan, ServingPlan, numeric
@@ -102,7 +103,7 @@ class Server:
         plan.directory.mkdir(parents=True, exist_ok=True)
         name = plan.config.broker_name
         broker = Broker(
-            self._ports(name, plan.advertised, plan.bind),
+            self._ports(name, plan.advertised, plan.bind, self.plan.access),
             plan.config,
             store_directory=str(plan.directory),
             store_config=plan.store,
@@ -115,12 +116,14 @@ class Server:
         role = "slave" if broker.is_slave else plan.store.broker_role
         log.info("%s (%s) listens at %s, store in %s", name, role, plan.address, plan.directory)
 
-    def _ports(self, node: str, ip: str, bind: str) -> Any:
+    def _ports(self, node: str, ip: str, bind: str, access: Access | None = None) -> Any:
         files = RealFiles()
         self._files.append(files)
         tls = self._tls
         contexts = (None, None) if tls is None else (tls.server, tls.client)
-        return self.loop.ports(node, ip, files, bind=bind, server_tls=contexts[0], client_tls=contexts[1])
+        return self.loop.ports(
+            node, ip, files, bind=bind, server_tls=contexts[0], client_tls=contexts[1], access=access
+        )
 
     def addresses(self) -> dict[str, Any]:
         """Every address in use: "namesrv" (None without one), and for each broker its name and its three addresses."""

@@ -57,7 +57,7 @@
 #
 # | not here | what RocketMQ does with it | here instead, and why |
 # |---|---|---|
-# | **ACL**, users | requests are signed; there are permissions per user and resource | everybody may do everything; nobody in a lab is an attacker |
+# | **ACL** | requests are signed; there are permissions per user and resource | in a Lab everybody may do everything, because nobody there is an attacker; `mqlab serve` checks signatures, and no permissions |
 # | **TLS** | connections are encrypted; HAProxy headers are understood | plain frames, so that students can look at them |
 # | **HTTP** or DNS lists of name servers | a client looks up its name servers under an address | clients are told their name servers when they are made |
 # | heartbeat **V2** | a short heartbeat has a digest instead of the whole list of subscriptions | the broker's answer does not offer V2, so clients send whole heartbeats |

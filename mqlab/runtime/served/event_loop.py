@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.errors import UsageError
-from mqlab.ports import Files, Ports
+from mqlab.ports import Access, Files, Ports
 from mqlab.runtime.served.loop_clock import LoopClock
 from mqlab.runtime.served.loop_workers import LoopWorkers
 from mqlab.runtime.served.recorder import Recorder
@@ -54,7 +54,7 @@ class EventLoop:
 
     def ports(
         self, node: str, ip: str, files: Files, *, bind: str | None = None, server_tls: ssl.SSLContext | None = None,
-        client_tls: ssl.SSLContext | None = None,
+        client_tls: ssl.SSLContext | None = None, access: Access | None = None,
     ) -> Ports:  # fmt: skip
         """The ports of a node. ``ip`` is the address that it tells others, ``bind`` where it listens."""
         workers = LoopWorkers(self.loop, lambda: self._thread_id, node)
@@ -69,6 +69,7 @@ class EventLoop:
             rng=random.Random(secrets.randbits(64)),
             note=self._noter(node),
             annotate=_nothing,
+            access=access,
         )
 
     def record(self, path: str | Path) -> None:
