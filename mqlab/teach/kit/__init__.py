@@ -13,11 +13,11 @@ from mqlab.teach.kit import slips
 from mqlab.teach.kit.form import Variant, case_of, variants
 from mqlab.teach.kit.rows import Rows, Store
 from mqlab.teach.kit.shapes import record, tuple_of
-from mqlab.teach.kit.slips import OneOf, Slip
+from mqlab.teach.kit.slips import ANY, OneOf, Slip
 from mqlab.teach.kit.values import Fields, Pure
 from mqlab.teach.kit.world import World
 
 __all__ = [
-    "Call", "Fields", "OneOf", "Pure", "Rows", "Slip", "Store", "Variant", "World", "case_of", "record", "slips",
+    "ANY", "Call", "Fields", "OneOf", "Pure", "Rows", "Slip", "Store", "Variant", "World", "case_of", "record", "slips",
     "tuple_of", "variants",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit.shapes import Parts
@@ -25,6 +25,10 @@ SIZES = (8, 4, 2)
 
 class OneOf(tuple[Any, ...]):
     """Several values, each of which a slip might have returned."""
+
+
+ANY: Final = object()
+"""What a slip returns for a call that it says nothing about; never at the call where it is to be told."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,7 @@ big_endian = PartSlip(
 )  # fmt: skip
 
 NOTHING = "{name} returned nothing: a function gives its result with return"
+SOMETIMES_NOTHING = "{name} returned nothing for this call: each way through a function gives its result with return"
 PRINTED = "{name} printed its result and returned nothing: write return where print is"
 AS_TEXT = "{name} gave a text where a whole number is asked for: int(…) turns it into one"
 TRANSPOSED = "{name} gave the right values in another order: ({parts}) is the order that is asked for"

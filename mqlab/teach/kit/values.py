@@ -85,7 +85,7 @@ class Values:
             value = fitted(self.returns, found)
         except Misfit as misfit:
             finding = self._fraction(answers, calls, call, found)
-            return finding or self._misfit(call, found, printed, misfit)
+            return finding or self._misfit(answers, calls, call, found, printed, misfit)
         own = self.compares
         seen = difference(self.returns, call.right, value) if own is None else own(call, value)
         if seen is None:
@@ -112,11 +112,16 @@ class Values:
         found = next((self.rules[name] for name in names if name in self.rules), None)
         return found if found is not None else f"{self.name} returned another value than the right one"
 
-    def _misfit(self, call: Call, found: Any, printed: str, misfit: Misfit) -> Finding:
+    def _misfit(
+        self, answers: Answers, calls: list[Call], call: Call, found: Any, printed: str, misfit: Misfit
+    ) -> Finding:
         rule = f"{self.name} returns {described(self.returns)}"
         if found is None:
             said = printed.strip() in (str(call.right), repr(call.right)) or printed.strip().endswith(str(call.right))
-            rule = (general.PRINTED if printed.strip() and said else general.NOTHING).format(name=self.name)
+            rule = general.PRINTED if printed.strip() and said else general.NOTHING
+            if rule == general.NOTHING and any(self._again(answers, one) not in (None, _Raised) for one in calls):
+                rule = general.SOMETIMES_NOTHING
+            rule = rule.format(name=self.name)
         elif general.number_as_text(call.right, found):
             rule = general.AS_TEXT.format(name=self.name)
         elif general.transposed(self.returns, call.right, found):
@@ -149,7 +154,11 @@ class Values:
         def fits(one: Call, got: Any) -> bool:
             if got is _Raised:  # a second mistake does not hide the first where the first changes nothing
                 got = one.right
-            return any(_same(self.returns, wrong, got) for wrong in slip.values(one))
+            # What a slip leaves open is no sign of it at the call where it would be told.
+            return any(
+                one is not call if wrong is general.ANY else _same(self.returns, wrong, got)
+                for wrong in slip.values(one)
+            )
 
         return fits(call, value) and all(fits(one, self._again(answers, one)) for one in calls if one is not call)
 

@@ -19,7 +19,7 @@ from typing import Any
 from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab03.vectors import Vector, vectors
 from mqlab.teach.exercises import Call
-from mqlab.teach.kit import OneOf, Pure, Slip
+from mqlab.teach.kit import ANY, OneOf, Pure, Slip
 from mqlab.wire.message import MessageQueue
 
 BLOCK_RULE = (
@@ -57,7 +57,9 @@ def calls_of(strategy: str, chosen: Sequence[Vector], rng: random.Random, with_s
         asking = dict.fromkeys((vector.members[0], vector.members[-1], rng.choice(vector.members)))
         calls += [_call(strategy, vector, member, "") for member in asking]
     if with_stranger:
-        calls.append(_call(strategy, chosen[0], "10.0.9.9@not-there-yet", "a member that the broker does not know"))
+        # In this vector every member has queues, so nobody's share is like that of a stranger.
+        full = next((vector for vector in chosen if uneven(vector)), chosen[0])
+        calls.append(_call(strategy, full, "10.0.9.9@not-there-yet", "a member that the broker does not know"))
     return calls
 
 
@@ -278,24 +280,35 @@ def _queue_by_its_repr(call: Call) -> OneOf:
     return OneOf((mine(repr), mine(lambda queue: str(queue.queue_id))))
 
 
+def _slip(name: str, would: Callable[[Call], Any], says: str, belief: str = "") -> Slip:
+    """A slip whatever a member gets that is not in the list: who is wrong about that as well is told so after this."""
+
+    def would_here(call: Call) -> Any:
+        value = would(call)
+        values = value if isinstance(value, OneOf) else (value,)
+        return value if call["me"] in call["members"] else OneOf((*values, ANY))
+
+    return Slip(name, would_here, says, belief)
+
+
 AVERAGE = Pure(
     "lab03.average", "average(queues, members, me)", points=2,
     about="answers of AllocateMessageQueueAveragely", calls=from_vectors("AVG"),
     returns=[MessageQueue], rules=BLOCK_RULE, explain=_explained(BLOCK_RULE), place=_place, shows=_shown,
     forbids=FORBIDS["lab03.average"],
     slips=[
-        Slip("dealt", _dealt, "These queues are dealt one by one, which is AVG_BY_CIRCLE. " + BLOCK_RULE,
+        _slip("dealt", _dealt, "These queues are dealt one by one, which is AVG_BY_CIRCLE. " + BLOCK_RULE,
              "lab03.one_by_one"),
-        Slip("rest to the last", _rest_to_the_last,
+        _slip("rest to the last", _rest_to_the_last,
              "The last member does not take the whole remainder: the first members get one queue more each"),
-        Slip("last have more", _last_ones_have_more,
-             "The members with one more queue are the first ones of the list, not the last"),
-        Slip("rest to nobody", _rest_to_nobody,
+        _slip("last have more", _last_ones_have_more,
+             "The members with one more queue are the first ones of the list; here it is others that have more"),
+        _slip("rest to nobody", _rest_to_nobody,
              "Queues are left over that nobody reads: the remainder of the division has to be given out too"),
-        Slip("rounded up", _rounded_up,
+        _slip("rounded up", _rounded_up,
              "Only as many members as the remainder says get one more. With the larger size for all the queues run "
              "out too early"),
-        Slip("extra at the end", _extra_at_the_end,
+        _slip("extra at the end", _extra_at_the_end,
              "A member's queues are one block without a gap: its additional queue comes directly after its others"),
     ],
 )  # fmt: skip
@@ -306,11 +319,11 @@ CIRCLE = Pure(
     returns=[MessageQueue], rules=CIRCLE_RULE, explain=_explained(CIRCLE_RULE), place=_place, shows=_shown,
     forbids=FORBIDS["lab03.circle"],
     slips=[
-        Slip("blocks", _in_blocks, "This is a block of neighbours, which is AVG. " + CIRCLE_RULE),
-        Slip("anew for each broker", _anew_for_each_broker,
+        _slip("blocks", _in_blocks, "This is a block of neighbours, which is AVG. " + CIRCLE_RULE),
+        _slip("anew for each broker", _anew_for_each_broker,
              "Dealing does not begin anew with each broker: the list of all queues is dealt once, and a queue's number "
              "in it counts, not its queue_id, which begins at 0 on each broker"),
-        Slip("shifted", _shifted_by_one, "Members are counted from 0: the first one gets the first queue"),
+        _slip("shifted", _shifted_by_one, "Members are counted from 0: the first one gets the first queue"),
     ],
 )  # fmt: skip
 
@@ -320,19 +333,19 @@ RING = Pure(
     returns=[MessageQueue], rules=RING_RULE, explain=_explained(RING_RULE), place=_place, shows=_shown,
     forbids=FORBIDS["lab03.ring"],
     slips=[
-        Slip("one point", _one_point,
+        _slip("one point", _one_point,
              "A member is on the ring not once but virtual_nodes times: hash f\"{member}-{k}\" for k = 0, 1, …",
              "lab03.one_point"),
-        Slip("point before", _point_before, "This is the point before the queue. " + RING_RULE),
-        Slip("no wrap", _no_wrap,
+        _slip("point before", _point_before, "This is the point before the queue. " + RING_RULE),
+        _slip("no wrap", _no_wrap,
              "Queues behind the last point are nobody's here: the ring begins again, so they belong to its first"),
-        Slip("nodes from one", _nodes_from_one, "The virtual nodes of a member are numbered from 0"),
-        Slip("other names", _other_names,
+        _slip("nodes from one", _nodes_from_one, "The virtual nodes of a member are numbered from 0"),
+        _slip("other names", _other_names,
              "A virtual node is the hash of f\"{member}-{k}\", with a hyphen between the id and the number"),
-        Slip("always ten", _always_ten, "Ten is the default of RocketMQ; here virtual_nodes says how many there are"),
-        Slip("another piece", _another_piece,
+        _slip("always ten", _always_ten, "Ten is the default of RocketMQ; here virtual_nodes says how many there are"),
+        _slip("another piece", _another_piece,
              "The hash is the first four bytes of the MD5 digest, as a big-endian number"),
-        Slip("another key", _queue_by_its_repr,
+        _slip("another key", _queue_by_its_repr,
              "A queue's key is str(queue), exactly as RocketMQ writes it: MessageQueue [topic=…, brokerName=…, "
              "queueId=…]"),
     ],
