@@ -4,7 +4,8 @@
     commit_matrix(…, dies="broker-a")
 
 A way is a function ``(shop, database, order)``, which is run as the shop's program, or a class made from the database
-that is a transaction listener. The database has a table ``money (order_key)``. What an order's end is called is in END.
+that is a transaction listener; its ``afterwards(message)``, if it has one, is called when the send has returned. The
+database has a table ``money (order_key)``. What an order's end is called is in END.
 Left out: two deaths in one run, a shop that tries again by itself.
 """
 
@@ -41,44 +42,48 @@ def commit_story(way: Way) -> Callable[[Lab], None]:
         database = lab.database(DATABASE)
         with closing(sqlite3.connect(database.path)) as connection:
             connection.executescript(TABLES)
+        lives: list[Any] = []
         if isinstance(way, type):
-            shop = lab.transaction_producer(DATABASE, _each_life(way, database), name=SHOP)
+            shop = lab.transaction_producer(DATABASE, _each_life(way, database, lives), name=SHOP)
         else:
             shop = lab.producer(DATABASE, name=SHOP)
         lab.run_for(BEGINS_MS)
         if shop.is_up:
-            _runs(shop, way, database)
-        lab.run_for("4s")
-        # A shop that works on knows its broker again, and can be asked.
-        for _ in range(3):
+            _runs(shop, way, database, lives)
+        # A shop that works on knows its broker again, and can be asked after its next heartbeat.
+        for pause in (*["500ms"] * 8, *[CHECKED_AFTER] * 3):
+            lab.run_for(pause)
             if shop.is_up:
                 with suppress(MqlabError):
                     shop.fetch_publish_message_queues(TOPIC)
-            lab.run_for(CHECKED_AFTER)
 
     return story
 
 
-def _each_life(way: type, database: Any) -> type:
+def _each_life(way: type, database: Any, lives: list[Any]) -> type:
     class EachLife:
         """The listener, made anew with each process."""
 
         def __init__(self) -> None:
             made = way(database)
+            lives.append(made)
             self.execute_local_transaction = made.execute_local_transaction
             self.check_local_transaction = made.check_local_transaction
 
     return EachLife
 
 
-def _runs(shop: Any, way: Way, database: Any) -> None:
+def _runs(shop: Any, way: Way, database: Any, lives: list[Any]) -> None:
     """Run the shop's program in a thread of the shop's process."""
     node = shop.node
     message = Message(TOPIC, b"a book", keys=ORDER)
 
     def program() -> None:
         if isinstance(way, type):
+            listener = lives[-1]
             node.send_message_in_transaction(message)
+            if hasattr(listener, "afterwards"):
+                listener.afterwards(message)
         else:
             way(node, database, ORDER)
 

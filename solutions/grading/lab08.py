@@ -7,5 +7,11 @@ from __future__ import annotations
 
 from mqlab.teach.exercises import Case
 
-SEEDED = {"lab08.due": 4, "lab08.any_delay": 2, "lab08.cancel_unpaid": 3}
+SEEDED = {
+    "lab08.due": 4,
+    "lab08.any_delay": 2,
+    "lab08.cancel_unpaid": 3,
+    "lab08.outbox_or_half": 4,
+    "lab08.transaction": 1,
+}
 HIDDEN: dict[str, tuple[Case, ...]] = {}

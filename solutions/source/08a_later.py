@@ -794,4 +794,4 @@ answer("lab08.wave", count, downs)
 # ## Next
 #
 # The order is in the database; its message was never sent, because the process died in between. That is the
-# second part, 08b. All labs: [index](index.ipynb).
+# [second part](08b-or-not-at-all.ipynb). All labs: [index](index.ipynb).

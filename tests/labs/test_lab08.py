@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mqlab import CONSUME_SUCCESS, Message, play
+from mqlab import COMMIT_MESSAGE, CONSUME_SUCCESS, UNKNOW, Message, play
 from mqlab.lab.lab import Lab
-from mqlab.teach.cases.lab08 import cancelling, delays, relay
+from mqlab.teach.cases.lab08 import cancelling, commits, counting, delays, relay
 from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.teach.words import refutation
 from tests.teach.notebook_answers import reference
@@ -190,3 +190,79 @@ def closed(lab: Any, ask_bank: Any) -> Any:
 )
 def test_other_ways_to_cancel_are_told(answer: Any, rule: str) -> None:
     assert rule in found("cancel_unpaid", cancel_unpaid=answer).rule
+
+
+# outbox_or_half ------------------------------------------------------------------------------------------------------
+
+
+def test_the_rules_are_about_what_a_run_stores_and_sends() -> None:
+    """Declined and dying at once: what no public case has alone."""
+    outbox, half = counting.costs(3, 1, 2)
+    assert outbox == (4, 4, 6) and half == (3 + 2 + 2, 3 + 1 + 2 * 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda orders, declined, died: None, "returned nothing"),
+        (lambda orders, declined, died: {"outbox": (0, 0, 0)}, "half"),
+        (lambda orders, declined, died: {"outbox": (0, 0, 0), "half": (0, 0, 0)}, counting.MESSAGES_RULE),
+    ],
+)
+def test_other_counts_are_told(answer: Any, words: str) -> None:
+    finding = found("outbox_or_half", outbox_or_half=answer)
+    assert words in f"{finding.rule} {finding.expected} {finding.first_wrong}"
+
+
+# transaction ---------------------------------------------------------------------------------------------------------
+
+
+def changed(**methods: Any) -> Callable[[Any, Any], Any]:
+    """The reference listener with other methods."""
+
+    def transaction(lab: Any, ask_bank: Any) -> Any:
+        right = reference("lab08.transaction")["transaction"](lab, ask_bank)
+
+        class Other:
+            execute_local_transaction = right.execute_local_transaction
+            check_local_transaction = right.check_local_transaction
+
+        for name, method in methods.items():
+            setattr(Other, name, staticmethod(lambda *given, method=method: method(right, *given)))
+        return Other()
+
+    return transaction
+
+
+def raises(right: Any, *given: Any) -> str:
+    raise ValueError("no such order")
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule", "shown"),
+    [
+        (lambda lab: None, commits.MADE_RULE, "(lab)"),
+        (lambda lab, ask_bank: None, commits.MADE_RULE, None),
+        (changed(execute_local_transaction=raises), commits.ERROR_RULE, "ValueError: no such order"),
+        (changed(check_local_transaction=raises), commits.CHECK_RULE, "ValueError: no such order"),
+        (changed(execute_local_transaction=lambda *given: "ROLLBACK_MESSAGE"), commits.NOTHING_RULE, None),
+        (lambda lab, ask_bank: reference("lab08.transaction")["transaction"](lab, print), commits.BANK_RULE, None),
+    ],
+)
+def test_other_listeners_are_told(answer: Any, rule: str, shown: str | None) -> None:
+    finding = found("transaction", transaction=answer)
+    assert finding.rule == rule and shown in (None, finding.found)
+
+
+def test_unknow_where_there_is_no_row_is_as_good_as_the_fence() -> None:
+    def check_local_transaction(right: Any, lab: Any, message: Any) -> str:
+        with lab.database("shop").connect() as tables:
+            row = "SELECT 1 FROM transactions WHERE order_key = ?"
+            return COMMIT_MESSAGE if tables.execute(row, (message.keys,)).fetchone() else UNKNOW
+
+    def transaction(lab: Any, ask_bank: Any) -> Any:
+        patient = changed(check_local_transaction=lambda right, message: check_local_transaction(right, lab, message))
+        return patient(lab, ask_bank)
+
+    names = {"transaction": transaction}
+    assert EXERCISES["transaction"].case(3).run(names) is None

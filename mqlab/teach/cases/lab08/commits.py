@@ -6,6 +6,7 @@ judged by   accounts and the topic: money was taken if and only if the message i
     a calm day       good orders, one without money in the account; each is in its topic within seconds
     a slow bank      the broker asks back while the local transaction still runs: check before commit
     every crash      the shop at each line and step, the broker at the steps of an order
+    both             the slow bank, and the shop dies at each line
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mqlab.client.statuses import UNKNOW
 from mqlab.errors import MqlabError
 from mqlab.lab.crashes import calm_run, with_crash
 from mqlab.lab.lab import Lab, play
@@ -42,8 +44,13 @@ MADE_RULE = (
     "arg) and check_local_transaction(message)"
 )
 SUM_RULE = "The account is charged the order's amount, once: balance = balance - ? in the listener's own transaction"
-ERROR_RULE = "An exception in execute_local_transaction counts as UNKNOW, and so does what returns no state"
-PER_SEED = 14
+ERROR_RULE = "An exception in execute_local_transaction counts as UNKNOW, and so does what is no state"
+CHECK_RULE = (
+    "An exception in check_local_transaction counts as UNKNOW, and so does what is no state: the broker asks in vain"
+)
+BANK_RULE = "Ask the bank before you take the money: ask_bank(message) in execute_local_transaction"
+NOTHING_RULE = "What the bank allows and the account can pay is taken, and its message is sent"
+AROUND = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +75,12 @@ class Till(Played):
     balances: dict[str, int] = field(default_factory=dict)
     bank_ms: int = BANK_MS
     sent_ms: dict[str, int] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    keeps_rows: bool = True
 
     def ask_bank(self, message: Any) -> None:
         """The bank looks at the order, which takes its time."""
+        self.asked.add(str(message.keys))
         self.lab.handles[SHOP].node.ports.workers.sleep(self.bank_ms)
 
     def taken(self) -> dict[str, int]:
@@ -78,6 +88,19 @@ class Till(Played):
         with closing(sqlite3.connect(self.lab.database(DATABASE).path)) as connection:
             rows = dict(connection.execute("SELECT customer, balance FROM accounts").fetchall())
         return {customer: before - rows.get(customer, 0) for customer, before in self.balances.items()}
+
+    def has_row(self) -> bool:
+        """Whether the listener has written anything into its own table."""
+        with closing(sqlite3.connect(self.lab.database(DATABASE).path)) as connection:
+            return bool(connection.execute("SELECT 1 FROM transactions").fetchall())
+
+    def died(self) -> bool:
+        """Whether the shop or the broker was killed."""
+        return bool(self.lab.journal.of("fault.killed"))
+
+    def said(self, kind: str) -> list[Mapping[str, Any]]:
+        """What the listener has said: the states and errors of "transaction.executed" or "transaction.checked"."""
+        return [values for record, values in self.lab.journal.changes(kind) if record.node == SHOP]
 
     def arrived(self) -> dict[str, int]:
         """Key -> when its message could first be consumed."""
@@ -115,9 +138,9 @@ def _opens(today: Till) -> None:
             today.sent_ms[order.key] = lab.now_ms
             shop.send_message_in_transaction_async(order.message())
         lab.run_for("500ms")
-    for _ in range(4):
-        lab.run_for("9s")
-        if shop.is_up:  # a shop that works on knows its broker again, and can be asked
+    for pause in (*["500ms"] * 4, *["9s"] * 4):
+        lab.run_for(pause)
+        if shop.is_up:  # a shop that works on knows its broker again, and can be asked after its next heartbeat
             with suppress(MqlabError):
                 shop.fetch_publish_message_queues(TOPIC)
 
@@ -165,53 +188,67 @@ def _agree(today: Till) -> Finding | None:
         money, message = taken[order.customer], order.key in arrived
         where = f"{order.key} of {order.amount}: what was taken, and whether its message is in {TOPIC}"
         if money not in (0, order.amount):
-            twice = money == 2 * order.amount
+            twice = money == 2 * order.amount and bool(today.said("transaction.checked"))
             belief = "lab08.check_repeats" if twice else ""
             rule = refutation(belief) if belief else SUM_RULE
-            return Finding(rule, where, order.amount, money, lab=today.lab, belief=belief)
+            return Finding(rule, where, (order.amount, True), (money, message), belief=belief)
+        if money and order.key not in today.asked:
+            return Finding(BANK_RULE, order.key, "ask_bank(message)", "it was not called")
         if bool(money) != message:
-            belief = _belief(today, bool(money))
-            found = (money, message)
-            expected = (money, bool(money))
-            return Finding(refutation(belief), where, expected, found, lab=today.lab, belief=belief)
+            rule, belief, found = _why(today, bool(money))
+            return Finding(rule, where, (money, bool(money)), found or (money, message), belief=belief)
     return None
 
 
-def _belief(today: Till, money: bool) -> str:
-    killed = today.lab.journal.of("fault.killed")
-    if not killed:
-        if today.bank_ms == SLOW_MS:
-            return "lab08.no_row_no_money" if money else "lab08.half_means_paid"
-        return "lab08.half_means_paid" if not money else "lab08.no_row_no_money"
-    # A crash: what the check could not know, or what it was told by a row that was written too early.
-    if not money:
-        return "lab08.row_first" if _has_row(today) else "lab08.half_means_paid"
-    return "lab08.memory_knows" if not _has_row(today) else "lab08.row_later"
+def _why(today: Till, money: bool) -> tuple[str, str, str]:
+    """Why money and message disagree: a rule, the belief that it refutes, and what is to be shown instead."""
+    checks = today.said("transaction.checked")
+    if money and checks and not any(one["state"] != UNKNOW for one in checks):
+        error = next((one["error"] for one in checks if one["error"]), "")
+        if error:
+            return CHECK_RULE, "", _last_line(error)
+        never_written = today.keeps_rows and not today.has_row()
+        belief = "lab08.row_later" if never_written else "lab08.unknow_is_safe"
+    elif money:
+        belief = _why_no_message(today)
+    else:
+        belief = "lab08.row_first" if today.died() and today.has_row() else "lab08.half_means_paid"
+    return refutation(belief), belief, ""
 
 
-def _has_row(today: Till) -> bool:
-    with closing(sqlite3.connect(today.lab.database(DATABASE).path)) as connection:
-        return bool(connection.execute("SELECT 1 FROM transactions").fetchall())
+def _why_no_message(today: Till) -> str:
+    """Money was taken, and the half message rolled back by the check, or by execute_local_transaction itself."""
+    if not today.has_row():
+        return "lab08.row_later" if today.keeps_rows else "lab08.memory_knows"
+    first_check = next(iter(today.lab.journal.changes("transaction.checked")), None)
+    # The check was asked while the bank was still thinking, and the money was taken after its answer.
+    early = first_check is not None and today.bank_ms == SLOW_MS
+    return "lab08.no_row_no_money" if early else "lab08.memory_knows"
+
+
+def _last_line(error: str) -> str:
+    return error.strip().splitlines()[-1]
 
 
 def _soon(today: Till) -> Finding | None:
     """On a calm day a good order is there at once, and does not wait for the broker's question."""
-    if today.bank_ms != BANK_MS or today.lab.journal.of("fault.killed"):
+    if today.bank_ms != BANK_MS or today.died():
         return None
     arrived, taken = today.arrived(), today.taken()
     for order in today.orders:
         if order.amount > today.balances[order.customer]:
             continue
         where = f"{order.key}, which the bank has allowed"
+        errors = [values["error"] for values in today.said("transaction.executed") if values["error"]]
+        if errors:
+            return Finding(ERROR_RULE, where, "a state: COMMIT_MESSAGE, for example", _last_line(errors[0]))
         if not taken[order.customer]:
-            errors = [values["error"] for _, values in today.lab.journal.changes("transaction.executed")]
-            raised = next((error.strip().splitlines()[-1] for error in errors if error), "nothing was taken")
-            return Finding(ERROR_RULE, where, f"{order.amount} taken", raised, lab=today.lab)
+            return Finding(NOTHING_RULE, where, f"{order.amount} taken", "nothing was taken, and no message is there")
         after_ms = arrived[order.key] - today.sent_ms[order.key]
         if after_ms > SOON_MS:
             belief = "lab08.let_it_ask"
             expected, found = f"in {TOPIC} within 5 s", f"after {after_ms:,} ms"
-            return Finding(refutation(belief), where, expected, found, lab=today.lab, belief=belief)
+            return Finding(refutation(belief), where, expected, found, belief=belief)
     return None
 
 
@@ -225,7 +262,8 @@ PROMISES = (_agree, _soon)
 class Days:
     """What one seed makes."""
 
-    calm: tuple[Day, ...]
+    calm: Day
+    slow: Day
     crash: Day
     seed: int
 
@@ -241,39 +279,46 @@ class BothDie:
 
     def make(self, seed: int) -> Days:
         """The days of a seed."""
-        return Days((calm_day(seed), slow_day(seed)), short_day(seed), seed)
+        return Days(calm_day(seed), slow_day(seed), short_day(seed), seed)
 
     def judge(self, answers: Answers, made: Days) -> Finding | None:
         """The first promise that is broken."""
         try:
-            for day in made.calm:
-                finding = self._broken(day.play(answers, made.seed))
-                if finding is not None:
-                    return finding
-            for node in (SHOP, BROKER):
-                finding = self._crashed(answers, made, node)
-                if finding is not None:
-                    return finding
+            calm = made.calm.play(answers, made.seed)
+            keeps_rows = calm.has_row()
+            return (
+                self._broken(calm)
+                or self._broken(made.slow.play(answers, made.seed))
+                or self._crashed(answers, made.crash, made.seed, SHOP, keeps_rows)
+                or self._crashed(answers, made.crash, made.seed, BROKER, keeps_rows)
+                or self._crashed(answers, made.slow, made.seed, SHOP, keeps_rows)
+            )
         except NotMade as error:
             return Finding(error.rule, error.where, error.expected, error.found)
-        return None
 
-    def _crashed(self, answers: Answers, made: Days, node: str) -> Finding | None:
+    def _crashed(self, answers: Answers, day: Day, seed: int, node: str, keeps_rows: bool) -> Finding | None:
         played: list[Any] = []
-        story, settings = made.crash.story(answers, played), made.crash.settings
-        calm, points = calm_run(story, node=node, seed=made.seed, **settings)
-        for point in self.chosen(points, calm, made.seed):
-            play(with_crash(story, point, node=node), seed=made.seed, **settings)
+        story, settings = day.story(answers, played), day.settings
+        calm, points = calm_run(story, node=node, seed=seed, **settings)
+        slow = played[-1].bank_ms == SLOW_MS
+        for point in self.chosen(points, calm, seed):
+            if slow and point.kind != "line":
+                continue
+            play(with_crash(story, point, node=node), seed=seed, **settings)
+            played[-1].keeps_rows = keeps_rows
             finding = self._broken(played[-1])
             if finding is not None:
                 return replace(finding, first_wrong=f"{node} killed {point} and started again: {finding.first_wrong}")
         return None
 
     def chosen(self, points: Sequence[CrashPoint], calm: Lab, seed: int) -> list[CrashPoint]:
-        """All lines, and the steps around the order, from the half message to the end of its local transaction."""
+        """All lines, and every other step from the half message to the end of its local transaction.
+
+        The next seed takes the steps in between.
+        """
         began = calm.journal.of("transaction.prepared")[0].step - 8
         steps = [one for one in points if one.kind == "step" and began <= one.number <= began + 45]
-        return [one for one in points if one.kind == "line"] + steps[:PER_SEED]
+        return [one for one in points if one.kind == "line"] + steps[:AROUND][seed % 2 :: 2]
 
     def _broken(self, played: Till) -> Finding | None:
         for promise in PROMISES:

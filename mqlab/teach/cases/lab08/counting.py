@@ -159,7 +159,7 @@ def _call(orders: int, declined: int, died: int) -> Call:
 def shops(seed: int) -> list[Call]:
     """A calm shop, one with declined orders, one that dies as well."""
     rng = random.Random(f"lab08.outbox_or_half {seed}")
-    orders = rng.randint(5, 7)
+    orders = rng.choice((4, 6))  # few different runs: each is counted once
     declined = rng.randint(1, 2)
     return [_call(orders, 0, 0), _call(orders, declined, 0), _call(orders, declined, rng.randint(1, 2))]
 

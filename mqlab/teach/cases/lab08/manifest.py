@@ -3,6 +3,8 @@
     lab08.due             what a broker has on its disk       ─▶ when delayed messages come, and which come again
     lab08.any_delay       a relay                             ─▶ any delay out of eighteen levels
     lab08.cancel_unpaid   a listener and a database           ─▶ cancelled or paid, never both
+    lab08.outbox_or_half  orders, declined, died              ─▶ what an outbox and half messages cost
+    lab08.transaction     a transaction listener and a table  ─▶ money and message, or neither
 
 Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
 """
@@ -10,12 +12,14 @@ Reference and known-wrong answers are not in this package. Questions, titles, hi
 from __future__ import annotations
 
 from mqlab.teach.cases.lab08.cancelling import CANCEL_UNPAID
+from mqlab.teach.cases.lab08.commits import TRANSACTION
+from mqlab.teach.cases.lab08.counting import OUTBOX_OR_HALF
 from mqlab.teach.cases.lab08.delays import DUE
 from mqlab.teach.cases.lab08.relay import ANY_DELAY
 from mqlab.teach.cases.lab08.tasks import TASKS
 from mqlab.teach.exercises import Manifest
 from mqlab.teach.predictions import predictions_of
 
-EXERCISES = (DUE, ANY_DELAY, CANCEL_UNPAID)
+EXERCISES = (DUE, ANY_DELAY, CANCEL_UNPAID, OUTBOX_OR_HALF, TRANSACTION)
 
 MANIFEST = Manifest("lab08", predictions_of("lab08"), EXERCISES, tasks=TASKS)
