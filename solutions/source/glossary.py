@@ -100,6 +100,7 @@
 # | flow control | 流控 | a consumer stops pulling from a queue while it holds too many of the queue's messages | `pullThresholdForQueue`, `consumeConcurrentlyMaxSpan` | [04](04a-how-far-have-we-read.ipynb) |
 # | global order | 全局顺序 | one queue for all messages of a topic; its price is one thread of one member | | [05](05b-one-at-a-time.ipynb) |
 # | heartbeat | 心跳 | what a client tells every broker every 30 s: its id, its groups, what they subscribe to | `HEART_BEAT`, `HeartbeatData` | [03](03c-when-queues-move.ipynb) |
+# | hook | 钩子 | code of the user's own that a client or a broker calls before and after something, such as a call of the listener | `ConsumeMessageHook`, `SendMessageHook` | [05](05a-many-at-a-time.ipynb) |
 # | idempotent | 幂等 | handling a message twice has the same result as handling it once | | [04](04b-beginning-again.ipynb) |
 # | initial position | 初始位点 | where a group begins in a queue for which it has no offset at the broker | `consumeFromWhere` | [04](04b-beginning-again.ipynb) |
 # | lag | 消费堆积, 堆积 | how many messages of a queue a group has not acknowledged: the largest offset minus the committed offset | `consumerProgress`, `ConsumeStats` | 09 |

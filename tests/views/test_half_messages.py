@@ -31,8 +31,8 @@ def test_questions_ends_and_deaths_are_shown() -> None:
     shown = show_halves(play(two_orders, seed=1, client={"enable_trace": False}, broker={"transaction_check_max": 3}))
     waits, ended = shown.table()
     assert ended.ended == ["committed"] and ended.asked_ms == []
-    assert [round(ms / 1000) for ms in waits.asked_ms] == [30, 60, 90] and waits.heard == [True, True, False]
-    assert waits.ended == ["put aside"] and round(waits.ended_ms[0] / 1000) == 120
+    assert [round(ms / 10_000) for ms in waits.asked_ms] == [3, 6, 9] and waits.heard == [True, True, False]
+    assert waits.ended == ["put aside"] and round(waits.ended_ms[0] / 10_000) == 12
     assert "(nobody there)" in str(shown) and "shop-1 down from +" in str(shown)
     assert shown.alt == "Half messages: 2 stored, 3 questions of the broker"
     assert shown.svg().count("order-") == 2
