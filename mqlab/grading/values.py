@@ -24,6 +24,7 @@ import dataclasses
 import importlib
 import json
 import math
+import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePath
 from typing import Any
@@ -314,12 +315,12 @@ def _make_message(name: str, values: dict[str, Any]) -> Message:
 
 
 def _make_error(module: str, name: str, arguments: list[Any], attributes: dict[str, Any]) -> BaseException:
-    home: Any = {"builtins": builtins, errors.__name__: errors}.get(module)
+    home: Any = {room.__name__: room for room in (builtins, sqlite3, errors)}.get(module)
     found = getattr(home, name, None) if home is not None and name.isidentifier() else None
     if not (isinstance(found, type) and issubclass(found, Exception)):
         return AnswerError(name.rpartition(".")[2], " ".join(map(str, arguments)))
     try:
-        if home is builtins:  # some keep their message apart from ``args``
+        if home is not errors:  # some keep their message apart from ``args``
             return found(*arguments)
         error = found.__new__(found, *arguments)
         error.args = tuple(arguments)

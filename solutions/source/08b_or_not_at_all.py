@@ -29,6 +29,8 @@
 # - count what half messages cost, and what an outbox costs.
 
 # %%
+import sqlite3
+
 from mqlab import COMMIT_MESSAGE, ROLLBACK_MESSAGE, UNKNOW, Message, play
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.views import Bars, Table
@@ -693,11 +695,10 @@ answer("lab08.your_way", twice, theirs)
 # exercise: lab08.transaction
 def transaction(lab, ask_bank):
     """A transaction listener: money and message, or neither."""
-    ### BEGIN SOLUTION
-    import sqlite3
 
+    ### BEGIN SOLUTION
     class Listener:
-        def execute_local_transaction(self, message, arg):
+        def execute_local_transaction(self, message, _arg):
             ask_bank(message)
             take = "UPDATE accounts SET balance = balance - ? WHERE customer = ?"
             order = (int(message.properties["amount"]), message.properties["customer"])
@@ -710,12 +711,12 @@ def transaction(lab, ask_bank):
                 return ROLLBACK_MESSAGE
             return COMMIT_MESSAGE
 
-        def check_local_transaction(self, message):
+        def check_local_transaction(self, asked):
             fence = "INSERT OR IGNORE INTO transactions VALUES (?, 'rolled back')"
             look = "SELECT state FROM transactions WHERE order_key = ?"
             with lab.database("shop").connect() as tables:
-                tables.execute(fence, (message.keys,))
-                (state,) = tables.execute(look, (message.keys,)).fetchone()
+                tables.execute(fence, (asked.keys,))
+                (state,) = tables.execute(look, (asked.keys,)).fetchone()
             return COMMIT_MESSAGE if state == "taken" else ROLLBACK_MESSAGE
 
     return Listener()

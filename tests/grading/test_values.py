@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import math
+import sqlite3
 from collections import Counter, OrderedDict, namedtuple
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,12 @@ def test_errors_keep_their_class_when_it_is_known() -> None:
     assert isinstance(error, CorruptionError) and error.offset == 8 and "bad unit" in str(error)
     assert isinstance(across(KeyError("k")), KeyError)
     assert isinstance(across(UsageError("u")), UsageError)
+    with pytest.raises(sqlite3.IntegrityError) as raised:
+        sqlite3.connect(":memory:").executescript(
+            "CREATE TABLE paid (order_key TEXT PRIMARY KEY); INSERT INTO paid VALUES ('a'), ('a')"
+        )
+    twice = across(raised.value)
+    assert isinstance(twice, sqlite3.IntegrityError) and str(twice) == str(raised.value)
 
 
 def test_errors_of_python_say_the_same_words() -> None:
