@@ -114,8 +114,7 @@ class Worker:
             args = [self._codec.decode(value) for value in message["args"]]
             kwargs = {name: self._codec.decode(value) for name, value in message["kwargs"].items()}
             method = message["method"]
-            if message["lines"]:
-                sys.settrace(self._trace)
+            sys.settrace(self._trace if message["lines"] else None)
             if method == "__getattr__":
                 return getattr(target, *args)
             if method == "__setattr__":
@@ -181,7 +180,10 @@ class Worker:
         if call is None:
             raise RuntimeError("the world can be asked from the answer's own thread only")
         self._waiting[call.number] = current
+        # Another call may end meanwhile, and stop reporting lines: this one goes on as it was.
+        reporting = sys.gettrace()
         message = self._hub.switch(dump_line({**question, "call": call.number}))
+        sys.settrace(reporting)
         if "error" not in message:
             return self._codec.decode(message["value"])
         if message["error"] == "NodeDown":
