@@ -12,6 +12,7 @@ from mqlab import COMMIT_MESSAGE, CONSUME_SUCCESS, UNKNOW, Message, play
 from mqlab.lab.lab import Lab
 from mqlab.teach.cases.lab08 import cancelling, commits, counting, delays, relay
 from mqlab.teach.exercises import Exercise, Finding, manifest
+from mqlab.teach.kit.promises import COMMIT_RULE
 from mqlab.teach.words import refutation
 from tests.teach.notebook_answers import reference
 
@@ -234,6 +235,16 @@ def changed(**methods: Any) -> Callable[[Any, Any], Any]:
     return transaction
 
 
+def leaves_open(lab: Any, ask_bank: Any) -> Any:
+    def execute(right: Any, message: Any, arg: Any) -> str:
+        ask_bank(message)
+        tables = lab.database("shop").connect()
+        tables.execute("UPDATE accounts SET balance = balance - ?", (int(message.properties["amount"]),))
+        return COMMIT_MESSAGE
+
+    return changed(execute_local_transaction=execute)(lab, ask_bank)
+
+
 def raises(right: Any, *given: Any) -> str:
     raise ValueError("no such order")
 
@@ -246,6 +257,9 @@ def raises(right: Any, *given: Any) -> str:
         (changed(execute_local_transaction=raises), commits.ERROR_RULE, "ValueError: no such order"),
         (changed(check_local_transaction=raises), commits.CHECK_RULE, "ValueError: no such order"),
         (changed(execute_local_transaction=lambda *given: "ROLLBACK_MESSAGE"), commits.NOTHING_RULE, None),
+        (changed(execute_local_transaction=lambda *given: True), commits.ERROR_RULE, None),
+        (changed(check_local_transaction=lambda *given: "ROLLBACK_MESSAGE"), commits.ROW_RULE, None),
+        (leaves_open, COMMIT_RULE, None),
         (lambda lab, ask_bank: reference("lab08.transaction")["transaction"](lab, print), commits.BANK_RULE, None),
     ],
 )

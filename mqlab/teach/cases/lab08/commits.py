@@ -26,6 +26,7 @@ from mqlab.lab.state import CrashPoint
 from mqlab.teach.exercises import Answers, Exercise, Finding
 from mqlab.teach.kit.days import Day, Does, LabDatabases, NotMade, Played, Tables, Topics, parameters_of, takes
 from mqlab.teach.kit.form import seeded
+from mqlab.teach.kit.promises import COMMIT_RULE
 from mqlab.teach.kit.values import told
 from mqlab.teach.lives import anew
 from mqlab.teach.words import refutation
@@ -49,6 +50,9 @@ CHECK_RULE = (
     "An exception in check_local_transaction counts as UNKNOW, and so does what is no state: the broker asks in vain"
 )
 BANK_RULE = "Ask the bank before you take the money: ask_bank(message) in execute_local_transaction"
+ROW_RULE = (
+    "The row says that the money was taken: a check that finds it answers COMMIT_MESSAGE, whatever else it has seen"
+)
 NOTHING_RULE = "What the bank allows and the account can pay is taken, and its message is sent"
 AROUND = 14
 
@@ -214,6 +218,10 @@ def _why(today: Till, money: bool) -> tuple[str, str, str]:
         belief = "lab08.row_later" if never_written else "lab08.unknow_is_safe"
     elif money:
         belief = _why_no_message(today)
+        if not belief:
+            return ROW_RULE, "", ""
+    elif today.lab.journal.changes("database.rolled_back") and not today.died():
+        return COMMIT_RULE, "", "a transaction was left open, and rolled back"
     else:
         belief = "lab08.row_first" if today.died() and today.has_row() else "lab08.half_means_paid"
     return refutation(belief), belief, ""
@@ -223,10 +231,11 @@ def _why_no_message(today: Till) -> str:
     """Money was taken, and the half message rolled back by the check, or by execute_local_transaction itself."""
     if not today.has_row():
         return "lab08.row_later" if today.keeps_rows else "lab08.memory_knows"
+    # There is a row, and the check did not go by it.
     first_check = next(iter(today.lab.journal.changes("transaction.checked")), None)
     # The check was asked while the bank was still thinking, and the money was taken after its answer.
     early = first_check is not None and today.bank_ms == SLOW_MS
-    return "lab08.no_row_no_money" if early else "lab08.memory_knows"
+    return "lab08.no_row_no_money" if early else ""
 
 
 def _last_line(error: str) -> str:
@@ -238,13 +247,13 @@ def _soon(today: Till) -> Finding | None:
     if today.bank_ms != BANK_MS or today.died():
         return None
     arrived, taken = today.arrived(), today.taken()
-    for order in today.orders:
+    for order, executed in zip(today.orders, today.said("transaction.executed"), strict=False):
         if order.amount > today.balances[order.customer]:
             continue
         where = f"{order.key}, which the bank has allowed"
-        errors = [values["error"] for values in today.said("transaction.executed") if values["error"]]
-        if errors:
-            return Finding(ERROR_RULE, where, "a state: COMMIT_MESSAGE, for example", _last_line(errors[0]))
+        if executed["error"]:
+            expected = "a state: COMMIT_MESSAGE, for example"
+            return Finding(ERROR_RULE, where, expected, _last_line(executed["error"]))
         if not taken[order.customer]:
             return Finding(NOTHING_RULE, where, f"{order.amount} taken", "nothing was taken, and no message is there")
         after_ms = arrived[order.key] - today.sent_ms[order.key]
