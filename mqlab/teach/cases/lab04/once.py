@@ -45,6 +45,15 @@ KEY_RULE = (
     "The same order may come in two messages: the shop's program sent it again. msg_id and offsets belong to a "
     "message, message.keys to the order"
 )
+AGAIN_RULE = (
+    "The row of this order was there when its second message came, and the account was changed once more: charge only "
+    "if the row is new. INSERT OR IGNORE has rowcount 0 for a row that is there, INSERT OR REPLACE has 1"
+)
+NO_ORDER_RULE = "The table charged holds the keys of orders, which are in message.keys; {found} is the key of none"
+AMOUNT_RULE = (
+    "The orders are in the table charged, but the account got less than their sum: add what ask_rate returned, in the "
+    "row of message.properties['customer']"
+)
 NOBODY_RULE = "Every order that the shop sent is charged, and the charge is committed: with connection: … commits"
 LOCKED_RULE = (
     "While a transaction is open that has written, nobody else can write: ask for the rate before it begins, and "
@@ -119,9 +128,10 @@ def _orders(rng: random.Random, count: int, rate_ms: int) -> list[Order]:
     first = rng.randint(100, 900)
     customers = [rng.choice(CUSTOMERS) for _ in range(count)]
     customers[-1] = customers[0]  # one account has two orders at least
-    return [
-        Order(f"order-{first + number}", customers[number], 1 << (4 + 2 * number), rate_ms) for number in range(count)
-    ]
+    amounts = rng.sample([1 << (4 + 2 * number) for number in range(count)], count)
+    # Its second order costs less, so that an account which is larger than an order does not mean that it was charged.
+    amounts[0], amounts[-1] = max(amounts[0], amounts[-1]), min(amounts[0], amounts[-1])
+    return [Order(f"order-{first + number}", customers[number], amounts[number], rate_ms) for number in range(count)]
 
 
 def _begun(queues: int = 1) -> tuple[Any, ...]:
@@ -197,17 +207,25 @@ def _each_order(day: Accounts) -> list[Order]:
 def _rule(day: Accounts, customer: str, paid: object) -> str:
     owed = day.owed()[customer]
     orders = [one for one in _each_order(day) if one.customer == customer]
+    charged = day.charged()
+    strange = sorted(charged - {one.key for one in day.sent.values()})
     # 1. Less than the sum of the orders: lost by a death, overwritten by another order, or never charged.
     if not isinstance(paid, int) or paid < owed:
+        if strange:
+            return NO_ORDER_RULE.format(found=repr(strange[0]))
+        if not charged >= {one.key for one in orders}:
+            return NOBODY_RULE
         if day.lab.crash_point is not None or day.lab.journal.of("fault.killed"):
             return LOST_RULE
-        return SUM_RULE if paid in {one.amount for one in orders} and len(orders) > 1 else NOBODY_RULE
+        return SUM_RULE if paid in {one.amount for one in orders} and len(orders) > 1 else AMOUNT_RULE
     # 2. More: a second message of the same order was charged, or two listeners charged the same message.
     copies = Counter(one.key for one in day.sent.values())
     again = [one for one in orders if copies[one.key] > 1]
     if not again or paid != owed + sum(one.amount for one in again):
         return TWICE_RULE
-    return KEY_RULE if day.charged() else RECORD_RULE
+    if charged >= {one.key for one in again}:
+        return AGAIN_RULE
+    return KEY_RULE if charged else RECORD_RULE
 
 
 def _asked_for_the_rate(day: Accounts) -> Finding | None:
