@@ -41,6 +41,10 @@ HEALTHY_RULE = (
 LOST_RULE = "Nobody else's order is lost: skip one offset, not a backlog"
 AGAIN_RULE = "What was committed does not come again: an offset may not go back behind where it was"
 STUCK_RULE = "The group reads on: orders that are sent after the rescue are paid, too"
+WAITS_RULE = (
+    "The group reads on: an order that waited behind a poisoned one, or for a thread that hung, is paid in the end"
+)
+ROW_RULE = "A row in for_a_human has the msg_id of an order: each message has its own, also where two have one key"
 DOWN_RULES = {
     "broker-a": "The broker is well, and the shop goes on sending to it: leave it alone, or start it again",
     "billing-1": "Nobody reads for a group whose only member is down: start billing-1 again before you return",
@@ -190,23 +194,28 @@ def _healthy_are_paid(today: StuckDay) -> Finding | None:
             return Finding(HEALTHY_RULE, f"{order.key}: table for_a_human", "no row", "a row", lab=today.lab)
         if order.key.startswith("order-9"):
             return Finding(STUCK_RULE, where, "a row", "none", lab=today.lab)
-        rule = STUCK_RULE if _still_waits(today, msg_id) else LOST_RULE
-        return Finding(rule, where, "a row", "none", lab=today.lab)
+        waits = _waits_at(today, msg_id)
+        return Finding(WAITS_RULE if waits else LOST_RULE, f"{where}{waits}", "a row", "none", lab=today.lab)
     return None
 
 
-def _still_waits(today: StuckDay, msg_id: str) -> bool:
-    """Whether the group's offset has not passed a message yet."""
+def _waits_at(today: StuckDay, msg_id: str) -> str:
+    """Where the group's offset still is before a message; "" if it has passed it."""
     held = today.lab.broker().offset_table.queues_of(GROUP, TOPIC) or {}
     stored = next((one for one in today.lab.store().messages(TOPIC) if one.msg_id == msg_id), None)
-    return stored is not None and held.get(stored.queue_id, 0) <= stored.queue_offset
+    if stored is None or held.get(stored.queue_id, 0) > stored.queue_offset:
+        return ""
+    place = f"entry {stored.queue_offset} of queue {stored.queue_id}"
+    return f"; it is {place}, and the group's offset there is {held.get(stored.queue_id, 0)} in the end"
 
 
 def _only_the_poisoned_are_with_a_human(today: StuckDay) -> Finding | None:
     for msg_id, _ in today.table("for_a_human", "msg_id, body"):
         order = today.sent.get(msg_id)
-        if order is None or not order.poisoned:
-            where = f"{order.key if order else msg_id}: table for_a_human"
+        if order is None:
+            return Finding(ROW_RULE, "table for_a_human", "the msg_id of an order", msg_id, lab=today.lab)
+        if not order.poisoned:
+            where = f"{order.key}: table for_a_human"
             return Finding(HEALTHY_RULE, where, "no row", "a row", lab=today.lab)
     return None
 
