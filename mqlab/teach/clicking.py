@@ -133,7 +133,7 @@ def _kind() -> type:
     class QuestionButtons(anywidget.AnyWidget):
         """A question, its choices, and the answer that was clicked ("" before)."""
 
-        _esm = piece("places") + MODULE.read_text("utf-8")
+        _esm = piece("places") + piece("leaving") + MODULE.read_text("utf-8")
         question = traitlets.Unicode().tag(sync=True)
         choices: traitlets.List[Any] = traitlets.List().tag(sync=True)
         answer = traitlets.Unicode().tag(sync=True)

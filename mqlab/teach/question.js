@@ -1,5 +1,5 @@
 // A question with radio buttons (or a field for a number), as mqlab.teach.clicking shows it in a notebook.
-// The shared piece "places" stands before this module.
+// The shared pieces "places" and "leaving" stand before this module.
 // Names, arrow keys and focus are the browser's own: a fieldset with a legend, a label around each button.
 
 const STYLE = `
@@ -60,6 +60,7 @@ function render({ model, el }) {
   form.addEventListener("keydown", (event) => {
     if (!event.ctrlKey && !event.metaKey && !event.shiftKey) event.stopPropagation();
   });
+  leaveOnEscape(form);
   const legend = document.createElement("legend");
   legend.textContent = "Your prediction";
   const style = document.createElement("style");

@@ -28,6 +28,7 @@ WATCH_ALARMS = """alert => {
   const note = () => { if (alert.textContent) window.alarms.push(alert.textContent); };
   new MutationObserver(note).observe(alert, { childList: true });
 }"""
+HAS_FOCUS = "cell => cell === document.activeElement"
 MIME = "application/vnd.mqlab.prediction+json"
 
 
@@ -111,6 +112,8 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     page.keyboard.press("ArrowDown")
     assert radios.nth(2).is_checked() and radios.nth(2).evaluate("e => e === document.activeElement")
     second.get_by_text("You predict new ones: none of these").wait_for()
+    page.keyboard.press("Escape")
+    assert second.evaluate(HAS_FOCUS)  # JupyterLab's own keys work again
     run(page, 3)
     page.screenshot(path=tmp_path / "clicked.png")
     assert saved(page, path) == [
@@ -135,7 +138,10 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     first.get_by_role("radio", name="0: none").check()
     first.get_by_role("alert").get_by_text("Run the cell again").wait_for()
     run(page, 1).get_by_text("You predict 0: none").wait_for()
-    run(page, 6).get_by_role("button", name="Dispatch one").wait_for()
+    board = run(page, 6)
+    board.get_by_role("button", name="Dispatch one").focus()
+    page.keyboard.press("Escape")
+    assert board.evaluate(HAS_FOCUS)
     assert saved(page, path)[0] == {"prediction": "lab00.after_ack", "answer": "0", "before_reveal": True}
     page.close()
 

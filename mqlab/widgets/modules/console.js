@@ -50,7 +50,9 @@ function render({ model, el }) {
     element("nav", { class: "mq-row", "aria-label": "Pages" }, tabs),
     ...(kernel ? [element("div", { class: "mq-row" }, time)] : []), status, problem, change, title, form, page);
   change.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") closeChange();
+    if (event.key !== "Escape") return;
+    event.preventDefault(); // the next Escape leads out of the console
+    closeChange();
   });
 
   // 2. Going somewhere: the kernel is asked anew each time; without one there are the recorded pages.

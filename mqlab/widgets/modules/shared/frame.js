@@ -1,4 +1,4 @@
-// uses: element, places, theme
+// uses: element, leaving, places, theme
 // Makes a board alive: live() in a notebook through anywidget, still() in a page without a kernel. A notebook has the
 // box of still() in its output; a widget of a running kernel takes the box over.
 
@@ -22,9 +22,21 @@ async function live(board, { model, el }, label) {
 function offerBoard(board, model) {
   offerMount(model.get("mount_name"), async (box) => {
     await box.waking;
+    const giveBack = focusIn(box);
     box.replaceChildren();
     await liveIn(board, model, box);
+    giveBack();
   });
+}
+
+// What had the keyboard's focus is replaced when a board wakes; whoever was there finds the board's first control.
+function focusIn(box) {
+  const had = box.contains(document.activeElement);
+  return () => {
+    if (had && document.activeElement === document.body) {
+      box.querySelector("button, input, select, [tabindex='0']")?.focus();
+    }
+  };
 }
 
 async function liveIn(board, model, box) {
@@ -41,7 +53,9 @@ async function liveIn(board, model, box) {
 }
 
 // JupyterLab would take arrow keys for its own commands, also from a slider; it leaves a marked element alone.
+// It would leave Escape alone as well, so that leads out of here.
 function keepKeys(box) {
+  leaveOnEscape(box);
   box.addEventListener("focusin", (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true"));
 }
 
@@ -120,6 +134,7 @@ async function wake(board, box) {
   const { packed, state } = JSON.parse(box.querySelector(".mqlab-data").textContent);
   const model = stillModel(await unpacked(packed), state);
   const inside = element("div");
+  const giveBack = focusIn(box);
   keepKeys(box);
   addTheme(box);
   const readable = box.querySelector(".mqlab-readable");
@@ -129,6 +144,7 @@ async function wake(board, box) {
   const folded = element("details", {}, element("summary", {}, "The same as a picture and a table"));
   readable.replaceWith(folded);
   folded.append(readable);
+  giveBack();
 }
 
 function stillModel(data, state) {
