@@ -111,6 +111,8 @@ ends = {
 lost = "money, no message" in ends["database, then send"]
 ghost = "message, no money" in ends["send inside"]
 reveal("lab08.between", "money" if lost else "both")
+
+# %%
 reveal("lab08.inside", "message" if ghost else "never")
 
 # %% [markdown]
@@ -389,7 +391,7 @@ Table(
 # - other: shop-2
 #   = Any process of the producer group will do. That is what the group of a producer is for, and nothing else.
 # - consumer: the consumers of `orders`
-#   > They have never seen the order. The half message carries the name of a *producer* group, PGROUP.
+#   > They have never seen the order. The half message carries the name of a producer group, PGROUP.
 # note: The question brings the whole message along, with its keys and properties: that is all the one who is asked gets.
 
 # %%
@@ -399,8 +401,10 @@ answers = [
     for _, change in stranger.journal.changes("transaction.checked")
     if "client" in change
 ]
-reveal("lab08.whom", "other" if answers[0]["asked"] == "shop-2" else "nobody")
 Table(answers)
+
+# %%
+reveal("lab08.whom", "other" if answers[0]["asked"] == "shop-2" else "nobody")
 
 # %% [markdown]
 # "Any process of the group" has a small print. A producer sends heartbeats to the brokers it knows, and it knows a broker
@@ -517,7 +521,7 @@ def slow_bank(lab, dies):
 #
 # - neither: neither; it was rolled back {lab08.no_row_no_money}
 #   > What was rolled back is the half message. The local transaction was still running, and took the money afterwards: no row
-#   > means *not yet*. Answer UNKNOW, or write a row that makes a later local transaction fail.
+#   > means not yet. Answer UNKNOW, or write a row that makes a later local transaction fail.
 # - both: both; the broker asks once more after the death
 #   > It has been given an answer, and it believes it. A half message that was rolled back is not asked about again.
 # - money: the money, and no message
@@ -587,7 +591,7 @@ halves = {"database, then COMMIT": DatabaseFirst, "COMMIT, then database": Commi
 # - commit: COMMIT, then database
 #   > Whoever says COMMIT gives the message away. Then the process dies, and the money is never taken.
 # - both: both of them; the broker asks in any case {lab08.half_means_paid}
-#   > A half message says that somebody *meant* to pay, and the broker believes whoever says COMMIT. Say it only when the table
+#   > A half message says that somebody meant to pay, and the broker believes whoever says COMMIT. Say it only when the table
 #   > says that the money was taken.
 # note: The half message is first, the database in the middle, the answer last. Each step remembers the one before it.
 
@@ -612,7 +616,7 @@ reveal("lab08.which_order", fine)
 #   = No op message names it, so the broker asks, is told COMMIT once more, and stores the order once more.
 # - none: not at all; the commit is lost
 #   > The order is in the log, in its own topic. A process that dies loses nothing of what it has written to a file.
-# note: A transaction of RocketMQ delivers at least once. The consumer needs lab 04's *once* all the same.
+# note: A transaction of RocketMQ delivers at least once. The consumer needs lab 04's way to do a thing once all the same.
 
 # %% tags=["explorer"]
 broker_dies = commit_matrix(halves, dies="broker-a")
@@ -643,7 +647,7 @@ show_halves(late)
 #
 # wrong bad: Those are the places where money and message disagree. Twice counts as good here: both are there.
 # wrong all: That is every place that was tried.
-# wrong: Count the rows of `mine.cells()` whose outcome ends with *twice*.
+# wrong: Count the rows of `mine.cells()` whose outcome ends with `twice`.
 # note: It needs a death between the commit and the op message. They are three seconds apart, and steps are few: time is not
 #   what a board of steps shows.
 
