@@ -105,6 +105,7 @@
 # | initial position | 初始位点 | where a group begins in a queue for which it has no offset at the broker | `consumeFromWhere` | [04](04b-beginning-again.ipynb) |
 # | lag | 消费堆积, 堆积 | how many messages of a queue a group has not acknowledged: the largest offset minus the committed offset | `consumerProgress`, `ConsumeStats` | 09 |
 # | listener | 监听器 | the function or object to which a consumer hands messages; its result says whether it handled them | `MessageListener` | [00](00-a-messages-day.ipynb) |
+# | Little's law | 利特尔法则 | calls in progress = calls a second times seconds of a call; it holds for every listener and every queue | | [09](09a-falling-behind.ipynb) |
 # | long polling | 长轮询 | a pull that finds nothing is held by the broker, up to 15 s from a push consumer, and answered when a message arrives | `PullRequestHoldService`, `suspendTimeoutMillis` | [00](00-a-messages-day.ipynb) |
 # | machine room | 机房 | where brokers and members stand; two strategies keep reading within a room | `AllocateMessageQueueByMachineRoom` | [03](03a-who-reads-which-queue.ipynb) |
 # | message queue selector | 队列选择器 | the function by which a producer chooses the queue of a message, so that all events of an order are in one | `MessageQueueSelector` | [05](05b-one-at-a-time.ipynb) |

@@ -17,6 +17,7 @@ OF_LABS = {
     "05": {34, 37, 38, 39, 78, 84},
     "06": {6, 18, 25, 63, 64, 65, 67, 68, 69, 70, 74},
     "08": {55},
+    "09": {36},
 }
 """Numbers of the claims that each lab meets, for the labs that are in the table."""
 

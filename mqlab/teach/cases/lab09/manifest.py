@@ -1,0 +1,21 @@
+"""What lab 09 asks: how much a group can do, and how long it is behind.
+
+    lab09.threads     cores and the two times of a call        ─▶ the knee: threads, and calls a second there
+    lab09.catch_up    a curve of traffic and a capacity        ─▶ the largest lag, and when it is gone
+    lab09.size        a curve, a goal and a budget             ─▶ instances and threads; the day is played with them
+
+Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's sources.
+"""
+
+from __future__ import annotations
+
+from mqlab.teach.cases.lab09.capacity import THREADS
+from mqlab.teach.cases.lab09.catching import CATCH_UP
+from mqlab.teach.cases.lab09.sizing import SIZE
+from mqlab.teach.cases.lab09.tasks import TASKS
+from mqlab.teach.exercises import Manifest
+from mqlab.teach.predictions import predictions_of
+
+EXERCISES = (THREADS, CATCH_UP, SIZE)
+
+MANIFEST = Manifest("lab09", predictions_of("lab09"), EXERCISES, tasks=TASKS)

@@ -1,0 +1,101 @@
+"""Lab 09: the rules agree with played runs, every shape of a day is in the cases, and wrong answers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mqlab.teach.cases.lab09 import capacity, catching, sizing
+from mqlab.teach.exercises import Exercise, Finding, manifest
+from mqlab.teach.words import refutation
+from mqlab.widgets.backlog.runs import TankSettings, play_tank
+from tests.teach.notebook_answers import reference
+
+EXERCISES = {one.id.partition(".")[2]: one for one in manifest("lab09").exercises}
+
+
+def found(name: str, seed: int = 1, **answers: Callable[..., Any]) -> Finding:
+    """What an exercise says about answers, which must be wrong."""
+    asked: Exercise = EXERCISES[name]
+    names = reference(asked.id)
+    finding = asked.case(seed).run({one: answers.get(one, names[one]) for one in asked.defines})
+    assert finding is not None
+    return finding
+
+
+def test_the_knee_of_a_run_is_that_of_the_rule() -> None:
+    """One core, 100 ms and 100 ms: two threads and ten a second; one thread less does half of it."""
+    threads, per_second = capacity.knee(1, 100, 100)
+    most = {}
+    for count in (threads - 1, threads, threads + 4):
+        run = play_tank(TankSettings(traffic=(12,) * 3 + (0,) * 9, threads=count, compute_ms=100, wait_ms=100))
+        most[count] = sum(row["done"] for row in run.seconds[10:20]) / 10
+    assert most[threads] == pytest.approx(per_second, rel=0.06) == most[threads + 4]
+    assert most[threads - 1] == pytest.approx(per_second / 2, rel=0.06)
+
+
+def test_a_played_lag_is_over_when_the_rule_says_so() -> None:
+    """Calls of a second begin a second before they are done, and one more second may be cut by the grid."""
+    settings = TankSettings()
+    run = play_tank(settings)
+    largest, second = catching.behind(settings.traffic, settings.threads)
+    # In a played run a message that is being worked at counts as lag: three a second, for a second each.
+    assert max(row["lag"] for row in run.seconds) == pytest.approx(largest, abs=10)
+    assert second is not None
+    assert next(row["second"] for row in run.seconds[61:] if row["lag"] <= 3) == pytest.approx(second, abs=3)
+
+
+def test_each_curve_is_what_it_is_called() -> None:
+    for seed in range(5):
+        one, _, two, none, stays = (call.right for call in catching.curves(seed))
+        assert one[0] > 0 and two[0] > 0 and none == (0, 0) and stays[0] > 0 and stays[1] is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        (lambda cores, t1, t2: None, "threads returned nothing"),
+        (lambda cores, t1, t2: 5, "threads returns a tuple"),
+        (lambda cores, t1, t2: (20, 1000 * cores // t1), capacity.THREADS_RULE),
+        (lambda cores, t1, t2: (capacity.knee(cores, t1, t2)[0], 1000 // t1), capacity.RATE_RULE),
+        (lambda cores, t1, t2: (cores, 1000 * cores // t1), refutation("lab09.one_a_core")),
+    ],
+)
+def test_other_knees_are_told(answer: Any, rule: str) -> None:
+    assert rule in found("threads", threads=answer).rule
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        (lambda traffic, capacity: None, "catch_up returned nothing"),
+        (lambda traffic, capacity: (0, 0), catching.LAG_RULE),
+        (lambda traffic, capacity: (catching.behind(traffic, capacity)[0], 0), catching.SECOND_RULE),
+        (lambda traffic, capacity: catching.behind(traffic, capacity, False), refutation("lab09.saved_up")),
+    ],
+)
+def test_other_ends_of_a_lag_are_told(answer: Any, rule: str) -> None:
+    assert rule in found("catch_up", catch_up=answer).rule
+
+
+@pytest.mark.parametrize(
+    ("size", "rule", "seen"),
+    [
+        ((0, 4), "range", "(0, 4)"),
+        ((16, 200), "budget", "costs 3520"),
+        ((1, 40), "cores", "what binds: cores"),
+        ((3, 8), "queues", "what binds: queues"),
+        ((4, 1), "threads", "what binds: threads"),
+    ],
+)
+def test_a_size_is_told_what_its_day_showed(size: tuple[int, int], rule: str, seen: str) -> None:
+    finding = found("size", size=lambda *given: size)
+    assert finding.rule == sizing.RULES[rule] and seen in str(finding.found)
+
+
+def test_another_size_that_holds_is_right() -> None:
+    (computing,) = sizing.days(1)
+    other = (4, computing.right[1] + 1)
+    assert other != computing.right and EXERCISES["size"].case(1).run({"size": lambda *given: other}) is None
