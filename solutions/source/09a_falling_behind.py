@@ -124,11 +124,16 @@ answer("lab09.slower", 5, slower_bank)
 
 
 # %%
-def backlog(lab, ended, threads, compute_ms, wait_ms, cores):
+def orders_wait(lab):
     lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
     shop = lab.producer("shop")
     for _ in range(160):
         shop.send(Message("orders", b"a book"))
+
+
+# %%
+def backlog(lab, ended, threads, compute_ms, wait_ms, cores):
+    orders_wait(lab)
     pool = {"consume_thread_min": threads, "consume_thread_max": threads}
     billing = lab.push_consumer("billing", cores=cores, **pool)
     billing.subscribe("orders", "*")
@@ -179,6 +184,8 @@ runs = {
     name: {threads: measured(threads, *times) for threads in (1, 2, 4, 8, 16, 32)}
     for name, times in KINDS.items()
 }
+
+# %%
 Curve(
     {
         name: [(n, rate) for n, (rate, _) in found.items()]
