@@ -355,7 +355,7 @@ answer("lab09.idle", 1, fifth)
 # %% [markdown]
 # Now play with it. Draw a curve, change what you like, and look which limit binds:
 
-# %%
+# %% tags=["explorer"]
 backlog_tank()
 
 # %% [markdown] minutes=22

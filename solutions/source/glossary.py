@@ -90,7 +90,7 @@
 # | batch, ack index | 批量消费 | several messages in one call of a listener; everything up to the ack index is taken as good, what is behind it is sent back | `consumeMessageBatchMaxSize`, `ackIndex` | [05](05a-many-at-a-time.ipynb) |
 # | broadcasting | 广播消费 | every consumer of a group gets every message and keeps its own offsets in a file of its own | `MessageModel.BROADCASTING` | [04](04b-beginning-again.ipynb) |
 # | clustering | 集群消费 | the usual way: each queue belongs to one member of the group, and the broker keeps the offsets | `MessageModel.CLUSTERING` | [03](03c-when-queues-move.ipynb) |
-# | cold read | 冷读 | reading messages that are no longer in memory; the broker then puts fewer of them into one answer | `accessMessageInMemoryMaxRatio` | 09 |
+# | cold read | 冷读 | reading messages that are no longer in memory; the broker then puts fewer of them into one answer | `accessMessageInMemoryMaxRatio` | [09](09a-falling-behind.ipynb) |
 # | committed offset | 已提交位点 | the offset of a group that the broker knows; a group that restarts continues there | `ConsumerOffsetManager`, `UPDATE_CONSUMER_OFFSET` | [00](00-a-messages-day.ipynb) |
 # | concurrent consumption | 并发消费 | a listener is called by many threads, and messages of a queue may overtake each other | `MessageListenerConcurrently` | [05](05a-many-at-a-time.ipynb) |
 # | consistent hashing | 一致性哈希 | members and queues are points on a ring of hashes; a queue belongs to the next member, so that a change moves few queues | `AllocateMessageQueueConsistentHash` | [03](03b-what-a-change-moves.ipynb) |
@@ -103,7 +103,7 @@
 # | hook | 钩子 | code of the user's own that a client or a broker calls before and after something, such as a call of the listener | `ConsumeMessageHook`, `SendMessageHook` | [05](05a-many-at-a-time.ipynb) |
 # | idempotent | 幂等 | handling a message twice has the same result as handling it once | | [04](04b-beginning-again.ipynb) |
 # | initial position | 初始位点 | where a group begins in a queue for which it has no offset at the broker | `consumeFromWhere` | [04](04b-beginning-again.ipynb) |
-# | lag | 消费堆积, 堆积 | how many messages of a queue a group has not acknowledged: the largest offset minus the committed offset | `consumerProgress`, `ConsumeStats` | 09 |
+# | lag | 消费堆积, 堆积 | how many messages of a queue a group has not acknowledged: the largest offset minus the committed offset | `consumerProgress`, `ConsumeStats` | [09](09a-falling-behind.ipynb) |
 # | listener | 监听器 | the function or object to which a consumer hands messages; its result says whether it handled them | `MessageListener` | [00](00-a-messages-day.ipynb) |
 # | Little's law | 利特尔法则 | calls in progress = calls a second times seconds of a call; it holds for every listener and every queue | | [09](09a-falling-behind.ipynb) |
 # | long polling | 长轮询 | a pull that finds nothing is held by the broker, up to 15 s from a push consumer, and answered when a message arrives | `PullRequestHoldService`, `suspendTimeoutMillis` | [00](00-a-messages-day.ipynb) |
