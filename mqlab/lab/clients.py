@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from mqlab.client.consuming.started_work import WorkStarter
 from mqlab.errors import ClientError, UsageError
 from mqlab.lab.cluster import name_server_addresses
 from mqlab.lab.handles import NodeHandle
@@ -70,6 +71,16 @@ class ClientVerbs(LabState):
         from mqlab.client import LitePullConsumer
 
         return self._client("consumer", group, name, 2, LitePullConsumer, settings)
+
+    def start_work(self, client: NodeHandle | str, function: Callable[..., Any], *args: Any) -> Any:
+        """Begin a function as a program of a client's process: it is interleaved with all others and dies with it.
+
+        ``result()`` of what this gives waits for its end. In a listener, ``context.start`` does the same.
+        """
+        handle = self.node_handle(client)
+        if handle.role not in CLIENT_ROLES[:2]:
+            raise UsageError(f"{handle.name} is a {handle.role}: only a producer's or a consumer's process has programs")
+        return WorkStarter(handle.ports, handle.group).start(function, args)
 
     @property
     def admin(self) -> Admin:

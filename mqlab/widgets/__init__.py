@@ -11,6 +11,7 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     backlog_tank()              a drawn curve of traffic, the lag it leaves behind, and the limit that binds
     offset_strip()              messages finished in any order, and what each place knows of the offset; crash now
     tag_trap_board()            two members with different tags: each order's way through both filters
+    knows_board()               what name servers, a shop and billing believe about a broker that dies, changes or joins
     lanes_board()               events in threads, in order, or in lanes of one order each; who overtakes whom
     allocation_board()          who reads which queue, over joins and leaves; the hash ring; a queue with two owners
 
@@ -23,6 +24,7 @@ from mqlab.widgets.backlog.tank import BacklogTank, backlog_tank
 from mqlab.widgets.console import Console, console
 from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
 from mqlab.widgets.explorer import Explorer, explore
+from mqlab.widgets.knows.board import KnowsBoard, knows_board
 from mqlab.widgets.lanes.board import LanesBoard, lanes_board
 from mqlab.widgets.log_xray import LogXray, log_xray
 from mqlab.widgets.long_poll.scope import LongPollScope, long_poll_scope
@@ -37,6 +39,7 @@ __all__ = [
     "Console",
     "CrashMatrix",
     "Explorer",
+    "KnowsBoard",
     "LanesBoard",
     "LogXray",
     "LongPollScope",
@@ -49,6 +52,7 @@ __all__ = [
     "console",
     "crash_matrix",
     "explore",
+    "knows_board",
     "lanes_board",
     "log_xray",
     "offset_strip",

@@ -43,6 +43,8 @@ FORBIDS = {
     "lab01.torn": (*WHOLE_BROKER, *UNIT_READERS),  # the lab's own whole_unit is given
     "lab01.rebuild": (*WHOLE_BROKER, "mqlab.wire.units.encode_cq"),  # record.decode and tags_code are given
     "lab02.believes": (*WHOLE_BROKER, "mqlab.client"),
+    "lab02.selector": ("mqlab.client.sending.queue_selection",),
+    "lab02.scale_in": RESETS,
     "lab02.strategy": ("mqlab.client.sending.fault_strategy",),
     "lab03.average": ("mqlab.client.allocate", "mqlab.wire.shares"),
     "lab03.circle": ("mqlab.client.allocate", "mqlab.wire.shares"),
