@@ -108,8 +108,8 @@ knows_board()
 # wrong thirty: That is how many there are when clients ask every 30 s.
 # wrong none: A client that asks more often knows it sooner, but still not at once.
 # wrong: Look at the line above the picture again, or at `quick.wasted`.
-# note: Each in vain is followed by a second attempt at the other broker, so no order is lost. Twice as many questions for
-#   the name server are the price; the setting is `pollNameServerInterval`.
+# note: Each in vain is followed by a second attempt at the other broker, so no order is lost. More questions for the
+#   name server are the price; the setting is `pollNameServerInterval`.
 
 # %% tags=["explorer"]
 quick = knows_board(happens="kill", recorded={})

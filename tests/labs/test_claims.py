@@ -12,6 +12,7 @@ from tests.labs.notebooks import ROOT, read
 
 CLAIMS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("claims.toml").read_text("utf-8"))
 OF_LABS = {
+    "02": {7, 10, 11, 17, 26, 27, 28, 29, 30, 46, 79, 80, 82},
     "03": {12, 13, 14, 15, 16, 35, 75},
     "04": {5, 19, 20, 21, 22, 23, 24, 41, 42, 49, 50, 51, 52, 53, 57, 58, 59, 60, 61, 62, 66, 76, 77},
     "05": {34, 37, 38, 39, 78, 84},

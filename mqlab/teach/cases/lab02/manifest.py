@@ -12,10 +12,14 @@ Reference and known-wrong answers are not in this package. Questions, titles, hi
 from __future__ import annotations
 
 from mqlab.teach.cases.lab02.believes import BELIEVES
+from mqlab.teach.cases.lab02.outbox import OUTBOX
+from mqlab.teach.cases.lab02.scale_in import SCALE_IN
+from mqlab.teach.cases.lab02.selector import SELECTOR
+from mqlab.teach.cases.lab02.strategy import STRATEGY
 from mqlab.teach.cases.lab02.tasks import TASKS
 from mqlab.teach.exercises import Manifest
 from mqlab.teach.predictions import predictions_of
 
-EXERCISES = (BELIEVES,)
+EXERCISES = (BELIEVES, STRATEGY, OUTBOX, SELECTOR, SCALE_IN)
 
 MANIFEST = Manifest("lab02", predictions_of("lab02"), EXERCISES, tasks=TASKS)

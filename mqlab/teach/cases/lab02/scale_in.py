@@ -73,7 +73,7 @@ def day(seed: int) -> Day:
     rng = random.Random(f"lab02.scale_in {seed}")
     # Odd seeds: both groups are quick, so that only the shop's old route is to be waited for.
     backlog, slow_ms = (rng.randint(330, 380), rng.randint(1_000, 1_200)) if seed % 2 == 0 else (20, 40)
-    before_ms = rng.randint(21_000, 29_000)
+    before_ms = rng.randint(31_000, 36_000)  # the shop asks every 30 s: it has just asked
 
     def begins(today: ScaleDay) -> None:
         lab = today.lab

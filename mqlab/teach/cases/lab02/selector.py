@@ -36,7 +36,7 @@ OTHERS_RULE = (
     "abs(java_hash(order)) % the number of queues"
 )
 NEGATIVE_RULE = (
-    "A Java hash may be negative, and -7 % 8 is not 7 % 8: RocketMQ takes the absolute value before it divides"
+    "A Java hash may be negative, and in Python -7 % 8 is 1: take the absolute value first, and 7 comes out as in Java"
 )
 MOVED_FORM = "moved returns a list of order ids"
 MOVED_RULE = "moved names the orders whose queue is another one with the new number of queues, and no others"

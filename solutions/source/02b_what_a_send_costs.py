@@ -1,0 +1,879 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 02b: What a send costs
+#
+# ## Why
+#
+# 16:40, the same afternoon. Each put on broker-b takes three seconds. The team looks for a setting that helps:
+#
+# - "RocketMQ sends to the fastest broker, doesn't it? Then it will avoid broker-b."
+# - "We send asynchronously. That never waits, and it cannot lose anything."
+# - "A send that fails has not been stored, so we send it again."
+# - "With round robin a slow broker fills the producer's buffer."
+#
+# By evening some customers have been charged twice, and three orders are in the shop's database that no other system has
+# ever heard of. This part sends one order in four ways, and takes the answer, the shop or the broker away while it is
+# on its way.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). When you are done you can
+#
+# - say to which queue a message goes, and what a slow broker changes about that;
+# - say of each way to send what is tried again, after which failure, and where;
+# - read an error of a send for what it is: *I do not know*;
+# - write a shop whose orders and messages agree, wherever its process dies.
+
+# %%
+from collections import Counter
+
+from mqlab import Message, every_crash, play
+from mqlab.errors import MqlabError
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Bars, Curve, Table
+
+# %% [markdown] minutes=13
+# ## Which queue
+#
+# A producer lists the queues of a route broker by broker, and goes round: the next message goes to the next queue.
+
+
+# %% tags=["parameter"]
+no_trace = {"enable_trace": False}  # nothing but orders in the log
+
+
+def order(number):
+    return Message("orders", b"a book", keys=f"order-{number}")
+
+
+def shop_and_topic(lab, **settings):
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+    return lab.producer("shop", **settings)
+
+
+# %%
+def eight_orders(lab):
+    shop = shop_and_topic(lab)
+    lab.went = [shop.send(order(number)).message_queue for number in range(8)]
+
+
+lab = play(eight_orders, seed=7, brokers=2, client=no_trace)
+Table({"order": number, "broker": queue.broker_name, "queue": queue.queue_id} for number, queue in enumerate(lab.went))
+
+# %% [markdown]
+# Now three brokers, and every frame to and from broker-b takes 400 ms longer.
+
+
+# %% tags=["parameter"]
+def one_is_slow(lab, delay="400ms", count=60, **settings):
+    shop = shop_and_topic(lab, **settings)
+    shop.send(order(-1))
+    lab.slow("broker-b", delay)
+    lab.sends = []
+    for number in range(count):
+        began_ms = lab.now_ms
+        result = shop.send(order(number))
+        lab.sends.append((result.message_queue.broker_name, lab.now_ms - began_ms))
+        lab.run_for("250ms")
+
+
+def went_to(lab):
+    return dict(sorted(Counter(broker for broker, _ in lab.sends).items()))
+
+
+# %% [prediction] lab02.default
+# The shop has RocketMQ's default settings. How many of 60 orders go to broker-b?
+#
+# - few: only a few, until the producer notices how slow it is
+#   > It could measure that. But `sendLatencyFaultEnable` is off by default, so it does not look.
+# - third: about a third
+#   = Round robin, whatever an answer takes. Only a failure makes the producer try elsewhere, and a slow answer is none.
+# - more: more than a third, because the others are done sooner
+#   > Round robin does not know who is done.
+# note: So the default spreads evenly, and each third order waits.
+
+# %%
+lab = play(one_is_slow, seed=7, brokers=3, client=no_trace)
+Bars(went_to(lab), unit="orders", title=f"default: {sum(ms for _, ms in lab.sends) / 1000:.1f} s of waiting")
+
+# %%
+slow = went_to(lab)["broker-b"]
+reveal("lab02.default", "few" if slow < 12 else "third" if slow < 27 else "more")
+
+# %% [markdown]
+# With `send_latency_fault_enable=True` the producer keeps a table (延迟容错): how long did the last answer of each broker
+# take?
+
+# %% [prediction] lab02.fastest_broker
+# broker-a answers after 2 ms, broker-c after 42 ms, broker-b after 802 ms. The latency table is on. Where do the orders go?
+#
+# - fastest: almost all to broker-a, the fastest {lab02.fastest}
+#   > The table does not look for the fastest: it bans a broker for a time that depends on the class of its latency, and goes
+#   > round among the others. Below 550 ms nobody is banned.
+# - round: half each to broker-a and broker-c, and now and then one to broker-b
+#   = 802 ms are in the class from 550 ms on: two seconds of ban. Then broker-b gets one more try.
+# - never: broker-b gets nothing any more
+#   > Only for two seconds. Somebody has to find out whether it is well again, and that is the next order.
+# note: Textbooks say "the queue with the least delay, ties round robin". There is no such choice in RocketMQ.
+
+# %%
+def two_kinds_of_slow(lab):
+    lab.slow("broker-c", "20ms")
+    one_is_slow(lab, send_latency_fault_enable=True)
+
+
+lab = play(two_kinds_of_slow, seed=7, brokers=3, client=no_trace)
+Bars(went_to(lab), unit="orders", title=f"with the table: {sum(ms for _, ms in lab.sends) / 1000:.1f} s of waiting")
+
+# %%
+got = went_to(lab)
+few = got.get("broker-b", 0) < 12
+reveal("lab02.fastest_broker", "never" if "broker-b" not in got else "fastest" if got["broker-c"] < 12 else "round" if few else "")
+
+# %% [answer] lab02.ban
+# ### Your turn: a longer ban
+#
+# Change `DELAY` (it counts once for the request and once for the answer) so that broker-b is banned for **five** seconds
+# after each answer. Answer with the number of orders of 60 that then go to it.
+#
+# wrong two: That is how many there are with a ban of two seconds.
+# wrong: Count them in the line under the cell.
+# note: From 1,800 ms on the ban is 5 s. The slower a broker is, the longer it is left alone, and the later one sees that
+#   it is well again.
+
+# %% tags=["parameter"]
+DELAY = "400ms"
+
+
+def banned(lab):
+    one_is_slow(lab, DELAY, send_latency_fault_enable=True)
+
+
+longer = play(banned, seed=7, brokers=3, client=no_trace)
+print(went_to(longer), "longest answer:", max(ms for _, ms in longer.sends), "ms")
+
+# %%
+### BEGIN SOLUTION
+DELAY = "1s"
+longer = play(banned, seed=7, brokers=3, client=no_trace)
+answer("lab02.ban", went_to(longer)["broker-b"], longer)
+### STARTER
+# answer("lab02.ban", ..., longer)
+### END SOLUTION
+
+# %% [exercise] lab02.strategy
+# ### Exercise 1: a table of bans
+#
+# Write the class `MyFaults`. The producer of the shop uses it (`mq_fault_strategy=`). It is made without arguments, and has
+# three methods:
+#
+# | method | what it does |
+# |---|---|
+# | `update(broker_name, latency_ms, now_ms, *, isolation, reachable)` | a send has ended: bans the broker for the time of its class, from `now_ms` on. A later update never makes a ban shorter |
+# | `is_available(broker_name, now_ms)` | True if no ban is running: at its end, it is over |
+# | `is_reachable(broker_name)` | what `reachable` was at the last update; True if there was none |
+#
+# The class of a latency is the largest entry of `LATENCY_MAX` that it has **reached**; the ban is the entry of
+# `NOT_AVAILABLE` at the same place, and 0 below all of them. `isolation=True` means that the send has failed: then the
+# broker is banned as if it had taken 10,000 ms, however long it took.
+#
+# hint: Keep two dictionaries: broker -> the ms at which its ban ends, and broker -> reachable.
+# hint: For the class, go through the table from its end: the first threshold with `latency_ms >= threshold` counts.
+# hint: `self.ends[name] = max(self.ends.get(name, 0), now_ms + duration)`. The `max` is what keeps a quick answer from
+#   ending a ban.
+# note: `LatencyFaultToleranceImpl` with `MQFaultStrategy.computeNotAvailableDuration`. The producer asks `is_available`
+#   first; if nobody is available it asks `is_reachable`, and if nobody is that either it takes the next queue. At work:
+#   switch `sendLatencyFaultEnable` on where brokers may become slow, and know that it bans, and does not choose.
+
+
+# %% tags=["setup"]
+LATENCY_MAX = (50, 100, 550, 1800, 3000, 5000, 15000)
+NOT_AVAILABLE = (0, 0, 2000, 5000, 6000, 10000, 30000)
+
+# %% tags=["picture"]
+Table({"latency from (ms)": low, "ban (ms)": ban} for low, ban in zip(LATENCY_MAX, NOT_AVAILABLE, strict=True))
+
+
+# %%
+# exercise: lab02.strategy
+class MyFaults:
+    """A ban for each broker that was slow or failed."""
+
+    ### BEGIN SOLUTION
+    def __init__(self):
+        self.ends, self.reachable = {}, {}
+
+    def update(self, broker_name, latency_ms, now_ms, *, isolation, reachable):
+        took_ms = 10_000 if isolation else latency_ms
+        duration = 0
+        for low, ban in zip(LATENCY_MAX, NOT_AVAILABLE, strict=True):
+            if took_ms >= low:
+                duration = ban
+        self.ends[broker_name] = max(self.ends.get(broker_name, 0), now_ms + duration)
+        self.reachable[broker_name] = reachable
+
+    def is_available(self, broker_name, now_ms):
+        return now_ms >= self.ends.get(broker_name, 0)
+
+    def is_reachable(self, broker_name):
+        return self.reachable.get(broker_name, True)
+
+    ### END SOLUTION
+
+
+# %%
+check("lab02.strategy")
+
+# %% [belief] lab02.success_frees
+# question: A banned broker answers quickly. Is its ban over?
+# claim: Yes; it is well again.
+# refutation: A ban ends when its time is over and not before: an update may make it longer, never shorter, and a quick
+#   answer is an update like any other.
+
+# %% [markdown] minutes=10
+# ## Four ways, and what they cost
+#
+# A hundred orders. A frame needs 5 ms in each direction.
+
+
+# %% tags=["parameter"]
+def sync(shop, orders):
+    for one in orders:
+        shop.send(one)
+
+
+def asynchronous(shop, orders):
+    for pending in [shop.send_async(one) for one in orders]:
+        pending.result()
+
+
+def oneway(shop, orders):
+    for one in orders:
+        shop.send_oneway(one)
+
+
+def batch(shop, orders, size=20):
+    for first in range(0, len(orders), size):
+        shop.send_batch(orders[first : first + size])
+
+
+WAYS = {"sync": sync, "async": asynchronous, "one-way": oneway, "batch of 20": batch}
+
+
+# %%
+def hundred(lab, way):
+    shop = shop_and_topic(lab)
+    shop.send(order(-1))
+    began_ms = lab.now_ms
+    way(shop, [order(number) for number in range(100)])
+    lab.took_ms = lab.now_ms - began_ms
+    lab.run_for("2s")
+
+
+took = {
+    name: play(lambda lab, way=way: hundred(lab, way), seed=7, client=no_trace, network={"latency": "5ms"}).took_ms
+    for name, way in WAYS.items()
+}
+Bars(took, unit="ms until the program goes on")
+
+# %% [markdown]
+# A synchronous send waits for its answer, so there is never more than one under way.
+
+# %% [prediction] lab02.buffer
+# broker-b is slow: three seconds per answer. The shop sends synchronously, round robin. Where do orders pile up?
+#
+# - buffer: in the producer's buffer, until it is full
+#   > A synchronous send has no buffer. The caller waits, and calls again when it has its answer.
+# - caller: in front of the shop: whoever calls `send` waits, and the next order is not even begun
+#   = There is one send under way at most. What piles up is the work of those who call, such as requests of customers.
+# - broker: at broker-b
+#   > It has one request at a time from this thread.
+# note: Only asynchronous sends have a queue in the client (50,000 tasks, then the send is rejected), and a limit of sends
+#   under way if `enableBackpressureForAsyncMode` is on.
+
+# %%
+def under_way(lab, how, count=30):
+    """How many sends were begun and not answered, looked at ten times a second."""
+    shop = shop_and_topic(lab)
+    shop.send(order(-1))
+    lab.slow("broker-b", "1500ms")
+    lab.most, ended = 0, []
+    if how == "sync":
+
+        def program():
+            for number in range(count):
+                lab.begun = number + 1
+                shop.send(order(number), timeout="10s")
+                ended.append(number)
+
+        lab.start_work(shop, program)
+    for number in range(count):
+        if how == "async":
+            lab.begun = number + 1
+            shop.send_async(order(number), timeout="10s").then(ended.append, lambda error: None)
+        lab.run_for("100ms")
+        lab.most = max(lab.most, lab.begun - len(ended))
+
+
+most = {}
+for how in ("sync", "async"):
+    most[how] = play(lambda lab, how=how: under_way(lab, how), seed=7, brokers=2, client=no_trace).most
+Bars(most, unit="sends under way, at most", title="a broker with 3 s per answer")
+
+# %%
+reveal("lab02.buffer", "caller" if most["sync"] == 1 else "buffer")
+
+# %% [markdown]
+# A batch (批量消息) is one request and one queue. Some messages may not be in one:
+
+
+# %% tags=["parameter"]
+def is_taken(shop, messages):
+    try:
+        return shop.send_batch(messages).send_status
+    except MqlabError as error:
+        return error.text
+
+
+def batches(lab):
+    shop = shop_and_topic(lab)
+    lab.tried = {
+        "two orders": [order(1), order(2)],
+        "one of them delayed": [order(3), Message("orders", b"a book", delay_time_level=3)],
+        "of two topics": [order(4), Message("other", b"a book")],
+        "of a retry topic": [Message("%RETRY%billing", b"a book")],
+        "with a transaction flag": [Message("orders", b"a book", properties={"TRAN_MSG": "true"})],
+    }
+    lab.said = {name: is_taken(shop, messages) for name, messages in lab.tried.items()}
+
+
+# %% tags=["picture"]
+lab = play(batches, seed=7, client=no_trace)
+Table({"batch": name, "answer": said} for name, said in lab.said.items())
+
+# %% [markdown]
+# The last one is stored as two ordinary messages: nobody looks at the flag. And both orders of the first batch show one
+# and the same `msg_id`, that of the batch: look for a key, not for an id.
+
+# %% [markdown] minutes=15
+# ## What is tried again
+#
+# A synchronous send makes up to three attempts (`retryTimesWhenSendFailed=2`). How many do the others make, and where? One
+# broker of two is killed; the journal knows every attempt.
+
+
+# %% tags=["parameter"]
+def first_queue(queues, message, arg):
+    return queues[0]  # a queue of broker-a
+
+
+TRIES = {
+    "sync": lambda shop: shop.send(order(1)),
+    "async": lambda shop: shop.send_async(order(1)).result(),
+    "one-way": lambda shop: shop.send_oneway(order(1)),
+    "sync, selector": lambda shop: shop.send(order(1), selector=first_queue),
+    "async, selector": lambda shop: shop.send_async(order(1), selector=first_queue).result(),
+}
+
+
+# %%
+def said_by(send, shop):
+    try:
+        result = send(shop)
+        return "nothing" if result is None else result.send_status
+    except MqlabError as error:
+        return type(error).__name__
+
+
+def broker_a_fails(lab, way, fault):
+    shop = shop_and_topic(lab)
+    until_next_is(lab, shop, "broker-a")
+    fault(lab)
+    lab.first = lab.journal.next_step
+    lab.said = said_by(TRIES[way], shop)
+    lab.run_for("5s")
+
+
+def until_next_is(lab, shop, broker):
+    """Send until the next order would go to this broker."""
+    while shop.send(order(-1)).message_queue.broker_name == broker:
+        pass
+    while shop.send(order(-1)).message_queue.broker_name != broker:
+        pass
+
+
+# %%
+def attempts(lab):
+    """The brokers to which frames with an order were sent, or tried to be, since the fault."""
+    return [
+        values["message_queue"].broker_name
+        for record in lab.journal[lab.first :]
+        for values in (change.values for change in record.changes if change.kind == "message.sent")
+    ]
+
+
+def tried(fault, **settings):
+    rows = []
+    for way in TRIES:
+        lab = play(lambda lab, way=way: broker_a_fails(lab, way, fault), seed=7, brokers=2, client=no_trace, **settings)
+        rows.append({"way": way, "attempts": ", ".join(attempts(lab)), "the shop is told": lab.said})
+    return rows
+
+
+# %% [prediction] lab02.async_retries
+# The order would go to broker-a, whose process has just been killed. It is sent with `send_async`. What happens?
+#
+# - error: an error; retries are for synchronous sends
+#   > Asynchronous sends have retries of their own, `retryTimesWhenSendAsyncFailed`, two as well.
+# - same: it is tried again at broker-a, three times in all
+#   > That is so with a selector or a given queue. A plain asynchronous send chooses another broker.
+# - other: it is tried again, at broker-b
+#   = Its first attempt fails at once, and the second goes to another broker, like that of a synchronous send.
+# note: Two sentences of textbooks fall: that asynchronous sends are not retried, and that they stay on their broker.
+
+# %% tags=["picture"]
+killed = tried(lambda lab: lab.kill("broker-a"))
+Table(killed, title="broker-a is killed")
+
+# %%
+row = killed[1]
+reveal("lab02.async_retries", "other" if row["attempts"].endswith("broker-b") else "same" if "," in row["attempts"] else "error")
+
+# %% [prediction] lab02.with_selector
+# And with a selector, so that an order keeps its queue?
+#
+# - none: neither is tried again; the queue is given, so what else could be tried
+#   > So it is for the synchronous one. Look at the last row.
+# - sync: the synchronous one is tried three times
+#   > `sendSelectImpl` makes one attempt.
+# - async: the asynchronous one is tried three times, always at the same broker; the synchronous one once
+#   = Who sends with a selector has to handle failures himself, and the two ways differ in how often they try.
+# note: With a selector and a dead broker, part of all orders cannot be sent until the route has changed.
+
+# %%
+many = {row["way"]: row["attempts"].count("broker-a") for row in killed}
+reveal("lab02.with_selector", "sync" if many["sync, selector"] > 1 else "async" if many["async, selector"] > 1 else "none")
+
+# %% [markdown]
+# That was a connection that is gone. Now broker-a answers, with an error: its disk is full, and it stores nothing.
+
+# %% [prediction] lab02.refused
+# Which sends are tried again at broker-b now?
+#
+# - both: the synchronous and the asynchronous one; an error is an error
+#   > An asynchronous send is tried again after transport errors only. This is an answer.
+# - sync: the synchronous one alone
+#   = It is tried again after error answers with certain codes; this one, SERVICE_NOT_AVAILABLE, is among them. An
+#   = asynchronous send passes any answer on.
+# - neither: neither; the broker has answered
+#   > A synchronous send looks at the code of the answer: eight of them mean *try another broker*.
+# note: The codes are 1, 2, 14, 16, 17, 204, 205 and 1500. With any other (an illegal message, say) even a synchronous
+#   send fails at once.
+
+
+# %% tags=["parameter"]
+def full_disk(lab):
+    lab.run_for("2m")
+    lab.disk_full("broker-a")
+    lab.run_for("30s")
+
+
+refused = tried(full_disk)
+Table(refused, title="broker-a refuses")
+
+# %%
+elsewhere = {row["way"] for row in refused if row["attempts"].endswith("broker-b")}
+reveal("lab02.refused", "both" if "async" in elsewhere else "sync" if "sync" in elsewhere else "neither")
+
+# %% [answer] lab02.no_retry
+# ### Your turn: no second attempt
+#
+# Play `tried` with a killed broker-a once more, and with a setting of the shop such that a synchronous send makes **one**
+# attempt only. What is the shop told then? Answer with the text in the last column of the row `sync`.
+#
+# wrong ok: With one attempt, the order does not reach broker-b. Is the setting among those of the client?
+# wrong: Copy the text of the last column.
+# note: `retryTimesWhenSendFailed=0` is what one sets where an order sent twice is worse than an error.
+
+# %% tags=["parameter"]
+SETTINGS = {"enable_trace": False, "retry_times_when_send_failed": 2}
+
+
+def once(lab):
+    broker_a_fails(lab, "sync", lambda lab: lab.kill("broker-a"))
+
+
+single = play(once, seed=7, brokers=2, client=SETTINGS)
+print(attempts(single), single.said)
+
+# %%
+### BEGIN SOLUTION
+SETTINGS["retry_times_when_send_failed"] = 0
+single = play(once, seed=7, brokers=2, client=SETTINGS)
+answer("lab02.no_retry", single.said, single)
+### STARTER
+# answer("lab02.no_retry", ..., single)
+### END SOLUTION
+
+# %% [markdown] minutes=13
+# ## What an answer means, and what none means
+#
+# One frame is lost: the broker's answer. The order is stored.
+
+
+# %% tags=["parameter"]
+def lost_answer(lab, **settings):
+    shop = shop_and_topic(lab, **settings)
+    shop.send(order(0))
+    lab.drop("broker-a", "shop-1")
+    lab.said = said_by(TRIES["sync"], shop)
+    lab.run_for("5s")
+
+
+def stored(lab, broker="broker-a"):
+    return [one for one in lab.store(broker).messages("orders") if one.keys != "order-0"]
+
+
+# %% [prediction] lab02.error
+# The shop sends order-1 synchronously; the answer is lost. What is the shop told, and how many copies are stored?
+#
+# - error_none: an error, and none is stored
+#   > The request arrived. Only its answer did not.
+# - error_one: an error, and one is stored
+#   = The first attempt waits for three seconds, which is all the time that the whole call has. An error of a send means
+#   = *I do not know*.
+# - ok_two: SEND_OK, and two are stored: it was tried again
+#   > Try it below: for a second attempt there has to be time left. By default one attempt may use it all.
+# note: `sendMsgTimeout` (3 s) is for all attempts together. So a broker that is silent costs the whole call.
+
+# %%
+lab = play(lost_answer, seed=7, client=no_trace)
+Bars({"told SEND_OK": int(lab.said == "SEND_OK"), "stored": len(stored(lab))}, unit="orders", title=lab.said)
+
+# %%
+ok = lab.said == "SEND_OK"
+reveal("lab02.error", "ok_two" if ok else f"error_{'one' if stored(lab) else 'none'}")
+
+# %% [markdown]
+# The program that takes the error for *not stored* sends again, and has two orders with two ids. If the **producer** tries
+# again, there are two copies with one id (`send_msg_max_timeout_per_request` limits a single attempt):
+
+# %% tags=["picture"]
+lab = play(lambda lab: lost_answer(lab, send_msg_max_timeout_per_request=1000), seed=7, client=no_trace)
+Table({"keys": one.keys, "msg_id": one.msg_id, "queue": one.queue_id, "told": lab.said} for one in stored(lab))
+
+# %% [markdown]
+# And when the answer comes, and says something else than SEND_OK? A broker with a slave, which is to have each order on
+# both before it answers:
+
+
+# %% tags=["parameter"]
+TWO_COPIES = {"broker_role": "SYNC_MASTER", "in_sync_replicas": 2}
+patient = {"enable_trace": False, "send_msg_timeout": 10_000}
+
+
+def slave_is_down(lab):
+    shop = shop_and_topic(lab)
+    lab.results = [("both run", shop.send(order(1)))]
+    lab.kill(lab.slaves()[0].name)
+    lab.results += [("the slave is down", shop.send(order(2)))]
+
+
+# %% [prediction] lab02.who_says
+# The slave is killed. What is the shop told about order-2, by whom, and is the order stored?
+#
+# - refused: an error; the broker stores nothing without its slave
+#   > It stores first, and then waits for the slave. What is in the log stays there.
+# - slave: a status of the slave's, FLUSH_SLAVE_TIMEOUT; the order is stored on the master
+#   > The slave is dead and says nothing. A slave never speaks to a producer.
+# - master: a status of the **master's**, FLUSH_SLAVE_TIMEOUT; the order is stored on the master
+#   = The master waits for 3 s for the slave to report how far it has read, and then says what it does not know.
+# note: With RocketMQ's defaults on both sides the shop never sees this status: its own time-out of 3 s comes first.
+
+# %%
+lab = play(slave_is_down, seed=7, replicas=1, broker=TWO_COPIES, client=patient)
+Table({"when": when, "send_status": one.send_status, "stored at": one.queue_offset} for when, one in lab.results)
+
+# %%
+there = "order-2" in [one.keys for one in lab.store().messages("orders")]
+silent = not lab.slaves()[0].is_up
+reveal("lab02.who_says", "refused" if not there else "master" if silent else "slave")
+
+# %% [markdown]
+# All statuses mean *stored*. `retry_another_broker_when_not_store_ok` makes the producer try the next broker anyway. Some
+# books put that setting into the broker's file:
+
+# %% tags=["picture"]
+def not_ok(lab, **settings):
+    shop = shop_and_topic(lab, **settings)
+    until_next_is(lab, shop, "broker-a")
+    lab.kill(lab.slaves("broker-a")[0].name)
+    lab.result = shop.send(order(1))
+
+
+rows = []
+for again in (False, True):
+    lab = play(
+        lambda lab, again=again: not_ok(lab, retry_another_broker_when_not_store_ok=again),
+        seed=7, brokers=2, replicas=1, broker=TWO_COPIES, client=patient,
+    )  # fmt: skip
+    copies = sum(one.keys == "order-1" for name in ("broker-a", "broker-b") for one in lab.store(name).messages("orders"))
+    rows.append({"of the producer": again, "told": lab.result.send_status, "copies of order-1": copies})
+Table(rows, title="retry_another_broker_when_not_store_ok")
+
+# %%
+try:
+    play(slave_is_down, seed=7, broker={"retry_another_broker_when_not_store_ok": True})
+except MqlabError as error:
+    print(error)
+
+# %% [markdown]
+# Last: what if the broker's machine loses power? By default an answer is sent when the order is in memory, and the disk
+# has it up to half a second later.
+
+# %% tags=["parameter"]
+FLUSH = "ASYNC_FLUSH"
+
+
+def power_cut(lab):
+    shop = shop_and_topic(lab)
+    lab.told = [shop.send(order(number)).send_status for number in range(1, 6)]
+    lab.power_off("broker-a")
+    lab.run_for("1s")
+    lab.start("broker-a")
+    lab.run_for("5s")
+
+
+# %% [answer] lab02.flush
+# ### Your turn: SEND_OK and gone
+#
+# Five orders, five times SEND_OK, then the power is cut. Change `FLUSH` so that all five are there afterwards. Answer with
+# the number that is there **without** the change.
+#
+# wrong five: That is with the change.
+# wrong: Set FLUSH back, and count again.
+# note: `flushDiskType=SYNC_FLUSH` costs a wait for the disk with each send. Or two copies in memory, as above: two
+#   machines rarely lose power in the same half second.
+
+# %% tags=["parameter"]
+survivors = play(power_cut, seed=7, client=no_trace, broker={"flush_disk_type": FLUSH})
+print(survivors.told, len(stored(survivors)), "stored")
+
+# %%
+### BEGIN SOLUTION
+FLUSH = "SYNC_FLUSH"
+survivors = play(power_cut, seed=7, client=no_trace, broker={"flush_disk_type": FLUSH})
+answer("lab02.flush", 0, survivors)
+### STARTER
+# answer("lab02.flush", ..., survivors)
+### END SOLUTION
+
+# %% [markdown] minutes=30
+# ## An order and its message
+#
+# The shop has a database. An order is a row in it, and a message for all others. Two writes, two systems; the process may
+# die between them. `lab.start_work` runs a function as a part of the shop's process:
+
+
+# %% tags=["parameter"]
+ORDERS = "CREATE TABLE IF NOT EXISTS orders (order_key TEXT PRIMARY KEY, body BLOB NOT NULL)"
+
+
+def commit_then_send(lab, shop):
+    with lab.database("shop").connect() as connection:
+        connection.execute("INSERT INTO orders VALUES ('order-1', x'00')")
+    shop.send(order(1))
+    return "sold"
+
+
+def send_then_commit(lab, shop):
+    with lab.database("shop").connect() as connection:
+        connection.execute("INSERT INTO orders VALUES ('order-1', x'00')")
+        shop.send(order(1))
+    return "sold"
+
+
+# %%
+def one_sale(lab, program):
+    shop = shop_and_topic(lab)
+    shop.fetch_publish_message_queues("orders")
+    with lab.database("shop").connect() as connection:
+        connection.execute(ORDERS)
+    lab.start_work(shop, program, lab, shop)
+    lab.run_for("5s")
+
+
+def outcome(lab):
+    with lab.database("shop").connect() as connection:
+        sold = connection.execute("SELECT count(*) FROM orders").fetchone()[0]
+    sent = sum(1 for _ in lab.store().messages("orders"))
+    return {(0, 0): "no order", (1, 1): "both", (1, 0): "order without message", (0, 1): "message without order"}[sold, sent]
+
+
+# %% [prediction] lab02.which_first
+# The shop's process is killed before each line of the sale. Which order of the two writes is safe?
+#
+# - commit: commit, then send; then a message is never invented {lab02.commit_then_send}
+#   > Then an order may be without its message for ever: the process dies in between, and nothing in the database says that a
+#   > message is missing.
+# - send: send inside of the transaction; if the send fails, it is rolled back {lab02.send_first}
+#   > If the process dies after the message is out and before the order is committed, there is a message about an order that
+#   > does not exist.
+# - neither: neither
+#   = Whatever comes first, a death after it leaves the two systems in disagreement.
+# note: Two systems without a common transaction cannot be changed at once. But one of them can remember what it still has
+#   to tell the other.
+
+# %%
+def deaths(program):
+    """One run for each line before which the shop's process can die."""
+    return every_crash(
+        lambda lab: one_sale(lab, program),
+        node="shop-1",
+        restart_after=None,
+        only=lambda point: point.kind == "line",
+        seed=7,
+        client=no_trace,
+    )
+
+
+found = {
+    program.__name__: Counter(map(outcome, deaths(program))) for program in (commit_then_send, send_then_commit)
+}
+
+# %% tags=["picture"]
+names = ("no order", "both", "order without message", "message without order")
+Table({"program": name, **{one: counts.get(one, 0) for one in names}} for name, counts in found.items())
+
+# %%
+safe = [name for name, counts in found.items() if set(counts) <= {"no order", "both"}]
+reveal("lab02.which_first", {"commit_then_send": "commit", "send_then_commit": "send"}[safe[0]] if safe else "neither")
+
+# %% [exercise] lab02.outbox
+# ### Exercise 2: an outbox
+#
+# Write the class `Outbox`. The shop's process makes one object of it in each of its lives: `Outbox(lab, shop)`; the lab has
+# `database`, and nothing else. It has two methods:
+#
+# | method | called |
+# |---|---|
+# | `place_order(key, body)` | once per order, when a customer buys. Nobody repeats it. It returns at once, also while no broker answers |
+# | `relay()` | every second, by one thread of the process, as long as it lives. It may raise; it is called again |
+#
+# The database has two tables: `orders (order_key, body)` and `outbox (order_key, body, sent)`, where `sent` is 0 unless you
+# set it. An order's message goes to the topic `orders` with the order's key as `keys` and the same body.
+#
+# The process is killed before every line, and started again. A broker is away for some seconds, or slow. In the end, each
+# row of `orders` has a message, at least one; no message is without its row; and nothing is sent again without need.
+#
+# hint: What has to be remembered over a death has to be in the database, and it must come there in the same transaction
+#   as the order.
+# hint: `relay` reads the rows with `sent = 0`, sends each, and marks it when the send has succeeded. If it dies in between,
+#   the order is sent twice. That is allowed, the other order of the two is not.
+# hint: `with self.database.connect() as connection:` commits at its end. Two inserts in one such block in `place_order`;
+#   in `relay` a send first, and then a block of its own that sets `sent = 1`.
+# note: The transactional outbox (本地消息表). RocketMQ's own answer to the same question is the half message
+#   (`TransactionMQProducer`), lab 08. At work: whoever reads the messages has to bear that one comes twice, so give every
+#   message a key; and watch the age of the oldest row that is not marked.
+
+
+# %% tags=["picture"]
+Table(
+    [
+        {"table": "orders", "columns": "order_key, body", "written by": "place_order"},
+        {"table": "outbox", "columns": "order_key, body, sent", "written by": "place_order, and relay (sent)"},
+    ]
+)
+
+
+# %%
+# exercise: lab02.outbox
+class Outbox:
+    """Orders and their messages, in agreement whatever dies."""
+
+    ### BEGIN SOLUTION
+    def __init__(self, lab, shop):
+        self.database, self.shop = lab.database("shop"), shop
+
+    def place_order(self, key, body):
+        with self.database.connect() as connection:
+            connection.execute("INSERT INTO orders VALUES (?, ?)", (key, body))
+            connection.execute("INSERT INTO outbox (order_key, body) VALUES (?, ?)", (key, body))
+
+    def relay(self):
+        connection = self.database.connect()
+        rows = connection.execute("SELECT order_key, body FROM outbox WHERE sent = 0").fetchall()
+        for key, body in rows:
+            self.shop.send(Message("orders", body, keys=key))
+            with connection:
+                connection.execute("UPDATE outbox SET sent = 1 WHERE order_key = ?", (key,))
+
+    ### END SOLUTION
+
+
+# %%
+check("lab02.outbox")
+
+# %% [belief] lab02.mark_first
+# question: Who sends what is in the outbox: when is the row marked?
+# claim: Before the send, so that it is not sent twice; or whatever the send says.
+# refutation: A row that is marked before its send has succeeded is a message that nobody will send: mark it after an
+#   answer that says so. One-way sends have no answer, and an exception is not one.
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **Times**: the broker needs no time of its own here, so the four ways differ by the network alone. In reality a batch
+#   saves most where messages are small.
+# - **A slow disk** was a slow network here. To a producer the two look alike.
+# - **The outbox** polls its table. With many shops, or many orders a second, one reads the database's log instead.
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | round robin, the last broker avoided | `TopicPublishInfo.selectOneMessageQueue` |
+# | bans by latency class | `MQFaultStrategy`, `LatencyFaultToleranceImpl`; `sendLatencyFaultEnable` is off |
+# | attempts of a synchronous send | `DefaultMQProducerImpl.sendDefaultImpl`, `retryResponseCodes` |
+# | attempts of an asynchronous one | `MQClientAPIImpl.onExceptionImpl` |
+# | one attempt with a selector | `sendSelectImpl` |
+# | batches | `MessageBatch.generateFromList` |
+# | statuses that are not SEND_OK | `CommitLog.handleDiskFlushAndHA`, `SendMessageProcessor.handlePutMessageResult` |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | the queue with the least delay is chosen | brokers are banned by class, then round robin; and only if somebody switches it on |
+# | asynchronous sends are not retried; or only on the same broker | twice, on another broker; on the same one with a queue or a selector |
+# | every MQBrokerException is retried | only with the listed codes, and never for asynchronous sends |
+# | retryAnotherBrokerWhenNotStoreOK=true in the broker's file | a property of the producer |
+# | the slave answers with a status | the master says what it has not heard from the slave |
+# | a batch must not hold transaction messages | nobody checks the flag; they are stored as ordinary messages |
+# | SYNC_MASTER waits for its slave | only with `inSyncReplicas` of 2 or more; the default is 1 |
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab02.again
+# **1.** A send has failed with a time-out. Send again, or not?
+#
+# answer: You do not know whether it was stored. If a second copy does no harm, because readers look at its key, send
+#   again with the same key. If it does harm, do not send in that thread at all: write it into an outbox and let one relay
+#   deal with it. There is no way to ask the broker; a search by key finds what is indexed, which may come later.
+
+# %% [reflection] lab02.which_way
+# **2.** Which of the four ways for which message?
+#
+# answer: Sync where the next step depends on it. Async where many are under way and each answer is handled, errors too.
+#   One-way for what may be lost, such as a line of a log. A batch for many small messages of one topic that come together
+#   anyway.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# An order has several events, and they belong into one queue. The [third part](02c-sixteen-queues-then-eight.ipynb) puts
+# them there, and then takes the queue away. All labs: [index](index.ipynb).

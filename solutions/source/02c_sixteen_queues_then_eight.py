@@ -1,0 +1,530 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 02c: Sixteen queues, then eight
+#
+# ## Why
+#
+# The week after. broker-b has a new disk, the topic has sixteen queues, and eight would do. "We made sixteen out of eight
+# last spring, so we can make eight out of sixteen. It is one command." At noon somebody types it. For half a minute a
+# part of the orders cannot be sent. In the evening the report of the day lacks 148 orders; they are in queues that
+# nobody reads any more. And *shipped* overtook *paid* for some of the others.
+#
+# - "A topic with permission 4 takes no message."
+# - "The orders that were in queues 8 to 15 move, the others stay where they are."
+# - "The numbers are changed, so everybody uses the new ones."
+#
+# In this part you put the events of an order into one queue, find out which orders move when there are more or fewer
+# queues, and take eight of sixteen queues away while the shop sells. In the end a shop talks to a real server.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need [lab 02a](02a-who-knows-what.ipynb). When you are done you can
+#
+# - write a selector (队列选择器) that other programs agree with;
+# - say what a topic's permission and its two numbers of queues change, and for whom;
+# - take queues away from a running topic without losing a message or a sale;
+# - start a server of your own and send to it.
+
+# %%
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import mqlab
+from mqlab import CONSUME_SUCCESS, Message, play
+from mqlab.errors import MqlabError
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.views import Bars, Table
+from mqlab.wire.java_hash import string_hash as java_hash
+
+# %% [markdown] minutes=13
+# ## One order, one queue
+#
+# Only a queue keeps an order. So all events of an order go to the queue that a **selector** computes from its id. RocketMQ
+# has one, `SelectMessageQueueByHash`: the absolute value of the id's Java hash, modulo the number of queues.
+
+
+# %% tags=["parameter"]
+no_trace = {"enable_trace": False}  # nothing but orders in the log
+
+
+def order(number, step="created"):
+    return Message("orders", b"a book", tags=step, keys=f"order-{number}")
+
+
+def sends_by_hash(lab, queues=8, orders=400):
+    lab.create_topic("orders", read_queue_nums=queues, write_queue_nums=queues)
+    shop = lab.producer("shop")
+    lab.queue = {}
+    for number in range(orders):
+        result = shop.send(order(number), selector="HASH", arg=f"order-{number}")
+        lab.queue[f"order-{number}"] = result.message_queue.queue_id
+
+
+# %% [prediction] lab02.moves
+# The topic has eight queues; then it gets four more. What part of all orders have their next event in **another** queue?
+#
+# - none: none; the new queues are for new orders
+#   > The selector does not know which orders are new. It divides by 12 now.
+# - third: a third, so that the new queues get their share {lab02.only_removed}
+#   > Not only orders of the queues that come or go move: the remainder is computed anew for every order, and most get another
+#   > one.
+# - most: two thirds
+#   = A remainder modulo 8 and one modulo 12 agree for a third of all numbers only.
+# note: With 8 and 9 it would be eight of nine. For as long as old events wait in the old queue, the new ones may overtake.
+
+# %%
+eight = play(sends_by_hash, seed=7, client=no_trace).queue
+twelve = play(lambda lab: sends_by_hash(lab, 12), seed=7, client=no_trace).queue
+moved_now = sum(eight[one] != twelve[one] for one in eight)
+Bars({"stay": len(eight) - moved_now, "move": moved_now}, unit="orders", title="8 queues, then 12")
+
+# %%
+share = moved_now / len(eight)
+reveal("lab02.moves", "none" if share < 0.05 else "third" if share < 0.5 else "most")
+
+# %% [exercise] lab02.selector
+# ### Exercise 1: one queue per order, and who moves
+#
+# Write two functions.
+#
+# - `selector(queues, message, arg)` is called for each event of the shop; `arg` is the order's id. It returns one of
+#   `queues`. The payment service is another program, in Java, and uses `SelectMessageQueueByHash`: both must come to the same
+#   queue. `java_hash(text)` is Java's `hashCode`, which may be negative.
+# - `moved(orders, before, after)` gets ids of orders and two numbers of queues. It returns a list of the orders that have
+#   another queue after the change.
+#
+# hint: The number of queues is `len(queues)`. Two programs that share nothing but the order's id must compute the same.
+# hint: `abs(java_hash(arg)) % len(queues)` is the place in the list. Without `abs`, Python and Java divide negative numbers
+#   differently.
+# hint: For `moved`, compute the place twice, with `before` and with `after`, and keep the orders for which they differ.
+# note: `SelectMessageQueueByHash.select`. (It divides first and takes `Math.abs` of Java's remainder, which comes to
+#   the same.) At work: never change the number of queues under keyed messages without draining them first; a Python
+#   `hash("order-1")` is another number in each process.
+
+# %% tags=["picture"]
+Table({"order": one, "java_hash": java_hash(one), "queue of 8": eight[one], "of 12": twelve[one]} for one in list(eight)[:5])
+
+
+# %%
+# exercise: lab02.selector
+def selector(queues, message, arg):
+    """One of the queues, the same for all events of an order."""
+    ### BEGIN SOLUTION
+    return queues[abs(java_hash(arg)) % len(queues)]
+    ### END SOLUTION
+
+
+def moved(orders, before, after):
+    """The orders that have another queue when the number of queues changes."""
+    ### BEGIN SOLUTION
+    return [one for one in orders if abs(java_hash(one)) % before != abs(java_hash(one)) % after]
+    ### END SOLUTION
+
+
+# %%
+check("lab02.selector")
+
+# %% [belief] lab02.one_queue
+# question: How do all events of an order get into one queue?
+# claim: All orders go to one queue.
+# refutation: One queue for all orders keeps the order of everything, and has one reader: the orders are to be spread, each
+#   by its own id.
+
+# %% [belief] lab02.stays
+# question: The topic has another number of queues. Where do the next events of an old order go?
+# claim: To the queue that the order always had.
+# refutation: Nobody remembers where an order was: RocketMQ's selector divides by the number of queues that there are now,
+#   and so must yours, or the two programs disagree.
+
+# %% [answer] lab02.fewest_move
+# ### Your turn: the smallest change
+#
+# The topic needs more than eight queues. Change `AFTER` (from 9 to 32) so that as **few** orders move as possible. Answer with
+# that number of queues.
+#
+# wrong nine: Adding one queue is the smallest change of the number, and moves eight of nine orders.
+# wrong: Try numbers that have to do with 8.
+# note: Twice the number: about half of the orders stay. That is why one doubles queues, if one must have more.
+
+# %% tags=["parameter"]
+AFTER = 12
+
+other = {one: abs(java_hash(one)) % AFTER for one in eight}
+print(sum(eight[one] != other[one] for one in eight), "of", len(eight), "orders move")
+
+# %%
+### BEGIN SOLUTION
+AFTER = 16
+other = {one: abs(java_hash(one)) % AFTER for one in eight}
+answer("lab02.fewest_move", AFTER, eight, other)
+### STARTER
+# answer("lab02.fewest_move", ..., eight, other)
+### END SOLUTION
+
+# %% [markdown] minutes=12
+# ## What a permission does
+#
+# A topic has a permission (权限) on each broker: 4 to read, 2 to write, 6 for both. An operator wants no more orders in it,
+# and sets 4.
+
+
+# %% tags=["parameter"]
+def billing_reads(lab, takes="1ms", **settings):
+    def billing(messages, context):
+        context.sleep(takes)
+        return CONSUME_SUCCESS
+
+    consumer = lab.push_consumer("billing", **settings)
+    consumer.subscribe("orders", "*")
+    consumer.on_messages(billing)
+    consumer.start()
+    lab.run_for("5s")
+
+
+def tells(shop, message):
+    try:
+        return shop.send(message).send_status
+    except MqlabError as error:
+        return error.text.partition(":")[0]
+
+
+# %%
+def no_more(lab, perm=4):
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+    shop = lab.producer("shop")
+    billing_reads(lab)
+    shop.send(order(0))
+    lab.admin.update_topic("orders", perm=perm)
+    lab.said = []
+    for number in range(1, 6):
+        lab.said.append({"after (s)": (number - 1) * 12, "the shop is told": tells(shop, order(number))})
+        lab.run_for("12s")
+    lab.read = [row.status for row in lab.deliveries("billing")].count(CONSUME_SUCCESS)
+
+
+# %% [prediction] lab02.perm
+# The shop sends another order at once, and again every 12 s. What happens to them?
+#
+# - refused: the broker refuses all of them; the topic is not writable
+#   > The broker stores what comes. The permission is part of the route, and it is the client that obeys it.
+# - late: the first ones are stored; when the shop has asked for the route, it finds no queue to send to
+#   = A permission acts at the clients, when they ask next. Until then the broker takes what they send.
+# - all: all are stored; a permission is for new topics
+#   > The shop obeys it, once it knows.
+# note: Whoever must keep messages out **now** has to stop the producers.
+
+# %% tags=["picture"]
+lab = play(no_more, seed=7, client=no_trace)
+Table(lab.said, title=f"permission 4; billing has read {lab.read}")
+
+# %%
+ok = [row["the shop is told"] == "SEND_OK" for row in lab.said]
+reveal("lab02.perm", "all" if all(ok) else "late" if ok[0] else "refused")
+
+# %% [answer] lab02.perm_two
+# ### Your turn: to write and not to read
+#
+# Set `PERM` so that the shop can go on, and billing gets nothing more after a while. Answer with the number.
+#
+# wrong four: That is to read and not to write.
+# wrong both: That is both.
+# wrong: It is one of 0, 2, 4 and 6.
+# note: With 2, orders wait in their queues until 6 is set again. What billing had read already it has read.
+
+# %% tags=["parameter"]
+PERM = 4
+
+kept = play(lambda lab: no_more(lab, PERM), seed=7, client=no_trace)
+print([row["the shop is told"] for row in kept.said], kept.read, "read")
+
+# %%
+### BEGIN SOLUTION
+PERM = 2
+kept = play(lambda lab: no_more(lab, PERM), seed=7, client=no_trace)
+answer("lab02.perm_two", PERM, kept)
+### STARTER
+# answer("lab02.perm_two", ..., kept)
+### END SOLUTION
+
+# %% [markdown] minutes=32
+# ## Sixteen queues, then eight
+#
+# A topic has **two** numbers. Producers write to queues 0 to `write_queue_nums` - 1, consumers read queues 0 to
+# `read_queue_nums` - 1. Both are in the route.
+
+
+# %% tags=["parameter"]
+def selling(lab, takes="1100ms"):
+    lab.create_topic("orders", read_queue_nums=16, write_queue_nums=16)
+    shop = lab.producer("shop")
+    for number in range(200):
+        shop.send(order(f"old-{number}"))
+    billing_reads(lab, takes, consume_thread_min=4, consume_thread_max=4, pull_batch_size=4)
+    lab.shop = lab.traffic(shop, rates=[("0s", 2)], message=order)
+    lab.run_for("25s")
+
+
+def closing(lab):
+    lab.run_for("40s")
+    lab.shop.stop()
+    lab.run_for("3m")
+    consumed = {row.msg_id for row in lab.deliveries("billing") if row.status == CONSUME_SUCCESS}
+    lab.unread = [one for one in lab.store().messages("orders") if one.msg_id not in consumed]
+
+
+# %%
+def one_command(lab):
+    selling(lab)
+    lab.admin.update_topic("orders", read_queue_nums=8, write_queue_nums=8)
+    closing(lab)
+
+
+# %% [prediction] lab02.reverse
+# `update_topic(read_queue_nums=8, write_queue_nums=8)`, while the shop sells and billing has a backlog. What goes wrong?
+#
+# - nothing: nothing; eight out of sixteen is sixteen out of eight the other way round
+#   > A new queue is empty and nobody misses it. A queue that goes may hold messages, and producers may know it still.
+# - sends: for up to half a minute some sends fail
+#   > Yes, and that is the half of it that somebody notices.
+# - unread: what is in queues 8 to 15 is not read any more
+#   > Yes, and sends fail as well.
+# - both: both of these
+#   = The shop sends to queues that are gone until it asks for the route; billing stops reading them when it does.
+# note: Nothing is deleted: the messages lie in the log, in queues that no route names. With the old number of read queues
+#   they can be read again, within the three days that the log is kept.
+
+# %%
+lab = play(one_command, seed=7, client=no_trace)
+Bars({"sends that failed": lab.shop.failed, "orders that nobody reads": len(lab.unread)}, title="one command")
+
+# %%
+failing, lost = lab.shop.failed > 0, len(lab.unread) > 0
+reveal("lab02.reverse", "both" if failing and lost else "sends" if failing else "unread" if lost else "nothing")
+
+# %% [markdown]
+# In which queues they are, and that the lag of the group does not show them, because it is a sum over the queues of the
+# route:
+
+# %% tags=["picture"]
+queues = sorted({one.queue_id for one in lab.unread})
+Table(
+    [
+        {
+            "unread in queues": ", ".join(map(str, queues)),
+            "orders": len(lab.unread),
+            "lag of billing": lab.admin.examine_consume_stats("billing", "orders").total_diff,
+        }
+    ]
+)
+
+# %% [answer] lab02.back_again
+# ### Your turn: get them back
+#
+# Set `READ` so that billing reads what was stranded, after the damage is done. The cell waits for two minutes. Answer with
+# the number of orders that nobody has read then.
+#
+# wrong before: That is how many there were before.
+# wrong: Run the cell with a READ that takes in queues 8 to 15 again.
+# note: The group's offsets of these queues were kept. So nothing is read twice, and nothing is left out.
+
+# %% tags=["parameter"]
+READ = 8
+
+
+def repaired(lab):
+    one_command(lab)
+    lab.admin.update_topic("orders", read_queue_nums=READ)
+    lab.run_for("2m")
+    consumed = {row.msg_id for row in lab.deliveries("billing") if row.status == CONSUME_SUCCESS}
+    lab.left = sum(one.msg_id not in consumed for one in lab.unread)
+
+
+repair = play(repaired, seed=7, client=no_trace)
+print(repair.left, "orders are still unread")
+
+# %%
+### BEGIN SOLUTION
+READ = 16
+repair = play(repaired, seed=7, client=no_trace)
+answer("lab02.back_again", repair.left, repair)
+### STARTER
+# answer("lab02.back_again", ..., repair)
+### END SOLUTION
+
+# %% [exercise] lab02.scale_in
+# ### Exercise 2: without a failed send, without a message left behind
+#
+# Write the story `scale_in(lab)`. It begins while the shop sells (two orders a second, on the topic `orders`) and two groups
+# read: `billing` and `reports`, one of which may have a backlog. When it returns, the topic has eight queues to write and
+# eight to read; it has ten minutes. You may use `lab.admin` and `lab.run_for`; setting offsets is not allowed.
+#
+# No send may fail, and every order has to be consumed by both groups.
+#
+# hint: Which of the two numbers has to go first? Think of a message that is in queue 12.
+# hint: After the write number has changed, the shop may send to queue 12 for another 30 s. After that, nothing comes to
+#   queues 8 to 15 any more, and both groups will have read them some time.
+# hint: `lab.admin.examine_consume_stats(group, "orders").queues` has a row per queue with `message_queue`, `broker_offset` and
+#   `consumer_offset`. Look every few seconds whether all rows of queues 8 to 15 of both groups are equal.
+# note: `updateTopic` with `-w 8`, then `consumerProgress`, then `-r 8`. Brokers take messages for queues below the larger of the
+#   two numbers (`AbstractSendMessageProcessor.msgCheck`), which is what makes the first step safe. At work: ask
+#   `queryTopicConsumeByWho` which groups there are; the group that everybody has forgotten has a backlog, too.
+
+# %% tags=["picture"]
+lab = play(selling, seed=7, client=no_trace)
+rows = lab.admin.examine_consume_stats("billing", "orders").queues
+Bars({f"queue {row.message_queue.queue_id}": row.broker_offset - row.consumer_offset for row in rows}, unit="orders behind")
+
+
+# %%
+# exercise: lab02.scale_in
+def scale_in(lab):
+    """Eight queues of sixteen; nothing is lost, no send fails."""
+    ### BEGIN SOLUTION
+    lab.admin.update_topic("orders", write_queue_nums=8)
+    lab.run_for("35s")  # until the shop has asked for the route
+    while behind(lab):
+        lab.run_for("5s")
+    lab.admin.update_topic("orders", read_queue_nums=8)
+
+
+def behind(lab):
+    """What the two groups have not read of queues 8 to 15."""
+    rows = [
+        row for group in ("billing", "reports") for row in lab.admin.examine_consume_stats(group, "orders").queues
+    ]
+    return sum(row.broker_offset - row.consumer_offset for row in rows if row.message_queue.queue_id >= 8)
+    ### END SOLUTION
+
+
+# %%
+check("lab02.scale_in")
+
+# %% [belief] lab02.numbers_alone
+# question: How does a topic of sixteen queues get eight?
+# claim: One command sets both numbers; it is the growth the other way round.
+# refutation: A queue that goes may be written to for 30 s more, and what is in it has to be read first: set the write number,
+#   wait until the shop has asked for the route and both groups have read queues 8 to 15, and then set the read number.
+
+# %% [belief] lab02.routes_at_once
+# question: The write number is 8. Who still writes to queue 12?
+# claim: Nobody.
+# refutation: The shop asks for the route every 30 s, and writes to queue 12 until it has asked: wait so long, however empty
+#   the queues look, before the read number changes.
+
+# %% [belief] lab02.drained_somewhere
+# question: When may the read queues go?
+# claim: When the producers have stopped using them; or when the group that I look at has read them.
+# refutation: A queue may go when every group has read all of it: look at the offsets of both groups in queues 8 to 15, and
+#   not at the clock.
+
+# %% [markdown] minutes=10
+# ## Not only in a Lab
+#
+# So far everything ran inside this notebook, in simulated time. `mqlab serve` starts a name server and a broker as a process
+# of its own, over TCP and in real time, for any RocketMQ client. Here it is, on free ports:
+
+
+# %% tags=["parameter"]
+def server(folder):
+    """A name server and a broker in a process of their own; the process, and the name server's address."""
+    ports = Path(folder) / "ports.json"
+    addresses = ["--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--port-file", str(ports)]
+    command = [sys.executable, "-m", "mqlab.cli", "serve", *addresses]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 30
+    while not (ports.exists() and ports.read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    return process, json.loads(ports.read_text())["namesrv"]
+
+
+# %% [prediction] lab02.served
+# The shop sends an order. Then the server's process is killed (`kill -9`), and the shop sends another one. What is it told,
+# and how soon?
+#
+# - waits: a time-out, after three seconds
+#   > So it would be if the machine had lost its power. A process that is killed leaves its connections to the operating
+#   > system, which closes them.
+# - at_once: an error, at once
+#   = The connection is closed, a new one is refused, and there is no other broker to try.
+# - ok: SEND_OK; the client keeps the order and sends it when the server is back
+#   > A producer keeps nothing. That is what the outbox of the second part is for.
+# note: The same code, the same rules: what you have seen in simulated time holds here.
+
+# %% tags=["picture"]
+folder = tempfile.TemporaryDirectory()
+process, address = server(folder.name)
+with mqlab.connect(address) as cluster:
+    shop = cluster.producer("shop")
+    said = [tells(shop, order(1))]
+    process.kill()
+    process.wait()
+    began = time.monotonic()
+    said.append(tells(shop, order(2)))
+    waited = time.monotonic() - began
+folder.cleanup()
+Table([{"order": 1, "told": said[0]}, {"order": 2, "told": said[1].partition(",")[0]}])
+
+# %%
+reveal("lab02.served", "ok" if said[1] == "SEND_OK" else "waits" if waited > 2 else "at_once")
+
+# %% [markdown]
+# In a terminal, `mqlab serve --store run` keeps its messages in a folder; `mqlab console 127.0.0.1:9876` shows them, and
+# RocketMQ's Java client can send to it. The guide is in `docs/serving.md`.
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **Two orders a second** show every message that is lost. They do not show how long a drain takes in your cluster: that
+#   is the backlog of the slowest group.
+# - **The order of events** across a change of queues is not kept, also not by the safe way: *paid* may wait in queue 12 while
+#   *shipped* is read from queue 4. Who needs it stops the producers, drains, changes, and starts them.
+# - **One broker.** With several, the numbers are set on each, one after the other.
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what | where in RocketMQ |
+# |---|---|
+# | the selector by hash | `SelectMessageQueueByHash` |
+# | queues to write, queues to read | `TopicConfig.writeQueueNums`, `readQueueNums`; `topicRouteData2TopicPublishInfo`, `…SubscribeInfo` |
+# | a broker takes queues below the larger number | `AbstractSendMessageProcessor.msgCheck` |
+# | a pull needs a queue below the read number | `PullMessageProcessor` |
+# | permissions | `PermName`: 4 read, 2 write, 1 inherit; obeyed by clients |
+#
+# Where you may read it differently:
+#
+# | you may read | it is |
+# |---|---|
+# | "expansion": 16 queues become 8 | that is a shrink; writing ends first, reading last |
+# | wait until the queues are empty | and for 30 s at least, and for all groups |
+# | perm=4 stops writes at once | when producers ask for the route next; the broker does not look |
+# | more queues are harmless | for keyed messages they are not: most keys move |
+
+# %% [markdown] minutes=3 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab02.growing
+# **1.** And eight to sixteen? What can go wrong when a topic grows?
+#
+# answer: Producers may learn of the new queues up to 50 s before consumers read them, so orders wait a little. A group
+#   reads a new queue from its beginning, because its first message is young. To be sure, set the read number first and the
+#   write number half a minute later. And keyed messages move, as when it shrinks.
+
+# %% [reflection] lab02.forgotten
+# **2.** How do you find out that somebody has shrunk a topic the wrong way a week ago?
+#
+# answer: In the queue files: `mqlab inspect` (or the directory `consumequeue/orders`) shows queues 8 to 15 with a maximal
+#   offset beyond the group's. The lag does not show it. Setting the read number back brings the messages that retention
+#   has not deleted yet.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# You know where a message goes. [Lab 03](03a-who-reads-which-queue.ipynb) asks who reads it there. All labs:
+# [index](index.ipynb).
