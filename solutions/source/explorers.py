@@ -16,6 +16,7 @@ from mqlab.widgets import (
     console,
     crash_matrix,
     explore,
+    knows_board,
     lanes_board,
     log_xray,
     long_poll_scope,
@@ -172,6 +173,19 @@ tank
 # %% tags=["explorer"]
 lanes = lanes_board()
 lanes
+
+# %% [markdown]
+# ## Who knows what
+#
+# Two brokers, a shop that sends, billing that reads. Something happens to broker-b; the bars show what each process believes
+# about it, until it asks and is told something else.
+#
+# **Try:** kill broker-b, then cut its power. Who learns of it how much later? Take two name servers, and let one of them not
+# hear broker-b: who is right, and where do orders lie that nobody reads?
+
+# %% tags=["explorer"]
+knows = knows_board()
+knows
 
 # %% [markdown]
 # ## Crash matrix

@@ -16,13 +16,13 @@
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | broker | 消息服务器 | the server that stores messages, answers pulls and remembers how far each group has read | `BrokerController` | [00](00-a-messages-day.ipynb) |
-# | client | 客户端 | the part of a program that talks to name servers and brokers; all its producers and consumers share one | `MQClientInstance` | 02 |
+# | client | 客户端 | the part of a program that talks to name servers and brokers; all its producers and consumers share one | `MQClientInstance` | [02](02a-who-knows-what.ipynb) |
 # | client id | 客户端标识 | the name by which brokers distinguish the members of a group; two members with the same id look like one | `ClientConfig.buildMQClientId` | [03](03c-when-queues-move.ipynb) |
-# | cluster | 集群 | brokers that register with the same name servers under one cluster name | `brokerClusterName` | 02 |
+# | cluster | 集群 | brokers that register with the same name servers under one cluster name | `brokerClusterName` | [02](02a-who-knows-what.ipynb) |
 # | consumer | 消费者 | a member of a consumer group: it pulls from the queues that are its own and hands the messages to a listener | `DefaultMQPushConsumer` | [00](00-a-messages-day.ipynb) |
 # | consumer group | 消费者组 | the consumers with the same group name; they share a topic's queues and have one offset per queue | `consumerGroup`, `ConsumerGroupInfo` | [00](00-a-messages-day.ipynb) |
 # | lite pull consumer | 轻量拉消费者 | a consumer that fetches in the background and hands out messages when the program calls `poll` | `DefaultLitePullConsumer` | [06](06b-what-a-filter-passes-over.ipynb) |
-# | master, slave | 主, 从 | the broker that takes messages, and a broker of the same name that copies its log and can be read from | `brokerRole`, `brokerId` (0 is the master) | 02 |
+# | master, slave | 主, 从 | the broker that takes messages, and a broker of the same name that copies its log and can be read from | `brokerRole`, `brokerId` (0 is the master) | [02](02a-who-knows-what.ipynb) |
 # | name server | 名称服务 | the server that brokers report to and that tells clients which broker has which topic | `NamesrvController`, `RouteInfoManager` | [00](00-a-messages-day.ipynb) |
 # | producer | 生产者 | the part of a program that sends messages | `DefaultMQProducer` | [00](00-a-messages-day.ipynb) |
 # | push consumer | 推模式消费者 | a consumer that pulls by itself and calls a listener; nothing is pushed to it | `DefaultMQPushConsumer` | [00](00-a-messages-day.ipynb) |
@@ -33,17 +33,17 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | batch | 批量消息 | several messages of one topic that are sent in one request; each is stored as a unit of its own | `MessageBatch` | 02 |
+# | batch | 批量消息 | several messages of one topic that are sent in one request; each is stored as a unit of its own | `MessageBatch` | [02](02b-what-a-send-costs.ipynb) |
 # | body | 消息体 | the bytes of a message that the broker stores and never looks into | `Message.body` | [00](00-a-messages-day.ipynb) |
 # | key | 消息键 | a string by which a message can be found; a message may have several, separated by spaces | `KEYS`, `keys` | [01](01b-finding-a-message.ipynb) |
 # | message | 消息 | a topic, a body and properties; a stored message also has a place in the log, a number in its queue, and times | `Message`, `MessageExt` | [00](00-a-messages-day.ipynb) |
 # | message queue, broker system | 消息队列 | a system that takes messages from some programs and keeps them for others, so that the two need not run at the same time | RocketMQ itself | [00](00-a-messages-day.ipynb) |
 # | offset message id | 位点消息ID | 32 hexadecimal digits that the broker makes of its address and the message's physical offset | `offsetMsgId`, `MessageDecoder.createMessageId` | [07](07a-failure-takes-time.ipynb) |
-# | permission | 权限 | whether a topic may be read (4) and written (2) on a broker | `perm`, `PermName` | 02 |
+# | permission | 权限 | whether a topic may be read (4) and written (2) on a broker | `perm`, `PermName` | [02](02c-sixteen-queues-then-eight.ipynb) |
 # | property | 属性 | a string with a name in a message; RocketMQ also keeps tags, keys, ids and retry counts in properties | `MessageConst` | [01](01a-what-the-broker-writes.ipynb) |
 # | queue | 队列 | one of the numbered sequences of messages that make up a topic; messages are in order within a queue only | `MessageQueue` | [00](00-a-messages-day.ipynb) |
-# | read and write queue count | 读写队列数 | how many queues of a topic clients may read, and how many they may send to; they differ while a topic grows or shrinks | `readQueueNums`, `writeQueueNums` | 02 |
-# | route | 路由 | a topic's brokers, their addresses, queue counts and permissions, as a name server reports them | `TopicRouteData` | 02 |
+# | read and write queue count | 读写队列数 | how many queues of a topic clients may read, and how many they may send to; they differ while a topic grows or shrinks | `readQueueNums`, `writeQueueNums` | [02](02c-sixteen-queues-then-eight.ipynb) |
+# | route | 路由 | a topic's brokers, their addresses, queue counts and permissions, as a name server reports them | `TopicRouteData` | [02](02a-who-knows-what.ipynb) |
 # | system flag | 系统标志 | bits of a stored message: compressed, half or committed, IPv6 addresses | `MessageSysFlag` | [01](01a-what-the-broker-writes.ipynb) |
 # | tag | 标签 | one word in a message by which consumers choose; a message has at most one | `TAGS`, `tags` | [01](01a-what-the-broker-writes.ipynb) |
 # | topic | 主题 | a name for messages of one kind; what is sent to it is spread over its queues | `TopicConfig` | [00](00-a-messages-day.ipynb) |
@@ -136,11 +136,13 @@
 # | consume timeout | 消费超时 | every 15 minutes a consumer gives back the messages that its listener has held for longer than that; the listener keeps running | `consumeTimeout` | [07](07b-stop-in-time.ipynb) |
 # | dead letter | 死信 | a message that failed as often as its group allows; it is kept in a topic that no consumer reads unless it subscribes to it | `%DLQ%` + group | [07](07a-failure-takes-time.ipynb) |
 # | dead-letter queue | 死信队列 | the topic of a group's dead letters, with one queue per broker; consumers can subscribe to it like to any topic (before 4.9.2 it could only be written to) | `MixAll`, `%DLQ%` | [07](07a-failure-takes-time.ipynb) |
+# | latency fault table | 延迟容错 | the producer's table of brokers that were slow or failed, each banned for a time that depends on the class of its latency; off by default | `MQFaultStrategy`, `sendLatencyFaultEnable` | [02](02b-what-a-send-costs.ipynb) |
+# | outbox | 本地消息表 | a table in which a program writes what it still has to send, in the transaction of what it is about | | [02](02b-what-a-send-costs.ipynb) |
 # | redrive, resend | 死信重投 | sending dead letters again, to the group in which they failed | the DLQ page of RocketMQ Dashboard | [07](07a-failure-takes-time.ipynb) |
 # | retry | 重试, 消息重试 | another delivery of a message whose listener failed, after a delay that grows | `RECONSUME_LATER` | [07](07a-failure-takes-time.ipynb) |
 # | retry count | 重试次数 | how often a message was given back before this delivery; 0 at the first | `reconsumeTimes` | [07](07a-failure-takes-time.ipynb) |
 # | retry topic | 重试队列 | the topic of a group in which its failed messages come back; every member reads it | `%RETRY%` + group | [07](07a-failure-takes-time.ipynb) |
-# | send retry | 发送重试 | after a failure a synchronous send is repeated, to another broker if there is one, at most twice | `retryTimesWhenSendFailed` | 02 |
+# | send retry | 发送重试 | after a failure a synchronous send is repeated, to another broker if there is one, at most twice | `retryTimesWhenSendFailed` | [02](02b-what-a-send-costs.ipynb) |
 # | send-back | 消息回退 | the request by which a consumer gives a failed message to the broker, which stores a copy of it | `CONSUMER_SEND_MSG_BACK` | [07](07a-failure-takes-time.ipynb) |
 # | suspend | 挂起 | an orderly listener that fails holds its queue for a moment and gets the same message again | `SUSPEND_CURRENT_QUEUE_A_MOMENT` | [07](07b-stop-in-time.ipynb) |
 

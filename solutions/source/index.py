@@ -11,6 +11,9 @@
 # | [01a What the broker writes](01a-what-the-broker-writes.ipynb) | queue and commit log, byte by byte; what is written when | lab 00 | {minutes:01a} |
 # | [01b Finding a message](01b-finding-a-message.ipynb) | offsets, files that roll, the index and its chains | lab 01a | {minutes:01b} |
 # | [01c What survives](01c-what-survives.ipynb) | flush, power cut, torn pages, recovery, retention; a real broker's files | lab 01a | {minutes:01c} |
+# | [02a Who knows what](02a-who-knows-what.ipynb) | name servers, routes, a broker that dies, falls silent or joins; topics that nobody created | lab 00 | {minutes:02a} |
+# | [02b What a send costs](02b-what-a-send-costs.ipynb) | which queue, four ways to send, what is tried again, what an answer means, an outbox | lab 02a | {minutes:02b} |
+# | [02c Sixteen queues, then eight](02c-sixteen-queues-then-eight.ipynb) | one queue per order, permissions, queues taken away under traffic, a real server | lab 02a | {minutes:02c} |
 # | [03a Who reads which queue](03a-who-reads-which-queue.ipynb) | AVG, AVG_BY_CIRCLE, rooms; who does too much, and why | lab 00 | {minutes:03a} |
 # | [03b What a change moves](03b-what-a-change-moves.ipynb) | the hash ring and its virtual nodes, fairness and churn, a strategy of your own in real consumers | lab 03a | {minutes:03b} |
 # | [03c When queues move](03c-when-queues-move.ipynb) | who is told of a join or a crash, queues with two readers or none, one client id twice | lab 03a | {minutes:03c} |

@@ -138,15 +138,14 @@ def play_knows(settings: KnowsSettings) -> KnowsRun:
     beliefs = []
     for now_ms, observer, queues in looks:
         if latest.get(observer) != queues:
-            beliefs.append(Belief(now_ms - zero_ms, observer, queues))
+            # A call of the operator takes some ms; a look is named by the half second that it belongs to.
+            beliefs.append(Belief(round((now_ms - zero_ms) / LOOK_MS) * LOOK_MS, observer, queues))
             latest[observer] = queues
     sends = tuple(Send(began - zero_ms, ended - zero_ms, *brokers) for began, ended, *brokers in books[0].sends)
     return KnowsRun(settings, tuple(beliefs), sends, asks)
 
 
-def _story(
-    lab: Lab, settings: KnowsSettings, looks: list[Any], books: list[_SendBook], asks: dict[str, str]
-) -> None:
+def _story(lab: Lab, settings: KnowsSettings, looks: list[Any], books: list[_SendBook], asks: dict[str, str]) -> None:
     # 1. The topic on both brokers. One that joins later has it, too, and is not there yet.
     lab.create_topic(TOPIC, read_queue_nums=QUEUES, write_queue_nums=QUEUES)
     if settings.happens == "joins":

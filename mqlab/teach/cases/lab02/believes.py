@@ -125,7 +125,9 @@ def silent(rng: random.Random) -> list[Call]:
     events = _day(rng, {"broker-a": (999, ""), "broker-b": (end, "")}, 240)
     last = max(second for second, what, name in events if (what, name) == (REGISTERED, "broker-b"))
     about = f"broker-b registers for the last time after {last} s"
-    return [_call(events, who, ask, about) for who in ("shop", "billing") for ask in _asks(events, who) if ask > last + 85]
+    return [
+        _call(events, who, ask, about) for who in ("shop", "billing") for ask in _asks(events, who) if ask > last + 85
+    ]
 
 
 def edge(rng: random.Random) -> list[Call]:
@@ -145,7 +147,11 @@ def edge(rng: random.Random) -> list[Call]:
 def between(rng: random.Random) -> list[Call]:
     """A client asks after more than 120 s of silence, before the scan that would see it."""
     last = rng.randint(8, 25)
-    events: list[Event] = [(last - 3, REGISTERED, "broker-a"), (last, REGISTERED, "broker-b"), (last + 1, ASKED, "shop")]
+    events: list[Event] = [
+        (last - 3, REGISTERED, "broker-a"),
+        (last, REGISTERED, "broker-b"),
+        (last + 1, ASKED, "shop"),
+    ]
     events += [(last + 30 * number, REGISTERED, "broker-a") for number in range(1, 5)]
     events += [(last + more, SCAN, "") for more in (113, 118, 123)] + [(last + 121, ASKED, "shop")]
     events.sort()

@@ -1,9 +1,9 @@
 """lab02.outbox: a shop whose orders and messages agree, wherever its process dies and however long a broker is away.
 
-    Outbox(lab, shop)      made in each life of the shop's process; it has a database, and a producer
-    place_order(key, body) a customer buys: called once, never repeated
-    relay()                called every second by one thread of the same process
-    judged by              the rows of orders and the messages of the topic
+Outbox(lab, shop)      made in each life of the shop's process; it has a database, and a producer
+place_order(key, body) a customer buys: called once, never repeated
+relay()                called every second by one thread of the same process
+judged by              the rows of orders and the messages of the topic
 """
 
 from __future__ import annotations

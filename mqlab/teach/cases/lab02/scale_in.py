@@ -2,7 +2,7 @@
 
     billing is quick, reports has a backlog ─▶ traffic ─▶ the learner's story ─▶ more traffic, calm ─▶ judged
 
-What each queue holds is read from the store, who got what from the deliveries, the changes of the topic from the journal.
+What each queue holds is read from the store, who got what from the deliveries, changes of the topic from the journal.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """lab02.selector: all events of an order into one queue, also from another program; and who moves when queues change.
 
-    selector(queues, message, arg)     in the shop's producer; the payment service uses RocketMQ's own (HASH)
-    moved(orders, before, after)       which orders have another queue afterwards
-    the day                            created and paid; the topic gets another number of queues; shipped and closed
-    judged by                          the queues in which the events are stored
+selector(queues, message, arg)     in the shop's producer; the payment service uses RocketMQ's own (HASH)
+moved(orders, before, after)       which orders have another queue afterwards
+the day                            created and paid; the topic gets another number of queues; shipped and closed
+judged by                          the queues in which the events are stored
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """lab02.strategy: the learner's fault strategy in the shop's producer, while brokers become slow and fail.
 
-    MyFaults()      is_available, is_reachable, update      every call is also made to RocketMQ's own table
-    the day         three brokers; some are slow for a while, one refuses writes, one is killed
-    judged by       the first question of the producer whose answer is another one; then the edges of the classes
+MyFaults()      is_available, is_reachable, update      every call is also made to RocketMQ's own table
+the day         three brokers; some are slow for a while, one refuses writes, one is killed
+judged by       the first question of the producer whose answer is another one; then the edges of the classes
 """
 
 from __future__ import annotations
@@ -92,12 +92,16 @@ class Watched:
     def is_available(self, broker_name: str, now_ms: int) -> bool:
         """May the next message go there?"""
         right = self.table.is_available(broker_name, now_ms)
-        return self._answer("is_available", broker_name, now_ms, right, lambda: self.mine.is_available(broker_name, now_ms))
+        return self._answer(
+            "is_available", broker_name, now_ms, right, lambda: self.mine.is_available(broker_name, now_ms)
+        )
 
     def is_reachable(self, broker_name: str) -> bool:
         """Does it answer at all?"""
         right = self.table.is_reachable(broker_name)
-        return self._answer("is_reachable", broker_name, self.lab.now_ms, right, lambda: self.mine.is_reachable(broker_name))
+        return self._answer(
+            "is_reachable", broker_name, self.lab.now_ms, right, lambda: self.mine.is_reachable(broker_name)
+        )
 
     def update(self, broker_name: str, latency_ms: int, now_ms: int, *, isolation: bool, reachable: bool) -> None:
         """A send has ended."""
@@ -153,7 +157,7 @@ def _made(answer: Any) -> Any:
 
 
 def day(seed: int) -> ClusterDay:
-    """Two slow brokers in different classes, a quick answer during a penalty, a refusal, a death, and calm at the end."""
+    """Slow brokers in different classes, quick answers during a penalty, a refusal, a death, and calm at the end."""
     rng = random.Random(f"lab02.strategy {seed}")
     first, second, third = rng.sample(["broker-a", "broker-b", "broker-c"], 3)
     # (broker, delay of each frame): an answer takes twice the delay.

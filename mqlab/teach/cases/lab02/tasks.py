@@ -119,7 +119,8 @@ def _changed(eight: Mapping[str, int], other: Mapping[str, int]) -> str:
 def _shop_goes_on(lab: Any) -> str:
     if all(row["the shop is told"] == "SEND_OK" for row in lab.said) and lab.read < len(lab.said):
         return ""
-    return f"In your last run the shop is told {lab.said[-1]['the shop is told']!r} in the end, and {lab.read} are read."
+    told = lab.said[-1]["the shop is told"]
+    return f"In your last run the shop is told {told!r} in the end, and {lab.read} orders are read."
 
 
 def _reads_all(lab: Any) -> str:
