@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mqlab.client.consuming.started_work import WorkStarter
 from mqlab.errors import ClientError, UsageError
 from mqlab.lab.cluster import name_server_addresses
 from mqlab.lab.handles import NodeHandle
@@ -77,6 +76,8 @@ class ClientVerbs(LabState):
 
         ``result()`` of what this gives waits for its end. In a listener, ``context.start`` does the same.
         """
+        from mqlab.client.consuming.started_work import WorkStarter
+
         handle = self.node_handle(client)
         if handle.role not in CLIENT_ROLES[:2]:
             raise UsageError(

@@ -175,7 +175,7 @@ print(sum(eight[one] != other[one] for one in eight), "of", len(eight), "orders 
 # %%
 ### BEGIN SOLUTION
 AFTER = 16
-other = {one: abs(java_hash(one)) % AFTER for one in eight}
+other = {name: abs(java_hash(name)) % AFTER for name in eight}
 answer("lab02.fewest_move", AFTER, eight, other)
 ### STARTER
 # answer("lab02.fewest_move", ..., eight, other)
@@ -201,6 +201,7 @@ def billing_reads(lab, takes="1ms", **settings):
     lab.run_for("5s")
 
 
+# %%
 def tells(shop, message):
     try:
         return shop.send(message).send_status
@@ -217,12 +218,8 @@ def no_more(lab, perm=4):
     lab.admin.update_topic("orders", perm=perm)
     lab.said = []
     for number in range(1, 6):
-        lab.said.append(
-            {
-                "after (s)": (number - 1) * 12,
-                "the shop is told": tells(shop, order(number)),
-            }
-        )
+        told = tells(shop, order(number))
+        lab.said.append({"after (s)": (number - 1) * 12, "the shop is told": told})
         lab.run_for("12s")
     lab.read = [row.status for row in lab.deliveries("billing")].count(CONSUME_SUCCESS)
 
@@ -265,7 +262,7 @@ print([row["the shop is told"] for row in kept.said], kept.read, "read")
 # %%
 ### BEGIN SOLUTION
 PERM = 2
-kept = play(lambda lab: no_more(lab, PERM), seed=7, client=no_trace)
+kept = play(lambda lab: no_more(lab, PERM), client=no_trace, seed=7)
 answer("lab02.perm_two", PERM, kept)
 ### STARTER
 # answer("lab02.perm_two", ..., kept)
@@ -291,16 +288,18 @@ def selling(lab, takes="1100ms"):
     lab.run_for("25s")
 
 
+# %%
+def consumed(lab):
+    rows = lab.deliveries("billing")
+    return {row.msg_id for row in rows if row.status == CONSUME_SUCCESS}
+
+
 def closing(lab):
     lab.run_for("40s")
     lab.shop.stop()
     lab.run_for("3m")
-    consumed = {
-        row.msg_id for row in lab.deliveries("billing") if row.status == CONSUME_SUCCESS
-    }
-    lab.unread = [
-        one for one in lab.store().messages("orders") if one.msg_id not in consumed
-    ]
+    stored = lab.store().messages("orders")
+    lab.unread = [one for one in stored if one.msg_id not in consumed(lab)]
 
 
 # %%
@@ -333,16 +332,16 @@ Bars(
 
 # %%
 failing, lost = lab.shop.failed > 0, len(lab.unread) > 0
-reveal(
-    "lab02.reverse",
+happened = (
     "both"
     if failing and lost
     else "sends"
     if failing
     else "unread"
     if lost
-    else "nothing",
+    else "nothing"
 )
+reveal("lab02.reverse", happened)
 
 # %% [markdown]
 # In which queues they are, and that the lag of the group does not show them, because it is a sum over the queues of the
@@ -380,10 +379,7 @@ def repaired(lab):
     one_command(lab)
     lab.admin.update_topic("orders", read_queue_nums=READ)
     lab.run_for("2m")
-    consumed = {
-        row.msg_id for row in lab.deliveries("billing") if row.status == CONSUME_SUCCESS
-    }
-    lab.left = sum(one.msg_id not in consumed for one in lab.unread)
+    lab.left = sum(one.msg_id not in consumed(lab) for one in lab.unread)
 
 
 repair = play(repaired, seed=7, client=no_trace)
@@ -392,7 +388,7 @@ print(repair.left, "orders are still unread")
 # %%
 ### BEGIN SOLUTION
 READ = 16
-repair = play(repaired, seed=7, client=no_trace)
+repair = play(repaired, client=no_trace, seed=7)
 answer("lab02.back_again", repair.left, repair)
 ### STARTER
 # answer("lab02.back_again", ..., repair)
@@ -485,20 +481,12 @@ check("lab02.scale_in")
 
 # %% tags=["parameter"]
 def server(folder):
-    """A name server and a broker in a process of their own; the process, and the name server's address."""
+    """A process with a name server and a broker, and the name server's address."""
     ports = Path(folder) / "ports.json"
-    addresses = [
-        "--namesrv",
-        "127.0.0.1:0",
-        "--broker",
-        "127.0.0.1:0",
-        "--port-file",
-        str(ports),
-    ]
-    command = [sys.executable, "-m", "mqlab.cli", "serve", *addresses]
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    free = ["--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "mqlab.cli", "serve", *free, "--port-file", ports]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, **quiet)
     until = time.monotonic() + 30
     while not (ports.exists() and ports.read_text()) and time.monotonic() < until:
         time.sleep(0.05)
@@ -533,10 +521,8 @@ folder.cleanup()
 Table([{"order": 1, "told": said[0]}, {"order": 2, "told": said[1].partition(",")[0]}])
 
 # %%
-reveal(
-    "lab02.served",
-    "ok" if said[1] == "SEND_OK" else "waits" if waited > 2 else "at_once",
-)
+happened = "ok" if said[1] == "SEND_OK" else "waits" if waited > 2 else "at_once"
+reveal("lab02.served", happened)
 
 # %% [markdown]
 # In a terminal, `mqlab serve --store run` keeps its messages in a folder; `mqlab console 127.0.0.1:9876` shows them, and
