@@ -14,7 +14,9 @@ GUIDE = (CLONE / "docs" / "instructors.md").read_text("utf-8")
 
 
 def test_the_syllabus_says_which_labs_are_here_and_which_are_planned() -> None:
-    rows = dict(re.findall(r"^\| (\d\d)[a-z]? [^|]+ \| (yes|planned) \|", GUIDE, re.MULTILINE))
+    rows: dict[str, str] = {}
+    for number, here in re.findall(r"^\| (\d\d)[a-z]? [^|]+ \| (yes|planned) \|", GUIDE, re.MULTILINE):
+        rows[number] = "yes" if rows.get(number) == "yes" else here  # a lab is here when one of its parts is
     assert list(rows) == [f"{number:02d}" for number in range(14)]
     assert [number for number, here in rows.items() if here == "yes"] == lab_numbers(CLONE)
     *most, last = lab_numbers(CLONE)

@@ -99,3 +99,11 @@ def test_another_size_that_holds_is_right() -> None:
     (computing,) = sizing.days(1)
     other = (4, computing.right[1] + 1)
     assert other != computing.right and EXERCISES["size"].case(1).run({"size": lambda *given: other}) is None
+
+
+def test_the_knee_is_asked_for_when_the_number_below_it_was_measured() -> None:
+    (task,) = [one for one in manifest("lab09").tasks if one.id == "lab09.fewest"]
+    rates = {threads: min(threads * 4.0, 40.0) for threads in (2, 4, 8, 9, 10, 32)}
+    assert task.unready(rates) == "" and task.right(rates) == 10
+    as_delivered = {threads: rates[threads] for threads in (2, 4, 32)}
+    assert "between 4 and 32" in task.unready(as_delivered)

@@ -29,7 +29,13 @@ def _at_most(tank: Any) -> int:
 
 
 def _was_measured(rates: Mapping[int, float]) -> str:
-    return "" if len(rates) > 1 else "Measure more than one number of threads first."
+    if len(rates) < 2:
+        return "Measure more than one number of threads first."
+    fewest = _fewest(rates)
+    if fewest == 1 or fewest - 1 in rates:
+        return ""
+    lower = max((threads for threads in rates if threads < fewest), default=0)
+    return f"Measure the numbers between {lower} and {fewest} as well: one of them may do as much as {fewest}."
 
 
 def _fewest(rates: Mapping[int, float]) -> int:
