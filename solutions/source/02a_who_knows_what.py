@@ -71,7 +71,7 @@ reveal("lab02.killed", "at_once" if late < 1 else "poll" if late <= 30 else "exp
 # Now the machine of broker-b loses its power. No connection is closed, no packet comes.
 
 # %% [prediction] lab02.silent
-# The last registration of broker-b came some seconds before. When does the **name server** take it off its list?
+# The last registration of broker-b came some seconds before. When does the name server take it off its list?
 #
 # - missed: after 30 s, when a registration is missing
 #   > One or two may be late. The name server waits four times as long.
