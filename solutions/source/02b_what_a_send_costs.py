@@ -474,13 +474,8 @@ def tried(fault, **settings):
             client=no_trace,
             **settings,
         )
-        rows.append(
-            {
-                "way": way,
-                "attempts": ", ".join(attempts(lab)),
-                "the shop is told": lab.said,
-            }
-        )
+        tries = ", ".join(attempts(lab))
+        rows.append({"way": way, "attempts": tries, "the shop is told": lab.said})
     return rows
 
 

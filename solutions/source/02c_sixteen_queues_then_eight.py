@@ -414,14 +414,8 @@ answer("lab02.back_again", repair.left, repair)
 
 # %% tags=["picture"]
 lab = play(selling, seed=7, client=no_trace)
-rows = lab.admin.examine_consume_stats("billing", "orders").queues
-Bars(
-    {
-        f"queue {row.message_queue.queue_id}": row.broker_offset - row.consumer_offset
-        for row in rows
-    },
-    unit="orders behind",
-)
+rows = [row for row in lab.progress("billing") if row.topic == "orders"]
+Bars({f"queue {row.queue_id}": row.lag for row in rows}, unit="orders behind")
 
 
 # %%
