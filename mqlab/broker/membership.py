@@ -8,7 +8,9 @@ the queue locks of AdminBrokerProcessor.
         a changed expression         ─▶ no notice
     no heartbeat for over 120 s      ─▶ removed at the next 10 s tick, channel closed, no notice
 
-Left out: heartbeats without subscriptions (V2: the answer does not offer them, so clients send complete ones).
+    heartbeat without subscriptions (V2)   ─▶ those of the group stay; the answer asks for all of them next time
+
+Left out: the offer of heartbeats without subscriptions (V2); clients then always send complete ones.
 """
 
 from __future__ import annotations
@@ -55,16 +57,19 @@ class Membership:
             # A broker may refuse consumers that pull by themselves.
             active = consumer.consume_type == CONSUME_ACTIVELY
             if not (active and self._state.config.reject_pull_consumer_enable):
-                self._register_consumer(consumer, self._member(heartbeat, channel, request))
+                member = self._member(heartbeat, channel, request)
+                self._register_consumer(consumer, member, without_sub=heartbeat.without_sub)
         for producer in heartbeat.producer_data_set:
             self._state.producers.register(producer.group_name, self._member(heartbeat, channel, request))
         self._arm_scan()
+        if heartbeat.without_sub:  # from a client to which another broker, at the same address, has offered V2
+            return request.reply(IS_SUB_CHANGE=True)
         return request.reply()
 
     def _member(self, heartbeat: HeartbeatData, channel: Channel, request: RemotingCommand) -> Member:
         return Member(channel, heartbeat.client_id, request.language, request.version, self._state.now_ms())
 
-    def _register_consumer(self, consumer: ConsumerData, member: Member) -> None:
+    def _register_consumer(self, consumer: ConsumerData, member: Member, *, without_sub: bool) -> None:
         state = self._state
         group = state.groups.find(consumer.group_name)
         if group is None:
@@ -86,7 +91,7 @@ class Membership:
             consume_type=consumer.consume_type,
             message_model=consumer.message_model,
             consume_from_where=consumer.consume_from_where,
-            subscriptions=list(consumer.subscription_data_set),
+            subscriptions=None if without_sub else list(consumer.subscription_data_set),
             notify=group.notify_consumer_ids_changed_enable,
         )
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from mqlab.wire import bodies
-from mqlab.wire.bodies import CheckClientRequestBody, LockBatchRequestBody, LockBatchResponseBody, SubscriptionData
+from mqlab.wire.bodies import (
+    CheckClientRequestBody,
+    ConsumerData,
+    HeartbeatData,
+    LockBatchRequestBody,
+    LockBatchResponseBody,
+    SubscriptionData,
+)
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.message import MessageQueue
 from tests.broker.world import BareClient, World
@@ -48,6 +55,42 @@ def test_a_repeated_heartbeat_and_a_new_expression_tell_nobody(world: World, cli
     for version in (1, 1, 2):
         client.heartbeat("billing", SubscriptionData("orders", "paid", sub_version=version))
     assert notices(client) == 1
+
+
+def v2_heartbeat(client: BareClient, *subscriptions: SubscriptionData) -> dict[str, str]:
+    """As useHeartbeatV2=true sends it, without subscriptions when none are given; the header fields of the answer."""
+    consumer = ConsumerData("billing", subscription_data_set=list(subscriptions))
+    data = HeartbeatData("one", [], [consumer], heartbeat_fingerprint=4711, without_sub=not subscriptions)
+    return client.ask(34, data.to_json()).ext_fields
+
+
+def expressions(world: World) -> dict[str, str]:
+    return {topic: each.sub_string for topic, each in world.broker.consumers["billing"].subscriptions.items()}
+
+
+def test_a_v2_client_is_not_offered_v2_and_its_whole_heartbeats_count(world: World, client: BareClient) -> None:
+    assert v2_heartbeat(client, ORDERS) == {}
+    assert v2_heartbeat(client, SubscriptionData("orders", "paid", sub_version=2)) == {}
+    assert expressions(world) == {"orders": "paid"}
+    assert v2_heartbeat(client, SubscriptionData("stock", sub_version=3)) == {}
+    assert expressions(world) == {"stock": "*"}
+
+
+def test_a_heartbeat_without_subscriptions_takes_none_away_and_asks_for_all(world: World, client: BareClient) -> None:
+    v2_heartbeat(client, ORDERS)
+    world.run_for(60_000)
+    told = notices(client)
+    assert v2_heartbeat(client) == {"IS_SUB_CHANGE": "true"}
+    assert expressions(world) == {"orders": "*"} and notices(client) == told
+    world.run_for(100_000)  # the short heartbeat counts as a sign of life
+    assert members(client) == ["one"]
+
+
+def test_a_client_that_took_this_for_its_old_broker_is_asked_for_all(world: World, client: BareClient) -> None:
+    assert v2_heartbeat(client) == {"IS_SUB_CHANGE": "true"}
+    assert members(client) == ["one"] and expressions(world) == {}
+    assert v2_heartbeat(client, ORDERS) == {}
+    assert expressions(world) == {"orders": "*"}
 
 
 def test_joining_leaving_and_closing_tell_everybody(world: World, client: BareClient) -> None:

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.interop
 SECONDS = 300
 BEHAVIOURS = (
     "ack index", "broadcasting", "delays", "edges of a pull", "lite pull", "members come and go", "order is kept",
-    "request and reply", "retries until dead", "sends", "sql", "tags", "tags change live", "transactions",
+    "request and reply", "retries until dead", "sends", "sql", "tags", "tags change live",
+    "tags change live under heartbeat V2", "transactions",
 )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ Mirrors: ConsumerManager and ConsumerGroupInfo.
                ch 9  10.0.0.6@two   heard 12:00:29   %RETRY%billing    *                 1795…301
 
     There is one subscription per group and topic: the highest subVersion counts, a lower or equal one is ignored.
-    Topics that a heartbeat does not name are removed: it always carries all subscriptions of the member.
+    Topics that a heartbeat does not name are removed: it carries all subscriptions of the member, or says that it
+    carries none of them (V2).
 
 Left out: POP and the proxy's members.
 """
@@ -109,12 +110,13 @@ class ConsumerTable(Table[str, ConsumerGroup]):
         consume_type: str,
         message_model: str,
         consume_from_where: str,
-        subscriptions: list[SubscriptionData],
+        subscriptions: list[SubscriptionData] | None,
         notify: bool = True,
     ) -> bool:
         """Register one entry of a heartbeat; True if the members or the topics of the group have changed.
 
-        Type, model and starting point are those of the last heartbeat. Mirrors registerConsumer.
+        Type, model and starting point are those of the last heartbeat. ``subscriptions`` None: those of the group stay.
+        Mirrors registerConsumer and registerConsumerWithoutSub.
         """
         group = self._entries.get(name)
         if group is None:
@@ -124,13 +126,14 @@ class ConsumerTable(Table[str, ConsumerGroup]):
         # 1. The member itself, then the subscriptions that it shares with its group.
         joined = self._joined(group, member)
         before = list(group.subscriptions.values())
-        topics_changed = group.update_subscriptions(subscriptions)
+        topics_changed = subscriptions is not None and group.update_subscriptions(subscriptions)
         if list(group.subscriptions.values()) != before:
             self._note("subscription.changed", group=name, subscriptions=_expressions(group), client=member.client_id)
         # 2. A notice makes the members rebalance; broadcasting members consume every queue anyway.
         if (joined or topics_changed) and notify and not group.is_broadcasting:
             self.members_changed(group)
-        self.registered(name, subscriptions)
+        if subscriptions is not None:
+            self.registered(name, subscriptions)
         return joined or topics_changed
 
     def unregister(self, name: str, channel: Channel, *, notify: bool = True) -> None:

@@ -50,7 +50,7 @@ public class ClientDoor {
     public static void main(String[] arguments) throws Exception {
         nameServer = arguments[0];
         DefaultMQProducer admin = producer("door-admin");
-        for (String topic : new String[] {"sends", "tags", "sql", "fails", "ordered", "news", "money", "later", "lite", "asked", "members", "edges", "batches", "live"}) {
+        for (String topic : new String[] {"sends", "tags", "sql", "fails", "ordered", "news", "money", "later", "lite", "asked", "members", "edges", "batches", "live", "short"}) {
             admin.createTopic("TBW102", "door-" + topic, 4, new HashMap<>());
         }
         Thread.sleep(3_000);
@@ -68,7 +68,8 @@ public class ClientDoor {
         all.put("members come and go", ClientDoor::membersComeAndGo);
         all.put("edges of a pull", ClientDoor::edgesOfAPull);
         all.put("ack index", ClientDoor::ackIndex);
-        all.put("tags change live", ClientDoor::tagsChangeLive);
+        all.put("tags change live", () -> tagsChangeLive("live", false));
+        all.put("tags change live under heartbeat V2", () -> tagsChangeLive("short", true));
         if (arguments.length > 2) { // to look at one of them
             all.keySet().retainAll(List.of(arguments).subList(2, arguments.length));
         }
@@ -387,20 +388,21 @@ public class ClientDoor {
         return List.of(tries.size(), tries.values().stream().allMatch(n -> n <= 1));
     }
 
-    private static Object tagsChangeLive() throws Exception {
+    private static Object tagsChangeLive(String topic, boolean heartbeatV2) throws Exception {
         TreeSet<String> got = new TreeSet<>();
-        DefaultMQPushConsumer consumer = consumer("door-live");
-        consumer.subscribe("door-live", "one");
+        DefaultMQPushConsumer consumer = consumer("door-" + topic);
+        consumer.setUseHeartbeatV2(heartbeatV2);
+        consumer.subscribe("door-" + topic, "one");
         listen(consumer, got);
         consumer.start();
         Thread.sleep(4_000);
-        send("live", "one", 4, "one-a-");
-        send("live", "two", 4, "two-a-");
+        send(topic, "one", 4, topic + "-one-a-");
+        send(topic, "two", 4, topic + "-two-a-");
         Thread.sleep(3_000);
-        consumer.subscribe("door-live", "two");
+        consumer.subscribe("door-" + topic, "two");
         Thread.sleep(20_000);
-        send("live", "one", 4, "one-b-");
-        send("live", "two", 4, "two-b-");
+        send(topic, "one", 4, topic + "-one-b-");
+        send(topic, "two", 4, topic + "-two-b-");
         settled(got, 8);
         consumer.shutdown();
         return got;
