@@ -840,6 +840,21 @@ def once(lab):
 # %%
 check("lab04.once")
 
+# %% [belief] lab04.replace_tells
+# question: `INSERT OR REPLACE` of a row that is there: does its rowcount say so?
+# claim: Yes; replacing a row says whether it was there.
+# refutation: It counts one row in both cases. `INSERT OR IGNORE` counts none when the row is there.
+
+# %% [belief] lab04.account_remembers
+# question: Does the account tell whether an order was charged?
+# claim: Yes; an account that is larger than the order has the order in it.
+# refutation: Other orders of the customer are in it, too. Only a row for the order tells.
+
+# %% [belief] lab04.row_of_the_customer
+# question: Whose row says that an order was charged?
+# claim: The customer's.
+# refutation: A customer has many orders; the second one would pass for charged. The row is the order's.
+
 # %% [belief] lab04.two_transactions
 # question: Are two short transactions as good as one?
 # claim: Yes, if nothing is between them.
@@ -996,6 +1011,16 @@ def rescue(lab):
 
 # %%
 check("lab04.rescue")
+
+# %% [belief] lab04.id_is_the_key
+# question: Under which name is a parked order found again?
+# claim: Under its message's id; that is its key.
+# refutation: An id belongs to one message, and a message that is sent again has another. The order's name is its key.
+
+# %% [belief] lab04.offset_moves
+# question: The group's offset moves again. Is the group rescued?
+# claim: Yes; the offset moves, so the group goes on.
+# refutation: An offset can move over orders that nobody has charged. Look at what was done with each of them.
 
 # %% [belief] lab04.restart_helps
 # question: A group does not move. Does a restart help?

@@ -157,7 +157,6 @@
 # | due time | 到期时间 | when a delayed message is to come; it stands in the entry of the schedule topic in place of a tag's hash code | `tagsCode`, `delayOffset.json` | [08](08a-later.ipynb) |
 # | half message | 半消息 | a message of a transaction, stored where no consumer of its topic sees it until it is committed | `RMQ_SYS_TRANS_HALF_TOPIC` | [08](08b-or-not-at-all.ipynb) |
 # | op message | 操作消息 | what the broker stores when half messages have ended: their offsets in the half queue | `RMQ_SYS_TRANS_OP_HALF_TOPIC` | [08](08b-or-not-at-all.ipynb) |
-# | outbox | 发件箱 | a table of the sender's own database: messages are written in the same transaction as the data, and sent afterwards | | [08](08b-or-not-at-all.ipynb) |
 # | schedule topic | 延迟主题 | the broker's own topic in which delayed and failed messages wait, with one queue per delay level | `SCHEDULE_TOPIC_XXXX` | [07](07a-failure-takes-time.ipynb) |
 
 # %% [markdown]
