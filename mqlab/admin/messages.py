@@ -23,6 +23,7 @@ from mqlab.client.instance.broker_calls import PullAnswer, PullCall, pull_answer
 from mqlab.errors import BrokerError, CorruptionError, UsageError
 from mqlab.wire import ids, names, property_names, record, sys_flag
 from mqlab.wire import properties as encoded_properties
+from mqlab.wire.bodies import PERM_WRITE
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.ids import UniqueIdMaker
 from mqlab.wire.message import Message, MessageExt, MessageQueue, SendResult, decode_messages
@@ -108,7 +109,7 @@ def send_message(admin: AdminNode, message: Message, *, queue: MessageQueue | No
     """Send one message as an operator does, to a queue or to the first writable one of its topic."""
     route = examine_topic_route_info(admin, message.topic)
     address = dict(admin.brokers_of(message.topic))
-    writable = [data for data in route.queue_datas if data.perm & 2 and data.write_queue_nums]
+    writable = [data for data in route.queue_datas if data.perm & PERM_WRITE and data.write_queue_nums]
     if queue is None:
         if not writable:
             raise UsageError(f"no broker accepts messages of {message.topic}", hint="its perm needs 2 (write)")

@@ -298,9 +298,9 @@ def _asked_of(directory: Path | None, namesrv: str | None) -> Iterator[Admin]:
     if (directory is None) == (namesrv is None):
         raise UsageError("say what to ask: a directory, or a cluster with -n HOST:PORT, and not both")
     if namesrv is not None:
-        from mqlab.connected import connect_as_said
+        from mqlab.connected import connect_from_environment
 
-        with connect_as_said(namesrv) as cluster:
+        with connect_from_environment(namesrv) as cluster:
             yield cluster.operator
         return
     from mqlab.lab.borrowed_stores import open_stores
@@ -339,9 +339,9 @@ def _changing_command(name: str, verb: Verb) -> click.Command:
     """A verb that changes a cluster, after a question."""
 
     def run(namesrv: str, yes: bool, **asked: Any) -> None:
-        from mqlab.connected import connect_as_said
+        from mqlab.connected import connect_from_environment
 
-        with connect_as_said(namesrv) as cluster:
+        with connect_from_environment(namesrv) as cluster:
             _must_be_wanted(name, namesrv, yes)
             _show(name, verb.answer(cluster.operator, **asked), as_one_json=False)
 

@@ -196,6 +196,6 @@ def board_over(where: str) -> Console:
         raise UsageError(
             f"{where} is no directory", hint="give a store, a Lab's directory, or the address of a name server"
         )
-    from mqlab.connected import connect_as_said
+    from mqlab.connected import connect_from_environment
 
-    return console_of(connect_as_said(where))
+    return console_of(connect_from_environment(where))

@@ -6,7 +6,7 @@
 Left out: what only a Lab has: a virtual clock, a journal, faults, deliveries, pictures.
 """
 
-from mqlab.connected.cluster import Cluster, connect, connect_as_said
+from mqlab.connected.cluster import Cluster, connect, connect_from_environment
 from mqlab.connected.recording import Recording
 
-__all__ = ["Cluster", "Recording", "connect", "connect_as_said"]
+__all__ = ["Cluster", "Recording", "connect", "connect_from_environment"]

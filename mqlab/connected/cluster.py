@@ -68,9 +68,11 @@ def connect(
     return cluster
 
 
-def connect_as_said(name_servers: str) -> Cluster:
+def connect_from_environment(name_servers: str) -> Cluster:
     """Connect as the user that the environment names: MQLAB_ACCESS_KEY and MQLAB_SECRET_KEY, both or neither."""
-    name, password = (os.environ.get(name) or None for name in ENVIRONMENT)
+    name, password = (os.environ.get(variable) or None for variable in ENVIRONMENT)
+    if (name is None) != (password is None):
+        raise UsageError(f"only one of {' and '.join(ENVIRONMENT)} is set", hint="set both, or neither")
     return connect(name_servers, access_key=name, secret_key=password)
 
 

@@ -4,8 +4,10 @@ Mirrors: AuthConfig. A setting that would let a server look safer than it is end
 
     authenticationEnabled=true
     initAuthenticationUser={"username":"shop","password":"12345678"}
-    innerClientAuthenticationCredentials={"accessKey":"shop","secretKey":"12345678"}      a slave, towards its master
-    authenticationWhitelist=105,34                                                         codes that need no user
+    innerClientAuthenticationCredentials={"accessKey":"shop","secretKey":"12345678"}
+    authenticationWhitelist=105,34
+
+The third is what a slave tells its master; the fourth are the codes of requests that need no user.
 
 Left out: AuthConfig's providers and strategies other than RocketMQ's own, users made by mqadmin, rights.
 """

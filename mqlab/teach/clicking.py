@@ -25,7 +25,7 @@ from markupsafe import Markup
 
 from mqlab.notebook import running_shell
 from mqlab.teach.exercises import Prediction
-from mqlab.teach.said import with_code
+from mqlab.teach.said import with_marks
 from mqlab.views.view import View
 
 PREDICTION_MIME = "application/vnd.mqlab.prediction+json"
@@ -95,9 +95,9 @@ def static_choices(asked: Prediction, chosen: str) -> dict[str, str]:
     lines = [(("●" if key == chosen else "○"), key, text) for key, text in asked.choices]
     text = "\n".join([asked.question, *(f"  {mark} {key}: {words}" for mark, key, words in lines)])
     line = Markup("<div>{} <b>{}</b>: {}</div>")
-    items = Markup("").join(line.format(mark, key, with_code(words)) for mark, key, words in lines)
+    items = Markup("").join(line.format(mark, key, with_marks(words)) for mark, key, words in lines)
     box = Markup('<div><div>{}</div><div style="padding-left:12px">{}</div></div>')
-    html = box.format(with_code(asked.question), items)
+    html = box.format(with_marks(asked.question), items)
     return {"text/plain": text, "text/html": str(html)}
 
 

@@ -27,18 +27,22 @@ function radio(model, name, key, text) {
   });
   const bold = document.createElement("b");
   bold.textContent = key;
-  label.append(button, bold, ": ", ...withCode(text));
+  label.append(button, bold, ": ", ...withMarks(text));
   return label;
 }
 
-// Words between backticks are code, as in the notebook's text.
-function withCode(text) {
-  return text.split("`").map((part, place) => {
-    if (place % 2 === 0) return part;
-    const code = document.createElement("code");
-    code.textContent = part;
-    return code;
-  });
+// Words between backticks are code, *one star* and **two** as in the notebook's text; see mqlab/teach/said.py.
+function withMarks(text) {
+  const marked = /`([^`]+)`|(?<![\w*])(\*\*?)(?=[\w✕])([^*`]*\w)\2(?![\w*])/gu;
+  const made = [];
+  let end = 0;
+  for (const found of text.matchAll(marked)) {
+    const part = document.createElement(found[1] ? "code" : found[2] === "*" ? "em" : "strong");
+    part.textContent = found[1] ?? found[3];
+    made.push(text.slice(end, found.index), part);
+    end = found.index + found[0].length;
+  }
+  return [...made, text.slice(end)];
 }
 
 function number(model) {

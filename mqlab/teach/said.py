@@ -52,13 +52,13 @@ class Said(View):
     def html(self) -> Markup:
         facts = Markup("").join(
             Markup('<tr><td style="text-align:left">{}</td><td style="text-align:left">{}</td></tr>').format(
-                name, with_code(value)
+                name, with_marks(value)
             )
             for name, value in self.facts
         )
         table = Markup("<table><tbody>{}</tbody></table>").format(facts) if self.facts else Markup("")
-        note = Markup("<div>{}</div>").format(with_code(self.note)) if self.note else Markup("")
-        head = Markup("<div>{} <b>{}</b></div>").format(MARKS[self.state], with_code(self.headline))
+        note = Markup("<div>{}</div>").format(with_marks(self.note)) if self.note else Markup("")
+        head = Markup("<div>{} <b>{}</b></div>").format(MARKS[self.state], with_marks(self.headline))
         edge = f"border-left:4px solid {EDGES[self.state]};padding:4px 12px"
         return Markup('<div style="{}">{}{}{}</div>').format(edge, head, table, note)
 
@@ -83,7 +83,24 @@ def _hanging(head: str, words: str) -> str:
     return (head + "\n".join(lines)[len(head) :]).rstrip()
 
 
-def with_code(text: str) -> Markup:
-    """A text as HTML, in which `names between backticks` are set as code."""
-    parts = re.split("`([^`]+)`", text)
-    return Markup("").join(Markup("<code>{}</code>" if n % 2 else "{}").format(part) for n, part in enumerate(parts))
+MARKED = re.compile(r"`(?P<code>[^`]+)`|(?<![\w*])(?P<stars>\*\*?)(?=[\w✕])(?P<word>[^*`]*\w)(?P=stars)(?![\w*])")
+
+
+def with_marks(text: str) -> Markup:
+    """A text as HTML: `names between backticks` are set as code, *one star* and **two** as a notebook sets them.
+
+    A star of a product stays a star.
+
+    >>> str(with_marks("*few* of `a*b*c`, **all** of 2 * (3 + 4) * 5"))
+    '<em>few</em> of <code>a*b*c</code>, <strong>all</strong> of 2 * (3 + 4) * 5'
+    """
+    made, end = Markup(""), 0
+    for found in MARKED.finditer(text):
+        made += text[end : found.start()]
+        if found["code"]:
+            made += Markup("<code>{}</code>").format(found["code"])
+        else:
+            name = "em" if found["stars"] == "*" else "strong"
+            made += Markup(f"<{name}>{{}}</{name}>").format(found["word"])
+        end = found.end()
+    return made + text[end:]

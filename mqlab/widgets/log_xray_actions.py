@@ -19,6 +19,7 @@ from mqlab.durations import exact_text, milliseconds
 from mqlab.errors import UsageError
 from mqlab.lab.lab import Lab
 from mqlab.runtime.crash_files import Unsynced
+from mqlab.widgets.whole_numbers import must_be_whole
 from mqlab.wire.message import Message
 
 BROKER = "broker-a"
@@ -251,7 +252,7 @@ def _check(verb: str, values: Mapping[str, Any]) -> None:
     """UsageError for numbers out of range: a learner types them."""
     for name, highest in (("size", MOST_BYTES), ("count", MOST_MESSAGES), ("units", 1_000)):
         value = values.get(name)
-        if name in values and value is not None and not (type(value) is int and 1 <= value <= highest):
-            raise UsageError(f"{verb}: {name} must be a whole number from 1 to {highest}, got {value!r}")
+        if value is not None:
+            must_be_whole(f"{verb}: {name}", value, 1, highest)
     if verb == "wait" and not 0 < milliseconds(values["duration"]) <= milliseconds("1h"):
         raise UsageError("wait: at most an hour", hint='duration="10s"')

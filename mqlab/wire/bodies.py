@@ -22,7 +22,7 @@ from mqlab.wire.body import Body, decoded_json
 from mqlab.wire.java_hash import utf16_key
 from mqlab.wire.message import MessageQueue
 
-PERM_READ, PERM_WRITE = 4, 2
+PERM_READ, PERM_WRITE, PERM_INHERIT = 4, 2, 1  # PermName
 
 
 @dataclass(frozen=True, slots=True)

@@ -540,7 +540,7 @@ Bars(
 # | what | where in RocketMQ |
 # |---|---|
 # | the pool of a concurrent consumer, 20 threads unless set | `ConsumeMessageConcurrentlyService`, `consumeThreadMin` |
-# | its line without an end, so that `consumeThreadMax` changes nothing | `LinkedBlockingQueue` in the same class |
+# | its queue of waiting calls without a limit, so that `consumeThreadMax` changes nothing | `LinkedBlockingQueue` in the same class |
 # | whole queues for each instance | `AllocateMessageQueueAveragely` |
 # | the brake of a client that has 1,000 messages of a queue | `pullThresholdForQueue`, `DefaultMQPushConsumerImpl.pullMessage` |
 # | what monitoring calls lag | `ConsumeStats.computeTotalDiff`: broker offset minus committed offset |

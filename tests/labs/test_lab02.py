@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from typing import Any
 
 import pytest
@@ -11,20 +11,12 @@ from mqlab import Message
 from mqlab.client.sending.fault_strategy import LATENCY_MAX_MS, LatencyFaultStrategy
 from mqlab.lab.lab import Lab, play
 from mqlab.teach.cases.lab02 import believes, outbox, scale_in, selector, strategy
-from mqlab.teach.exercises import Exercise, Finding, manifest
+from mqlab.teach.exercises import manifest
 from mqlab.teach.words import refutation
-from tests.teach.notebook_answers import reference
+from tests.teach.notebook_answers import finding_of, reference
 
 EXERCISES = {one.id.partition(".")[2]: one for one in manifest("lab02").exercises}
-
-
-def found(name: str, seed: int = 1, **answers: Callable[..., Any]) -> Finding:
-    """What an exercise says about answers, which must be wrong."""
-    asked: Exercise = EXERCISES[name]
-    names = reference(asked.id)
-    finding = asked.case(seed).run({one: answers.get(one, names[one]) for one in asked.defines})
-    assert finding is not None
-    return finding
+found = functools.partial(finding_of, "lab02")
 
 
 # believes ------------------------------------------------------------------------------------------------------------

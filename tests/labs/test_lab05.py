@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from typing import Any
 
 import pytest
 
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT
 from mqlab.teach.cases.lab05 import lanes, life, manual, parking, partial
-from mqlab.teach.exercises import Exercise, Finding, manifest
+from mqlab.teach.exercises import manifest
 from mqlab.teach.words import refutation
-from tests.teach.notebook_answers import reference
+from tests.teach.notebook_answers import finding_of, reference
 
 EXERCISES = {one.id.partition(".")[2]: one for one in manifest("lab05").exercises}
-
-
-def found(name: str, seed: int = 1, **answers: Callable[..., Any]) -> Finding:
-    """What an exercise says about answers, which must be wrong."""
-    asked: Exercise = EXERCISES[name]
-    names = reference(asked.id)
-    finding = asked.case(seed).run({one: answers.get(one, names[one]) for one in asked.defines})
-    assert finding is not None
-    return finding
+found = functools.partial(finding_of, "lab05")
 
 
 # partial -------------------------------------------------------------------------------------------------------------

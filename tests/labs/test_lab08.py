@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,22 +12,14 @@ import pytest
 from mqlab import COMMIT_MESSAGE, CONSUME_SUCCESS, UNKNOW, Message, play
 from mqlab.lab.lab import Lab
 from mqlab.teach.cases.lab08 import cancelling, commits, counting, delays, relay
-from mqlab.teach.exercises import Exercise, Finding, manifest
+from mqlab.teach.exercises import manifest
 from mqlab.teach.kit.promises import COMMIT_RULE
 from mqlab.teach.words import refutation
-from tests.teach.notebook_answers import reference
+from tests.teach.notebook_answers import finding_of, reference
 
 EXERCISES = {one.id.partition(".")[2]: one for one in manifest("lab08").exercises}
+found = functools.partial(finding_of, "lab08")
 TRACE_OFF = {"enable_trace": False}
-
-
-def found(name: str, seed: int = 1, **answers: Callable[..., Any]) -> Finding:
-    """What an exercise says about answers, which must be wrong."""
-    asked: Exercise = EXERCISES[name]
-    names = reference(asked.id)
-    finding = asked.case(seed).run({one: answers.get(one, names[one]) for one in asked.defines})
-    assert finding is not None
-    return finding
 
 
 # due -----------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 
 import mqlab
 from mqlab import Message
+from mqlab.connected import connect_from_environment
 from mqlab.errors import BrokerError, MqlabError, UsageError
 from mqlab.remoting.access import Credentials, Users
 from mqlab.serving import Server
@@ -138,6 +139,15 @@ def test_what_cannot_be_kept_is_refused_before_anything_starts(
 def test_a_name_without_a_password_is_refused() -> None:
     with pytest.raises(UsageError, match="a name and a password"):
         mqlab.connect("127.0.0.1:9876", access_key="shop")
+
+
+def test_the_command_line_takes_both_from_the_environment(monkeypatch: pytest.MonkeyPatch, served: Server) -> None:
+    monkeypatch.setenv("MQLAB_ACCESS_KEY", "shop")
+    with pytest.raises(UsageError, match="only one of MQLAB_ACCESS_KEY and MQLAB_SECRET_KEY is set"):
+        connect_from_environment(str(served.plan.name_server))
+    monkeypatch.setenv("MQLAB_SECRET_KEY", "12345678")
+    with connect_from_environment(str(served.plan.name_server)) as cluster:
+        assert cluster.admin.get_broker_config("broker-a")["brokerName"] == "broker-a"
 
 
 def test_passwords_are_not_shown() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from mqlab.grading.lab_files import AnswerCell, Lab, course_folder, open_lab
 from mqlab.grading.rebuild import transplant
+from mqlab.teach.exercises import Finding, manifest
 
 wrong_module = importlib.import_module("solutions.wrong")
 
@@ -50,3 +52,12 @@ def reference(exercise_id: str) -> dict[str, Any]:
 def starter(exercise_id: str) -> dict[str, Any]:
     """The names of a notebook in which the answer's cell was run as it was handed out."""
     return names_after(exercise_id, _answer(exercise_id).cell.source)
+
+
+def finding_of(lab: str, exercise: str, seed: int = 1, **answers: Callable[..., Any]) -> Finding:
+    """What an exercise says about answers, which must be wrong; the reference stands for those that are not given."""
+    asked = next(one for one in manifest(lab).exercises if one.id == f"{lab}.{exercise}")
+    names = reference(asked.id)
+    finding = asked.case(seed).run({one: answers.get(one, names[one]) for one in asked.defines})
+    assert finding is not None
+    return finding

@@ -84,9 +84,9 @@ def test_the_page_plays_and_a_cell_reads_what_it_shows() -> None:
     ("wrong", "words"),
     [
         ({"happens": "fire"}, "happens must be one of"),
-        ({"name_servers": 3}, "name_servers must be a whole number between 1 and 2"),
+        ({"name_servers": 3}, "name_servers must be a whole number from 1 to 2"),
         ({"poll_s": True}, "poll_s must be a whole number"),
-        ({"register_s": 61}, "register_s must be a whole number between 10 and 60"),
+        ({"register_s": 61}, "register_s must be a whole number from 10 to 60"),
         ({"brokers": 2}, "no setting 'brokers'"),
     ],
 )

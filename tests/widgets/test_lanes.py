@@ -85,9 +85,9 @@ def test_the_page_plays_and_a_cell_reads_what_it_shows() -> None:
     ("wrong", "words"),
     [
         ({"mode": "fifo"}, "mode must be one of"),
-        ({"queues": 0}, "queues must be a whole number between 1 and 6"),
+        ({"queues": 0}, "queues must be a whole number from 1 to 6"),
         ({"threads": True}, "threads must be a whole number"),
-        ({"batch": 33}, "batch must be a whole number between 1 and 32"),
+        ({"batch": 33}, "batch must be a whole number from 1 to 32"),
         ({"failing": 1}, "failing must be True or False"),
         ({"members": 2}, "no setting 'members'"),
     ],

@@ -23,9 +23,8 @@ from mqlab.broker.tables.topic_attributes import altered_attributes
 from mqlab.errors import CorruptionError
 from mqlab.signals import Signal
 from mqlab.wire import java_json, names
-from mqlab.wire.bodies import DataVersion, TopicConfig
+from mqlab.wire.bodies import PERM_INHERIT, PERM_READ, PERM_WRITE, DataVersion, TopicConfig
 
-PERM_READ, PERM_WRITE, PERM_INHERIT = 4, 2, 1
 PERM_ALL = PERM_READ | PERM_WRITE
 
 UNIT_FLAG, UNIT_SUB_FLAG = 1, 2  # TopicSysFlag

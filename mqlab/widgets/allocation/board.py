@@ -50,6 +50,7 @@ from mqlab.widgets.allocation.history import (
 from mqlab.widgets.allocation.measures import Owners, counts_of, difference, fewest_moves, moved
 from mqlab.widgets.allocation.page_data import EVERY_SET_OF, division_data
 from mqlab.widgets.frame import Board
+from mqlab.widgets.whole_numbers import must_be_whole
 
 IN_A_GROUP = ("AVG", "AVG_BY_CIRCLE", "CONSISTENT_HASH")
 
@@ -326,10 +327,7 @@ class AllocationBoard(Board):
     def _check(self, strategy: str, virtual_nodes: int) -> None:
         if strategy not in self._dividing.names:
             raise UsageError(f"no strategy {strategy!r} on this board", hint=", ".join(self._dividing.names))
-        if type(virtual_nodes) is not int or not 1 <= virtual_nodes <= MOST_VIRTUAL_NODES:
-            raise UsageError(
-                f"virtual_nodes must be a whole number from 1 to {MOST_VIRTUAL_NODES}, got {virtual_nodes!r}"
-            )
+        must_be_whole("virtual_nodes", virtual_nodes, 1, MOST_VIRTUAL_NODES)
 
     def _then(self, change: Change) -> AllocationBoard:
         return self._show([*self.state["history"][: self.position], change])

@@ -17,6 +17,7 @@ from typing import Any
 
 from mqlab.client.allocate import STRATEGY_NAMES, AllocateStrategy, ConsistentHash, md5_u32, strategy
 from mqlab.errors import UsageError
+from mqlab.widgets.whole_numbers import must_be_whole
 from mqlab.wire.java_hash import sorted_as_java
 from mqlab.wire.message import MessageQueue
 
@@ -37,8 +38,7 @@ class Queues:
 
     def __post_init__(self) -> None:
         for name, value in (("queues", self.queues), ("brokers", len(self.brokers)), ("topics", self.topics)):
-            if type(value) is not int or not 1 <= value <= HIGHEST[name]:
-                raise UsageError(f"{name} must be a whole number from 1 to {HIGHEST[name]}, got {value!r}")
+            must_be_whole(name, value, 1, HIGHEST[name])
         count = self.queues * len(self.brokers) * self.topics
         if count > MOST_QUEUES:
             raise UsageError(f"{count} queues are too many for one board", hint=f"at most {MOST_QUEUES} in all")
@@ -67,8 +67,7 @@ def broker_names(brokers: int | Sequence[str]) -> tuple[str, ...]:
         if len(set(brokers)) < len(brokers):
             raise UsageError(f"two brokers have one name: {list(brokers)}")
         return tuple(brokers)
-    if isinstance(brokers, bool) or not 1 <= brokers <= HIGHEST["brokers"]:
-        raise UsageError(f"brokers must be a whole number from 1 to {HIGHEST['brokers']}, got {brokers!r}")
+    must_be_whole("brokers", brokers, 1, HIGHEST["brokers"])
     return tuple(f"broker-{letter}" for letter in "abcdef"[:brokers])
 
 

@@ -25,6 +25,7 @@ from mqlab.errors import UsageError
 from mqlab.lab.lab import play
 from mqlab.runtime.journal import StepRecord
 from mqlab.views.timeline import after
+from mqlab.widgets.whole_numbers import must_be_whole
 from mqlab.wire.message import Message, MessageQueue
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ class HandoverSettings:
         for name, value, highest in (
             ("call_ms", self.call_ms, LONGEST_CALL_MS), ("queues", self.queues, MOST_QUEUES)
         ):  # fmt: skip
-            if type(value) is not int or not 1 <= value <= highest:
-                raise UsageError(f"{name} must be a whole number from 1 to {highest}, got {value!r}")
+            must_be_whole(name, value, 1, highest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ from mqlab.client.instance.routes import publish_queues
 from mqlab.client.statuses import CONSUME_SUCCESS
 from mqlab.errors import UsageError
 from mqlab.lab.lab import play
+from mqlab.widgets.whole_numbers import must_be_whole
+from mqlab.wire.bodies import PERM_READ, PERM_WRITE, QueueData
 from mqlab.wire.message import Message
 
 if TYPE_CHECKING:
@@ -49,9 +51,7 @@ class KnowsSettings:
         if self.happens not in HAPPENS:
             raise UsageError(f"happens must be one of {', '.join(HAPPENS)}, got {self.happens!r}")
         for name, (least, most) in {"name_servers": (1, 2), **SECONDS}.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise UsageError(f"{name} must be a whole number between {least} and {most}, got {value!r}")
+            must_be_whole(name, getattr(self, name), least, most)
 
     def as_json(self) -> dict[str, Any]:
         """The settings by name."""
@@ -193,16 +193,20 @@ def _name_servers(settings: KnowsSettings) -> list[str]:
     return [f"nameserver-{number}" for number in range(1, settings.name_servers + 1)]
 
 
+def _queues_told(data: QueueData | None) -> tuple[int, int]:
+    """The queues of a broker that a name server tells those who read and those who write."""
+    if data is None:
+        return 0, 0
+    return data.read_queue_nums if data.perm & PERM_READ else 0, data.write_queue_nums if data.perm & PERM_WRITE else 0
+
+
 def _beliefs(lab: Lab, shop: Any, consumer: Any, settings: KnowsSettings) -> list[tuple[str, tuple[Any, ...]]]:
     """Each observer's queues of each broker, from its own tables."""
     found = []
     for name in _name_servers(settings):
         routes = lab.name_server(name).routes
         held = [routes.queue_data(TOPIC, broker) if broker in routes.brokers else None for broker in BROKERS]
-        found.append(
-            (name, tuple((one.read_queue_nums if one.perm & 4 else 0, one.write_queue_nums if one.perm & 2 else 0)
-                         if one else (0, 0) for one in held))
-        )  # fmt: skip
+        found.append((name, tuple(_queues_told(one) for one in held)))
     route = shop.client.cluster.routes.topic_route_table.get(TOPIC)
     writable = publish_queues(TOPIC, route) if route else []
     counts = [sum(queue.broker_name == broker for queue in writable) for broker in BROKERS]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER, SUCCESS, SUSPEND_CURRENT_QUEUE_A_MOMENT
 from mqlab.errors import UsageError
 from mqlab.lab.lab import play
+from mqlab.widgets.whole_numbers import must_be_whole
 from mqlab.wire.message import Message
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ class LanesSettings:
         if self.mode not in MODES:
             raise UsageError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
         for name, most in MOST.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-                raise UsageError(f"{name} must be a whole number between 1 and {most}, got {value!r}")
+            must_be_whole(name, getattr(self, name), 1, most)
         if not isinstance(self.failing, bool):
             raise UsageError(f"failing must be True or False, got {self.failing!r}")
 

@@ -1,4 +1,4 @@
-// uses: element, slider, controls, durations
+// uses: element, slider, controls, durations, chosen_run
 // Who knows what: the beliefs of name servers, a shop and billing about two brokers, over time.
 
 const STYLE = `
@@ -29,7 +29,6 @@ function render({ model, el }) {
   const data = () => model.get("data");
   let now = { ...data().now };
   let run = data().runs[keyOf(now)];
-  let asking = 0;
 
   // 1. Controls: without a kernel only what was recorded can be chosen.
   const has = (name, value) => kernel || Object.keys(data().runs).some((key) => key.split("|")[NAMES.indexOf(name)] === String(value));
@@ -41,7 +40,7 @@ function render({ model, el }) {
       choices: choices.map((value) => [value, name === "happens" ? HAPPENS[value] : name.endsWith("_s") ? `${value} s` : value]),
       onValue: wish });
   }
-  const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+  const runs = chosenRun({ model, kernel, recorded: (settings) => data().runs[keyOf(settings)], show: showRun });
 
   // 2. The result, the picture, the moment, the table.
   const result = element("p", { class: "kn-result", "aria-live": "polite" });
@@ -52,7 +51,7 @@ function render({ model, el }) {
   const listed = element("div", { class: "kn-scroll" });
   el.append(element("style", {}, STYLE),
     element("div", { class: "mq-row", role: "group", "aria-label": "Settings" }, Object.values(controls).map((each) => each.el)),
-    problem, result, box,
+    runs.problem, result, box,
     element("p", { class: "mq-note" }, "A bar: queues of broker-b that somebody believes in; an empty one: none. Sends: " +
       "● stored where it was tried first, ▲ stored elsewhere after a failure, ✕ not stored."),
     element("div", { class: "mq-row" }, moment.el), status, listed);
@@ -63,28 +62,8 @@ function render({ model, el }) {
   }
 
   // 3. Another run: recorded, or asked of the kernel.
-  async function wish() {
-    const next = Object.fromEntries(Object.entries(controls).map(([name, each]) => [name, each.value()]));
-    asking += 1;
-    const mine = asking;
-    problem.hidden = true;
-    const known = data().runs[keyOf(next)];
-    if (!kernel && !known) return tell("This run was not recorded: choose other settings, or run the cell.");
-    if (known) showRun(next, known);
-    if (!kernel) return undefined;
-    try {
-      // The kernel is asked in any case, so that a cell reads the run that the page shows.
-      const answer = await model.ask("play", next);
-      if (mine === asking && !known) showRun(next, answer);
-    } catch (error) {
-      if (mine === asking) tell(error.message);
-    }
-    return undefined;
-  }
-
-  function tell(words) {
-    problem.textContent = words;
-    problem.hidden = false;
+  function wish() {
+    return runs.choose(Object.fromEntries(Object.entries(controls).map(([name, each]) => [name, each.value()])));
   }
 
   function observers() {

@@ -1,4 +1,4 @@
-// uses: element, slider, controls, durations
+// uses: element, slider, controls, durations, chosen_run
 // Lanes: the events of six orders over time, in threads, in order, or in lanes of one order each.
 
 const STYLE = `
@@ -25,7 +25,6 @@ function render({ model, el }) {
   const data = () => model.get("data");
   let now = { ...data().now };
   let run = unfolded(data().runs[keyOf(now)]);
-  let asking = 0;
 
   // 1. Controls: without a kernel only what was recorded can be chosen.
   const has = (name, value) => kernel || Object.keys(data().runs).filter((key) => matches(key, name, value)).length > 1;
@@ -37,7 +36,8 @@ function render({ model, el }) {
       choices: choices.map((value) => [value, name === "mode" ? MODE_WORDS[value] : value]), onValue: wish });
   }
   controls.failing = checkControl({ label: "order-1 can never be created", value: now.failing, onValue: wish });
-  const problem = element("div", { class: "mq-error", role: "alert", hidden: true });
+  const runs = chosenRun({ model, kernel, recorded: (settings) => data().runs[keyOf(settings)],
+    show: (settings, next) => showRun(settings, unfolded(next)) });
 
   // 2. The result, the picture, the moment, the orders.
   const result = element("p", { class: "ln-result", "aria-live": "polite" });
@@ -48,7 +48,7 @@ function render({ model, el }) {
   const listed = element("div", { class: "ln-scroll" });
   el.append(element("style", {}, STYLE),
     element("div", { class: "mq-row", role: "group", "aria-label": "Settings" },
-      Object.values(controls).map((each) => each.el)), problem, result, box,
+      Object.values(controls).map((each) => each.el)), runs.problem, result, box,
     element("p", { class: "mq-note" }, "A number is an order; c created, p paid, s shipped. ✕ failed, ▲ overtook the event " +
       "of its order before it."),
     element("div", { class: "mq-row" }, moment.el), status, listed);
@@ -67,28 +67,8 @@ function render({ model, el }) {
   }
 
   // 3. Another run: recorded, or asked of the kernel.
-  async function wish() {
-    const next = Object.fromEntries(Object.entries(controls).map(([name, each]) => [name, each.value()]));
-    asking += 1;
-    const mine = asking;
-    problem.hidden = true;
-    const known = data().runs[keyOf(next)];
-    if (!kernel && !known) return tell("This run was not recorded: choose other settings, or run the cell.");
-    if (known) showRun(next, unfolded(known));
-    if (!kernel) return undefined;
-    try {
-      // The kernel is asked in any case, so that a cell reads the run that the page shows.
-      const answer = await model.ask("play", next);
-      if (mine === asking && !known) showRun(next, unfolded(answer));
-    } catch (error) {
-      if (mine === asking) tell(error.message);
-    }
-    return undefined;
-  }
-
-  function tell(words) {
-    problem.textContent = words;
-    problem.hidden = false;
+  function wish() {
+    return runs.choose(Object.fromEntries(Object.entries(controls).map(([name, each]) => [name, each.value()])));
   }
 
   function showRun(settings, next) {

@@ -19,6 +19,7 @@ from mqlab.errors import UsageError
 from mqlab.lab.lab import Lab
 from mqlab.promises import Promise
 from mqlab.widgets.facts import OFFSETS_FILE
+from mqlab.widgets.whole_numbers import must_be_whole
 from mqlab.wire.message import Message, MessageQueue
 from mqlab.wire.names import RETRY_PREFIX
 
@@ -59,9 +60,7 @@ class OffsetSettings:
 
     def __post_init__(self) -> None:
         for name, (lowest, highest) in LIMITS.items():
-            value = getattr(self, name)
-            if type(value) is not int or not lowest <= value <= highest:
-                raise UsageError(f"{name} must be a whole number from {lowest} to {highest}, got {value!r}")
+            must_be_whole(name, getattr(self, name), lowest, highest)
         for name in ("persist_ms", "broker_persist_ms"):
             if not 1_000 <= getattr(self, name) <= 600_000:
                 raise UsageError(f"{name[:-3]} must be from 1 s to 10 min, got {exact_text(getattr(self, name))}")

@@ -51,7 +51,7 @@ TWICE_RULE = "What was sent is marked, and not sent again: only a death between 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One call of ``place_order``: when it began, when it ended (None: it died with its process), what it raised."""
+    """One call of ``place_order``, and when it began."""
 
     key: str
     body: bytes

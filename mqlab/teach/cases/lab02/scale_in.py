@@ -21,9 +21,9 @@ from mqlab.teach.kit import World
 from mqlab.teach.kit.days import Day, Does, Played, Waits
 from mqlab.teach.words import refutation
 from mqlab.views.table import calendar
+from mqlab.wire.bodies import PERM_WRITE
 from mqlab.wire.message import Message
 
-PERM_WRITE = 2
 BROKER, QUEUES, FEWER = "broker-a", 16, 8
 GROUPS = ("billing", "reports")
 ROUTE_MS, LIMIT_MS = 30_000, 600_000

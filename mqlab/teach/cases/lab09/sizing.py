@@ -68,7 +68,8 @@ def _seen(call: Call, size: Any) -> Difference | None:
     instances, threads = size
     # 1. What is paid for.
     if not (1 <= instances <= MOST["instances"] and 1 <= threads <= MOST["threads"]):
-        return Difference(("the size",), "range", call.right, tuple(size))
+        most = f"1 to {MOST['instances']} instances, 1 to {MOST['threads']} threads"
+        return Difference(("the size",), "range", most, tuple(size))
     cost = bill(instances, threads)
     if cost > call["budget"]:
         return Difference(("the bill",), "budget", f"at most {call['budget']}", f"{tuple(size)} costs {cost}")
