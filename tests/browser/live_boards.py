@@ -8,8 +8,8 @@ from typing import Any
 
 from mqlab.widgets.frame import Board
 from mqlab.widgets.joining import LIVE, joined
+from tests.browser.pages import PATIENCE_MS
 
-PATIENCE_MS = 20_000
 # The model that anywidget hands to a module, as far as the frame uses it; its other end is the board of the test.
 MODEL = """
 const values = STATE;
