@@ -32,6 +32,7 @@ from mqlab.broker.request_table import request_table
 from mqlab.broker.schedule import Schedule
 from mqlab.broker.state import open_state
 from mqlab.broker.table_files import table_savers
+from mqlab.broker.tables.users import UserTable
 from mqlab.broker.tools.assignments import Assignments
 from mqlab.broker.transaction_check import TransactionCheck
 from mqlab.broker.transactions import Transactions
@@ -55,11 +56,12 @@ class Broker:
         store_config: StoreConfig | None = None,
         name_servers: Iterable[str] = (),
         memory_bytes: int | None = None,
+        users: UserTable | None = None,
     ) -> None:
         # 1. The state, and the files of its tables.
         config, store_config = settings_of_role(config, store_config or StoreConfig())
         state = self.state = open_state(
-            ports, config, store_config, store_directory=store_directory, memory_bytes=memory_bytes
+            ports, config, store_config, store_directory=store_directory, memory_bytes=memory_bytes, users=users
         )
         self._savers = table_savers(state, store_directory)
 
@@ -96,16 +98,14 @@ class Broker:
         self.registration = Registration(state, self.remoting, self.replication, name_servers)
 
         # 4. The names by which labs and tests look at a broker.
-        self.ports = ports
-        self.store = state.store
+        self.ports, self.store = ports, state.store
         self.topics, self.groups = state.topics, state.groups
         self.consumers, self.producers = state.consumers, state.producers
         self.offset_table, self.delay_offset_table = state.offset_table, state.delay_offset_table
-        self.transaction_metrics = state.transaction_metrics
-        self.queue_locks = state.queue_locks
+        self.transaction_metrics, self.queue_locks = state.transaction_metrics, state.queue_locks
         self.stats, self.store_stats = state.stats, state.store_stats
-        self.address, self.ha_address = state.identity.address, state.identity.ha_address
-        self.is_slave = state.identity.is_slave
+        identity = state.identity
+        self.address, self.ha_address, self.is_slave = identity.address, identity.ha_address, identity.is_slave
 
     @property
     def config(self) -> BrokerConfig:

@@ -28,6 +28,7 @@ from mqlab.broker.tools.offset_resets import OffsetResets
 from mqlab.broker.tools.runtime_info import RuntimeInfo
 from mqlab.broker.tools.store_admin import StoreAdmin
 from mqlab.broker.tools.topic_admin import TopicAdmin
+from mqlab.broker.tools.user_admin import UserAdmin
 from mqlab.broker.transactions import Transactions
 from mqlab.remoting.endpoint import Handler
 from mqlab.remoting.requests import Answering, answering
@@ -53,6 +54,7 @@ def request_table(
         **_broker_itself(state, ha_status),
         **_assignments(assignments),
         **_cold_reads(),
+        **_users(state),
     }
     return {int(code): answering(handle) for code, handle in handlers_of_role(state, handlers).items()}
 
@@ -180,4 +182,15 @@ def _cold_reads() -> Mapping[RequestCode, Answering]:
         code.REMOVE_COLD_DATA_FLOW_CTR_CONFIG: limits.remove,
         code.GET_COLD_DATA_FLOW_CTR_INFO: limits.show,
         code.SET_COMMITLOG_READ_MODE: limits.set_read_mode,
+    }
+
+
+def _users(state: BrokerState) -> Mapping[RequestCode, Answering]:
+    code, users = RequestCode, UserAdmin(state)
+    return {
+        code.AUTH_CREATE_USER: users.create,
+        code.AUTH_UPDATE_USER: users.update,
+        code.AUTH_DELETE_USER: users.delete,
+        code.AUTH_GET_USER: users.get,
+        code.AUTH_LIST_USER: users.list,
     }

@@ -6,7 +6,8 @@ services that they name; no part knows the broker or another part that was made 
     BrokerState ─┬─ ports, config, identity, unique_ids
                  ├─ store                                             the messages
                  ├─ topics, groups, offset_table, delay_offset_table,
-                 │  filters, transaction_metrics, request_modes       tables with a file, see table_files
+                 │  filters, transaction_metrics, request_modes,
+                 │  users                                             tables with a file, see table_files
                  └─ consumers, producers, queue_locks,
                     half_states, stats, store_stats                   tables in memory only
 """
@@ -31,6 +32,7 @@ from mqlab.broker.tables.stats import BrokerStats
 from mqlab.broker.tables.store_stats import StoreStats
 from mqlab.broker.tables.topics import TopicTable
 from mqlab.broker.tables.transaction_metrics import TransactionMetrics
+from mqlab.broker.tables.users import UserTable
 from mqlab.ports import Ports
 from mqlab.signals import Signal
 from mqlab.store.config import StoreConfig
@@ -73,6 +75,7 @@ class BrokerState:
     store_stats: StoreStats
     now_ms: Callable[[], int]
     started_ms: int
+    users: UserTable | None = None  # None: everybody is answered
     is_running: bool = False
     permission_changed: Signal[[]] = field(default_factory=Signal)
 
@@ -95,8 +98,9 @@ class BrokerState:
 
 
 def open_state(
-    ports: Ports, config: BrokerConfig, store_config: StoreConfig, *, store_directory: str, memory_bytes: int | None
-) -> BrokerState:
+    ports: Ports, config: BrokerConfig, store_config: StoreConfig, *, store_directory: str, memory_bytes: int | None,
+    users: UserTable | None = None,
+) -> BrokerState:  # fmt: skip
     """The state of a broker that has not loaded its files yet. Nothing in it knows the parts that will use it."""
     now_ms, note = ports.clock.now_ms, ports.note
     # 1. Who this broker is.
@@ -151,4 +155,5 @@ def open_state(
         StoreStats(now_ms),
         now_ms=now_ms,
         started_ms=now_ms(),
+        users=users,
     )

@@ -10,6 +10,7 @@ Mirrors: the scheduled persist tasks of BrokerController and the file names of B
     consumerFilter.json       filters                every 10 s after a change
     messageRequestMode.json   request_modes          at every change
     transactionMetrics        transaction_metrics    every 10 s after a change (transaction_metric_flush_interval)
+    users.json                users                  at every change, in a broker that has users
 """
 
 from __future__ import annotations
@@ -87,7 +88,12 @@ def table_savers(state: BrokerState, store_directory: str) -> tuple[ConfigSaver,
     state.filters.changed.subscribe(filters.changed)
     state.transaction_metrics.changed.subscribe(metrics.changed)
     state.request_modes.changed.subscribe(modes.changed)
-    return topics, groups, offsets, delay_offsets, filters, metrics, modes
+    savers = (topics, groups, offsets, delay_offsets, filters, metrics, modes)
+    if state.users is None:
+        return savers
+    users = saver("users.json", state.users, None)
+    state.users.changed.subscribe(users.changed)
+    return (*savers, users)
 
 
 def log_is_safe(store: MessageStore) -> bool:

@@ -6,7 +6,7 @@ Mirrors: AclClientRPCHook, AclUtils and AclSigner; AuthenticationPipeline and De
              Signature = base64(HMAC-SHA1(password, the values of all header fields, sorted by name, then the body))
     broker   makes the same sum of what arrived, without Signature; a difference is answered NO_PERMISSION
 
-Left out: rights of users (authorization), and users that change while a broker runs.
+Left out: rights of users (authorization).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import base64
 import hmac
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from mqlab.wire.command import RemotingCommand
 from mqlab.wire.java_hash import sorted_as_java
@@ -22,6 +23,7 @@ from mqlab.wire.java_hash import sorted_as_java
 ACCESS_KEY, SIGNATURE, SECURITY_TOKEN = "AccessKey", "Signature", "SecurityToken"
 UNIQUE_QUERY = "_UNIQUE_KEY_QUERY"  # clients up to 4.9.3 add it after they have signed
 V4_9_3 = 399  # the place of V4_9_3 in MQVersion.Version
+DISABLED = "disable"
 
 
 def signature(fields: Mapping[str, str], body: bytes | None, secret_key: str) -> str:
@@ -52,10 +54,28 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
-class Users:
-    """Whom a broker knows: passwords by name; requests of the codes in ``open_codes`` need no user."""
+class User:
+    """Somebody who may ask a broker. ``type``: "Super" or "Normal"; ``status``: "enable" or "disable"."""
 
-    passwords: Mapping[str, str] = field(repr=False)
+    name: str
+    password: str = field(repr=False)
+    type: str = "Normal"
+    status: str = "enable"
+
+
+class KnownUsers(Protocol):
+    """Where users are looked up; broker.tables.users has them."""
+
+    def find(self, name: str) -> User | None: ...
+
+    def named_like(self, part: str = "") -> list[User]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Whom a broker lets in; requests of the codes in ``open_codes`` need no user."""
+
+    known: KnownUsers
     open_codes: Collection[int] = ()
 
     def problem_of(self, command: RemotingCommand) -> str | None:
@@ -66,11 +86,14 @@ class Users:
         name = fields.get(ACCESS_KEY)
         if not name:
             return "username cannot be null."
-        if name not in self.passwords:
+        user = self.known.find(name)
+        if user is None:
             return f"User:{name} is not found."
+        if user.status == DISABLED:
+            return f"User:{name} is disabled."
         if command.version <= V4_9_3:
             fields = {key: value for key, value in fields.items() if key != UNIQUE_QUERY}
-        right = signature(fields, command.body, self.passwords[name])
+        right = signature(fields, command.body, user.password)
         if not hmac.compare_digest(right.encode(), fields.get(SIGNATURE, "").encode("utf-8", "surrogatepass")):
             return "check signature failed."
         return None

@@ -29,6 +29,7 @@ from mqlab.remoting.access import Access
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.served import EventLoop, Limits
 from mqlab.serving.plan import BrokerPlan, ServingPlan, numeric
+from mqlab.serving.users import of_one_broker
 
 log = logging.getLogger("mqlab.server")
 
@@ -102,13 +103,15 @@ class Server:
     def _start_broker(self, plan: BrokerPlan) -> None:
         plan.directory.mkdir(parents=True, exist_ok=True)
         name = plan.config.broker_name
+        access, users = of_one_broker(self.plan.access)
         broker = Broker(
-            self._ports(name, plan.advertised, plan.bind, self.plan.access),
+            self._ports(name, plan.advertised, plan.bind, access),
             plan.config,
             store_directory=str(plan.directory),
             store_config=plan.store,
             name_servers=self.plan.name_servers,
             memory_bytes=plan.memory_bytes,
+            users=users,
         )
         self.brokers.append(broker)  # before it starts: a start that fails is ended, too
         broker.start()

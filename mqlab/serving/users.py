@@ -9,7 +9,8 @@ Mirrors: AuthConfig. A setting that would let a server look safer than it is end
 
 The third is what a slave tells its master; the fourth are the codes of requests that need no user.
 
-Left out: AuthConfig's providers and strategies other than RocketMQ's own, users made by mqadmin, rights.
+These users are those of a first start; mqadmin makes, changes and deletes further ones while a broker runs.
+Left out: AuthConfig's providers and strategies other than RocketMQ's own, rights.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from mqlab.broker.tables.users import SUPER, UserTable
 from mqlab.errors import UsageError
-from mqlab.remoting.access import Access, Credentials, Users
+from mqlab.remoting.access import Access, Credentials, User, Users
 
 ENABLED, USER, INNER = "authenticationEnabled", "initAuthenticationUser", "innerClientAuthenticationCredentials"
 OPEN_CODES = "authenticationWhitelist"
@@ -52,7 +54,18 @@ def access_of(process: Mapping[str, str]) -> Access | None:
     if not process.get(USER):
         raise UsageError(f"{ENABLED}=true, and there is no user", hint=f'{USER}={{"username":"shop","password":"…"}}')
     name, password = _pair(process[USER], ("username", "password"), USER)
-    return Access(credentials, Users({name: password}, _codes(process.get(OPEN_CODES, ""))))
+    initial = [User(name, password, SUPER)]
+    if credentials is not None and credentials.access_key != name:
+        initial.append(User(credentials.access_key, credentials.secret_key, SUPER))
+    return Access(credentials, Users(UserTable(initial), _codes(process.get(OPEN_CODES, ""))))
+
+
+def of_one_broker(access: Access | None) -> tuple[Access | None, UserTable | None]:
+    """The same for one of the brokers of a process: each has a table of users of its own."""
+    if access is None or access.users is None:
+        return access, None
+    table = UserTable(access.users.known.named_like())
+    return Access(access.credentials, Users(table, access.users.open_codes)), table
 
 
 def _is_on(process: Mapping[str, str], name: str) -> bool:

@@ -49,10 +49,18 @@ class JavaStore:
         script.write_text("\n".join("\t".join(str(word) for word in command) for command in commands), "utf-8")
         self.program("StoreDoor", script)
 
-    def program(self, name: str, *arguments: object, seconds: int = RUN_SECONDS) -> None:
-        """Run one of the compiled programs to its end."""
+    def program(self, name: str, *arguments: object, seconds: int = RUN_SECONDS, home: Path | None = None) -> None:
+        """Run one of the compiled programs to its end; it keeps logs and offsets of its own in ``home``."""
         opened = [word for module in OPENED for word in ("--add-opens", f"{module}=ALL-UNNAMED")]
-        command = ["java", *opened, "-XX:+UseSerialGC", "-Xmx1g", f"-Duser.home={self._work}", "-cp", self.classpath]
+        command = [
+            "java",
+            *opened,
+            "-XX:+UseSerialGC",
+            "-Xmx1g",
+            f"-Duser.home={home or self._work}",
+            "-cp",
+            self.classpath,
+        ]
         ran = subprocess.run(
             [*command, name, *map(str, arguments)], capture_output=True, text=True, timeout=seconds, cwd=self._work
         )

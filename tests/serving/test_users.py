@@ -12,9 +12,10 @@ import pytest
 
 import mqlab
 from mqlab import Message
+from mqlab.broker.tables.users import UserTable
 from mqlab.connected import connect_from_environment
 from mqlab.errors import BrokerError, MqlabError, UsageError
-from mqlab.remoting.access import Credentials, Users
+from mqlab.remoting.access import Credentials, User, Users
 from mqlab.serving import Server
 from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.command import RemotingCommand, request
@@ -62,7 +63,7 @@ def test_the_signature_is_made_of_sorted_values_and_the_body() -> None:
 def test_a_request_that_was_changed_on_its_way_is_refused(spoiled: dict[str, str], answer: str | None) -> None:
     command = signed(request(RequestCode.PULL_MESSAGE, topic="orders"))
     command.ext_fields |= spoiled
-    users = Users({"shop": "12345678"})
+    users = Users(UserTable([User("shop", "12345678")]))
     assert users.problem_of(command) == answer
     command.body = b"another body"
     assert users.problem_of(command) is not None
@@ -71,7 +72,7 @@ def test_a_request_that_was_changed_on_its_way_is_refused(spoiled: dict[str, str
 def test_old_clients_add_one_field_after_they_have_signed() -> None:
     command = signed(request(RequestCode.QUERY_MESSAGE, topic="orders"))
     command.ext_fields["_UNIQUE_KEY_QUERY"] = "true"
-    users = Users({"shop": "12345678"})
+    users = Users(UserTable([User("shop", "12345678")]))
     assert users.problem_of(command) == "check signature failed."
     command.version = 399
     assert users.problem_of(command) is None
@@ -151,4 +152,4 @@ def test_the_command_line_takes_both_from_the_environment(monkeypatch: pytest.Mo
 
 
 def test_passwords_are_not_shown() -> None:
-    assert "12345678" not in repr((Credentials("shop", "12345678"), Users({"shop": "12345678"})))
+    assert "12345678" not in repr((Credentials("shop", "12345678"), Users(UserTable([User("shop", "12345678")]))))

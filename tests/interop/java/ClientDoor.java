@@ -1,4 +1,5 @@
 import com.alibaba.fastjson2.JSON;
+import com.alibaba.fastjson2.JSONWriter;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.ArrayList;
@@ -39,19 +40,19 @@ import org.apache.rocketmq.remoting.protocol.heartbeat.MessageModel;
  * and, to look at some of the behaviours only, their names.
  */
 public class ClientDoor {
-    private static final int WAIT = 60_000;
-    private static String nameServer;
+    static final int WAIT = 60_000;
+    static String nameServer;
     private static final Map<String, Object> SEEN = new ConcurrentSkipListMap<>();
 
-    private interface Behaviour {
+    interface Behaviour {
         Object see() throws Exception;
     }
 
     public static void main(String[] arguments) throws Exception {
         nameServer = arguments[0];
         DefaultMQProducer admin = producer("door-admin");
-        for (String topic : new String[] {"sends", "tags", "sql", "fails", "ordered", "news", "money", "later", "lite", "asked", "members", "edges", "batches", "live", "short"}) {
-            admin.createTopic("TBW102", "door-" + topic, 4, new HashMap<>());
+        for (String topic : new String[] {"sends", "tags", "sql", "fails", "ordered", "news", "money", "later", "lite", "asked", "members", "edges", "batches", "live", "short", "limits", "levels", "resets", "first", "restart", "slow"}) {
+            admin.createTopic("TBW102", "door-" + topic, topic.equals("limits") ? 1 : 4, new HashMap<>());
         }
         Thread.sleep(3_000);
         Map<String, Behaviour> all = new TreeMap<>();
@@ -70,6 +71,7 @@ public class ClientDoor {
         all.put("ack index", ClientDoor::ackIndex);
         all.put("tags change live", () -> tagsChangeLive("live", false));
         all.put("tags change live under heartbeat V2", () -> tagsChangeLive("short", true));
+        GroupBehaviours.addTo(all);
         if (arguments.length > 2) { // to look at one of them
             all.keySet().retainAll(List.of(arguments).subList(2, arguments.length));
         }
@@ -83,7 +85,7 @@ public class ClientDoor {
             left.countDown();
         }).start());
         left.await(4, TimeUnit.MINUTES);
-        Files.write(Paths.get(arguments[1]), JSON.toJSONBytes(SEEN));
+        Files.write(Paths.get(arguments[1]), JSON.toJSONBytes(SEEN, JSONWriter.Feature.WriteNonStringKeyAsString));
         System.exit(0);
     }
 
@@ -410,7 +412,7 @@ public class ClientDoor {
 
     // What they share.
 
-    private static DefaultMQProducer producer(String group) throws Exception {
+    static DefaultMQProducer producer(String group) throws Exception {
         DefaultMQProducer producer = new DefaultMQProducer(group);
         producer.setNamesrvAddr(nameServer);
         producer.setInstanceName(group);
@@ -419,7 +421,7 @@ public class ClientDoor {
         return producer;
     }
 
-    private static DefaultMQPushConsumer consumer(String group) {
+    static DefaultMQPushConsumer consumer(String group) {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(group);
         consumer.setNamesrvAddr(nameServer);
         consumer.setInstanceName(group + "-consumer");
@@ -427,11 +429,11 @@ public class ClientDoor {
         return consumer;
     }
 
-    private static Message message(String topic, String tag, String key) {
+    static Message message(String topic, String tag, String key) {
         return new Message("door-" + topic, tag, key, key.getBytes());
     }
 
-    private static void send(String topic, String tag, int count, String prefix) throws Exception {
+    static void send(String topic, String tag, int count, String prefix) throws Exception {
         DefaultMQProducer producer = producer("door-send-" + prefix);
         for (int i = 0; i < count; i++) {
             producer.send(message(topic, tag, String.format("%s%02d", prefix, i)));
@@ -439,7 +441,7 @@ public class ClientDoor {
         producer.shutdown();
     }
 
-    private static void listen(DefaultMQPushConsumer consumer, TreeSet<String> got) {
+    static void listen(DefaultMQPushConsumer consumer, TreeSet<String> got) {
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
             synchronized (got) {
                 messages.forEach(m -> got.add(m.getKeys()));
@@ -448,7 +450,7 @@ public class ClientDoor {
         });
     }
 
-    private static void started(DefaultMQPushConsumer consumer, String topic, String tags, TreeSet<String> got, int count) throws Exception {
+    static void started(DefaultMQPushConsumer consumer, String topic, String tags, TreeSet<String> got, int count) throws Exception {
         consumer.subscribe(topic, tags);
         listen(consumer, got);
         consumer.start();
@@ -457,7 +459,7 @@ public class ClientDoor {
     }
 
     /** Waits until so many keys are there, and a moment longer for one too many. */
-    private static void settled(TreeSet<String> got, int count) throws Exception {
+    static void settled(TreeSet<String> got, int count) throws Exception {
         long end = System.currentTimeMillis() + WAIT;
         while (System.currentTimeMillis() < end) {
             synchronized (got) {
