@@ -5,7 +5,14 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("store", "messages", "day", "traffic", "columns")  # modules of this folder with a main(arguments)
+BENCHMARKS = (
+    "store",
+    "messages",
+    "day",
+    "traffic",
+    "columns",
+    "served",
+)  # modules of this folder with a main(arguments)
 
 
 def main(arguments: list[str]) -> None:

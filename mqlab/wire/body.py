@@ -92,11 +92,11 @@ def decoded_json(data: bytes, what: str) -> Any:
 def camel_case(name: str) -> str:
     """RocketMQ's spelling of a name.
 
-    >>> camel_case("read_queue_nums")
-    'readQueueNums'
+    >>> camel_case("read_queue_nums"), camel_case("check_crc_on_recover")
+    ('readQueueNums', 'checkCRCOnRecover')
     """
     first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    return first + "".join("CRC" if word == "crc" else word.capitalize() for word in rest)
 
 
 def _plan_of(kind: Any) -> list[tuple[str, str, Convert, Convert]]:

@@ -10,10 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tests.interop.java_store import OPENED
+
+T = TypeVar("T")
 
 START_SECONDS = 120
 SETTINGS = (
@@ -22,6 +27,16 @@ SETTINGS = (
     "timerWheelEnable=false",
     "brokerFastFailureEnable=false",
 )
+PROFILED = """
+import cProfile, sys, time
+from mqlab.cli import main
+profile = cProfile.Profile(time.process_time)
+file = sys.argv.pop(1)
+try:
+    profile.runcall(main)
+finally:
+    profile.dump_stats(file)
+"""
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -32,29 +47,36 @@ def free_port() -> int:
         return port
 
 
+@dataclass(frozen=True)
+class Where:
+    """The addresses of a cluster with one broker, and the process of the broker."""
+
+    name_server: str
+    broker: str
+    pid: int
+
+
 @contextmanager
-def mqlab_cluster(directory: Path) -> Iterator[str]:
-    """The name server's address of a `mqlab serve`."""
+def mqlab_cluster(directory: Path, *settings: str, profile: Path | None = None) -> Iterator[Where]:
+    """A `mqlab serve`; ``profile``: a file for its profile, in processor time."""
     ports, config = directory / "ports.json", directory / "broker.conf"
     directory.mkdir(parents=True)
-    config.write_text("\n".join(SETTINGS), "utf-8")
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "mqlab.cli", "serve", "--store", str(directory / "store"), "--config", str(config)),
-            *("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--port-file", str(ports)),
-        ],
-        cwd=REPOSITORY,
-    )
+    config.write_text("\n".join((*SETTINGS, *settings)), "utf-8")
+    program = ("-c", PROFILED, str(profile)) if profile else ("-m", "mqlab.cli")
+    serve = ("serve", "--store", str(directory / "store"), "--config", str(config))
+    free = ("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--port-file", str(ports))
+    process = subprocess.Popen([sys.executable, *program, *serve, *free], cwd=REPOSITORY)
     try:
         _until(ports.exists, process)
-        yield json.loads(ports.read_text("utf-8"))["namesrv"]
+        addresses = json.loads(ports.read_text("utf-8"))
+        yield Where(addresses["namesrv"], addresses["brokers"][0]["address"], process.pid)
     finally:
         _end(process)
 
 
 @contextmanager
-def real_cluster(directory: Path, classpath: str) -> Iterator[str]:
-    """The name server's address of a real RocketMQ of one broker."""
+def real_cluster(directory: Path, classpath: str, *settings: str) -> Iterator[Where]:
+    """A real RocketMQ."""
     directory.mkdir(parents=True)
     name_server, broker = free_port(), free_port()
     home = {**os.environ, "ROCKETMQ_HOME": str(directory)}
@@ -69,6 +91,7 @@ def real_cluster(directory: Path, classpath: str) -> Iterator[str]:
         f"storePathRootDir={directory}/store",
         f"storePathCommitLog={directory}/store/commitlog",
         "mappedFileSizeCommitLog=67108864",
+        *settings,
     )
     (directory / "broker.conf").write_text("\n".join(lines), "utf-8")
     opened = [word for module in OPENED for word in ("--add-opens", f"{module}=ALL-UNNAMED")]
@@ -96,10 +119,23 @@ def real_cluster(directory: Path, classpath: str) -> Iterator[str]:
             log.close()
             _until(lambda path=directory / f"{file}.log": b"boot success" in path.read_bytes(), started[-1])
         time.sleep(12)  # the broker registers some ten seconds after its start
-        yield f"127.0.0.1:{name_server}"
+        yield Where(f"127.0.0.1:{name_server}", f"127.0.0.1:{broker}", started[-1].pid)
     finally:
         for process in reversed(started):
             _end(process)
+
+
+def side_by_side(directory: Path, classpath: str, look: Callable[[str, Where], T], *settings: str) -> tuple[T, T]:
+    """What ``look(name, where)`` returns of mqlab's cluster and of a real one, both looked at at the same time."""
+
+    def looked(name: str, cluster: AbstractContextManager[Where]) -> T:
+        with cluster as where:
+            return look(name, where)
+
+    with ThreadPoolExecutor(2) as pool:
+        ours = pool.submit(looked, "mqlab", mqlab_cluster(directory / "mqlab", *settings))
+        real = pool.submit(looked, "real", real_cluster(directory / "real", classpath, *settings))
+        return ours.result(), real.result()
 
 
 def _until(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:

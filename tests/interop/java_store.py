@@ -51,21 +51,16 @@ class JavaStore:
 
     def program(self, name: str, *arguments: object, seconds: int = RUN_SECONDS, home: Path | None = None) -> None:
         """Run one of the compiled programs to its end; it keeps logs and offsets of its own in ``home``."""
-        opened = [word for module in OPENED for word in ("--add-opens", f"{module}=ALL-UNNAMED")]
-        command = [
-            "java",
-            *opened,
-            "-XX:+UseSerialGC",
-            "-Xmx1g",
-            f"-Duser.home={home or self._work}",
-            "-cp",
-            self.classpath,
-        ]
-        ran = subprocess.run(
-            [*command, name, *map(str, arguments)], capture_output=True, text=True, timeout=seconds, cwd=self._work
-        )
+        command = self.command(name, *arguments, home=home)
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=self._work)
         if ran.returncode:
             raise RuntimeError(f"{name} failed ({ran.returncode}):\n{ran.stdout[-4000:]}{ran.stderr[-4000:]}")
+
+    def command(self, name: str, *arguments: object, home: Path | None = None) -> list[str]:
+        """The command line of one of the compiled programs."""
+        opened = [word for module in OPENED for word in ("--add-opens", f"{module}=ALL-UNNAMED")]
+        java = ["java", *opened, "-XX:+UseSerialGC", "-Xmx1g", f"-Duser.home={home or self._work}"]
+        return [*java, "-cp", self.classpath, name, *map(str, arguments)]
 
     def ask(self, verb: str, directory: Path, *words: object) -> Any:
         """One command with an answer."""

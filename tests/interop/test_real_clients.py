@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.interop.clusters import mqlab_cluster, real_cluster
+from tests.interop.clusters import Where, mqlab_cluster, side_by_side
 from tests.interop.java_store import JavaStore
 
 pytestmark = pytest.mark.interop
@@ -28,16 +26,12 @@ def seen(java_store: JavaStore, tmp_path_factory: pytest.TempPathFactory) -> tup
     """What the client saw of mqlab's cluster and of the real one; both at the same time."""
     directory = tmp_path_factory.mktemp("clusters")
 
-    def look(name: str, cluster: AbstractContextManager[str]) -> Any:
-        with cluster as name_server:
-            answer = directory / f"{name}.json"
-            java_store.program("ClientDoor", name_server, answer, seconds=SECONDS, home=directory / f"home-{name}")
-            return json.loads(answer.read_text("utf-8"))
+    def look(name: str, where: Where) -> Any:
+        answer = directory / f"{name}.json"
+        java_store.program("ClientDoor", where.name_server, answer, seconds=SECONDS, home=directory / f"home-{name}")
+        return json.loads(answer.read_text("utf-8"))
 
-    with ThreadPoolExecutor(2) as pool:
-        of_mqlab = pool.submit(look, "mqlab", mqlab_cluster(directory / "mqlab"))
-        of_real = pool.submit(look, "real", real_cluster(directory / "real", java_store.classpath))
-        return of_mqlab.result(), of_real.result()
+    return side_by_side(directory, java_store.classpath, look)
 
 
 @pytest.mark.parametrize("behaviour", BEHAVIOURS)

@@ -1,9 +1,11 @@
-"""What only many runs show: the server killed again and again under load, and a hundred thousand frames of nonsense."""
+"""What only many runs show: a server killed again and again, under load for long, and under frames of nonsense."""
 
 from __future__ import annotations
 
+import itertools
 import random
 import socket
+import statistics
 import threading
 import time
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 
 import mqlab
-from mqlab import Message
+from mqlab import CONSUME_SUCCESS, Message
 from mqlab.errors import MqlabError, NodeDown
 from mqlab.store import StoreInspector
 from mqlab.wire.codes import RequestCode
@@ -20,6 +22,8 @@ from mqlab.wire.command import encode, request
 from tests.serving.served import server_in
 from tests.serving.test_hostile_peers import GOOD, Peer, must_be_served, port_of
 from tests.serving.test_serve_command import ANYWHERE, serving
+
+SAMPLES = 60
 
 
 def send_until_it_fails(addresses: dict[str, Any], life: int, acknowledged: set[bytes], began: threading.Event) -> None:
@@ -66,6 +70,54 @@ def test_killed_under_load_it_loses_nothing_that_was_acknowledged(tmp_path: Path
 def test_killed_a_hundred_times_under_load_it_loses_nothing(tmp_path: Path) -> None:
     sent, lost = killed_under_load(tmp_path, times=100, seed=2)
     assert (sent > 1_000, lost) == (True, 0)
+
+
+def anonymous_kb(pid: int) -> int:
+    """The memory of a process without the pages of its files, which the system takes back when it needs them."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    return int(status.split("RssAnon:")[1].split()[0])
+
+
+def memory_under_load(directory: Path, seconds: float, rate: int) -> tuple[int, list[int]]:
+    """Send and consume at a rate for so long. Returns how many were not consumed, and its memory in kB."""
+    samples: list[int] = []
+    consumed: set[str] = set()
+
+    def listener(messages: Any, context: Any) -> str:
+        consumed.update(message.keys for message in messages)
+        return CONSUME_SUCCESS
+
+    with (
+        serving(directory, *ANYWHERE, "--set", "mappedFileSizeCommitLog=16777216") as (process, addresses),
+        mqlab.connect(addresses["namesrv"]) as cluster,
+    ):
+        producer = cluster.producer("shop")
+        consumer = cluster.push_consumer("billing", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+        consumer.subscribe("orders", "*")
+        consumer.on_messages(listener)
+        consumer.start()
+        begin = time.monotonic()
+        for number in itertools.count():
+            now = time.monotonic() - begin
+            if now > seconds:
+                break
+            time.sleep(max(0.0, number / rate - now))
+            producer.send(Message("orders", bytes(256), keys=f"key-{number}"))
+            if now > len(samples) * seconds / SAMPLES:
+                samples.append(anonymous_kb(process.pid))
+        end = time.monotonic() + 30
+        while len(consumed) < number and time.monotonic() < end:
+            time.sleep(0.1)
+    return number - len(consumed), samples
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc, which Linux has")
+def test_half_an_hour_of_load_leaves_the_memory_flat(tmp_path: Path) -> None:
+    missing, samples = memory_under_load(tmp_path, seconds=1_800, rate=200)
+    warm, late = (statistics.median(part) for part in (samples[SAMPLES // 3 : SAMPLES // 2], samples[-SAMPLES // 6 :]))
+    assert missing == 0
+    assert late < warm * 1.03, samples
 
 
 def nonsense(rng: random.Random) -> bytes:
