@@ -131,7 +131,7 @@ class Units:
         smallest = self._gather(positions, _WINDOWS[0])
         magic, stored = smallest["magic"], smallest["physical_offset"]
         self._wide = magic != MAGIC_V1
-        self._require(((magic == MAGIC_V2) | ~self._wide) & (stored == positions + where.file_start), positions)
+        self._require(((magic == MAGIC_V2) | ~self._wide) & self._belongs(stored), positions)
         # 2. Units are grouped by their kinds of hosts: an IPv6 host makes the window longer.
         kinds = smallest["sys_flag"] >> 4 & 3  # sys_flag comes before the hosts: at the same place in all four windows
         self._groups: list[tuple[Any, Any]] = [(slice(None), smallest)]  # (rows, structs) for each kind of hosts
@@ -145,6 +145,10 @@ class Units:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    def _belongs(self, stored: Any) -> Any:
+        """True for each unit whose own physical offset is its place in the log."""
+        return stored == self.positions + self._where.file_start
 
     def _every(self, kind: str) -> Any:
         """A view of the file with a value of this kind at every byte."""

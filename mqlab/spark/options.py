@@ -98,22 +98,22 @@ def parse(given: Mapping[str, str]) -> Options:
     """
     options = known_options(given, KNOWN)
     paths = paths_of(options)
-    start, end = _number(options, "startPhysicalOffset"), _number(options, "endPhysicalOffset")
+    start, end = number_of(options, "startPhysicalOffset"), number_of(options, "endPhysicalOffset")
     columns = tuple(words_of(options, "columns")) or tuple(COLUMNS)
     # Unknown columns are an error here, on the driver, and not in a task.
     schema(columns)
-    split = _number(options, "splitMB")
+    split = number_of(options, "splitMB")
     if split is not None and split < 1:
         raise UsageError(f"option splitMB is {split}: expected 1 or more")
     selection = Selection(
         tuple(words_of(options, "topic")), queue_ids_of(options),
-        _time_ms(options, "startTime"), _time_ms(options, "endTime"),
+        time_of(options, "startTime"), time_of(options, "endTime"),
     )  # fmt: skip
     starting, starting_offsets = _starting(options)
     return Options(
         paths, columns, selection, start, end, None if split is None else split << 20,
-        tuple(words_of(options, "brokerName")), starting, starting_offsets, _bytes(options, "maxBytesPerTrigger"),
-        _switch(options, "failOnDataLoss"), tuple(options),
+        tuple(words_of(options, "brokerName")), starting, starting_offsets, bytes_of(options, "maxBytesPerTrigger"),
+        switch_of(options, "failOnDataLoss"), tuple(options),
     )  # fmt: skip
 
 
@@ -144,7 +144,8 @@ def words_of(options: Mapping[str, str], name: str) -> list[str]:
     return [word for part in options.get(name, "").split(",") if (word := part.strip())]
 
 
-def _number(options: Mapping[str, str], name: str) -> int | None:
+def number_of(options: Mapping[str, str], name: str) -> int | None:
+    """A whole number, None for an option that is not given. Raises UsageError."""
     text = options.get(name)
     if text is None:
         return None
@@ -162,7 +163,8 @@ def queue_ids_of(options: Mapping[str, str]) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
-def _time_ms(options: Mapping[str, str], name: str) -> int | None:
+def time_of(options: Mapping[str, str], name: str) -> int | None:
+    """A time in ms since the epoch, None for an option that is not given. Raises UsageError."""
     text = options.get(name)
     if text is None:
         return None
@@ -195,8 +197,8 @@ def _starting(options: Mapping[str, str]) -> tuple[str, dict[str, int]]:
     )
 
 
-def _bytes(options: Mapping[str, str], name: str) -> int | None:
-    """A number of bytes, with or without a unit."""
+def bytes_of(options: Mapping[str, str], name: str) -> int | None:
+    """A number of bytes, with or without a unit, None for an option that is not given. Raises UsageError."""
     text = options.get(name)
     if text is None:
         return None
@@ -206,7 +208,8 @@ def _bytes(options: Mapping[str, str], name: str) -> int | None:
     return int(found[1]) * _UNITS[found[2].lower()]
 
 
-def _switch(options: Mapping[str, str], name: str) -> bool:
+def switch_of(options: Mapping[str, str], name: str) -> bool:
+    """An option that is true unless it is given otherwise. Raises UsageError."""
     text = options.get(name, "true").strip().lower()
     if text not in ("true", "false"):
         raise UsageError(f"option {name} is {text!r}: expected true or false")

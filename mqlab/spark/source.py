@@ -1,6 +1,7 @@
 """The Spark data source named rocketmq: store directories as rows, one per message in the commit log.
 
-RocketMQ's own connectors ask a broker; this reads the files that a broker wrote. Used by lab 10.
+RocketMQ's own connectors ask a broker, as this one does with a nameServer (mqlab.spark.live); with a path it reads the
+files that a broker wrote. Used by lab 10.
 
     driver   schema ── columns of mqlab.arrow, or those asked for
              plan ──── ranges of the logs, each from unit to unit ──> one task per group of about splitMB
@@ -29,6 +30,7 @@ from mqlab.arrow.known_topics import check_topics
 from mqlab.arrow.ranges import plan
 from mqlab.arrow.stores import LOG, Store, find_stores
 from mqlab.errors import UsageError
+from mqlab.spark.live.options import is_live, parse_live
 from mqlab.spark.options import Options, parse
 from mqlab.spark.reading_only import ReadingOnly
 from mqlab.spark.stream import RocketMQStreamReader
@@ -48,7 +50,8 @@ def spark_schema(names: Sequence[str]) -> StructType:
 
 
 class RocketMQSource(ReadingOnly):
-    """``spark.read.format("rocketmq")``; options are listed in mqlab.spark.options."""
+    """``spark.read.format("rocketmq")``; options are listed in mqlab.spark.options, those with a nameServer in
+    mqlab.spark.live.options."""
 
     @classmethod
     def name(cls) -> str:
@@ -56,6 +59,8 @@ class RocketMQSource(ReadingOnly):
 
     def schema(self) -> StructType:
         """The columns of the option ``columns``, else all. Raises UsageError for wrong options."""
+        if is_live(self.options):
+            return spark_schema(parse_live(self.options).columns)
         return spark_schema(parse(self.options).columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -63,12 +68,20 @@ class RocketMQSource(ReadingOnly):
 
         Raises UsageError for others, and for options without a meaning in a batch.
         """
+        if is_live(self.options):
+            from mqlab.spark.live.reader import LiveReader  # a client of the cluster: workers on stores do without
+
+            return LiveReader(parse_live(self.options), _names_of(schema), self.parallelism)
         options = parse(self.options)
         options.check_batch()
         return RocketMQReader(options, _names_of(schema), self.parallelism)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The same for ``spark.readStream.format("rocketmq")``."""
+        if is_live(self.options):
+            from mqlab.spark.live.stream import LiveStreamReader
+
+            return LiveStreamReader(parse_live(self.options), _names_of(schema), self.parallelism)
         return RocketMQStreamReader(parse(self.options), _names_of(schema), self.parallelism)
 
 
