@@ -14,7 +14,7 @@ services that they name; no part knows the broker or another part that was made 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -75,6 +75,7 @@ class BrokerState:
     store_stats: StoreStats
     now_ms: Callable[[], int]
     started_ms: int
+    told_name_servers: Sequence[str] = ()  # in GET_BROKER_CONFIG; a slave that knows only its master needs them
     users: UserTable | None = None  # None: everybody is answered
     is_running: bool = False
     permission_changed: Signal[[]] = field(default_factory=Signal)

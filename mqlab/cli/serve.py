@@ -75,9 +75,7 @@ OPTIONS: tuple[Callable[[Any], Any], ...] = (
         multiple=True,
         help="A setting with its name in broker.conf, such as flushDiskType=SYNC_FLUSH. May be repeated.",
     ),
-    click.option(
-        "--port-file", type=A_NEW_FILE, help="Write the addresses in use to this file, as JSON, once all listen."
-    ),
+    click.option("--port-file", type=A_NEW_FILE, help="Write the addresses to this file, as JSON, once all listen."),
     click.option("--metrics", metavar="HOST:PORT", help="Answer Prometheus at http://HOST:PORT/metrics."),
     click.option("--tls-cert", type=A_FILE, help="Encrypt all connections, with this certificate (PEM)."),
     click.option("--tls-key", type=A_FILE, help="The key of --tls-cert, when it is in a file of its own."),
@@ -117,6 +115,8 @@ def serve(
     from mqlab.serving import Server
     from mqlab.serving.planning import Wanted, plan_of
 
+    if port_file is not None:  # who waits for it must not be given the ports of an earlier process
+        port_file.unlink(missing_ok=True)
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, stream=sys.stderr)
     logging.getLogger("mqlab.network").setLevel(logging.INFO if verbose else logging.WARNING)
     with tempfile.TemporaryDirectory(prefix="mqlab-serve-", ignore_cleanup_errors=True) as scratch:
@@ -132,6 +132,8 @@ def serve(
         if record is not None:
             server.loop.record(record)
         server.run(lambda: _ready(server, port_file, metrics), status=True)
+    if port_file is not None:
+        port_file.unlink(missing_ok=True)
 
 
 def _must_be_allowed(plan: ServingPlan, allow_remote: bool) -> None:

@@ -113,6 +113,7 @@ class Server:
             memory_bytes=plan.memory_bytes,
             users=users,
         )
+        broker.state.told_name_servers = self.plan.name_servers
         self.brokers.append(broker)  # before it starts: a start that fails is ended, too
         broker.start()
         broker.remoting.listen(plan.vip_address)

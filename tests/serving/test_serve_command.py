@@ -78,6 +78,7 @@ def test_it_ends_cleanly_at_sigterm_and_its_messages_are_there_at_the_next_start
     assert "ready" in log
     assert "Traceback" not in log
     assert not (tmp_path / "store" / "abort").exists()
+    assert not (tmp_path / "ports.json").exists()
     with serving(tmp_path, *ANYWHERE) as (process, addresses):
         with mqlab.connect(addresses["namesrv"]) as cluster:
             assert [message.body for message in cluster.admin.query_message("orders", "k")] == [b"before"]
@@ -128,10 +129,12 @@ def test_what_it_refuses_has_a_reason_and_no_traceback(arguments: list[str], wor
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     with serving(tmp_path, *ANYWHERE) as (_, addresses):
         taken = addresses["namesrv"]
-        found = CliRunner().invoke(
-            main, ["serve", "--store", str(tmp_path / "b"), "--namesrv", taken, "--broker", FREE]
-        )
+        old = tmp_path / "old.json"
+        old.write_text("{}", "utf-8")
+        asked = ["--store", str(tmp_path / "b"), "--namesrv", taken, "--broker", FREE, "--port-file", str(old)]
+        found = CliRunner().invoke(main, ["serve", *asked])
     assert found.exit_code == 2
+    assert not old.exists()
     assert f"cannot listen at {taken}" in found.stderr
 
 
@@ -151,7 +154,7 @@ def test_a_slave_copies_the_log_of_its_master(tmp_path: Path) -> None:
     with serving(tmp_path, *ANYWHERE) as (_, addresses):
         master = addresses["brokers"][0]["address"]
         send(addresses, *bodies[:10])
-        more = ("--replica-of", master, "--namesrv", addresses["namesrv"], "--broker", FREE)
+        more = ("--replica-of", master, "--broker", FREE)  # it registers where its master does
         with serving(copy, *more) as (slave, _):
             send(addresses, *bodies[10:])
             end = time.monotonic() + PATIENCE

@@ -16,14 +16,16 @@ import pytest
 import mqlab
 from mqlab import CONSUME_SUCCESS, Message
 from mqlab.errors import MqlabError, NodeDown
+from mqlab.serving import Server
 from mqlab.store import StoreInspector
-from mqlab.wire.codes import RequestCode
+from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.command import encode, request
 from tests.serving.served import server_in
 from tests.serving.test_hostile_peers import GOOD, Peer, must_be_served, port_of
 from tests.serving.test_serve_command import ANYWHERE, serving
 
 SAMPLES = 60
+SOON = 5.0  # seconds; on an idle machine the slowest answer takes some 30 ms
 
 
 def send_until_it_fails(addresses: dict[str, Any], life: int, acknowledged: set[bytes], began: threading.Event) -> None:
@@ -137,33 +139,79 @@ def nonsense(rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def shower(directory: Path, frames: int, seed: int) -> int:
-    """Send so many frames of nonsense, and ask in between as a good client does. Returns the server's failures."""
+class GoodClient(threading.Thread):
+    """Asks without a pause until it is stopped; ``waits`` are the seconds that each answer took."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+        self._peer = Peer(server)
+        self._is_wanted = True
+
+    def run(self) -> None:
+        while self._is_wanted:
+            began = time.monotonic()
+            answer = self._peer.ask(request(RequestCode.GET_MAX_OFFSET, topic="TBW102", queueId=0))
+            assert answer.code == ResponseCode.SUCCESS
+            self.waits.append(time.monotonic() - began)
+            time.sleep(0.005)
+
+    def stop(self) -> list[float]:
+        """Stop, and return the waits; an answer that did not come leaves the last one out of the list."""
+        self._is_wanted = False
+        self.join(30)
+        assert not self.is_alive(), "the good client waits for ever"
+        return self.waits
+
+
+def trickle(slow: list[socket.socket], at: int) -> None:
+    """One more byte of a good request from each slow peer."""
+    for each in slow:
+        each.sendall(GOOD[at % len(GOOD)].to_bytes(1, "big"))
+
+
+def shower(directory: Path, frames: int, seed: int) -> tuple[int, list[float]]:
+    """Send so many frames of nonsense, a few a connection, beside slow peers and a good client.
+
+    Each connection is read to its end: the server has seen all of it. Returns the server's failures, and how long the
+    good client waited for its answers.
+    """
     rng = random.Random(seed)
     with server_in(directory) as server:
         server.wait_until_registered()
-        good = Peer(server)
-        sent = 0
+        address = ("127.0.0.1", port_of(server))
+        slow = [socket.create_connection(address, timeout=10) for _ in range(10)]
+        good = GoodClient(server)
+        good.start()
+        sent = rounds = 0
         while sent < frames:
-            bad = socket.create_connection(("127.0.0.1", port_of(server)), timeout=10)
-            many = rng.randrange(1, 40)
-            try:
-                for _ in range(many):
-                    bad.sendall(nonsense(rng))
-            except OSError:  # the server has closed it
-                pass
-            sent += many
-            bad.close()
-            if rng.random() < 0.05:
-                assert good.ask(request(RequestCode.GET_MAX_OFFSET, topic="TBW102", queueId=0)).code == 0
+            with socket.create_connection(address, timeout=30) as bad:
+                data = [nonsense(rng) for _ in range(min(rng.randrange(1, 4), frames - sent))]
+                sent += len(data)
+                try:
+                    bad.sendall(b"".join(data))
+                    bad.shutdown(socket.SHUT_WR)
+                    while bad.recv(1 << 16):
+                        pass
+                except OSError:  # the server has closed it
+                    pass
+            trickle(slow, rounds)
+            rounds += 1
+        waits = good.stop()
+        for each in slow:
+            each.close()
         must_be_served(server)
-        return server.loop.failures
+        return server.loop.failures, waits
 
 
 def test_a_thousand_frames_of_nonsense_break_nothing(tmp_path: Path) -> None:
-    assert shower(tmp_path, 1_000, seed=3) == 0
+    failures, waits = shower(tmp_path, 1_000, seed=3)
+    assert (failures, len(waits) > 10) == (0, True)
+    assert max(waits) < SOON
 
 
 @pytest.mark.long
 def test_a_hundred_thousand_frames_of_nonsense_break_nothing(tmp_path: Path) -> None:
-    assert shower(tmp_path, 100_000, seed=4) == 0
+    failures, waits = shower(tmp_path, 100_000, seed=4)
+    assert (failures, len(waits) > 1_000) == (0, True)
+    assert max(waits) < SOON

@@ -118,6 +118,8 @@ class RuntimeInfo:
         """GET_BROKER_CONFIG."""
         settings = lines_of(self._state.config) + lines_of(self._state.store.config)
         lines = [f"brokerIP1={self._state.identity.ip}", *settings]
+        if self._state.told_name_servers:
+            lines.append(f"namesrvAddr={';'.join(self._state.told_name_servers)}")
         version = to_json(self._state.topics.data_version.to_value()).decode("utf-8")
         return request.reply(body="\n".join(sorted(lines)).encode("utf-8"), version=version)
 
