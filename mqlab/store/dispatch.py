@@ -29,6 +29,7 @@ from mqlab.wire.record_layout import BLANK_SIZE, LAYOUT, MAGIC_BLANK, MAGIC_V1, 
 from mqlab.wire.sys_flag import TRANSACTION_PREPARED
 
 _PICKED = ("total_size", "magic", "queue_id", "queue_offset", "sys_flag", "store_timestamp", "body_length")
+_UNIQ_KEY, _KEYS = UNIQ_KEY.encode("ascii"), KEYS.encode("ascii")
 _CACHE_LIMIT = 10_000
 
 Arrival = Callable[[str, int, int, int, int, Mapping[str, str]], None]
@@ -235,11 +236,8 @@ class Dispatcher:
     ) -> None:  # fmt: skip
         """Hand a unit to the index, the journal and waiting pulls, in this order."""
         if self._index is not None:
-            named = property_text.decode(properties)
-            self._index.put(
-                topic, physical_offset, timestamp, unique_key=named.get(UNIQ_KEY), keys=named.get(KEYS),
-                sys_flag=sys_flag,
-            )  # fmt: skip
+            unique_key, keys = property_text.value_of(properties, _UNIQ_KEY), property_text.value_of(properties, _KEYS)
+            self._index.put(topic, physical_offset, timestamp, unique_key=unique_key, keys=keys, sys_flag=sys_flag)
         if self._note is not None:
             self._note("message.dispatched", topic=topic, queue_id=queue_id, queue_offset=queue_offset)
         if self._on_arrival is not None:

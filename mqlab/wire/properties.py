@@ -51,3 +51,20 @@ def _decoded(data: bytes | str) -> dict[str, str]:
         if name and value:
             properties[name] = value
     return properties
+
+
+def value_of(data: bytes, name: bytes) -> str | None:
+    """One property of those that ``decode`` would return; the index needs two of seven and does not wait for the rest.
+
+    >>> value_of(b"TAGS\x01TagA\x02KEYS\x01k1 k2\x02", b"KEYS")
+    'k1 k2'
+    """
+    head = name + b"\x01"
+    at = data.rfind(b"\x02" + head) + 1
+    if not at and not data.startswith(head):
+        return None
+    begin = at + len(head)
+    end = data.find(b"\x02", begin)
+    value = data[begin:end] if end >= 0 else data[begin:]
+    # An empty value is no property: an earlier one of the same name counts.
+    return str(value, "utf-8", "replace") if value else _decoded(data).get(str(name, "ascii"))

@@ -54,3 +54,9 @@ def test_any_bytes_decode(data):
 def test_bad_utf8_and_lone_surrogates_are_replaced():
     assert properties.decode(b"a\x01\xff\x02") == {"a": "�"}
     assert properties.encode({"a": "\ud83d"}) == b"a\x01?\x02"
+
+
+@given(st.lists(st.sampled_from([b"KEYS", b"EYS", b"TAGS", b"\x01", b"\x02", b"a b", b"\xe5\x9f", b"\xff", b""])))
+def test_one_value_is_what_it_is_among_all(pieces):
+    data = b"".join(pieces)
+    assert properties.value_of(data, b"KEYS") == properties.decode(data).get("KEYS")
