@@ -15,6 +15,7 @@ import pstats
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +54,7 @@ def main(arguments: list[str]) -> None:
             profile = work / "profile"
             kinds = ("batch", "consume") if wanted.profile == "consume" else (wanted.profile,)
             run("mqlab", mqlab_cluster(work / "mqlab", profile=profile), kinds)
-            pstats.Stats(str(profile)).sort_stats("tottime").print_stats(40)
+            _print_profile(pstats.Stats(str(profile)))
             return
         ours = run("mqlab", mqlab_cluster(work / "mqlab"), KINDS)
         real = run("RocketMQ", real_cluster(work / "real", java.classpath), KINDS)
@@ -80,6 +81,28 @@ def _measured(
             costs[kind] = 1e6 * (after - before) / max(1, sent if kind == "consume" else done - sent)
     rates = json.loads(answer.read_text("utf-8"))
     return {kind: [rates[kind], costs[kind]] for kind in kinds}
+
+
+def _print_profile(stats: pstats.Stats) -> None:
+    """The dearest functions, and the share of each folder of mqlab; a function in C belongs to who calls it."""
+    stats.sort_stats("tottime").print_stats(30)
+    shares: Counter[str] = Counter()
+    for (file, _, _), (_, _, own, _, callers) in stats.stats.items():  # type: ignore[attr-defined]
+        if file != "~":
+            shares[_part(file)] += own
+        for (caller, _, _), (_, _, own_from_there, _) in callers.items() if file == "~" else ():
+            shares[_part(caller)] += own_from_there
+    whole = sum(shares.values())
+    for part, spent in shares.most_common():
+        print(f"{spent / whole:>6.0%}  {part}")
+
+
+def _part(file: str) -> str:
+    """The folder below mqlab, or the library."""
+    _, found, below = file.rpartition("/mqlab/")
+    if found:
+        return below.partition("/")[0]
+    return "asyncio" if "/asyncio/" in file else "other Python"
 
 
 def _mark(client: subprocess.Popen[str], kind: str, pid: int) -> tuple[float, int]:

@@ -42,6 +42,7 @@ from mqlab.store.retention import Retention
 from mqlab.store.state import StoreState
 from mqlab.wire.host import Host
 from mqlab.wire.message import Message
+from mqlab.wire.properties import value_of
 from mqlab.wire.property_names import UNIQ_KEY
 from mqlab.wire.record import Record
 from mqlab.wire.record_layout import MAX_PROPERTIES
@@ -49,6 +50,7 @@ from mqlab.wire.sys_flag import INNER_BATCH, TRANSACTION_PREPARED
 from mqlab.wire.units import CqUnit
 
 CHECKED_TOPICS_LIMIT = 10_000
+_UNIQ_KEY = UNIQ_KEY.encode("ascii")
 
 
 class MessageStore(AbstractContextManager["MessageStore"]):
@@ -243,7 +245,7 @@ class MessageStore(AbstractContextManager["MessageStore"]):
             self._note(
                 "message.stored", topic=record.topic, queue_id=record.queue_id, queue_offset=result.queue_offset,
                 physical_offset=result.physical_offset, size=result.size, count=result.message_count,
-                msg_id=record.property_map.get(UNIQ_KEY) or result.offset_msg_id,
+                msg_id=value_of(record.properties, _UNIQ_KEY) or result.offset_msg_id,
             )  # fmt: skip
         if not self.dispatching.is_armed:
             self.dispatching.after_append(now_ms)

@@ -54,7 +54,7 @@ def refusal_of(record: Record, max_message_size: int) -> PutResult | None:
     # 3. What mqlab has no queue for.
     if record.sys_flag & INNER_BATCH:
         return PutResult.refused(MESSAGE_ILLEGAL, "an inner batch needs a topic with a batch consume queue")
-    if "INNER_NUM" in record.property_map:
+    if b"INNER_NUM" in record.properties and "INNER_NUM" in record.property_map:
         return PutResult.refused(MESSAGE_ILLEGAL, "the property INNER_NUM belongs to inner batches only")
     return None
 
