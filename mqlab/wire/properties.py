@@ -59,12 +59,9 @@ def value_of(data: bytes, name: bytes) -> str | None:
     >>> value_of(b"TAGS\x01TagA\x02KEYS\x01k1 k2\x02", b"KEYS")
     'k1 k2'
     """
-    head = name + b"\x01"
-    at = data.rfind(b"\x02" + head) + 1
-    if not at and not data.startswith(head):
+    _, found, rest = (b"\x02" + data).rpartition(b"\x02" + name + b"\x01")
+    if not found:
         return None
-    begin = at + len(head)
-    end = data.find(b"\x02", begin)
-    value = data[begin:end] if end >= 0 else data[begin:]
+    value = rest.partition(b"\x02")[0]
     # An empty value is no property: an earlier one of the same name counts.
-    return str(value, "utf-8", "replace") if value else _decoded(data).get(str(name, "ascii"))
+    return str(value, "utf-8", "replace") if value else _decoded(data).get(name.decode("ascii"))
