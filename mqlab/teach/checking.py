@@ -23,6 +23,7 @@ from types import FunctionType
 from typing import Any
 
 from mqlab.errors import MqlabError, NotGiven, words_of
+from mqlab.teach import blocked
 from mqlab.teach.exercises import Answers, Call, Case, Exercise, Finding, exercise, why_unusable
 from mqlab.teach.failed_cells import failure_of
 from mqlab.teach.forbidden import refuse_named, run_watched
@@ -130,8 +131,8 @@ def _judged(asked: Exercise, case: Case, given: Answers, name: str) -> Said | No
     finding: Finding | None = None
     try:
         refuse_named(given, asked.forbids)
-        finding = run_watched(case, given, asked.forbids)
-    except NotImplementedError:
+        finding = _found(asked, case, given, name)
+    except (NotImplementedError, CheckFailed):
         raise
     except NotGiven as error:
         return _not_given(asked, error)
@@ -144,6 +145,24 @@ def _judged(asked: Exercise, case: Case, given: Answers, name: str) -> Said | No
     said = _wrong(asked, finding, name)
     remember(asked.id, Failed(said, finding.call, finding))
     return said
+
+
+def _found(asked: Exercise, case: Case, given: Answers, name: str) -> Finding | None:
+    """What a case finds. CheckFailed for an answer that waits in real time in a Lab: other cases would wait as well."""
+    if not getattr(asked.form, "in_a_lab", False):  # a Spark answer waits for its JVM
+        return run_watched(case, given, asked.forbids)
+    finding, stopped = None, None
+    with blocked.BlockWatch(is_theirs, blocked.WAITS_S) as watch:
+        try:
+            finding = run_watched(case, given, asked.forbids)
+        except (Exception, KeyboardInterrupt) as error:
+            stopped = error
+    if watch.place is not None:  # even if the answer caught the interruption
+        facts = [("at", str(watch.place)), ("expected", blocked.USE), ("found", blocked.FOUND), ("case", name)]
+        raise CheckFailed(Said("bad", f"{asked.id}: {blocked.RULE}", facts, note=f'hint("{asked.id}") helps.'))
+    if stopped is not None:
+        raise stopped
+    return finding
 
 
 def _call_of(error: BaseException) -> Call | None:

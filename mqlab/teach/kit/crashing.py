@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from mqlab.lab.crashes import calm_run, with_crash
 from mqlab.lab.lab import Lab, play
@@ -46,6 +47,7 @@ class Days:
 class Crashing:
     """The form of these exercises. ``at``: "line" or "step"; ``most``: so many crash points at most."""
 
+    in_a_lab: ClassVar[bool] = True
     id: str
     name: str
     signature: str

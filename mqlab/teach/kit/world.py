@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from mqlab.teach.exercises import Answers, Exercise, Finding
 from mqlab.teach.kit.days import Day, NotMade
@@ -24,6 +25,7 @@ from mqlab.teach.words import ExerciseWords
 class Worlds:
     """The form of World exercises."""
 
+    in_a_lab: ClassVar[bool] = True
     id: str
     name: str
     signature: str
