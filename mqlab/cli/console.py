@@ -160,20 +160,24 @@ def console(where: str, port: int, no_browser: bool) -> None:
 
     Example:  mqlab console run
     """
-    # 1. The Lab over the borrowed files or the connection to the cluster, the page, the token.
+    serve_board(board_over(where), f"Console: {where}", port=port, browser=not no_browser)
+
+
+def serve_board(board: Any, title: str, *, port: int = 0, browser: bool = True) -> None:
+    """Show a board alone in the browser until Ctrl-C; then its Lab is closed."""
+    # 1. The page and the token.
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM ends it like Ctrl-C
-    board = board_over(where)
     chosen = choose_port(LOOPBACK, port)
     hosts = (f"{LOOPBACK}:{chosen}", f"localhost:{chosen}")
-    desk = Desk(secrets.token_hex(16), page_of(board, f"Console: {where}"), hosts)
+    desk = Desk(secrets.token_hex(16), page_of(board, title), hosts)
     # 2. Threads of the server talk to the browser; this thread has the Lab and answers.
     server = ThreadingHTTPServer((LOOPBACK, chosen), type("DeskHandler", (Handler,), {"desk": desk}))
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://{LOOPBACK}:{chosen}/?token={desk.token}"
-    click.echo(f"The console of {where} is at\n\n    {address}\n\nCtrl-C here ends it.")
+    click.echo(f"{title} is at\n\n    {address}\n\nCtrl-C here ends it.")
     try:
-        if not no_browser and may_open_browser():
+        if browser and may_open_browser():
             webbrowser.open(address)
         answer_until_interrupted(board, desk)
     except KeyboardInterrupt:

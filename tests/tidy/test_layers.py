@@ -34,7 +34,7 @@ FLOORS = [
     (APART, {"broker", "client", "nameserver"}),
     (APART, {"admin", "arrow"}),
     (APART, {"lab", "serving", "connected"}),
-    (APART, {"traffic", "spark"}),
+    (APART, {"traffic", "spark", "simulation"}),
     (APART, {"widgets"}),
     (APART, {"teach"}),
     (APART, {"grading"}),

@@ -1,0 +1,135 @@
+"""From a seed to a plan: which cluster, which members, which messages, which faults.
+
+Mirrors: nothing of RocketMQ.
+
+What is drawn stays within what RocketMQ promises. A master with slaves loses its process but not its power: its slaves
+may have copied what its own disk did not keep, and RocketMQ does not mend that. Without synchronous flushing no power
+is cut. A full disk comes with large files alone: RocketMQ deletes the oldest files of a full disk, consumed or not.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from mqlab.simulation.plan import Event, Plan
+from mqlab.simulation.scene import AUDIT, BILLING, LEDGER, ORDERS, PASSING, STEPS, TAGS
+
+LONGEST_MS = 45_000
+
+
+def draw(seed: int) -> Plan:
+    """The plan of a seed; the same seed gives the same plan."""
+    rng = Random(seed)
+    world = _world(rng)
+    length_ms = rng.choice((8_000, 20_000, LONGEST_MS))
+    members = _members(rng)
+    events = [*_work(rng, length_ms), *_comings(rng, members, length_ms), *_faults(rng, world, members, length_ms)]
+    return Plan(seed, world, members, sorted(events, key=lambda event: event["at"]))
+
+
+def _world(rng: Random) -> dict[str, Any]:
+    replicas = rng.choice((0, 0, 1))
+    return {
+        "brokers": rng.choice((1, 2)),
+        "replicas": replicas,
+        "name_servers": rng.choice((1, 2)),
+        "queues": rng.choice((1, 2, 3)),
+        "sync_flush": rng.random() < 0.8,
+        "two_copies": bool(replicas) and rng.random() < 0.6,
+        "small_files": rng.random() < 0.5,
+        "latency": rng.choice((1, 1, 5)),
+    }
+
+
+def _members(rng: Random) -> list[dict[str, Any]]:
+    members = []
+    for group, most in ((BILLING, 3), (LEDGER, 2), (AUDIT, 1)):
+        for number in range(1, rng.randint(1, most) + 1):
+            members.append(
+                {
+                    "name": f"{group}-{number}",
+                    "group": group,
+                    "batch": rng.choice((1, 1, 3)) if group == BILLING else 1,
+                    "threads": rng.choice((1, 4, 20)),
+                }
+            )
+    return members
+
+
+def _work(rng: Random, length_ms: int) -> list[Event]:
+    """Messages of all kinds: plain, delayed, in transactions; some are refused by their listener for a while."""
+    events: list[Event] = []
+    for number in range(rng.choice((6, 20, 50))):
+        event: Event = {"at": rng.randrange(length_ms), "do": "send", "number": number}
+        event["topic"] = rng.choices((ORDERS, STEPS, PASSING), (6, 3, 1))[0]
+        event["fails"] = rng.choices((0, 1, 2, 99), (14, 2, 1, 1))[0]
+        event["sleep"] = rng.choice((0, 0, 0, 20, 500, 2_000))
+        event["size"] = rng.choice((0, 10, 900))
+        event["tag"] = rng.choice(TAGS)
+        if event["topic"] == ORDERS and rng.random() < 0.15:
+            event["delay"] = rng.randint(1, 3)
+        elif event["topic"] == ORDERS and rng.random() < 0.12:
+            event["do"] = "transact"
+            event["end"] = rng.choice(("commit", "rollback", "ask: commit", "ask: rollback"))
+        elif event["topic"] == STEPS:
+            event["key"] = rng.randrange(4)
+            event["fails"] = min(event["fails"], 2)
+        events.append(event)
+    if rng.random() < 0.3:
+        events.append({"at": rng.randrange(length_ms), "do": "renew_topic", "topic": PASSING})
+    return events
+
+
+def _comings(rng: Random, members: list[dict[str, Any]], length_ms: int) -> list[Event]:
+    """Members that join later, leave in good order, or are killed and come back."""
+    events: list[Event] = []
+    for number in range(rng.choice((0, 0, 1, 2))):
+        model = rng.choice(members)
+        name = f"{model['group']}-late-{number}"
+        events.append({"at": rng.randrange(length_ms), "do": "join", "member": {**model, "name": name}})
+    for group in (BILLING, LEDGER):
+        names = [each["name"] for each in members if each["group"] == group]
+        if len(names) > 1 and rng.random() < 0.3:
+            events.append({"at": rng.randrange(length_ms), "do": "leave", "node": names[-1]})
+    return events
+
+
+def _faults(rng: Random, world: dict[str, Any], members: list[dict[str, Any]], length_ms: int) -> list[Event]:
+    masters = [f"broker-{letter}" for letter in "ab"[: world["brokers"]]]
+    slaves = [f"{name}-s1" for name in masters] if world["replicas"] else []
+    servers = [f"nameserver-{number + 1}" for number in range(world["name_servers"])]
+    clients = [each["name"] for each in members]
+    events = []
+    for _ in range(rng.choice((0, 1, 2, 3, 5, 8))):
+        event: Event = {"at": rng.randrange(length_ms), "for": rng.choice((50, 800, 3_000, 12_000, 35_000))}
+        kinds = ("kill", "power_off", "partition", "slow", "drop", "skew_clock", "slow_disk", "disk_full")
+        event["do"] = rng.choices(kinds, (5, 4, 3, 2, 3, 2, 2, 1))[0]
+        event["node"] = rng.choice([*masters, *masters, *slaves, *servers, *clients])
+        event |= _details(rng, event, world, masters, slaves, [*masters, *slaves, *servers, *clients, "shop-1"])
+        events.append(event)
+    return events
+
+
+def _details(
+    rng: Random, event: Event, world: dict[str, Any], masters: list[str], slaves: list[str], every: list[str]
+) -> Event:
+    """What an event of its kind needs besides; a fault outside RocketMQ's promises becomes a weaker one."""
+    what, node = event["do"], event["node"]
+    disks = [*masters, *slaves]
+    if what == "power_off":
+        if node in disks and (not world["sync_flush"] or (node in masters and slaves)):
+            return {"do": "kill"}
+        return {"keep": rng.choice((0.0, 0.5))} if node in disks else {}
+    if what in ("partition", "drop"):
+        other = rng.choice([name for name in every if name != node])
+        return {"other": other, "count": rng.randint(1, 4)} if what == "drop" else {"other": other}
+    if what == "slow":
+        return {"delay": rng.choice((20, 300, 2_000))}
+    if what == "skew_clock":
+        return {"skew": rng.choice((-5_000, -200, 200, 5_000))}
+    if what == "slow_disk":
+        return {"node": node if node in disks else rng.choice(masters)}
+    if what == "disk_full":
+        return {"do": "slow_disk", "node": masters[0]} if world["small_files"] else {"node": rng.choice(masters)}
+    return {}

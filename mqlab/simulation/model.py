@@ -1,0 +1,247 @@
+"""What must hold when the dust has settled, judged from the programs' own notes and the bytes on the disks.
+
+Mirrors: the checkers of Jepsen. ``lab.verify`` looks at the journal; this model does not.
+
+    LOST          answered SEND_OK and in no log, or not delivered with success and not a dead letter
+    PASSED        an offset was committed over a message that no listener had given back
+    ORDER         an orderly group finished a message before an earlier one of its queue
+    TOGETHER      two messages of one queue were in listeners of one member of an orderly group at the same time
+    SEEN          rolled back, not asked for, or never sent, and delivered
+    BEHIND        an offset is not at the end of its queue, or beyond it
+    DISAGREE      a slave, a name server or a queue file says something else than its master
+    DAMAGED       a store contradicts itself
+    VERIFY        lab.verify finds a message lost, skipped or stuck
+    RAISED        a node's own code raised an error, which it turned into an answer
+    ERROR, CRASH  the run ended with an error
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from mqlab.lab.lab import Lab
+from mqlab.simulation.notes import Notes, number_of
+from mqlab.simulation.scene import AUDIT, BILLING, LEDGER, ORDERS, PASSING, STEPS, TAGS
+from mqlab.views.verify import LOST, SKIPPED, STUCK
+from mqlab.wire.names import DLQ_PREFIX
+
+GROUPS = {BILLING: ORDERS, AUDIT: ORDERS, LEDGER: STEPS}
+ASKED_FOR = {AUDIT: TAGS[0]}
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A promise that was broken."""
+
+    kind: str
+    what: str
+    for_good: bool = False
+    """Whether no time can mend it."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.what}"
+
+
+def judge(lab: Lab, notes: Notes, world: dict[str, Any]) -> list[Wrong]:
+    """Everything that is wrong at the end of a run."""
+    found = Found(lab)
+    return [
+        *lost(found, notes), *passed(found, notes), *disordered(found, notes), *seen(found, notes),
+        *behind(lab), *disagreeing(lab, found), *damaged(lab), *verified(lab), *raised(lab),
+    ]  # fmt: skip
+
+
+def unsettled(lab: Lab, notes: Notes) -> bool:
+    """Whether messages, offsets or routes may still be on their way."""
+    found = Found(lab)
+    waiting = (wrong for wrong in lost(found, notes) if not wrong.for_good)
+    return any(True for _ in chain(waiting, behind(lab), disagreeing(lab, found)))
+
+
+class Found:
+    """The messages in the logs of the masters, read from their files."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.units = {
+            handle.name: list(lab.store(handle.name).messages())
+            for handle in lab.handles.values() if handle.role == "broker"
+        }  # fmt: skip
+
+    def of(self, topic: str) -> list[tuple[str, Any]]:
+        """(broker, message) of a topic in the order of each log."""
+        return [(broker, unit) for broker, units in self.units.items() for unit in units if unit.topic == topic]
+
+    def dead(self, group: str) -> set[int]:
+        """The numbers of a group's dead letters."""
+        return {number_of(unit.body) for _, unit in self.of(DLQ_PREFIX + group)}
+
+
+def lost(found: Found, notes: Notes) -> Iterator[Wrong]:
+    """Acknowledged messages that are not stored, stored messages that a group did not get."""
+    stored = {topic: {number_of(unit.body) for _, unit in found.of(topic)} for topic in (ORDERS, STEPS, PASSING)}
+    for sent in notes.sent:
+        topic = sent.event["topic"]
+        if sent.at_ms <= notes.renewed_ms.get(topic, -1) or sent.event.get("end", "").endswith("rollback"):
+            continue
+        if sent.number not in stored[topic]:
+            may_come = "delay" in sent.event or "end" in sent.event
+            what = f"message {sent.number} of {topic} was answered SEND_OK and is in no log"
+            yield Wrong("LOST", what, for_good=not may_come)
+    for group, topic in GROUPS.items():
+        if not any(h.role == "consumer" and h.node.group == group for h in found.lab.handles.values()):
+            continue
+        done = {call.number for call in notes.calls if call.group == group and call.good} | found.dead(group)
+        for broker, unit in found.of(topic):
+            asked = ASKED_FOR.get(group, unit.tags) == unit.tags
+            if asked and number_of(unit.body) not in done:
+                where = f"{topic} {broker} {unit.queue_id} offset {unit.queue_offset}"
+                yield Wrong("LOST", f"message {number_of(unit.body)} ({where}) is stored, {group} never finished it")
+
+
+def passed(found: Found, notes: Notes) -> Iterator[Wrong]:
+    """Commits over a message that no listener had given back by then."""
+    for group, topic in GROUPS.items():
+        returned: dict[tuple[Any, ...], int] = {}
+        for call in notes.calls:
+            if call.group == group and (call.good or group != LEDGER):
+                returned.setdefault(call.place, call.order)
+        places = {(broker, unit.queue_id, unit.queue_offset): unit for broker, unit in found.of(topic)}
+        checked: dict[tuple[str, int], int] = {}
+        for commit in notes.commits:
+            if (commit.group, commit.topic) != (group, topic):
+                continue
+            queue = (commit.broker, commit.queue_id)
+            for offset in range(checked.get(queue, 0), commit.offset):
+                unit = places.get((*queue, offset))
+                if unit is None or ASKED_FOR.get(group, unit.tags) != unit.tags:
+                    continue
+                if returned.get((topic, *queue, offset), commit.order + 1) > commit.order:
+                    what = f"{group} committed {commit.offset} of {topic} {commit.broker} {commit.queue_id}"
+                    yield Wrong("PASSED", f"{what} before message {number_of(unit.body)} at {offset} came back")
+            checked[queue] = max(checked.get(queue, 0), commit.offset)
+
+
+def disordered(found: Found, notes: Notes) -> Iterator[Wrong]:
+    """What an orderly group finished out of order, or had in two listeners of a member at once."""
+    last: dict[tuple[Any, ...], int] = {}
+    done: set[tuple[Any, ...]] = set()
+    running: dict[tuple[Any, ...], int] = {}
+    for call in notes.calls:
+        if call.group != LEDGER:
+            continue
+        queue, offset = call.place[:3], call.place[3]
+        key = (*queue, call.node)
+        if call.began < running.get(key, 0):
+            yield Wrong("TOGETHER", f"{call.node} had two messages of {' '.join(map(str, queue))} at the same time")
+        running[key] = call.order
+        if call.good and call.place not in done:
+            done.add(call.place)
+            if offset < last.get(queue, -1):
+                yield Wrong(
+                    "ORDER", f"{call.group} finished {offset} of {' '.join(map(str, queue))} after {last[queue]}"
+                )
+            last[queue] = max(last.get(queue, -1), offset)
+
+
+def seen(found: Found, notes: Notes) -> Iterator[Wrong]:
+    """Messages that a listener should not have seen."""
+    tags = {unit.properties.get("UNIQ_KEY", ""): unit for _, unit in found.of(ORDERS)}
+    rolled_back = {
+        number_of(unit.body) for unit in tags.values() if bytes(unit.body).split(b"|")[3].endswith(b"rollback")
+    }
+    for number in sorted(rolled_back):
+        yield Wrong("SEEN", f"message {number} was rolled back and is in {ORDERS}")
+    wanted = {number_of(unit.body) for _, unit in found.of(ORDERS) if unit.tags == ASKED_FOR[AUDIT]}
+    known = {number_of(unit.body) for _, unit in found.of(ORDERS)}
+    for call in notes.calls:
+        if call.group == AUDIT and call.number in known - wanted:
+            yield Wrong("SEEN", f"{AUDIT} got message {call.number}, whose tag it did not ask for")
+
+
+def behind(lab: Lab) -> Iterator[Wrong]:
+    """Offsets that are not at the end of their queues."""
+    for group in GROUPS:
+        for row in lab.progress(group):
+            if row.lag and row.topic != PASSING:
+                where = f"{row.topic} {row.broker} {row.queue_id}"
+                yield Wrong("BEHIND", f"{group} is at {row.consumer_offset} of {row.broker_offset} in {where}")
+
+
+def disagreeing(lab: Lab, found: Found) -> Iterator[Wrong]:
+    """Slaves against masters, name servers against each other, queues against the log."""
+    servers = [handle for handle in lab.handles.values() if handle.role == "name server"]
+    for topic in (ORDERS, STEPS, PASSING):
+        routes = {
+            server.name: [(name, server.routes.queue_data(topic, name)) for name in found.units] for server in servers
+        }
+        if len({repr(route) for route in routes.values()}) > 1:
+            yield Wrong("DISAGREE", f"the name servers have different routes of {topic}: {routes}")
+    for handle in lab.handles.values():
+        if handle.role == "slave":
+            yield from _slave(lab, handle, handle.node.config.broker_name)
+    for broker, units in found.units.items():
+        store = lab.broker(broker).store
+        ends: dict[tuple[str, int], int] = {}
+        for unit in units:
+            ends[unit.topic, unit.queue_id] = unit.queue_offset + 1
+        for (topic, queue_id), end in ends.items():
+            if topic in (ORDERS, STEPS) and store.max_offset(topic, queue_id) != end:
+                got = store.max_offset(topic, queue_id)
+                yield Wrong("DISAGREE", f"{broker}: queue {topic} {queue_id} ends at {got}, the log says {end}")
+
+
+def _slave(lab: Lab, slave: Any, master: str) -> Iterator[Wrong]:
+    own, other = slave.node.store, lab.broker(master).store
+    if own.max_physical_offset != other.max_physical_offset:
+        ends = f"{own.max_physical_offset}, the master's at {other.max_physical_offset}"
+        yield Wrong("DISAGREE", f"{slave.name}: its log ends at {ends}")
+        return
+    theirs = {unit.physical_offset: (unit.topic, bytes(unit.body)) for unit in lab.store(master).messages()}
+    for unit in lab.store(slave.name).messages():
+        if theirs.get(unit.physical_offset, ("", b"")) != (unit.topic, bytes(unit.body)):
+            yield Wrong("DISAGREE", f"{slave.name}: the unit at {unit.physical_offset} is not its master's")
+            return
+    for topic in (ORDERS, STEPS):
+        for queue_id in other.topics().get(topic, ()):
+            if own.max_offset(topic, queue_id) != other.max_offset(topic, queue_id):
+                yield Wrong("DISAGREE", f"{slave.name}: queue {topic} {queue_id} has another end than its master's")
+    for group, topic in GROUPS.items():
+        mine = slave.node.offset_table.queues_of(group, topic) or {}
+        masters = lab.broker(master).offset_table.queues_of(group, topic) or {}
+        if mine != masters:
+            yield Wrong("DISAGREE", f"{slave.name}: offsets of {group} in {topic} are {mine}, its master's {masters}")
+
+
+def damaged(lab: Lab) -> Iterator[Wrong]:
+    """What the inspector finds in the files of a store, but for the topic that may have been deleted.
+
+    Its units stay in the log without a queue, and a slave keeps the queue: SlaveSynchronize copies no deletion.
+    """
+    for handle in lab.handles.values():
+        if handle.role in ("broker", "slave"):
+            store = lab.store(handle.name)
+            forgotten = [f" at {unit.physical_offset}:" for unit in store.messages() if unit.topic == PASSING]
+            for problem in store.problems():
+                text = str(problem)
+                if PASSING not in text and not any(place in text for place in forgotten):
+                    yield Wrong("DAMAGED", f"{handle.name}: {text}")
+
+
+def verified(lab: Lab) -> Iterator[Wrong]:
+    """What lab.verify finds of what must not be."""
+    for group, topic in GROUPS.items():
+        for anomaly in lab.verify(group, stuck_after="5m"):
+            if anomaly.kind in (LOST, SKIPPED, STUCK) and anomaly.message_queue.topic == topic:
+                yield Wrong("VERIFY", f"{group}: {anomaly.kind} {anomaly.msg_id}: {anomaly.why} (step {anomaly.step})")
+
+
+def raised(lab: Lab) -> Iterator[Wrong]:
+    """Errors in the code of a node that became an answer or a line of its log."""
+    for record in lab.journal:
+        for change in record.changes:
+            if change.kind in ("handler.failed", "callback.failed"):
+                yield Wrong("RAISED", f"{record.node}, step {record.step}: {dict(change.values)}")

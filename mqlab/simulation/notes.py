@@ -1,0 +1,128 @@
+"""What the programs of a run saw, written down outside of mqlab's own tables: the model judges by these notes alone.
+
+Mirrors: the log of an application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mqlab.errors import MqlabError
+
+Place = tuple[str, str, int, int]
+"""(topic, broker, queue id, queue offset)"""
+OK_WORDS = {True: ("SUCCESS", "SUSPEND_CURRENT_QUEUE_A_MOMENT"), False: ("CONSUME_SUCCESS", "RECONSUME_LATER")}
+
+
+def number_of(body: bytes) -> int:
+    """The number of the message with this body."""
+    return int(bytes(body).split(b"|", 1)[0])
+
+
+def body_of(event: dict[str, Any]) -> bytes:
+    """A body that tells its listener what to do: number | refusals | ms of work | end of the transaction | padding."""
+    words = (event["number"], event.get("fails", 0), event.get("sleep", 0), event.get("end", ""))
+    return ("|".join(map(str, words)) + "|" + "x" * int(event.get("size", 0))).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message that was answered SEND_OK."""
+
+    number: int
+    place: Place
+    at_ms: int
+    event: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A message in a listener that came back: ``order`` counts calls and commits of the whole run."""
+
+    order: int
+    group: str
+    number: int
+    place: Place
+    good: bool
+    reconsume_times: int
+    began: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """An offset as a broker took it over."""
+
+    order: int
+    group: str
+    topic: str
+    broker: str
+    queue_id: int
+    offset: int
+
+
+@dataclass
+class Notes:
+    """Everything that programs saw, in order."""
+
+    sent: list[Sent] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    renewed_ms: dict[str, int] = field(default_factory=dict)
+    refusals: dict[tuple[str, int], int] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    clock: int = 0
+
+    def tick(self) -> int:
+        """The next number in the order of the run."""
+        self.clock += 1
+        return self.clock
+
+    def answered(self, event: dict[str, Any], now_ms: int, result: Any) -> None:
+        """Note an answer to a send, if it is a promise."""
+        if result.send_status == "SEND_OK":
+            queue = result.message_queue
+            place = (queue.topic, queue.broker_name, queue.queue_id, result.queue_offset)
+            self.sent.append(Sent(event["number"], place, now_ms, event))
+
+    def committed(self, node: str, values: dict[str, Any]) -> None:
+        """Note an offset that a broker took over from a member."""
+        topic, broker, queue_id = values["topic"], node, values["queue_id"]
+        self.commits.append(Commit(self.tick(), values["group"], topic, broker, queue_id, values["queue_offset"]))
+
+    def listener(self, group: str, node: str, *, orderly: bool) -> Callable[[Sequence[Any], Any], str]:
+        """A listener that does what the bodies tell it and notes what it did just before it returns."""
+        good_word, bad_word = OK_WORDS[orderly]
+
+        def listen(messages: Sequence[Any], context: Any) -> str:
+            good, began = True, self.tick()
+            for message in messages:
+                number, fails, sleep_ms, *_ = bytes(message.body).split(b"|")
+                if int(sleep_ms):
+                    context.sleep(int(sleep_ms))
+                good = good and not self._refuses(group, int(number), int(fails), message, orderly)
+            for message in messages:
+                place = (message.topic, message.broker_name, message.queue_id, message.queue_offset)
+                self.calls.append(
+                    Call(self.tick(), group, number_of(message.body), place, good, message.reconsume_times, began, node)
+                )
+            return good_word if good else bad_word
+
+        return listen
+
+    def _refuses(self, group: str, number: int, fails: int, message: Any, orderly: bool) -> bool:
+        if not orderly:
+            return bool(message.reconsume_times < fails)
+        before = self.refusals.get((group, number), 0)
+        self.refusals[group, number] = before + 1
+        return before < fails
+
+
+def harmless(action: Callable[[], Any]) -> Any:
+    """Do something that faults may forbid; None if they did."""
+    try:
+        return action()
+    except MqlabError:
+        return None

@@ -1,0 +1,83 @@
+"""Seeds keep their promises; plans are data that can be kept, cut and played again. ``long`` runs a thousand seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mqlab import cli
+from mqlab.errors import UsageError
+from mqlab.simulation import Plan, draw, run, shrink
+
+SHORT = range(12)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_a_few_seeds_keep_every_promise(part: int) -> None:
+    for seed in SHORT[part::3]:
+        outcome = run(draw(seed))
+        assert outcome.wrong == [], f"mqlab sim --seed {seed}"
+
+
+@pytest.mark.long
+def test_a_thousand_seeds_keep_every_promise() -> None:
+    failed = {seed: outcome.wrong[0] for seed in range(1_000) if (outcome := run(draw(seed))).wrong}
+    assert failed == {}
+
+
+def test_the_short_seeds_have_work_and_faults_of_every_kind() -> None:
+    done = {event["do"] for seed in range(100) for event in draw(seed).events}
+    assert done == {
+        "send", "transact", "renew_topic", "join", "leave", "kill", "power_off", "partition", "slow", "drop",
+        "skew_clock", "slow_disk", "disk_full",
+    }  # fmt: skip
+
+
+def test_a_run_is_the_same_again_also_from_a_file(tmp_path: Path) -> None:
+    plan = draw(10)
+    plan.save(tmp_path / "plan.json")
+    again = Plan.load(tmp_path / "plan.json")
+    assert again == plan
+    one, other = run(plan), run(again)
+    assert one.lab is not None and other.lab is not None
+    assert one.lab.journal.digest() == other.lab.journal.digest()
+    assert one.notes == other.notes
+
+
+def loose() -> Plan:
+    """A world that promises less than the model demands: power is cut under asynchronous flushing."""
+    plan = draw(3)
+    events = [{"at": 100 * number, "do": "send", "number": number, "topic": "orders"} for number in range(8)]
+    cuts = [{"at": at, "do": "power_off", "node": "broker-a", "for": 300, "keep": 0.0} for at in (350, 1_200, 1_900)]
+    world = {**plan.world, "sync_flush": False, "replicas": 0, "two_copies": False, "brokers": 1, "queues": 1}
+    return Plan(3, world, plan.members, sorted([*events, *cuts], key=lambda event: event["at"]))
+
+
+def test_a_broken_promise_is_found_and_made_small(tmp_path: Path) -> None:
+    plan = loose()
+    assert "LOST" in {wrong.kind for wrong in run(plan).wrong}
+    small = shrink(plan, lambda each: "LOST" in {wrong.kind for wrong in run(each).wrong}, tries=40)
+    assert len(small.events) <= 3 and "power_off" in {event["do"] for event in small.events}
+    small.save(tmp_path / "small.json")
+    answer = CliRunner().invoke(cli.main, ["sim", "--replay", str(tmp_path / "small.json")])
+    assert answer.exit_code == 1 and "LOST: message" in answer.output
+
+
+def test_the_command_line_counts_and_refuses(tmp_path: Path) -> None:
+    answer = CliRunner().invoke(cli.main, ["sim", "--seeds", "2", "--out", str(tmp_path)])
+    assert answer.exit_code == 0 and answer.output.startswith("2 seeds in ")
+    assert CliRunner().invoke(cli.main, ["sim", "--seeds", "2", "--seed", "3"]).exit_code == 2
+    (tmp_path / "bad.json").write_text('{"seed": 1}')
+    with pytest.raises(UsageError, match="it needs exactly"):
+        Plan.load(tmp_path / "bad.json")
+
+
+def test_a_failing_run_opens_in_the_time_machine() -> None:
+    from mqlab.widgets.explorer import explore
+
+    plan = loose()
+    board = explore(plan.story, **plan.settings)
+    lab = board.stepper.last().lab
+    assert lab.journal.changes("fault.powered_off") and not lab.verify("billing").is_clean
