@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mqlab.errors import UsageError
+from mqlab.errors import NodeDown, UsageError
 from mqlab.promises import Promise
 from mqlab.runtime import sim_workers
 from mqlab.runtime.world import World
@@ -131,8 +131,10 @@ class WaitingConnection(sqlite3.Connection):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         if kind is None:
             self.commit()
-            return False
-        self.rollback()
+        elif kind is NodeDown:
+            self.forget()  # the dead process's connection may be closed, and NodeDown is what goes on
+        else:
+            self.rollback()
         return False
 
     def forget(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mqlab import CONSUME_SUCCESS, Lab, Message, play
-from mqlab.errors import UsageError
+from mqlab.errors import NodeDown, UsageError
 
 QUIET = {"client": {"enable_trace": False}}
 
@@ -114,6 +114,28 @@ def test_a_connection_made_before_the_listener_keeps_nothing_of_a_dead_one_and_i
     lab.kill("billing-1")
     assert connection.execute("select key from paid").fetchall() == [("订单 begun",)]
     assert not connection.in_transaction
+
+
+def test_a_listener_that_dies_in_a_transaction_is_told_so_and_not_that_its_connection_is_closed() -> None:
+    lab = Lab(**QUIET)
+    lab.create_topic("orders")
+    seen: list[BaseException] = []
+
+    def listener(messages: Any, context: Any) -> str:
+        try:
+            with lab.database("billing").connect() as connection:
+                connection.execute("create table paid (key text primary key)")
+                context.sleep("1h")
+        except BaseException as error:
+            seen.append(error)
+            raise
+        return CONSUME_SUCCESS
+
+    a_consumer(lab, listener)
+    lab.producer("shop").send(Message("orders", b"x"))
+    lab.run_for("5s")
+    lab.kill("billing-1")
+    assert [type(error) for error in seen] == [NodeDown]
 
 
 def test_what_a_call_did_not_commit_is_rolled_back_when_it_returns_and_holds_no_lock() -> None:
