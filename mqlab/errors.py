@@ -51,10 +51,13 @@ class NotGiven(UsageError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(
-            f"{name} cannot be used in this exercise: it does what you are asked to write",
-            hint="write it with Python itself and with what the exercise gives you",
+        why, hint = (
+            "it does what you are asked to write",
+            "write it with Python itself and with what the exercise gives you",
         )
+        if name.startswith("mqlab.lab.faults."):
+            why, hint = "what is asked for has to happen without a fault", "use members, messages and time"
+        super().__init__(f"{name} cannot be used in this exercise: {why}", hint=hint)
 
 
 class CorruptionError(MqlabError):

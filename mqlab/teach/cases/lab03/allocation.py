@@ -13,6 +13,7 @@ import bisect
 import functools
 import hashlib
 import random
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -259,11 +260,14 @@ def _always_ten(call: Call) -> list[MessageQueue]:
 
 
 def _another_piece(call: Call) -> OneOf:
-    """Other four bytes of the digest, or the first four from the wrong end."""
+    """Other four bytes of the digest, the first four from the wrong end, or another hash."""
     others: tuple[Callable[[str], int], ...] = (
         lambda text: int.from_bytes(md5(text)[:4], "little"),
         lambda text: int.from_bytes(md5(text)[-4:], "big"),
         lambda text: int.from_bytes(md5(text), "little"),
+        lambda text: int.from_bytes(hashlib.sha1(text.encode(), usedforsecurity=False).digest()[:4], "big"),
+        lambda text: int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big"),
+        lambda text: zlib.crc32(text.encode()),
     )
     return OneOf(_on_a_ring(call, _points(call, one, _all_nodes(call)), one) for one in others)
 

@@ -52,12 +52,18 @@ def _histories(seed: int, what: str) -> Iterator[tuple[Moments, str]]:
 
 
 def fairness_calls(seed: int) -> list[Call]:
-    """Histories of three strategies, and one in which members are without a queue."""
+    """Histories of three strategies, one in which members are without a queue, and one that is worst at its start."""
     calls = [
         Call(moments=moments, right=max(spread(*moment) for moment in moments), about=about)
         for moments, about in _histories(seed, "fairness")
     ]
-    return [*calls, _idle()]
+    return [*calls, _idle(), _worst_at_first()]
+
+
+def _worst_at_first() -> Call:
+    """Three queues to one until the next rebalance."""
+    moments: Moments = [(["a", "b"], {0: "a", 1: "a", 2: "a", 3: "b"}), (["a", "b"], {0: "a", 1: "a", 2: "b", 3: "b"})]
+    return Call(moments=moments, right=2, about="worst at the first moment")
 
 
 def _idle() -> Call:

@@ -29,8 +29,8 @@ NOTHING_RULE = (
 )
 ALONE_RULE = "Only one member of the group was given messages: a second one has to join while the first is at work"
 IDLE_RULE = (
-    "The second member was given nothing: no queue with a message in it moved to it. Two members need two queues, and "
-    "the message has to be in the queue that moves"
+    "The second member was given nothing: no queue with a message that is still to be read moved to it. Two members "
+    "need two queues, and the first must still be at work on a message of the queue that moves"
 )
 NEVER_TWICE_RULE = (
     "No message was given to two members. When a queue moves, its new owner begins at the offset that the old one has "

@@ -75,6 +75,11 @@ def downwards_only(rng: random.Random) -> str:
     return rng.choice("bcdefgBCDEFG") + rng.choice("BCDEFG")
 
 
+def first_pair_stays(rng: random.Random) -> str:
+    """A word of which the first two letters give no pair, and the second and third do."""
+    return rng.choice("zZ") + rng.choice("bcde") + rng.choice("bcde") + rng.choice(LETTERS)
+
+
 def tags(seed: int) -> list[Call]:
     """A well-known tag first; then tags by lot; then those of which only the end, or one direction, will do."""
     rng = random.Random(f"lab06.collide {seed}")
@@ -83,6 +88,7 @@ def tags(seed: int) -> list[Call]:
         *(call_for(random_tag(rng, rng.randint(2, 9))) for _ in range(4)),
         call_for(only_at_the_end(rng, rng.randint(4, 7)), "whose beginning cannot be changed"),
         call_for(downwards_only(rng), "whose second letter is a capital"),
+        call_for(first_pair_stays(rng), "whose first two letters cannot be changed together"),
     ]
 
 
