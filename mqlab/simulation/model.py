@@ -5,7 +5,9 @@ Mirrors: the checkers of Jepsen. ``lab.verify`` looks at the journal; this model
     LOST          answered SEND_OK and in no log, or not delivered with success and not a dead letter
     PASSED        an offset was committed over a message that no listener had given back
     ORDER         an orderly group finished a message before an earlier one of its queue
-    TOGETHER      two messages of one queue were in listeners of one member of an orderly group at the same time
+    TOGETHER      two messages of one queue were in listeners of an orderly group at the same time
+    TRIED         a retry before its delay, one too many, or a dead letter that was not tried often enough
+    OWNERS        a queue that no member of a group has, or two of them
     SEEN          rolled back, not asked for, or never sent, and delivered
     BEHIND        an offset is not at the end of its queue, or beyond it
     DISAGREE      a slave, a name server or a queue file says something else than its master
@@ -24,7 +26,19 @@ from typing import Any
 
 from mqlab.lab.lab import Lab
 from mqlab.simulation.notes import Notes, number_of
-from mqlab.simulation.scene import AUDIT, BILLING, LEDGER, ORDERS, PASSING, STEPS, TAGS
+from mqlab.simulation.plan import Plan
+from mqlab.simulation.scene import (
+    AUDIT,
+    BILLING,
+    FIRST_RETRY_LEVEL,
+    LEDGER,
+    LEVELS_MS,
+    MOST_RETRIES,
+    ORDERS,
+    PASSING,
+    STEPS,
+    TAGS,
+)
 from mqlab.views.verify import LOST, SKIPPED, STUCK
 from mqlab.wire.names import DLQ_PREFIX
 
@@ -45,11 +59,12 @@ class Wrong:
         return f"{self.kind}: {self.what}"
 
 
-def judge(lab: Lab, notes: Notes, world: dict[str, Any]) -> list[Wrong]:
+def judge(lab: Lab, notes: Notes, plan: Plan) -> list[Wrong]:
     """Everything that is wrong at the end of a run."""
     found = Found(lab)
     return [
-        *lost(found, notes), *passed(found, notes), *disordered(found, notes), *seen(found, notes),
+        *lost(found, notes), *passed(found, notes), *disordered(notes, plan), *seen(found, notes),
+        *tried(found, notes, plan), *owners(lab),
         *behind(lab), *disagreeing(lab, found), *damaged(lab), *verified(lab), *raised(lab),
     ]  # fmt: skip
 
@@ -58,7 +73,7 @@ def unsettled(lab: Lab, notes: Notes) -> bool:
     """Whether messages, offsets or routes may still be on their way."""
     found = Found(lab)
     waiting = (wrong for wrong in lost(found, notes) if not wrong.for_good)
-    return any(True for _ in chain(waiting, behind(lab), disagreeing(lab, found)))
+    return any(True for _ in chain(waiting, behind(lab), disagreeing(lab, found), owners(lab)))
 
 
 class Found:
@@ -107,7 +122,7 @@ def passed(found: Found, notes: Notes) -> Iterator[Wrong]:
     for group, topic in GROUPS.items():
         returned: dict[tuple[Any, ...], int] = {}
         for call in notes.calls:
-            if call.group == group and (call.good or group != LEDGER):
+            if call.group == group and (call.good if group == LEDGER else not call.reconsume_times):
                 returned.setdefault(call.place, call.order)
         places = {(broker, unit.queue_id, unit.queue_offset): unit for broker, unit in found.of(topic)}
         checked: dict[tuple[str, int], int] = {}
@@ -125,8 +140,12 @@ def passed(found: Found, notes: Notes) -> Iterator[Wrong]:
             checked[queue] = max(checked.get(queue, 0), commit.offset)
 
 
-def disordered(found: Found, notes: Notes) -> Iterator[Wrong]:
-    """What an orderly group finished out of order, or had in two listeners of a member at once."""
+def disordered(notes: Notes, plan: Plan) -> Iterator[Wrong]:
+    """What an orderly group finished out of order, or had in two listeners at once.
+
+    After a fault two members may believe for a while that they own a queue: a broker's locks end with its process.
+    """
+    calm = not any("for" in event for event in plan.events)
     last: dict[tuple[Any, ...], int] = {}
     done: set[tuple[Any, ...]] = set()
     running: dict[tuple[Any, ...], int] = {}
@@ -134,7 +153,7 @@ def disordered(found: Found, notes: Notes) -> Iterator[Wrong]:
         if call.group != LEDGER:
             continue
         queue, offset = call.place[:3], call.place[3]
-        key = (*queue, call.node)
+        key = queue if calm else (*queue, call.node)
         if call.began < running.get(key, 0):
             yield Wrong("TOGETHER", f"{call.node} had two messages of {' '.join(map(str, queue))} at the same time")
         running[key] = call.order
@@ -160,6 +179,41 @@ def seen(found: Found, notes: Notes) -> Iterator[Wrong]:
     for call in notes.calls:
         if call.group == AUDIT and call.number in known - wanted:
             yield Wrong("SEEN", f"{AUDIT} got message {call.number}, whose tag it did not ask for")
+
+
+def tried(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
+    """Retries that came too early or too often, and messages that were dead too early.
+
+    A member that reaches no broker tries again by itself and counts that, too: tries are counted where nothing failed.
+    """
+    calm = not any("for" in event for event in plan.events)
+    right_clocks = not any(event["do"] == "skew_clock" for event in plan.events)
+    ended: dict[tuple[str, int, int], int] = {}
+    for call in notes.calls:
+        if call.group == LEDGER:
+            continue
+        if calm and call.reconsume_times > MOST_RETRIES:
+            yield Wrong("TRIED", f"{call.group} got message {call.number} for retry {call.reconsume_times}")
+        before_ms = ended.get((call.group, call.number, call.reconsume_times - 1))
+        level = FIRST_RETRY_LEVEL + call.reconsume_times - 1
+        if right_clocks and before_ms is not None and call.began_ms - before_ms < LEVELS_MS[level - 1]:
+            waited_ms = call.began_ms - before_ms
+            yield Wrong("TRIED", f"{call.group} got message {call.number} again after {waited_ms} ms, level {level}")
+        ended.setdefault((call.group, call.number, call.reconsume_times), call.ended_ms)
+    for group in (BILLING, AUDIT):
+        for number in sorted(found.dead(group)):
+            if (group, number, MOST_RETRIES) not in ended:
+                yield Wrong("TRIED", f"message {number} is a dead letter of {group} before its last retry")
+
+
+def owners(lab: Lab) -> Iterator[Wrong]:
+    """Queues without an owner, or with two."""
+    for group, topic in GROUPS.items():
+        working = [h for h in lab.handles.values() if h.role == "consumer" and h.node.group == group and h.is_running]
+        for row in lab.progress(group) if working else ():
+            if row.topic == topic and len(row.client.split(", ") if row.client else []) != 1:
+                who = row.client or "nobody"
+                yield Wrong("OWNERS", f"{who} has {row.topic} {row.broker} {row.queue_id} of {group}")
 
 
 def behind(lab: Lab) -> Iterator[Wrong]:
@@ -235,6 +289,8 @@ def verified(lab: Lab) -> Iterator[Wrong]:
     """What lab.verify finds of what must not be."""
     for group, topic in GROUPS.items():
         for anomaly in lab.verify(group, stuck_after="5m"):
+            if anomaly.why.startswith("it was stored, the log ended"):
+                continue  # nobody was told SEND_OK
             if anomaly.kind in (LOST, SKIPPED, STUCK) and anomaly.message_queue.topic == topic:
                 yield Wrong("VERIFY", f"{group}: {anomaly.kind} {anomaly.msg_id}: {anomaly.why} (step {anomaly.step})")
 

@@ -49,6 +49,8 @@ class Call:
     reconsume_times: int
     began: int
     node: str
+    began_ms: int
+    ended_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,8 @@ class Notes:
     commits: list[Commit] = field(default_factory=list)
     renewed_ms: dict[str, int] = field(default_factory=dict)
     refusals: dict[tuple[str, int], int] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
     clock: int = 0
+    now_ms: Callable[[], int] = field(default=lambda: 0, compare=False)
 
     def tick(self) -> int:
         """The next number in the order of the run."""
@@ -97,17 +99,17 @@ class Notes:
         good_word, bad_word = OK_WORDS[orderly]
 
         def listen(messages: Sequence[Any], context: Any) -> str:
-            good, began = True, self.tick()
+            good, began, began_ms = True, self.tick(), self.now_ms()
             for message in messages:
-                number, fails, sleep_ms, *_ = bytes(message.body).split(b"|")
+                named, fails, sleep_ms, *_ = bytes(message.body).split(b"|")
                 if int(sleep_ms):
                     context.sleep(int(sleep_ms))
-                good = good and not self._refuses(group, int(number), int(fails), message, orderly)
+                good = good and not self._refuses(group, int(named), int(fails), message, orderly)
             for message in messages:
                 place = (message.topic, message.broker_name, message.queue_id, message.queue_offset)
-                self.calls.append(
-                    Call(self.tick(), group, number_of(message.body), place, good, message.reconsume_times, began, node)
-                )
+                number, tried = number_of(message.body), message.reconsume_times
+                times = began, node, began_ms, self.now_ms()
+                self.calls.append(Call(self.tick(), group, number, place, good, tried, *times))
             return good_word if good else bad_word
 
         return listen

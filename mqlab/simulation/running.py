@@ -21,7 +21,18 @@ from mqlab.lab.lab import Lab, play
 from mqlab.simulation.model import Wrong, judge, unsettled
 from mqlab.simulation.notes import Notes, body_of, harmless
 from mqlab.simulation.plan import Event, Plan
-from mqlab.simulation.scene import AUDIT, LEDGER, ORDERS, PASSING, SMALL_LOG, STEPS, TAGS, TOPICS
+from mqlab.simulation.scene import (
+    AUDIT,
+    LEDGER,
+    LEVELS_MS,
+    MOST_RETRIES,
+    ORDERS,
+    PASSING,
+    SMALL_LOG,
+    STEPS,
+    TAGS,
+    TOPICS,
+)
 from mqlab.wire.message import Message
 
 SETTLE_MS, SETTLE_LIMIT_MS = 45_000, 400_000
@@ -41,7 +52,7 @@ def lab_settings(plan: Plan) -> dict[str, Any]:
     """The keywords of Lab for the world of a plan."""
     world = plan.world
     broker: dict[str, Any] = {
-        "message_delay_level": "1s 1s 2s 2s 3s 3s",
+        "message_delay_level": " ".join(f"{delay_ms // 1000}s" for delay_ms in LEVELS_MS),
         "transaction_time_out": 1_000,
         "transaction_check_interval": 5_000,
         "flush_disk_type": "SYNC_FLUSH" if world["sync_flush"] else "ASYNC_FLUSH",
@@ -69,7 +80,7 @@ def run(plan: Plan) -> Outcome:
             at = at.tb_next
         where = f"{at.tb_frame.f_code.co_name}:{at.tb_lineno}" if at else ""
         return Outcome(plan, [Wrong("CRASH", f"{type(error).__name__}: {error} in {where}")], None, run.notes)
-    return Outcome(plan, judge(lab, run.notes, plan.world), lab, run.notes)
+    return Outcome(plan, judge(lab, run.notes, plan), lab, run.notes)
 
 
 def tell(plan: Plan, lab: Lab) -> None:
@@ -103,6 +114,7 @@ class Run:
     def story(self, lab: Lab) -> None:
         """Members start, events happen, faults end, dust settles."""
         self.lab = lab
+        self.notes.now_ms = lambda: lab.now_ms
         lab.world.on_change["offset.committed"] = self._committed
         # 1. The topics, the members, the producers.
         queues = self.plan.world["queues"]
@@ -143,7 +155,11 @@ class Run:
     def _join(self, event: Event) -> None:
         member = event.get("member", event)
         group, name = member["group"], member["name"]
-        more = {} if group == LEDGER else {"max_reconsume_times": 2, "consume_message_batch_max_size": member["batch"]}
+        more = (
+            {}
+            if group == LEDGER
+            else {"max_reconsume_times": MOST_RETRIES, "consume_message_batch_max_size": member["batch"]}
+        )
         consumer = self.lab.push_consumer(
             group, name=name, consume_from_where="CONSUME_FROM_FIRST_OFFSET", consume_thread_min=member["threads"],
             consume_thread_max=member["threads"], **more,
