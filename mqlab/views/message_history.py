@@ -214,6 +214,9 @@ class GroupHistory:
 
     def _sent(self, record: StepRecord, values: dict[str, Any]) -> None:
         message = self._by_place.get((values["message_queue"], values["queue_offset"]))
+        # The answer to a half message names its real queue, and an offset of the queue of halves.
+        if message is not None and message.properties is not None and message.msg_id not in (values["msg_id"] or ""):
+            message = None
         if message is not None:
             message.acknowledged = message.acknowledged or values["send_status"] == "SEND_OK"
             message.add_step(record)

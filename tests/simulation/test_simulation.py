@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from mqlab import cli
+from mqlab import Lab, Message, cli
 from mqlab.errors import UsageError
 from mqlab.simulation import Plan, draw, run, shrink
 
@@ -81,3 +82,37 @@ def test_a_failing_run_opens_in_the_time_machine() -> None:
     board = explore(plan.story, **plan.settings)
     lab = board.stepper.last().lab
     assert lab.journal.changes("fault.powered_off") and not lab.verify("billing").is_clean
+
+
+class Committing:
+    """Every transaction succeeds."""
+
+    def execute_local_transaction(self, message: Message, arg: Any) -> str:
+        return "COMMIT_MESSAGE"
+
+    def check_local_transaction(self, message: Message) -> str:
+        return "COMMIT_MESSAGE"
+
+
+def test_the_answer_to_a_half_message_acknowledges_no_other_message() -> None:
+    """Seed 149: the half's offset was that of a message that a power cut took from a disk that hung."""
+    quiet = {"client": {"enable_trace": False}, "broker": {"flush_disk_type": "SYNC_FLUSH"}}
+    lab = Lab(**quiet)
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    consumer = lab.push_consumer("billing", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+    consumer.subscribe("orders")
+    consumer.on_messages(lambda messages, context: "CONSUME_SUCCESS")
+    consumer.start()
+    producer, bank = lab.producer("shop"), lab.transaction_producer("pay", Committing())
+    lab.slow_disk("broker-a", "10s")
+    producer.send_async(Message("orders", "потеряно".encode())).then(lambda _: None, lambda _: None)
+    lab.run_for("100ms")
+    lab.power_off("broker-a")
+    lab.run_for("5s")
+    lab.start("broker-a")
+    lab.run_for("60s")
+    bank.send_message_in_transaction(Message("orders", "половина".encode()))
+    producer.send(Message("orders", "安全".encode()))
+    lab.run_for("60s")
+    lost = lab.verify("billing").of("LOST")
+    assert [each.why for each in lost] == ["it was stored, the log ended before it after a power cut"]
