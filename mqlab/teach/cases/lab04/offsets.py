@@ -238,6 +238,7 @@ STILL_KNOWS_RULE = (
     "When the broker alone dies, the consumer is still there with its memory: it goes on where it was, and its next "
     "report puts the broker right"
 )
+SORTED_RULE = "These are the right orders: give them in the order of their offsets, each once"
 FINISHED_RULE = "Asked are the orders that were finished before the crash: an unfinished one is not paid twice"
 
 
@@ -365,6 +366,8 @@ def _newest_report_in_the_file(call: Call) -> list[int]:
 
 def _wrong_orders(call: Call, found: Any, seen: Any) -> str:
     """The rule for the orders that are missing, or too many."""
+    if sorted(found) == call.right:
+        return SORTED_RULE
     if any(one not in call["done"] for one in found):
         return FINISHED_RULE
     return {CONSUMER_DIES: REPORTED_RULE, BROKER_DIES: STILL_KNOWS_RULE, BOTH_DIE: WRITTEN_RULE}[call["dies"]]
