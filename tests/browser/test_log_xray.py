@@ -55,8 +55,7 @@ def test_actions_by_mouse_and_by_keyboard(chromium: Any, tmp_path: Path) -> None
     assert xray.state["selected"] == xray.units()[1].place
     page.get_by_role("button", name="Power cut", exact=True).focus()
     page.keyboard.press("Space")
-    status.filter(has_text="Step 5 of 5: the machine is off").wait_for()
-    page.keyboard.press("Space")  # the focus is where it was
+    page.keyboard.press("Space")  # it is not lost, although the first press is not answered yet
     status.filter(has_text="Step 6 of 6: the machine is off; lost: 0 pages").wait_for()
 
     # 3. A refusal is told, other settings do the steps again.

@@ -1,4 +1,4 @@
-// uses: element, slider, controls, roving
+// uses: element, slider, controls, roving, in_turn
 // The log X-ray: log, queues, index, pages and bytes of a real store after each action; one message lit up everywhere.
 
 const STYLE = `
@@ -44,28 +44,28 @@ function render({ model, el }) {
   const size = numberControl({ label: "Body bytes", value: start.size, min: 1, max: 4000, step: 1 });
   const count = numberControl({ label: "How many", value: 1, min: 1, max: 20, step: 1 });
   [topic, tags, keys].forEach((each) => (each.input.size = 7));
-  const act = (verb, args) => ask("do", { verb, arguments: args ?? {} });
-  const append = buttonControl("Append", () => {
+  const act = (verb, args) => ask("do", () => ({ verb, arguments: args ? args() : {} }));
+  const append = buttonControl("Append", () => act("append", () => {
     // A key that ends with "-" gets a number, so that one press after the other gives different keys.
     const number = keys.value().endsWith("-") && count.value() === 1 ? Object.keys(data().units).length : "";
-    act("append", { topic: topic.value(), tags: tags.value(), keys: `${keys.value()}${number}`, size: size.value(),
-      count: count.value() });
-  });
+    return { topic: topic.value(), tags: tags.value(), keys: `${keys.value()}${number}`, size: size.value(),
+      count: count.value() };
+  }));
   const duration = choiceControl({ label: "Let pass", value: "500ms", choices: WAITS });
   const buttons = [
-    buttonControl("Dispatch one", () => act("dispatch", { units: 1 })),
-    buttonControl("Dispatch all", () => act("dispatch", { units: null })),
-    duration, buttonControl("Wait", () => act("wait", { duration: duration.value() })),
+    buttonControl("Dispatch one", () => act("dispatch", () => ({ units: 1 }))),
+    buttonControl("Dispatch all", () => act("dispatch", () => ({ units: null }))),
+    duration, buttonControl("Wait", () => act("wait", () => ({ duration: duration.value() }))),
     buttonControl("Kill", () => act("kill"), "End the process: kill -9"),
     buttonControl("Power cut", () => act("power_cut"), "Everything that is not on the disk is lost"),
-    buttonControl("Power cut, lose marked pages only", () => act("power_cut", { lose: markedPages() })),
+    buttonControl("Power cut, lose marked pages only", () => act("power_cut", () => ({ lose: markedPages() }))),
     buttonControl("Recover", () => act("recover"), "Start the broker again"),
     buttonControl("Undo", () => ask("undo")),
   ];
   const policy = choiceControl({ label: "Flush policy", value: data().settings.flush, choices: data().choices.flush,
-    onValue: (flush) => ask("change", { flush }) });
+    onValue: (flush) => ask("change", () => ({ flush })) });
   const fileSize = choiceControl({ label: "Log file size", value: data().settings.file_size,
-    choices: data().choices.file_size, onValue: (value) => ask("change", { file_size: value }) });
+    choices: data().choices.file_size, onValue: (value) => ask("change", () => ({ file_size: value })) });
   const controls = element("div", {},
     element("fieldset", {}, element("legend", {}, "Append"),
       element("div", { class: "mq-row" }, [topic, tags, keys, size, count, append].map((each) => each.el))),
@@ -97,21 +97,17 @@ function render({ model, el }) {
     element("details", {}, element("summary", {}, "The steps as Python, to paste into a cell"), code));
 
   // 3. Asking the kernel.
-  async function ask(name, args) {
+  const ask = inTurn(async (name, args) => {
     problem.hidden = true;
-    controls.inert = true;
-    const focused = document.activeElement;
     try {
-      await model.ask(name, args);
+      await model.ask(name, args ? args() : {}); // read when it is asked, not when the button was pressed
       marked.clear();
     } catch (error) {
       problem.textContent = error.message;
       problem.hidden = false;
     }
-    controls.inert = false;
-    if (focused && controls.contains(focused)) focused.focus();
     draw();
-  }
+  });
 
   function goTo(at) {
     model.set("position", at);

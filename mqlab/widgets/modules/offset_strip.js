@@ -1,4 +1,4 @@
-// uses: element, slider, controls, roving, durations
+// uses: element, slider, controls, roving, durations, in_turn
 // The offset strip: every message of one queue, the ProcessQueue over it, and the offset in memory, at the broker and in
 // the file, after each action; a click ends the call of a message.
 
@@ -39,19 +39,19 @@ function render({ model, el }) {
   let asking = null; // while the kernel is asked: what is called when new data are here
 
   // 1. Controls.
-  const act = (verb, args) => ask("do", { verb, arguments: args ?? {} });
+  const act = (verb, args) => ask("do", () => ({ verb, arguments: args ? args() : {} }));
   const waiting = choiceControl({ label: "Let pass", value: "5s", choices: WAITS });
   const persist = buttonControl("To the client's next persist", () => act("persist"));
   const save = buttonControl("To the broker's next file", () => act("save"));
-  const finishBut = buttonControl("Finish all but the first", () => {
+  const finishBut = buttonControl("Finish all but the first", () => act("finish_all", () => {
     const first = picture().first_cached;
-    act("finish_all", { but: first === null ? [] : [first] });
-  }, "All calls end, and those that come in their place; only the call of the smallest cached message goes on");
+    return { but: first === null ? [] : [first] };
+  }), "All calls end, and those that come in their place; only the call of the smallest cached message goes on");
   const finishAll = buttonControl("Finish all", () => act("finish_all"));
   const crashes = [["client", "Crash the client"], ["broker", "Crash the broker"], ["both", "Crash both"]].map(([who, label]) =>
-    buttonControl(label, () => act("crash", { who }), "kill -9, and a new process at once"));
+    buttonControl(label, () => act("crash", () => ({ who })), "kill -9, and a new process at once"));
   const undo = buttonControl("Undo", () => ask("undo"));
-  const actions = [finishBut, finishAll, waiting, buttonControl("Wait", () => act("wait", { duration: waiting.value() })),
+  const actions = [finishBut, finishAll, waiting, buttonControl("Wait", () => act("wait", () => ({ duration: waiting.value() }))),
     persist, save, ...crashes, undo];
   const limits = data().limits;
   const number = (label, name) => numberControl({ label, min: limits[name][0], max: limits[name][1], step: 1 });
@@ -59,8 +59,10 @@ function render({ model, el }) {
     span: number("Span limit", "span"), count: number("Count limit", "count"),
     persist: textControl({ label: "Client persists every" }), broker_persist: textControl({ label: "Broker writes every" }) };
   [set.persist, set.broker_persist].forEach((each) => (each.input.size = 4));
-  const anew = buttonControl("Begin anew", () =>
-    ask("change", Object.fromEntries(Object.entries(set).map(([name, control]) => [name, control.value()]))));
+  const anew = buttonControl("Begin anew", () => {
+    const wanted = Object.fromEntries(Object.entries(set).map(([name, control]) => [name, control.value()]));
+    ask("change", () => wanted);
+  });
   const controls = element("div", {},
     element("fieldset", {}, element("legend", {}, "Settings"),
       element("div", { class: "mq-row" }, [...Object.values(set), anew].map((each) => each.el))),
@@ -97,25 +99,20 @@ function render({ model, el }) {
       "cell ran; run the cell to finish messages and to crash."));
 
   // 3. Asking the kernel.
-  async function ask(name, args) {
-    if (asking) return;
+  const ask = inTurn(async (name, args) => {
     problem.hidden = true;
-    controls.inert = true;
-    const focused = document.activeElement;
     // Position, data and answer arrive in any order. Old data at a new position would show another step.
     const renewed = new Promise((done) => (asking = done));
     try {
-      await model.ask(name, args);
+      await model.ask(name, args ? args() : {}); // read when it is asked, not when the button was pressed
       await Promise.race([renewed, new Promise((done) => setTimeout(done, LONGEST_UNPACKING))]);
     } catch (error) {
       problem.textContent = error.message;
       problem.hidden = false;
     }
     asking = null;
-    controls.inert = false;
-    if (focused && controls.contains(focused)) focused.focus();
     draw();
-  }
+  });
 
   function goTo(step) {
     model.set("position", step);
@@ -199,8 +196,9 @@ function render({ model, el }) {
     const others = batch.length > 1 ? ` (the call has ${batch[0]} to ${batch.at(-1)})` : "";
     return element("button", { type: "button", class: classes, "data-offset": offset, title: `Finish ${words}${others}`,
       "aria-label": `Finish ${words}${others}`, onclick: () => {
+        if (asking) return; // a second press before the answer would finish the message twice
         focusWanted = offset;
-        act("finish", { messages: [offset] });
+        act("finish", () => ({ messages: [offset] }));
       } }, inside);
   }
 
