@@ -4,7 +4,7 @@ Mirrors: DefaultMQAdminExt, the class behind mqadmin and RocketMQ Dashboard. ``l
 
     lab.admin.examine_topic_route_info("orders")   is   topics.examine_topic_route_info(lab.admin, "orders")
 
-Left out: ACL users, controllers, static topics, POP.
+Left out: rights of users, controllers, static topics, POP.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from mqlab.admin import (
     offset_resets,
     replication,
     topics,
+    users,
 )
 from mqlab.admin.requests import AdminNode
 
@@ -52,6 +53,13 @@ class Admin(AdminNode):
     clean_expired_consumer_queue = brokers.clean_expired_consumer_queue
     clean_unused_topic = brokers.clean_unused_topic
     ha_status = replication.ha_status
+
+    # users of brokers that ask for a name
+    create_user = users.create_user
+    update_user = users.update_user
+    delete_user = users.delete_user
+    get_user = users.get_user
+    list_user = users.list_user
 
     # topics
     fetch_all_topic_list = topics.fetch_all_topic_list

@@ -26,6 +26,7 @@ import click
 from mqlab.admin.answers import Rows, Shown, plain
 from mqlab.admin.clusters import KeyValue
 from mqlab.admin.groups import groups_at
+from mqlab.cli.admin_options import OPTIONS, YES
 from mqlab.cli.message_format import json_line
 from mqlab.cli.store import DIRECTORY, put_out
 from mqlab.durations import moment_ms
@@ -35,54 +36,10 @@ if TYPE_CHECKING:
     from mqlab.admin import Admin
     from mqlab.wire.message import MessageExt
 
-END_MS = (1 << 63) - 1
 MORE_OF_A_MESSAGE = (
     "physical_offset", "store_size", "sys_flag", "flag", "born_timestamp", "born_host", "store_host",
     "prepared_transaction_offset", "properties",
 )  # fmt: skip
-
-A_TIME = "ms since the epoch or UTC as 2026-01-31#23:59:59:999"
-
-
-def _as_ms(ctx: click.Context, param: click.Parameter, value: str) -> int:
-    return moment_ms(value)
-
-
-OPTIONS: dict[str, Callable[[Any], Any]] = {
-    "topic": click.option("-t", "--topic", required=True, help="The topic."),
-    "any_topic": click.option("-t", "--topic", help="Only this topic."),
-    "group": click.option("-g", "--group", required=True, help="The consumer group."),
-    "any_group": click.option("-g", "--group", help="Only this group."),
-    "key": click.option("-k", "--key", required=True, help="A key of the message."),
-    "id": click.option("-i", "--id", "msg_id", required=True, help="The message's id."),
-    "broker": click.option("-b", "--broker", default="broker-a", show_default=True, help="The broker's name."),
-    "queue": click.option("-q", "--queue", "queue_id", type=int, required=True, help="The queue."),
-    "offset": click.option("-o", "--offset", "queue_offset", type=int, required=True, help="The queue offset."),
-    "from": click.option(
-        "--from",
-        "begin_ms",
-        callback=_as_ms,
-        default="0",
-        help=f"Only messages stored at this time or later: {A_TIME}.",
-    ),
-    "to": click.option(
-        "--to",
-        "end_ms",
-        callback=_as_ms,
-        default=str(END_MS),
-        help=f"Only messages stored at this time or earlier: {A_TIME}.",
-    ),
-    "any_broker": click.option("-b", "--broker", help="Only at this broker."),
-    "read": click.option("-r", "--readQueueNums", "read_queue_nums", type=int, default=8, show_default=True),
-    "write": click.option("-w", "--writeQueueNums", "write_queue_nums", type=int, default=8, show_default=True),
-    "perm": click.option(
-        "-p", "--perm", type=click.IntRange(0, 7), default=6, show_default=True, help="4 reads, 2 writes."
-    ),
-    "to_group": click.option("-d", "--destGroup", "to_group", required=True, help="The group that gets the offsets."),
-    "time": click.option("-s", "--timestamp", required=True, help=f"now, -1 for the end, or {A_TIME}."),
-}
-
-YES = click.option("--yes", is_flag=True, help="Change the cluster without asking.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +124,14 @@ VERBS: dict[str, Verb] = {
         "For every queue: its first and last store time, and the time that the group has reached.", ("topic", "group"),
         lambda admin, topic, group: admin.query_consume_time_span(topic, group), "-t orders -g billing",
     ),
+    "getUser": Verb(
+        "A user as each broker knows it.", ("user", "any_broker"),
+        lambda admin, username, broker: admin.get_user(username, broker=broker), "-u billing",
+    ),
+    "listUser": Verb(
+        "The users of brokers that ask for a name.", ("filter", "any_broker"),
+        lambda admin, filter, broker: admin.list_user(filter, broker=broker), "-f bill",
+    ),
     "consumerProgress": Verb("The offsets and the lag of groups.", ("any_group",), _progress, "-g billing"),
     "queryMsgById": Verb(
         "The message with an offset id.", ("id",),
@@ -242,6 +207,21 @@ CHANGES: dict[str, Verb] = {
     ),
     "addWritePerm": Verb(
         "Let producers send to a broker again.", ("broker",), lambda admin, broker: admin.add_write_perm(broker),
+    ),
+    "createUser": Verb(
+        "Make a user.", ("user", "password", "type", "any_broker"),
+        lambda admin, username, password, user_type, broker: admin.create_user(
+            username, password, user_type, broker=broker
+        ), "-u billing -p 12345678",
+    ),
+    "updateUser": Verb(
+        "Change a user's password, type or status.", ("user", "any_password", "any_type", "any_status", "any_broker"),
+        lambda admin, username, broker, **said: admin.update_user(username, broker=broker, **said),
+        "-u billing -s disable",
+    ),
+    "deleteUser": Verb(
+        "Forget a user.", ("user", "any_broker"),
+        lambda admin, username, broker: admin.delete_user(username, broker=broker), "-u billing",
     ),
     "cloneGroupOffset": Verb(
         "Let a group go on where another one is.", ("topic", "group", "to_group"),

@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+import mqlab
+from mqlab.cli import main
+from mqlab.errors import UsageError
 from mqlab.remoting.access import Credentials
 from mqlab.serving import Server
 from mqlab.wire.codes import RequestCode, ResponseCode
@@ -138,3 +142,50 @@ def test_a_broker_that_asks_nobody_for_a_name_has_no_users(tmp_path: Path) -> No
     with server_in(tmp_path) as server:
         code, words = create(server)
         assert (code, "authenticationEnabled" in words) == (ResponseCode.SYSTEM_ERROR, True)
+
+
+def test_an_operator_makes_and_changes_users_without_mqadmin(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    served.wait_until_registered()
+    address = str(served.plan.name_server)
+
+    def run(verb: str, *options: str, by: tuple[str, str] = SHOP, answer: str = "") -> Result:
+        monkeypatch.setenv("MQLAB_ACCESS_KEY", by[0])
+        monkeypatch.setenv("MQLAB_SECRET_KEY", by[1])
+        return CliRunner().invoke(main, ["admin", verb, "-n", address, *options], input=answer)
+
+    # 1. The password is asked for and never shown, and nothing is done without a yes.
+    assert run("createUser", "-u", "billing", answer="first\nn\n").exit_code == 1
+    assert is_let_in(served, BILLING)[0] == ResponseCode.NO_PERMISSION
+    assert run("createUser", "-u", "billing", answer="first\ny\n").exit_code == 0
+    assert is_let_in(served, BILLING)[0] == ResponseCode.SUCCESS
+    listed = run("listUser", "--json", "-f", "bill").stdout
+    assert json.loads(listed) == [
+        {"broker": "broker-a", "username": "billing", "user_type": "Normal", "user_status": "enable"}
+    ]
+
+    # 2. Changes count at once.
+    assert run("updateUser", "-u", "billing", "-s", "disable", "--yes").exit_code == 0
+    assert is_let_in(served, BILLING) == (ResponseCode.NO_PERMISSION, "User:billing is disabled.")
+    assert run("updateUser", "-u", "billing", "-s", "enable", "-p", "second", "--yes").exit_code == 0
+    assert is_let_in(served, ("billing", "second"))[0] == ResponseCode.SUCCESS
+    assert "disable" not in run("getUser", "-u", "billing").stdout
+    assert run("deleteUser", "-u", "billing", "--yes").exit_code == 0
+
+    # 3. What cannot be done is said in words.
+    for verb, more, told in (
+        ("getUser", [], "no broker has a user 'billing'"),
+        ("updateUser", ["--yes"], "nothing to change of user 'billing'"),
+        ("updateUser", ["--yes", "-p", "x"], "The user is not exist"),
+    ):
+        refused = run(verb, "-u", "billing", *more)
+        assert refused.exit_code != 0 and told in refused.stderr
+
+
+def test_with_python_a_change_wants_a_second_word(served: Server) -> None:
+    with mqlab.connect(str(served.plan.name_server), access_key=SHOP[0], secret_key=SHOP[1]) as cluster:
+        with pytest.raises(UsageError, match="who knows the password is let in"):
+            cluster.admin.create_user("billing", "first")
+        cluster.admin.create_user("billing", "first", confirm=True)
+        assert cluster.admin.get_user("billing", broker="broker-a")[0].user_type == "Normal"
+        cluster.admin.delete_user("billing", confirm=True)
+        assert "billing" not in [row.username for row in cluster.admin.list_user()]
