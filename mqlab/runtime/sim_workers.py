@@ -18,6 +18,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable
+from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import greenlet
@@ -291,7 +292,7 @@ class SimPool:
 def _watched_sleep(real_sleep: Callable[[Any], None]) -> Callable[[Any], None]:
     """time.sleep with a warning in a listener, where it would stop the whole world; the warning says what to write."""
 
-    def watched(seconds: Any) -> None:
+    def sleep_of_a_listener(seconds: Any) -> None:
         if current_listener() is not None:  # other threads of this process sleep as they like
             warnings.warn(
                 f"time.sleep({seconds!r}) in a listener stops the whole simulation and passes no virtual time: "
@@ -300,4 +301,9 @@ def _watched_sleep(real_sleep: Callable[[Any], None]) -> Callable[[Any], None]:
             )
         real_sleep(seconds)
 
-    return watched
+    return sleep_of_a_listener
+
+
+def is_watched_sleep(code: CodeType) -> bool:
+    """Whether a frame with this code stands between a listener's line and the real time.sleep."""
+    return code.co_name == "sleep_of_a_listener" and code.co_filename == __file__

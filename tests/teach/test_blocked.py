@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import queue
+import selectors
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -34,7 +41,36 @@ def nobody_puts() -> None:
     queue.Queue[int]().get()
 
 
-@pytest.mark.parametrize(("wait", "text"), [(two_take_a_lock, "with lock:"), (nobody_puts, "queue.Queue[int]().get()")])
+def a_future_of_nobody() -> None:
+    concurrent.futures.Future[int]().result()
+
+
+def a_process_that_sleeps() -> None:
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(60)"])
+
+
+def a_loop_that_sleeps() -> None:
+    asyncio.run(asyncio.sleep(60))
+
+
+def a_socket_without_a_peer() -> None:
+    left, right = socket.socketpair()
+    with left, right, selectors.DefaultSelector() as selector:
+        selector.register(left, selectors.EVENT_READ)
+        selector.select()
+
+
+@pytest.mark.parametrize(
+    ("wait", "text"),
+    [
+        (two_take_a_lock, "with lock:"),
+        (nobody_puts, "queue.Queue[int]().get()"),
+        (a_future_of_nobody, "concurrent.futures.Future[int]().result()"),
+        (a_process_that_sleeps, 'subprocess.run([sys.executable, "-c", "import time; time.sleep(60)"])'),
+        (a_loop_that_sleeps, "asyncio.run(asyncio.sleep(60))"),
+        (a_socket_without_a_peer, "selector.select()"),
+    ],
+)
 def test_a_wait_without_end_is_interrupted_at_its_line(wait: Callable[[], None], text: str) -> None:
     with BlockWatch(is_here, WAITS_S) as watch, pytest.raises(KeyboardInterrupt):
         wait()
@@ -48,6 +84,40 @@ def test_what_computes_is_left_alone() -> None:
         while time.process_time() < until_s:
             pass
     assert watch.place is None
+
+
+def other_threads_compute(seconds: float) -> threading.Thread:
+    def compute() -> None:
+        until_s = time.monotonic() + seconds
+        while time.monotonic() < until_s:
+            pass
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    return thread
+
+
+def test_who_waits_for_threads_that_compute_has_longer_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    with BlockWatch(is_here, WAITS_S) as watch:
+        other_threads_compute(3 * WAITS_S).join()
+    assert watch.place is None
+    monkeypatch.setattr(blocked, "LONGER", 2)
+    busy = other_threads_compute(10 * WAITS_S)
+    with BlockWatch(is_here, WAITS_S) as watch, pytest.raises(KeyboardInterrupt):
+        nobody_puts()
+    busy.join()
+    assert watch.place is not None and watch.place.function == "nobody_puts"
+
+
+def test_a_handler_that_python_cannot_put_back_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signal, "getsignal", lambda number: None)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with BlockWatch(is_here, WAITS_S):
+            time.sleep(2 * WAITS_S)  # not interrupted: the handler was left alone
+        assert signal.signal(signal.SIGINT, before) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_wait_of_a_library_is_left_alone() -> None:
@@ -82,7 +152,17 @@ def with_a_lock_and_a_net(lab: Any) -> Listener:
     return listener
 
 
-@pytest.mark.parametrize("answer", [with_a_real_lock, with_a_lock_and_a_net])
+def with_a_real_sleep(lab: Any) -> Listener:
+    def listener(messages: Any, context: Any) -> str:
+        time.sleep(600)
+        return CONSUME_SUCCESS
+
+    return listener
+
+
+@pytest.mark.filterwarnings("ignore:time.sleep:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:time.sleep:UserWarning")
+@pytest.mark.parametrize("answer", [with_a_real_lock, with_a_lock_and_a_net, with_a_real_sleep])
 def test_a_check_says_what_waits_and_what_to_use(
     answer: Callable[[Any], Listener], monkeypatch: pytest.MonkeyPatch
 ) -> None:
