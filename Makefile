@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PYTHON ?=
 PORT ?=
 ARGS ?=
-# How tests are shared out: tests/parallel.py. ARGS=-n0 runs them one by one in one process.
+# How tests are shared out: tests/parallel.py; in how many processes: tests/conftest.py. ARGS=-n0 runs them one by one in one process.
 WORKERS := -n logical --maxprocesses=8 --dist=loadgroup
 
 .PHONY: env lab test check measure long interop labs bench clean lock
@@ -24,7 +24,7 @@ lab: env
 	@$(BIN)/mqlab lab $(if $(PORT),--port $(PORT))
 
 test: env
-	@echo "Running the tests in one process per processor. One folder alone: make test ARGS=tests/store"
+	@echo "Running the tests in several processes. One folder alone: make test ARGS=tests/store"
 	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 check: env

@@ -91,6 +91,12 @@ def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Of `-n logical`: one more than there are processors, for the Spark and browser groups wait half of their time."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Begun in a shell's background, Ctrl-C is ignored, here and in all that tests start and then interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -58,6 +58,13 @@ class Namespaces:
             }
         self._link()
 
+    def go_elsewhere(self, number: int) -> None:
+        """From now on hash() of a text gives other numbers, as it does in another process. See mqlab.teach.lives."""
+        from mqlab.teach.lives import hash_in_process
+
+        for module in (self._given, *self._answers.values()):
+            module.__dict__["__builtins__"]["hash"] = hash_in_process(number)
+
     def _names_of_others(self, exercise: str) -> Names:
         order = list(self._answers)
         place = order.index(exercise) if exercise in order else len(order)

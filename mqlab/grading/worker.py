@@ -86,7 +86,9 @@ class Worker:
         if self._is_copy:
             os._exit(NEXT_LIFE)
         # 2. The original has run all cells and called nothing. It makes a copy, and waits for the copy's end.
+        number = 1
         while (copy := os.fork()) != 0:
+            number += 1
             code = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
             # 3. A copy that died by a signal: die in the same way, so that the judge sees the true cause.
             if code < 0:
@@ -96,6 +98,7 @@ class Worker:
             if code != NEXT_LIFE:
                 os._exit(code)
         self._is_copy = True
+        self._namespaces.go_elsewhere(number)
         self._send.write(dump_line({"op": "ready"}))
         self._send.flush()
 

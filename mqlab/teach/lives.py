@@ -6,6 +6,8 @@ For cases whose answer has to survive a crash, such as lab 07's killer.
                         behind the wall     a new process, in which all cells were run and nothing was called
                         in a Python file    the function itself: there is no cell
 
+    elsewhere(sticky)   the same answer in another process, with all its variables: there hash() gives other numbers
+
 Fresh variables are what the other cells imported and defined (modules, functions, classes, constants), without anything
 that can remember: lists, dictionaries, iterators, objects of the learner's own. In a notebook, what an answer keeps
 elsewhere (in an attribute of a module, for example) survives; behind the wall that is gone too.
@@ -44,6 +46,28 @@ def anew(answer: Callable[..., Any], name: str) -> Callable[..., Any]:
     return names.get(name, answer)  # type: ignore[no-any-return]
 
 
+def elsewhere(answer: Callable[..., Any]) -> Callable[..., Any]:
+    """The same answer in another process, where hash() of a text gives other numbers (PYTHONHASHSEED).
+
+    In a notebook it is a copy of a function with the same variables; an object and a closure stay as they are, and so
+    does the order of a set.
+    """
+    behind_the_wall = getattr(answer, "_mqlab_anew", None)
+    if behind_the_wall is not None:
+        return behind_the_wall()  # type: ignore[no-any-return]
+    if not isinstance(answer, types.FunctionType):
+        return answer
+    names: dict[str, Any] = {"hash": hash_in_process(1)}
+    names |= {name: _bound_to(names, value, answer.__globals__) for name, value in answer.__globals__.items()}
+    there: Callable[..., Any] = _bound_to(names, answer, answer.__globals__)
+    return there
+
+
+def hash_in_process(number: int) -> Callable[[Any], int]:
+    """Python's hash() as another process has it: numbers have the same, texts and what is made of them have not."""
+    return lambda value: hash(value) if isinstance(value, int | float) else hash(("process", number, value))
+
+
 def cell_is_run_anew() -> bool:
     """Whether the calling check is in the cell that another check is running again."""
     return bool(_under_way)
@@ -62,14 +86,18 @@ def fresh(names: Mapping[str, Any]) -> dict[str, Any]:
     """A notebook's names without anything that can remember; its own functions are bound to these names."""
     kept: dict[str, Any] = {}
     for name, value in names.items():
-        # A function of the notebook must see the fresh names, not the old ones.
-        if isinstance(value, types.FunctionType) and value.__globals__ is names:
-            again = types.FunctionType(value.__code__, kept, value.__name__, value.__defaults__, value.__closure__)
-            again.__kwdefaults__ = value.__kwdefaults__
-            kept[name] = again
-        elif name.startswith("__") or not _remembers(value):
-            kept[name] = value
+        if isinstance(value, types.FunctionType) or name.startswith("__") or not _remembers(value):
+            kept[name] = _bound_to(kept, value, names)
     return kept
+
+
+def _bound_to(names: dict[str, Any], value: Any, before: Mapping[str, Any]) -> Any:
+    """A function of the notebook must see the new names, not those before; everything else stays."""
+    if not isinstance(value, types.FunctionType) or value.__globals__ is not before:
+        return value
+    again = types.FunctionType(value.__code__, names, value.__name__, value.__defaults__, value.__closure__)
+    again.__kwdefaults__ = value.__kwdefaults__
+    return again
 
 
 def _remembers(value: Any) -> bool:

@@ -18,7 +18,7 @@ from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import PUBLIC, CaseResult
 from mqlab.teach.exercises import Answers, exercise
-from mqlab.teach.lives import anew, cell_is_run_anew, fresh
+from mqlab.teach.lives import anew, cell_is_run_anew, elsewhere, fresh
 from tests.grading.test_known_wrong import COURSE, KNOWN_WRONG, wrong_module
 
 CELLS = count()
@@ -97,6 +97,17 @@ def test_a_class_and_an_object_are_made_anew_too() -> None:
         names,
     )
     assert names["obj"]() == 1 and anew(names["obj"], "obj")() == 1 and anew(names["Count"], "Count")()() == 1
+
+
+def test_in_another_process_a_text_has_another_hash_and_everything_else_is_the_same() -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    run_cell("seen = [1]\ndef number(x):\n    return hash(x)\ndef answer(x):\n    return number(x), seen\n", names)
+    there = elsewhere(names["answer"])
+    assert names["answer"]("a") == (hash("a"), [1])
+    assert there("a") == there("a") and there("a")[0] != hash("a") and there("a")[1] is names["seen"]
+    assert there(7)[0] == 7
+    names["hash"] = len  # the notebook's own function of that name
+    assert elsewhere(names["answer"])("abc")[0] == 3
 
 
 def test_a_check_inside_the_cell_does_not_begin_again(capsys: pytest.CaptureFixture[str]) -> None:

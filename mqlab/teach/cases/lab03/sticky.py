@@ -4,6 +4,7 @@
 
     1  ten histories of 40 joins and leaves, 32 or 64 queues, 2 to 8 members    even after each change; few moves
     2  the same lists once more, in another order                               the same answers: no memory
+       the last one in another process                                          the same answer: no hash() of a text
     3  a group of real consumers: joins, a leave, a death                       one owner each, even, nothing lost
 
 AVG moves about 1.6 times what it must, AVG_BY_CIRCLE 2.7 times; the hash ring moves little and is far from even.
@@ -24,6 +25,7 @@ from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import World
 from mqlab.teach.kit.calls import marked
 from mqlab.teach.kit.days import Day, Does, Played
+from mqlab.teach.lives import elsewhere
 from mqlab.views.table import calendar
 from mqlab.wire.message import Message, MessageQueue
 
@@ -44,6 +46,10 @@ MOVES_RULE = (
 MEMORY_RULE = (
     "Each member computes alone, in a process of its own that may have started a minute ago: the same two lists must "
     "give the same answer, whatever was asked before. An answer that remembers differs from member to member"
+)
+HASH_RULE = (
+    "Each member computes in a process of its own, and there hash() of a text gives other numbers: the members' "
+    "answers differ, and a queue has two owners or none. hashlib and zlib.crc32 give everybody the same"
 )
 LAB_RULE = "In the group of consumers: once a change has settled, each queue is read by one member, and shares are even"
 LOST_RULE = "In the group of consumers every message has to be delivered"
@@ -147,6 +153,19 @@ def _one_history(day: StickyDay, number: int, queues: list[MessageQueue], moment
             day.finding = Finding(MEMORY_RULE, where, "the same owners", f"{changed} queues have another owner")
         if day.finding is not None:
             return
+    if number == 1:
+        _asked_elsewhere(day, queues, moments[-1], answered[-1])
+
+
+def _asked_elsewhere(
+    day: StickyDay, queues: list[MessageQueue], members: list[str], here: dict[MessageQueue, str]
+) -> None:
+    """Ask the answer of another process for lists that were answered in this one."""
+    about = f"{len(queues)} queues, {len(members)} members, asked in another process"
+    there = _asked(day, queues, members, about, elsewhere(day.answers["sticky"]))
+    if there is not None and there != here:
+        found = f"{moved(here, there)} queues have another owner"
+        day.finding = Finding(HASH_RULE, about, "the same owners", found)
 
 
 def _even(queues: int, members: int) -> list[int]:
@@ -155,12 +174,12 @@ def _even(queues: int, members: int) -> list[int]:
 
 
 def _asked(
-    day: StickyDay, queues: list[MessageQueue], members: list[str], where: str
+    day: StickyDay, queues: list[MessageQueue], members: list[str], where: str, sticky: Any = None
 ) -> dict[MessageQueue, str] | None:
     """What the answer says to these lists; None if it is faulty, and then the day has the finding."""
     call = Call(queues=list(queues), members=list(members), about=where)
     with marked(call):
-        answer = day.answers["sticky"](list(queues), list(members))
+        answer = (sticky or day.answers["sticky"])(list(queues), list(members))
     try:
         return owners(answer, queues, members)
     except Faulty as faulty:
