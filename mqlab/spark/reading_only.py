@@ -1,9 +1,10 @@
-"""The base of mqlab's data sources: they can only be read, and writing raises an error that explains it.
+"""The base of mqlab's data sources: directories can only be read, and writing raises an error that explains it.
 
     frame.write.format("rocketmq").mode("append").save(...)      an error that explains how messages get into a store
     frame.writeStream.format("rocketmq").start(...)              the same
 
-Left out: a sink. A store belongs to one broker, which numbers the messages that it appends.
+A store belongs to one broker, which numbers the messages that it appends: rows are sent to a running cluster instead
+(mqlab.spark.live.sink).
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class ReadingOnly(DataSource):
     def _refuse(self, verb: str) -> NoReturn:
         raise UsageError(
             f"{verb} cannot go to {self.name()}: it reads stores and has no sink",
-            hint="send messages with a producer, or mqlab.store.MessageStore.put from foreachBatch or toLocalIterator; "
-            "keep results as Parquet: .write.parquet(folder)",
+            hint='send messages to a running broker with a producer, or with format("rocketmq") and '
+            'option("nameServer", "host:9876"); keep results as Parquet: .write.parquet(folder)',
         )
 
 

@@ -109,7 +109,7 @@ def parse_live(given: Mapping[str, str]) -> LiveOptions:
     starting = places_of(options, "startingOffsets", "startingTimestamp", topics, EARLIEST)
     ending = places_of(options, "endingOffsets", "endingTimestamp", topics, LATEST)
     return LiveOptions(
-        servers_of(options), topics, _tags(options), columns, _group(options, "consumerGroup", names.TOOLS_GROUP),
+        servers_of(options), topics, _tags(options), columns, group_of(options, "consumerGroup", names.TOOLS_GROUP),
         starting or Places(EARLIEST), ending or Places(LATEST), limit,
         switch_of(options, "failOnDataLoss"), tuple(options),
     )  # fmt: skip
@@ -134,7 +134,7 @@ def _tags(options: Mapping[str, str]) -> tag_filter.TagFilter:
         raise UsageError(f"option tags: {error.text}", hint=error.hint) from error
 
 
-def _group(options: Mapping[str, str], name: str, default: str) -> str:
+def group_of(options: Mapping[str, str], name: str, default: str) -> str:
     group = options.get(name, default)
     problem = names.group_problem(group)
     if problem is not None:
