@@ -135,6 +135,7 @@ def _tags(options: Mapping[str, str]) -> tag_filter.TagFilter:
 
 
 def group_of(options: Mapping[str, str], name: str, default: str) -> str:
+    """A consumer's or producer's group. Raises UsageError for a name that RocketMQ refuses."""
     group = options.get(name, default)
     problem = names.group_problem(group)
     if problem is not None:
