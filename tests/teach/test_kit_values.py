@@ -10,6 +10,7 @@ import pytest
 
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit import Call, Fields, Pure, slips, tuple_of
+from mqlab.teach.kit.shapes import Difference
 
 PLAN = Pure(
     "labxx.plan", "plan(count)", points=1, about="plans", rules={"level": "levels begin at 3", "number": "count them"},
@@ -103,3 +104,17 @@ def test_an_exception_keeps_its_call() -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         told(PLAN, lambda count: 1 // (count - 3) and right(count))
     assert raised.value.mqlab_call["count"] == 3  # type: ignore[attr-defined]
+
+
+def test_where_many_values_are_right_none_of_them_is_shown() -> None:
+    def at_most_five(call: Call, value: Any) -> Difference | None:
+        return None if sum(value) <= 5 else Difference(("sum",), "", "at most 5", sum(value))
+
+    sizes = Pure(
+        "labxx.size", "size(load)", points=1, about="sizes", rules={"": "the sum is 5 or less"}, compares=at_most_five,
+        calls=lambda seed: [Call(load=1, right=(4, 1))], returns=tuple_of("size", instances=int, threads=int),
+    )  # fmt: skip
+    assert told(sizes, lambda load: (1, 1)) is None
+    for wrong in (4, None, "4", (4,), (1, 2, 3), (9, 9)):
+        finding = told(sizes, lambda load, wrong=wrong: wrong)
+        assert finding is not None and "(4, 1)" not in str(finding.expected)

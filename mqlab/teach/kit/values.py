@@ -133,6 +133,8 @@ class Values:
         wrong = misfit.found if misfit.path else found
         place = ": ".join([self._place(call, None), *misfit.path])
         expected = described(misfit.shape) if misfit.path and misfit.found != "no such key" else call.right
+        if self.compares is not None:  # many values are right, and the one of the call would give one away
+            expected = described(misfit.shape)
         return Finding(rule, place, expected, wrong, call=call)
 
     def _fraction(self, answers: Answers, calls: list[Call], call: Call, found: Any) -> Finding | None:

@@ -96,21 +96,25 @@ def _call(about: str, right: tuple[int, int], **given: Any) -> Call:
 
 
 def days(seed: int) -> list[Call]:
-    """A day with calls that compute, in which one instance is not enough; for even seeds, with calls that wait."""
+    """A day with calls that compute, for which two to six instances are needed; for even seeds, calls that wait.
+
+    Peaks, times, queues and instances differ so much from day to day that no size serves two of them.
+    """
     rng = random.Random(f"lab09.size {seed}")
-    few, peak, cores = rng.randint(1, 2), rng.randint(20, 22), rng.choice((1, 2))
-    compute_ms, wait_ms = cores * rng.randint(23, 25) * 5, rng.randint(20, 70) * 10
-    computing = _call(
-        "calls that compute", (4, _threads(peak / 4, compute_ms + wait_ms)),
-        traffic=[few, peak, peak, *[few] * 9], compute_ms=compute_ms, wait_ms=wait_ms, cores=cores, queues=4,
-    )  # fmt: skip
-    few, peak = rng.randint(1, 2), rng.randint(20, 24)
-    wait_ms = rng.randint(76, 84) * 10
-    waiting = _call(
+    few, cores = rng.randint(1, 2), rng.choice((1, 2))
+    if seed % 2:
+        instances = rng.randint(2, 6)
+        peak, queues = instances * rng.randint(50, 55) // 10, instances * rng.choice((1, 2))
+        compute_ms, wait_ms = cores * rng.randint(23, 25) * 5, rng.randint(20, 70) * 10
+        return [_call(
+            "calls that compute", (instances, _threads(peak / instances, compute_ms + wait_ms)),
+            traffic=[few, peak, peak, *[few] * 9], compute_ms=compute_ms, wait_ms=wait_ms, cores=cores, queues=queues,
+        )]  # fmt: skip
+    peak, wait_ms = rng.randint(8, 28), rng.randint(30, 150) * 10
+    return [_call(
         "calls that wait", (1, _threads(peak, wait_ms + 20)), traffic=[few, few, peak, peak, *[few] * 8],
-        compute_ms=20, wait_ms=wait_ms, cores=2, queues=6,
-    )  # fmt: skip
-    return [computing if seed % 2 else waiting]
+        compute_ms=20, wait_ms=wait_ms, cores=2, queues=rng.choice((4, 6)),
+    )]  # fmt: skip
 
 
 SIZE = Pure(
