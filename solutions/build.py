@@ -38,6 +38,7 @@ from typing import Any
 from mqlab.errors import UsageError
 from mqlab.teach.exercises import exercise, manifest
 from mqlab.teach.words import words_of
+from mqlab.widgets.frame import WHOLE_PAGES
 from solutions.cells import Cell, read, read_words, shown
 from solutions.lint import complaints, new_complaints
 from solutions.minutes import filled, filled_page, sections
@@ -186,7 +187,8 @@ def with_outputs(made: dict[str, Any]) -> dict[str, Any]:
         node, timeout=300, record_timing=False, resources={"metadata": {"path": str(ROOT / "solutions")}}
     )
     # Progress bars are for those who wait: in a saved page they would be lines of noise.
-    client.execute(env={**os.environ, "TQDM_DISABLE": "1"})
+    # Their boards have all runs, for readers without a kernel.
+    client.execute(env={**os.environ, "TQDM_DISABLE": "1", WHOLE_PAGES: "1"})
     for cell in node.cells:
         cell.source = cell.source.splitlines(keepends=True)
         for output in cell.get("outputs", ()):

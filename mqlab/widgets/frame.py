@@ -16,12 +16,15 @@ In the module, ``render({ model, el })`` draws into ``el``:
 
 A cell's output is ``text/html`` with module and data inline, so that an exported page and a notebook without its kernel
 are alive; where scripts are removed, the readable form remains. With anywidget there is a widget as well: it takes the
-output's box over and answers its questions. It is no part of what is saved (modules/shared/places.js).
+output's box over and answers its questions. It is no part of what is saved (modules/shared/places.js). While there is
+one, runs that take long to play are played when they are chosen, and the saved page has those that were; ``html()`` has
+all runs that the board records, and so have the outputs of a kernel with MQLAB_WHOLE_PAGES in its environment.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -35,6 +38,7 @@ from mqlab.widgets.joining import STILL, joined
 from mqlab.widgets.packing import packed
 from mqlab.widgets.places import place_attribute, view_entry
 
+WHOLE_PAGES = "MQLAB_WHOLE_PAGES"
 WITHOUT_SCRIPTS = (
     "Run this cell to move the explorer. Without a kernel, or where scripts are not run, this is all it shows:"
 )
@@ -59,6 +63,8 @@ class Board(View):
         if unknown:
             raise UsageError(f"{self.label} has no state {unknown[0]!r}", hint=f"has: {', '.join(self.state_defaults)}")
         self.state: dict[str, Any] = {**self.state_defaults, **state}
+        self.plays_later = False
+        """Whether a kernel answers this page: what data() would have to play for it can be left out."""
         self._packed: str | None = None
         self._widget: Any = None
 
@@ -132,7 +138,14 @@ class Board(View):
 
     def html(self) -> Markup:
         """The readable form with module and data inline: alive in every page that runs its scripts."""
-        return self._saved_page()
+        before = self.plays_later, self._packed
+        if self.plays_later:
+            self.plays_later, self._packed = False, None
+        try:
+            return self._saved_page()
+        finally:
+            if before[0]:
+                self.plays_later, self._packed = before
 
     def _saved_page(self, place: str = "") -> Markup:
         # A "<" in a state value must not end the script element.
@@ -146,9 +159,11 @@ class Board(View):
         )  # fmt: skip
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        self.plays_later = WHOLE_PAGES not in os.environ
         try:
             widget = self.widget
         except ImportError:
+            self.plays_later = False
             return super()._repr_mimebundle_()
         static = {"text/plain": self.text(), "text/html": str(self._saved_page(widget.mount_name))}
         return static | view_entry(widget)

@@ -10,7 +10,8 @@ import pytest
 from mqlab import widgets
 from mqlab.errors import UsageError
 from mqlab.widgets import joining
-from mqlab.widgets.frame import Board
+from mqlab.widgets.frame import WHOLE_PAGES, Board
+from mqlab.widgets.knows.board import key_of
 from mqlab.widgets.live import BoardWidget
 from mqlab.widgets.packing import unpacked
 from tests.widgets.small_board import Tank, use_small_module
@@ -109,6 +110,26 @@ def test_new_data_reach_an_open_page() -> None:
     assert tank.widget.packed == before
     tank.renew()
     assert unpacked(tank.widget.packed) == {"levels": [7]}
+
+
+def test_beside_a_kernel_runs_are_played_when_they_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The saved page of a learner has the run that was shown; an export and a solution have all that are recorded."""
+
+    def runs_in(page: str) -> int:
+        found = re.search(r'class="mqlab-data">(.*?)</script>', page, re.DOTALL)
+        assert found is not None
+        return len(unpacked(json.loads(found[1])["packed"])["runs"])
+
+    monkeypatch.delenv(WHOLE_PAGES, raising=False)
+    happens = ("kill", "power_off")
+    board = widgets.knows_board(happens="kill", recorded={"happens": happens})
+    assert runs_in(board._repr_mimebundle_()["text/html"]) == 1
+    assert runs_in(str(board.html())) == 2 and len(unpacked(board.widget.packed)["runs"]) == 1
+    board.play(happens="power_off")
+    assert list(unpacked(board.widget.packed)["runs"]) == [key_of(board.settings)]
+    monkeypatch.setenv(WHOLE_PAGES, "1")
+    board = widgets.knows_board(happens="kill", recorded={"happens": happens})
+    assert runs_in(board._repr_mimebundle_()["text/html"]) == 2
 
 
 def test_pieces_are_joined_once_and_after_what_they_use() -> None:

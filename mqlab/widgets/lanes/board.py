@@ -107,8 +107,9 @@ class LanesBoard(Board):
     def data(self) -> dict[str, Any]:
         """The run shown and all recorded ones, by their settings."""
         runs = {key_of(self.settings): shown(self.run)}
-        for values in itertools.product(*self._recorded.values()):
-            settings = LanesSettings(**dict(zip(self._recorded, values, strict=True)))
+        recorded = {} if self.plays_later else self._recorded
+        for values in itertools.product(*recorded.values()) if recorded else ():
+            settings = LanesSettings(**dict(zip(recorded, values, strict=True)))
             runs[key_of(settings)] = shown(play_lanes(settings))
         return {
             "runs": runs, "now": self.settings.as_json(), "choices": {name: list(CHOICES[name]) for name in NAMES},

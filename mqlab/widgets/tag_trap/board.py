@@ -121,7 +121,8 @@ class TagTrapBoard(Board):
 
     def data(self) -> dict[str, Any]:
         """The current run and the recorded ones; each is played when the page is first made."""
-        return {"now": _shown(self.run), "recorded": [_shown(play_tags(settings)) for settings in self._recorded]}
+        recorded = () if self.plays_later else self._recorded
+        return {"now": _shown(self.run), "recorded": [_shown(play_tags(settings)) for settings in recorded]}
 
     def asked(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """``play`` with the settings of the page's controls; its answer is the run."""
