@@ -93,6 +93,9 @@ class AnswerProcess:
         self._to_worker, self._from_worker = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._to_worker, False)
         os.set_blocking(self._from_worker, False)
+        # One for the process's life: an exercise waits for thousands of answers. Not select(), whose files are few.
+        self._answers = selectors.DefaultSelector()
+        self._answers.register(self._from_worker, selectors.EVENT_READ)
         # 3. The first message has the limits. The worker sets them itself, after it has given up root.
         walled = sandbox.level == "bwrap"
         outside = limits.processes_outside(sandbox.user_id, own_namespace=walled and not sandbox.drops_root)
@@ -133,10 +136,11 @@ class AnswerProcess:
         # A view, so that sending a large message in pieces does not copy the rest each time.
         view = memoryview(line)
         while view:
-            if not _ready(self._to_worker, selectors.EVENT_WRITE, deadline):
-                raise TooSlow("it did not take its input")
             try:
                 view = view[os.write(self._to_worker, view[:CHUNK]) :]
+            except BlockingIOError:
+                if not _can_be_written(self._to_worker, deadline):
+                    raise TooSlow("it did not take its input") from None
             except BrokenPipeError:
                 raise Died("") from None
 
@@ -144,7 +148,7 @@ class AnswerProcess:
         while b"\n" not in self._buffer:
             if len(self._buffer) > MAX_BYTES:
                 raise Garbled("it wrote a line that does not end")
-            if not _ready(self._from_worker, selectors.EVENT_READ, deadline):
+            if not self._answers.select(_left(deadline)):
                 raise TooSlow("it did not answer")
             chunk = os.read(self._from_worker, CHUNK)
             if not chunk:
@@ -172,6 +176,7 @@ class AnswerProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._answers.close()
         for stream in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 assert stream is not None
@@ -188,10 +193,10 @@ class AnswerProcess:
         return f"<AnswerProcess {self._process.pid} {state}>"
 
 
-def _ready(descriptor: int, event: int, deadline: float) -> bool:
-    """Whether a pipe is ready in time. select() is not used: a notebook with many Labs has many open files."""
+def _can_be_written(descriptor: int, deadline: float) -> bool:
+    """Whether a full pipe has room again in time."""
     with selectors.DefaultSelector() as selector:
-        selector.register(descriptor, event)
+        selector.register(descriptor, selectors.EVENT_WRITE)
         return bool(selector.select(_left(deadline)))
 
 

@@ -176,7 +176,7 @@ def test_interrupting_the_judge_leaves_no_half_conversation(desk: Desk, monkeypa
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(answer_process, "_ready", interrupted)
+    monkeypatch.setattr(answer_process, "_left", interrupted)
     with pytest.raises(KeyboardInterrupt):
         echo(2)
     monkeypatch.undo()
