@@ -79,7 +79,7 @@ def test_other_ends_of_a_lag_are_told(answer: Any, rule: str) -> None:
         ((16, 200), "budget", "costs 3520"),
         ((1, 40), "cores", "what binds: cores"),
         ((3, 8), "queues", "what binds: queues"),
-        ((4, 1), "threads", "what binds: threads"),
+        ((5, 1), "threads", "what binds: threads"),
     ],
 )
 def test_a_size_is_told_what_its_day_showed(size: tuple[int, int], rule: str, seen: str) -> None:
@@ -89,7 +89,7 @@ def test_a_size_is_told_what_its_day_showed(size: tuple[int, int], rule: str, se
 
 def test_another_size_that_holds_is_right() -> None:
     (computing,) = sizing.days(1)
-    other = (4, computing.right[1] + 1)
+    other = (computing.right[0], computing.right[1] + 1)
     assert other != computing.right and EXERCISES["size"].case(1).run({"size": lambda *given: other}) is None
 
 
