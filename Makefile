@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 PYTHON ?=
 PORT ?=
 ARGS ?=
-# How tests are shared out: tests/parallel.py; in how many processes: tests/conftest.py. ARGS=-n0 runs them one by one in one process.
+# How tests are shared out: tests/parallel.py; in how many processes: tests/conftest.py. ARGS=-n0: one by one, in one.
 WORKERS := -n logical --maxprocesses=8 --dist=loadgroup
 
 .PHONY: env lab test check measure long interop labs bench clean lock

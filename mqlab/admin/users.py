@@ -5,8 +5,8 @@ Mirrors: mqadmin createUser, updateUser, deleteUser, getUser, listUser; requests
     broker     username  user_type  user_status
     broker-a   billing   Normal     enable
 
-Every broker keeps its own users: without ``broker`` a verb goes to all masters, one after the other. Left out: the
-password in what is shown, which mqadmin prints.
+Every broker keeps its own users: without ``broker`` a verb goes to all masters, one after the other, and ends at the
+first that refuses. Left out: the password in what is shown, which mqadmin prints.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ def update_user(
 
 def delete_user(admin: AdminNode, username: str, *, broker: str | None = None) -> None:
     """Forget a user; it is no error when there is none."""
-    for _, address in admin.brokers(broker):
-        admin.ask(address, RequestCode.AUTH_DELETE_USER, username=username)
+    _say(admin, RequestCode.AUTH_DELETE_USER, broker, username)
 
 
 def get_user(admin: AdminNode, username: str, *, broker: str | None = None) -> Rows[UserInfo]:

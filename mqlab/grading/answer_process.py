@@ -93,7 +93,8 @@ class AnswerProcess:
         self._to_worker, self._from_worker = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._to_worker, False)
         os.set_blocking(self._from_worker, False)
-        # One for the process's life: an exercise waits for thousands of answers. Not select(), whose files are few.
+        # One for the process's life, because an exercise waits for thousands of answers. select() is not used: it
+        # takes small file numbers only, and a notebook with many Labs has many open files.
         self._answers = selectors.DefaultSelector()
         self._answers.register(self._from_worker, selectors.EVENT_READ)
         # 3. The first message has the limits. The worker sets them itself, after it has given up root.

@@ -86,6 +86,8 @@ class Worker:
         if self._is_copy:
             os._exit(NEXT_LIFE)
         # 2. The original has run all cells and called nothing. It makes a copy, and waits for the copy's end.
+        from mqlab.teach.lives import hash_in_process  # once, and not in each copy
+
         number = 1
         while (copy := os.fork()) != 0:
             number += 1
@@ -98,7 +100,7 @@ class Worker:
             if code != NEXT_LIFE:
                 os._exit(code)
         self._is_copy = True
-        self._namespaces.go_elsewhere(number)
+        self._namespaces.go_elsewhere(hash_in_process(number))
         self._send.write(dump_line({"op": "ready"}))
         self._send.flush()
 

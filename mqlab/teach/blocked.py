@@ -42,7 +42,7 @@ RULE = (
     "Your code waits in real time, and the simulation stands still meanwhile: what it waits for cannot happen. Locks, "
     "queues and events of Python do not know the Lab's time"
 )
-FOUND = f"nothing went on for {WAITS_S:g} s of real time"
+FOUND = f"this line waited for {WAITS_S:g} s of real time or longer"
 USE = 'with lab.resource("name", slots=1): … is a lock in the Lab\'s time, and context.sleep("1s") is a sleep in it'
 
 
@@ -142,7 +142,7 @@ class _Busy:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._begun_s = 0.0
+        self._begun_s = clock()
 
     def begin(self) -> None:
         self._begun_s = self._clock()

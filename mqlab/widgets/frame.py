@@ -17,16 +17,17 @@ In the module, ``render({ model, el })`` draws into ``el``:
 A cell's output is ``text/html`` with module and data inline, so that an exported page and a notebook without its kernel
 are alive; where scripts are removed, the readable form remains. With anywidget there is a widget as well: it takes the
 output's box over and answers its questions. It is no part of what is saved (modules/shared/places.js). While there is
-one, runs that take long to play are played when they are chosen, and the saved page has those that were; ``html()`` has
-all runs that the board records, and so have the outputs of a kernel with MQLAB_WHOLE_PAGES in its environment.
+one, a board that records many runs plays each when it is chosen, and the saved page has the run that was shown.
+``html()`` has all runs, and so have the outputs of a kernel with MQLAB_WHOLE_PAGES in its environment.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from markupsafe import Markup
@@ -63,8 +64,7 @@ class Board(View):
         if unknown:
             raise UsageError(f"{self.label} has no state {unknown[0]!r}", hint=f"has: {', '.join(self.state_defaults)}")
         self.state: dict[str, Any] = {**self.state_defaults, **state}
-        self.plays_later = False
-        """Whether a kernel answers this page: what data() would have to play for it can be left out."""
+        self.plays_later = False  # a kernel answers this page: data() leaves out what can be played when it is chosen
         self._packed: str | None = None
         self._widget: Any = None
 
@@ -90,6 +90,12 @@ class Board(View):
         return self.table().html()
 
     # what a subclass uses ------------------------------------------------------------------------------------------
+
+    def combinations(self, recorded: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+        """Each combination of the choices whose runs a page without a kernel has; none while a kernel plays them."""
+        if recorded and not self.plays_later:
+            for values in itertools.product(*recorded.values()):
+                yield dict(zip(recorded, values, strict=True))
 
     def set(self, name: str, value: Any) -> None:
         """Change a state value from Python; the page follows. UsageError for a state that does not exist."""

@@ -50,7 +50,8 @@ def test_messages_are_finished_by_mouse_and_by_keyboard(chromium: Any, tmp_path:
     assert strip.finished == [1, 2]
     page.get_by_role("button", name="Undo").focus()
     page.keyboard.press("Enter")
-    status.filter(has_text="Step 1 of 1").wait_for()
+    page.keyboard.press("Enter")  # it is not lost, although the first press is not answered yet
+    status.filter(has_text="Step 0 of 0").wait_for()
 
     # 3. Other settings begin anew, a refusal is told.
     page.get_by_label("Batch").fill("3")

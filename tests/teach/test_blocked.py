@@ -160,7 +160,6 @@ def with_a_real_sleep(lab: Any) -> Listener:
     return listener
 
 
-@pytest.mark.filterwarnings("ignore:time.sleep:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:time.sleep:UserWarning")
 @pytest.mark.parametrize("answer", [with_a_real_lock, with_a_lock_and_a_net, with_a_real_sleep])
 def test_a_check_says_what_waits_and_what_to_use(

@@ -90,11 +90,11 @@ class MessageMaker:
         self._topic = topic
         self._partition = partition
         self._unique = hashlib.sha1(f"{write} {partition}".encode()).hexdigest()[:20].upper()
-        self.made = 0
+        self._made = 0
 
     def make(self, row: Sequence[Any]) -> tuple[Message, str | None]:
         """The message of the next row, and its sharding key. Raises UsageError for a row without topic or body."""
-        number, self.made = self.made, self.made + 1
+        number, self._made = self._made, self._made + 1
 
         def get(name: str) -> Any:
             return row[self._places[name]] if name in self._places else None

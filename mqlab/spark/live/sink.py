@@ -76,13 +76,6 @@ def parse_sink(given: Mapping[str, str]) -> SinkOptions:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Sent(WriterCommitMessage):
-    """What one task has sent."""
-
-    messages: int
-
-
 class LiveWriter(DataSourceWriter):
     """Checked on the driver, sends in the tasks; picklable."""
 
@@ -92,7 +85,7 @@ class LiveWriter(DataSourceWriter):
         self.names = schema.fieldNames()
         self.write_id = uuid.uuid4().hex  # made once on the driver: a task that is done again has the same
 
-    def write(self, iterator: Iterator[Row]) -> Sent:
+    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         """Send the rows of one task. Raises UsageError for a row, ClientError or BrokerError for a send that failed."""
         return sent(self.options, self.names, self.write_id, iterator)
 
@@ -105,7 +98,7 @@ class LiveStreamWriter(DataSourceStreamWriter):
         self.options = options
         self.names = schema.fieldNames()
 
-    def write(self, iterator: Iterator[Row]) -> Sent:
+    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         """Send the rows of one task of one batch. The checkpoint names query and batch, also after a restart."""
         context = TaskContext.get()
         assert context is not None
@@ -123,7 +116,7 @@ def checked(options: SinkOptions, schema: StructType, overwrite: bool) -> None:
             link.bounds([options.topic])
 
 
-def sent(options: SinkOptions, names: list[str], write: str, rows: Iterator[Row]) -> Sent:
+def sent(options: SinkOptions, names: list[str], write: str, rows: Iterator[Row]) -> WriterCommitMessage:
     """Send the rows of one task."""
     context = TaskContext.get()
     maker = MessageMaker(names, options.topic, write, context.partitionId() if context is not None else 0)
@@ -132,7 +125,7 @@ def sent(options: SinkOptions, names: list[str], write: str, rows: Iterator[Row]
         for row in rows:
             outbox.add(*maker.make(row))
         outbox.send_all()
-        return Sent(maker.made)
+        return WriterCommitMessage()
 
 
 class Outbox:

@@ -5,12 +5,11 @@
     board.at("30s")                              what everybody believes 30 s after it happened
     board.learned()  board.sends()  board.wasted     when each learned of it; every send of the shop; those in vain
 
-A page without a kernel has all runs of the recorded choices (``RECORDED``).
+An exported page has all runs of the recorded choices (``RECORDED``), a notebook that was saved has the run shown.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -108,11 +107,10 @@ class KnowsBoard(Board):
         return Table(rows, title=self.summary)
 
     def data(self) -> dict[str, Any]:
-        """The run shown and all recorded ones, by their settings."""
+        """The run shown and, for a page without a kernel, all recorded ones, by their settings."""
         runs = {key_of(self.settings): shown(self.run)}
-        recorded = {} if self.plays_later else self._recorded
-        for values in itertools.product(*recorded.values()) if recorded else ():
-            settings = KnowsSettings(**dict(zip(recorded, values, strict=True)))
+        for chosen in self.combinations(self._recorded):
+            settings = KnowsSettings(**chosen)
             runs[key_of(settings)] = shown(play_knows(settings))
         return {
             "runs": runs, "now": self.settings.as_json(), "choices": {name: list(CHOICES[name]) for name in NAMES},

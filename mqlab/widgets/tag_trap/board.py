@@ -6,7 +6,7 @@ Lab 06 predicts with it what is lost. Every order is a lane through the broker's
     board.lanes()  board.members()  board.nobody()  board.lag       what the page shows, as tables
     board.play(post_subscription_when_pull=True)                    what its controls do
 
-A page without a kernel shows the recorded runs: the tags of ``RECORDED_TAGS`` with every choice of who subscribes last,
+An exported page shows the recorded runs: the tags of ``RECORDED_TAGS`` with every choice of who subscribes last,
 the setting and the number of groups; no clock is ahead in them. Left out: more members, SQL expressions, retries.
 """
 

@@ -48,8 +48,8 @@ MEMORY_RULE = (
     "give the same answer, whatever was asked before. An answer that remembers differs from member to member"
 )
 HASH_RULE = (
-    "Each member computes in a process of its own, and there hash() of a text gives other numbers: the members' "
-    "answers differ, and a queue has two owners or none. hashlib and zlib.crc32 give everybody the same"
+    "Each member computes in a process of its own. Asked in another process, this answer gives other owners, so a "
+    "queue has two owners or none. hash() of a text differs from process to process, hashlib and zlib.crc32 do not"
 )
 LAB_RULE = "In the group of consumers: once a change has settled, each queue is read by one member, and shares are even"
 LOST_RULE = "In the group of consumers every message has to be delivered"
