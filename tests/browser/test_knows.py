@@ -51,5 +51,6 @@ def test_a_narrow_page_shows_it(chromium: Any, tmp_path: Path) -> None:
     recorded = {"happens": ("wipe",), "name_servers": (2,), "poll_s": (30,)}
     page = still_page(chromium, knows_board(happens="wipe", name_servers=2, recorded=recorded), tmp_path, width=420)
     page.get_by_text("billing never. 0 of").wait_for()
+    page.get_by_text("This page has one run: run the cell to play others.").wait_for()
     assert fits(page)
     page.close()

@@ -55,7 +55,7 @@ function render({ model, el }) {
     element("p", { class: "mq-note" }, "A bar: queues of broker-b that somebody believes in; an empty one: none. Sends: " +
       "● stored where it was tried first, ▲ stored elsewhere after a failure, ✕ not stored."),
     element("div", { class: "mq-row" }, moment.el), status, listed);
-  if (!kernel) el.append(element("p", { class: "mq-note" }, "Without a kernel this page has the runs that can be chosen above."));
+  el.append(runs.rest(Object.keys(data().runs).length));
 
   function keyOf(settings) {
     return NAMES.map((name) => String(settings[name])).join("|");

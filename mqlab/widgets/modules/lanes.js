@@ -52,7 +52,7 @@ function render({ model, el }) {
     element("p", { class: "mq-note" }, "A number is an order; c created, p paid, s shipped. ✕ failed, ▲ overtook the event " +
       "of its order before it."),
     element("div", { class: "mq-row" }, moment.el), status, listed);
-  if (!kernel) el.append(element("p", { class: "mq-note" }, "Without a kernel this page has the runs that can be chosen above."));
+  el.append(runs.rest(Object.keys(data().runs).length));
 
   function keyOf(settings) {
     return ["mode", "queues", "threads", "batch", "failing"].map((name) => String(settings[name])).join("|");

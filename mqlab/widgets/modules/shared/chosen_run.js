@@ -29,5 +29,10 @@ function chosenRun({ model, kernel, recorded, show }) {
     }
   }
 
-  return { problem, choose };
+  // What a page without a kernel can still show.
+  const rest = (count) => (kernel ? "" : element("p", { class: "mq-note" }, count > 1
+    ? "Without a kernel this page has the runs that can be chosen above."
+    : "This page has one run: run the cell to play others."));
+
+  return { problem, choose, rest };
 }
