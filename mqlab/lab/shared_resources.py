@@ -3,6 +3,7 @@
 Mirrors: a connection pool and a SQL database next to a RocketMQ consumer; SQLite stands for any database.
 
     with lab.resource("db", slots=10): context.sleep("20ms")     the eleventh waits, in virtual time
+    lab.resource("db").resize(2)                                 eight slots fewer, as soon as calls give theirs back
     with lab.database("billing").connect() as connection: …    the file survives kill, uncommitted rows do not
 
 When the process of a listener ends, its slots are released and its connections are closed, which rolls them back; a
@@ -66,10 +67,20 @@ class Resource:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._queue:
+        self.in_use -= 1
+        self._hand_out()
+
+    def resize(self, slots: int) -> None:
+        """Change the number of slots. Who has one keeps it; who waits gets those that are free now."""
+        if slots < 1:
+            raise UsageError(f"slots must be 1 or more, got {slots}")
+        self.slots = slots
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._queue and self.in_use < self.slots:
+            self.in_use += 1
             self._queue.popleft().resolve(None)
-        else:
-            self.in_use -= 1
 
     def __repr__(self) -> str:
         return f"<Resource {self.name}: {self.in_use}/{self.slots} in use, {self.waiting} waiting>"

@@ -63,6 +63,7 @@ FORBIDS = {
     "lab06.detector": ("mqlab.admin.diagnosis", "mqlab.admin.connections.consumer_status"),
     "lab06.three_valued": (*WHOLE_BROKER, "mqlab.filter.sql", "mqlab.filter.sql_values"),
     "lab08.due": WHOLE_BROKER,
+    "lab09.bottleneck": ("mqlab.widgets.backlog.limits",),
     "lab09.size": ("mqlab.lab", "mqlab.widgets"),
     "lab07.rewrite": WHOLE_BROKER,
     "lab07.schedule": WHOLE_BROKER,

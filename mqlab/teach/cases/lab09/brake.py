@@ -1,0 +1,204 @@
+"""lab09.brake: a listener that asks as much of a database as it can do, and not more, however much that is today.
+
+    20 s      eight slots, a query takes a second: eight a second can be done, seven come
+    40 s      two slots: two a second can be done, seven come
+    60 s      eight slots again, and a lag of 200 messages
+
+Judged by what the database saw: how many calls waited in it, whether one was too late, and how many it answered.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mqlab.client.statuses import CONSUME_SUCCESS
+from mqlab.teach.cases.lab09.bank import DATABASE, QUERY_MS, SLOTS, AtTheBank
+from mqlab.teach.exercises import Finding
+from mqlab.teach.kit import World
+from mqlab.teach.kit.days import Day, Does, NotMade, Topics, Waits, parameters_of, takes
+from mqlab.teach.kit.promises import finding_at, no_surprise, took_ms
+from mqlab.teach.words import refutation
+from mqlab.wire.message import Message
+
+GROUP, NODE, TOPIC = "billing", "billing-1", "orders"
+THREADS, FEWER = 30, 2
+MOST_WAITING, PATIENCE_MS, PART = 4, 10_000, 0.9
+WELL_S, ILL_S, AFTER_S = 20, 40, 60
+
+MADE_RULE = (
+    "brake gets ask, now, usual_ms and most_waiting, and returns a listener: a function inside of it, "
+    "(messages, context)"
+)
+TIMED_OUT_RULE = (
+    "No call may be too late: its query goes on in the database and takes a slot for nobody, and the message comes "
+    "again. Let fewer calls in when answers take longer"
+)
+WAITING_RULE = (
+    "Ten seconds after the database has changed, never more than most_waiting calls wait in it: how long an answer took "
+    "tells how many slots there are"
+)
+IDLE_RULE = (
+    "While messages wait, the database has work: with two slots it can do two a second. A brake holds back what waits, "
+    "it does not stop what works"
+)
+FULL_RULE = (
+    "Within a minute after the database has its slots again, the group does nine tenths of what they can do: a limit "
+    "that has become smaller has to grow again"
+)
+ASKED_RULE = "CONSUME_SUCCESS means that the database has answered: return it only after ask has returned"
+RULES = {"TimeoutError": TIMED_OUT_RULE}
+
+
+@dataclass(frozen=True, slots=True)
+class Braked:
+    """The learner's consumer."""
+
+    def act(self, played: Any) -> None:
+        """Start it."""
+        function, lab = played.answers["brake"], played.lab
+        if not takes(function, 4):
+            where = "the arguments of brake"
+            raise NotMade("brake", parameters_of(function), MADE_RULE, where, "(ask, now, usual_ms, most_waiting)")
+        listener = function(played.ask, lambda: lab.now_ms, QUERY_MS, MOST_WAITING)
+        if not callable(listener):
+            raise NotMade("brake", listener, MADE_RULE)
+        if not takes(listener, 2):
+            raise NotMade(
+                "brake", parameters_of(listener), MADE_RULE, "the listener's arguments", "(messages, context)"
+            )
+        consumer = lab.push_consumer(GROUP, name=NODE, consume_thread_min=THREADS, consume_thread_max=THREADS)
+        consumer.subscribe(TOPIC, "*")
+        consumer.on_messages(listener)
+        consumer.start()
+        lab.run_for("25s")
+
+
+def evening(seed: int) -> Day:
+    """Traffic of seven a second, and a database that loses most of its slots for forty seconds."""
+    rng = random.Random(f"lab09.brake {seed}")
+    queues = rng.choice((3, 4))
+    bodies = ("a book", "книга", "一本书")
+
+    def traffic(played: AtTheBank) -> None:
+        played.began_ms = played.lab.now_ms
+        rates = [("0s", 7.0), (f"{WELL_S + ILL_S + AFTER_S}s", 0.0)]
+        shop = played.producer("shop")
+        played.lab.traffic(shop, rates=rates, message=lambda number: Message(TOPIC, rng.choice(bodies).encode()))
+
+    def fewer(played: AtTheBank) -> None:
+        played.fewer_ms = played.lab.now_ms
+        played.lab.resource(DATABASE).resize(FEWER)
+
+    def again(played: AtTheBank) -> None:
+        played.again_ms = played.lab.now_ms
+        played.lab.resource(DATABASE).resize(SLOTS)
+
+    return Day((
+        Topics((TOPIC,), queues), Does(AtTheBank.opens), Braked(), Does(traffic), Waits(f"{WELL_S}s"), Does(fewer),
+        Waits(f"{ILL_S}s"), Does(again), Waits(f"{AFTER_S}s"),
+    ), kind=AtTheBank)  # fmt: skip
+
+
+# promises ------------------------------------------------------------------------------------------------------------
+
+
+def _answered(day: AtTheBank, since_ms: int, until_ms: int) -> int:
+    return sum(one.answered and since_ms <= one.ended_ms < until_ms for one in day.asked)
+
+
+def _second(day: AtTheBank, ms: int) -> str:
+    return f"second {(ms - day.began_ms) // 1_000} of the evening"
+
+
+def _none_too_late(day: AtTheBank) -> Finding | None:
+    late = next((one for one in day.asked if not one.answered), None)
+    if late is None:
+        return None
+    count, before = (
+        sum(not one.answered for one in day.asked),
+        [one for one in day.asked if one.ended_ms < late.ended_ms],
+    )
+    belief = "lab09.no_brake" if late.waiting > SLOTS and not before[-1:] == [] and count > SLOTS else ""
+    rule = refutation(belief) if belief else TIMED_OUT_RULE
+    where = f"{_second(day, late.came_ms)}: a call that {late.waiting} others wait before"
+    return Finding(rule, where, "no call that is too late", f"{count} calls too late", lab=day.lab, belief=belief)
+
+
+def _few_wait(day: AtTheBank) -> Finding | None:
+    for one in day.asked:
+        settled = one.came_ms < day.fewer_ms or one.came_ms >= day.fewer_ms + PATIENCE_MS
+        if settled and one.waiting > MOST_WAITING:
+            ill = day.fewer_ms <= one.came_ms < day.again_ms
+            belief = "lab09.same_gate" if ill else ""
+            rule = refutation(belief) if belief else WAITING_RULE
+            found = f"{one.waiting} calls wait"
+            return Finding(
+                rule, _second(day, one.came_ms), f"{MOST_WAITING} at most", found, lab=day.lab, belief=belief
+            )
+    return None
+
+
+def _nothing_given_back(day: AtTheBank) -> Finding | None:
+    belief = "lab09.give_back"
+    for row in day.deliveries(GROUP):
+        if row.ended_ms is not None and row.status != CONSUME_SUCCESS and row.error is None:
+            found = finding_at(day, row, refutation(belief), CONSUME_SUCCESS, row.status, _second(day, row.started_ms))
+            return Finding(
+                found.rule, found.first_wrong, found.expected, found.found, found.step, None, day.lab, belief
+            )
+    return None
+
+
+def _success_was_answered(day: AtTheBank) -> Finding | None:
+    answered = {one.msg_id for one in day.asked if one.answered}
+    for row in day.deliveries(GROUP):
+        if row.status == CONSUME_SUCCESS and row.msg_id not in answered:
+            where = _second(day, row.started_ms)
+            return finding_at(day, row, ASKED_RULE, "an answer first", f"a call of {took_ms(row):,} ms", where)
+    return None
+
+
+def _kept_busy(rule: str, slots: int, span: Callable[[AtTheBank], tuple[int, int]]) -> Callable[[Any], Finding | None]:
+    """In this span, nine tenths of what so many slots can do is done."""
+
+    def first(day: AtTheBank) -> Finding | None:
+        since_ms, until_ms = span(day)
+        can = slots * (until_ms - since_ms) // QUERY_MS
+        done = _answered(day, since_ms, until_ms)
+        if done >= PART * can:
+            return None
+        seconds = f"seconds {(since_ms - day.began_ms) // 1_000} to {(until_ms - day.began_ms) // 1_000} of the evening"
+        belief = ("lab09.stays_small" if slots == SLOTS else "lab09.stop_all") if done else ""
+        text = refutation(belief) if belief else rule
+        return Finding(
+            text, seconds, f"{PART * can:.0f} answers or more", f"{done} answers", lab=day.lab, belief=belief
+        )
+
+    return first
+
+
+def _no_lag_when_well(day: AtTheBank) -> Finding | None:
+    came = 7 * (WELL_S - 5)
+    done = _answered(day, day.began_ms, day.fewer_ms)
+    if done >= came:
+        return None
+    rule = "While all is well, what comes is done: eight a second can be, and seven come"
+    return Finding(rule, f"the first {WELL_S} seconds", f"{came} answers or more", f"{done} answers", lab=day.lab)
+
+
+BRAKE = World(
+    "lab09.brake", "brake(ask, now, usual_ms, most_waiting)", points=5, about="a database that loses slots", day=evening,
+    promises=[
+        _success_was_answered,
+        _nothing_given_back,
+        _none_too_late,
+        no_surprise(GROUP, rules=RULES),
+        _few_wait,
+        _no_lag_when_well,
+        _kept_busy(IDLE_RULE, FEWER, lambda day: (day.fewer_ms + PATIENCE_MS, day.again_ms)),
+        _kept_busy(FULL_RULE, SLOTS, lambda day: (day.again_ms + 50_000, day.again_ms + 60_000)),
+    ],
+)  # fmt: skip

@@ -1,0 +1,242 @@
+"""lab09.safe_async: a slow step gets a topic and a group of its own, and nothing is lost wherever a process dies.
+
+shop ─▶ "orders" ─▶ billing (fast) ─▶ "invoices" ─▶ printing (slow, 8 s a page)
+
+judged by   every order printed in the end; billing's calls short; pages with the order's key and body
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mqlab.client.statuses import CONSUME_SUCCESS
+from mqlab.errors import ClientError
+from mqlab.teach.exercises import Finding
+from mqlab.teach.kit.crashing import EveryCrash
+from mqlab.teach.kit.days import Day, Does, NotMade, Played, Restarts, Sends, Topics, Waits, parameters_of, takes
+from mqlab.teach.kit.promises import finding_at, no_surprise, took_ms
+from mqlab.teach.lives import anew
+from mqlab.teach.words import refutation
+from mqlab.wire.message import Message
+
+FAST, SLOW = "billing", "printing"
+NODE, PRINTER = "billing-1", "printing-1"
+ORDERS, INVOICES = "orders", "invoices"
+PRINT_MS, LONGEST_CALL_MS = 8_000, 1_000
+
+MADE_RULE = (
+    "safe_async gets send and print_page, and returns two listeners: one for orders, one for invoices, each a function "
+    "inside of it, (messages, context)"
+)
+KEPT_RULE = "What is printed has the order's keys and its body: send both on"
+ONCE_RULE = "While nothing dies and no send fails, each order is printed once: one send for each call"
+STATUS_RULE = "Both listeners return CONSUME_SUCCESS when they are done: what returns nothing comes again"
+RULES = {
+    "one of CONSUME_SUCCESS": STATUS_RULE,
+}
+EXPECTED_ERRORS = ("ClientError",)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order; its page is printed from its key and its body."""
+
+    key: str
+    body: bytes
+
+    def message(self) -> Message:
+        """What the shop sends."""
+        return Message(ORDERS, self.body, keys=self.key)
+
+
+@dataclass(slots=True)
+class Pages(Played):
+    """A day with a printer. ``printed``: (key, body) of the pages that came out."""
+
+    printed: list[tuple[str, bytes]] = field(default_factory=list)
+    sends: Callable[..., Any] | None = None
+    fail_at: int = 0
+    tried: int = 0
+    failed: int = 0
+
+    def send(self, message: Message) -> Any:
+        """Send as a producer does; in some days one send fails, after nothing was stored."""
+        self.tried += 1
+        if self.tried == self.fail_at:
+            self.failed += 1
+            raise ClientError("the broker did not answer within 3000 ms")
+        assert self.sends is not None
+        return self.sends(message)
+
+    def print_page(self, message: Any, context: Any) -> None:
+        """The slow step: a page that takes 8 s."""
+        context.sleep(PRINT_MS)
+        self.printed.append((message.keys, message.body))
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """Both consumers of the learner; each life of a process makes its listener anew."""
+
+    def act(self, played: Any) -> None:
+        """Start them."""
+        lab = played.lab
+        played.sends = lab.producer("billing-sends").send
+
+        def made(function: Callable[..., Any], number: int) -> Any:
+            if not takes(function, 2):
+                where = "the arguments of safe_async"
+                raise NotMade("safe_async", parameters_of(function), MADE_RULE, where, "(send, print_page)")
+            both = function(played.send, played.print_page)
+            if not isinstance(both, tuple | list) or len(both) != 2 or not all(map(callable, both)):
+                raise NotMade("safe_async", both, MADE_RULE, "its result", "two functions")
+            if not takes(both[number], 2):
+                where = f"the arguments of listener {number + 1}"
+                raise NotMade("safe_async", parameters_of(both[number]), MADE_RULE, where, "(messages, context)")
+            return both[number]
+
+        for number, (group, name, topic) in enumerate(((FAST, NODE, ORDERS), (SLOW, PRINTER, INVOICES))):
+            made(played.answers["safe_async"], number)
+
+            class EachLife:
+                own = number
+
+                def __init__(self) -> None:
+                    listener = made(anew(played.answers["safe_async"], "safe_async"), self.own)
+                    self.consume_message = lambda messages, context: listener(messages, context)
+
+            consumer = lab.push_consumer(group, name=name)
+            consumer.subscribe(topic, "*")
+            consumer.on_messages(EachLife)
+            consumer.start()
+        lab.run_for("25s")
+
+
+def _orders(rng: random.Random, count: int) -> list[Order]:
+    first = rng.randint(100, 900)
+    return [Order(f"order-{first + at}", f"страница {at} 页".encode()) for at in range(count)]
+
+
+def _opens(fail_at: int) -> Does:
+    def opens(day: Pages) -> None:
+        day.fail_at = fail_at
+
+    return Does(opens)
+
+
+def _day(orders: Sequence[Order], *then: Any, fail_at: int = 0) -> Day:
+    return Day((Topics((ORDERS, INVOICES)), _opens(fail_at), Splits(), Sends(orders), *then), kind=Pages)
+
+
+def calm_day(seed: int) -> Day:
+    """Nothing fails."""
+    rng = random.Random(f"lab09.safe_async {seed}")
+    return _day(_orders(rng, rng.randint(4, 6)), Waits("20s"))
+
+
+def failing_day(seed: int) -> Day:
+    """One send fails; its order comes again ten seconds later."""
+    rng = random.Random(f"lab09.safe_async fails {seed}")
+    count = rng.randint(4, 6)
+    return _day(_orders(rng, count), Waits("40s"), fail_at=rng.randint(1, count))
+
+
+def deaths(seed: int) -> Day:
+    """Billing dies after its offset was written, and later the printer's process while a page is being printed."""
+    rng = random.Random(f"lab09.safe_async deaths {seed}")
+
+    def printing(day: Pages) -> bool:
+        return any(row.ended_ms is None for row in day.deliveries(SLOW))
+
+    return _day(
+        _orders(rng, rng.randint(4, 6)), Waits("6s"), Restarts(NODE), Restarts(PRINTER, when=printing, after="1s"),
+        Waits("40s"),
+    )  # fmt: skip
+
+
+def two_orders(seed: int) -> Day:
+    """Two orders; billing dies before each of its lines."""
+    return _day(_orders(random.Random(f"lab09.safe_async lines {seed}"), 2), Waits("25s"))
+
+
+# promises ------------------------------------------------------------------------------------------------------------
+
+
+def _believed(day: Pages, belief: str, where: str, expected: object, found: object) -> Finding:
+    return Finding(refutation(belief), where, expected, found, lab=day.lab, belief=belief)
+
+
+def _short_calls(day: Pages) -> Finding | None:
+    for row in day.deliveries(FAST):
+        if row.ended_ms is not None and took_ms(row) > LONGEST_CALL_MS:
+            found = finding_at(day, row, "", "a call of some ms", f"a call of {took_ms(row):,} ms")
+            belief = "lab09.prints_itself"
+            return Finding(refutation(belief), *_rest(found), lab=day.lab, belief=belief)
+    return None
+
+
+def _rest(found: Finding) -> tuple[str, object, object, int | None]:
+    return found.first_wrong, found.expected, found.found, found.step
+
+
+def _all_printed(day: Pages) -> Finding | None:
+    printed = Counter(key for key, _ in day.printed)
+    invoices = {one.keys for one in day.lab.store().messages(INVOICES)}
+    for order in day.sent.values():
+        if printed[order.key]:
+            continue
+        where = f"{order.key}: pages printed"
+        # 1. Its invoice was stored: the second listener has lost it.
+        if order.key in invoices:
+            calls = [row for row in day.deliveries(SLOW) if row.ended_ms is not None and row.status == CONSUME_SUCCESS]
+            belief = "lab09.printer_says_done" if calls else ""
+            rule = refutation(belief) if belief else "What is stored in invoices is printed: the second listener prints"
+            return Finding(rule, where, "one", "none", lab=day.lab, belief=belief)
+        # 2. It was not: the first one has said CONSUME_SUCCESS before anything was stored.
+        if day.failed:
+            return _believed(day, "lab09.send_is_sure", where, "one", "none, after one send had failed")
+        return _believed(day, "lab09.started_is_done", where, "one", "none, and it is not stored in invoices")
+    return None
+
+
+def _own_pages(day: Pages) -> Finding | None:
+    orders = {one.key: one.body for one in day.sent.values()}
+    for key, body in day.printed:
+        if orders.get(key) != body:
+            expected = (key, orders[key]) if key in orders else f"one of {', '.join(orders)}"
+            return Finding(KEPT_RULE, "a page", expected, (key, body), lab=day.lab)
+    return None
+
+
+def _printed_once(day: Pages) -> Finding | None:
+    if day.failed or day.lab.journal.of("fault.killed"):
+        return None
+    printed = Counter(key for key, _ in day.printed)
+    for key, times in printed.items():
+        if times > 1:
+            return Finding(ONCE_RULE, f"{key}: pages printed", 1, times, lab=day.lab)
+    return None
+
+
+def _both_say_done(day: Pages) -> Finding | None:
+    for group in (FAST, SLOW):
+        for row in day.deliveries(group):
+            if row.ended_ms is not None and row.error is None and row.status != CONSUME_SUCCESS and not day.failed:
+                where = f"{group}, {getattr(day.sent.get(row.msg_id), 'key', row.msg_id)}"
+                return finding_at(day, row, STATUS_RULE, CONSUME_SUCCESS, row.status, where)
+    return None
+
+
+SAFE_ASYNC = EveryCrash(
+    "lab09.safe_async", "safe_async(send, print_page)", points=4,
+    about="a send that fails, two deaths, and a death at every line", days=[calm_day, failing_day, deaths],
+    crash_day=two_orders, node=NODE, at="line", most=30,
+    promises=(
+        no_surprise(FAST, EXPECTED_ERRORS, RULES), no_surprise(SLOW, rules=RULES), _both_say_done, _short_calls,
+        _own_pages, _all_printed, _printed_once,
+    ),
+)  # fmt: skip
