@@ -7,5 +7,8 @@ from __future__ import annotations
 
 from mqlab.teach.exercises import Case
 
-SEEDED = {"lab09.threads": 4, "lab09.catch_up": 4, "lab09.size": 4}
+SEEDED = {
+    "lab09.threads": 4, "lab09.catch_up": 4, "lab09.size": 4, "lab09.bottleneck": 3, "lab09.safe_async": 2,
+    "lab09.brake": 2,
+}  # fmt: skip
 HIDDEN: dict[str, tuple[Case, ...]] = {}

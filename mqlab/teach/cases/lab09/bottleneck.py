@@ -28,9 +28,9 @@ PROOF = tuple_of("proof", limit=str, table=str, row=int)
 Tables = dict[str, list[dict[str, Any]]]
 
 LIMIT_RULE = (
-    "Look at the seconds in which many messages wait. Database: all slots are in use, and calls wait for one. Queues: an "
-    "instance has none while others have all threads in calls. Cores: as many calls compute as there are cores. Threads: "
-    "all are in calls, and nothing of the above"
+    "Look at the seconds in which many messages wait. Database: all slots are in use, and calls wait for one. Queues: "
+    "an instance has none while others have all threads in calls. Cores: as many calls compute as there are cores. "
+    "Threads: all are in calls, and nothing of the above"
 )
 TABLE_RULE = "The table is the one in which the limit can be seen: database for the database, instances for the others"
 ROW_RULE = (

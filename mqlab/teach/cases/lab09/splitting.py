@@ -149,7 +149,7 @@ def deaths(seed: int) -> Day:
     """Billing dies after its offset was written, and later the printer's process while a page is being printed."""
     rng = random.Random(f"lab09.safe_async deaths {seed}")
 
-    def printing(day: Pages) -> bool:
+    def printing(day: Played) -> bool:
         return any(row.ended_ms is None for row in day.deliveries(SLOW))
 
     return _day(

@@ -93,7 +93,8 @@ TASKS = (
     Task("lab09.idle", right=_idle, wrong={"none": lambda tank: 0, "working": lambda tank: 4}, unready=_has_five),
     Task("lab09.most_threads", right=_most_threads, unready=_too_few_tried,
          wrong={"slots": lambda too_late: 8, "largest": lambda too_late: max(too_late)}),
-    Task("lab09.second_brake", right=_most_held, unready=_wide_enough, wrong={"exactly": lambda threshold, held: WIDER}),
+    Task("lab09.second_brake", right=_most_held, unready=_wide_enough,
+         wrong={"exactly": lambda threshold, held: WIDER}),
     Task("lab09.more_queues", right=_fewest_queues, unready=_queues_tried,
          wrong={"one": lambda lags: 1, "most": lambda lags: max(lags)}),
 )  # fmt: skip
