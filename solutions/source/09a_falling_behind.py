@@ -574,5 +574,5 @@ Bars(
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# What gives way when many instances wait for one database? `backlog_tank(slots=8)` is a start. All labs:
+# [Lab 09b](09b-what-gives-way.ipynb): what gives way when many instances wait for one database. All labs:
 # [index](index.ipynb).

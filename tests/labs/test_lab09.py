@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mqlab.teach.cases.lab09 import capacity, catching, sizing
+from mqlab.teach.cases.lab09 import bottleneck, capacity, catching, sizing
 from mqlab.teach.exercises import manifest
 from mqlab.teach.words import refutation
 from mqlab.widgets.backlog.runs import TankSettings, play_tank
@@ -99,3 +99,54 @@ def test_the_knee_is_asked_for_when_the_number_below_it_was_measured() -> None:
     assert task.unready(rates) == "" and task.right(rates) == 10
     as_delivered = {threads: rates[threads] for threads in (2, 4, 32)}
     assert "between 4 and 32" in task.unready(as_delivered)
+
+
+def test_each_world_shows_its_limit_in_every_late_second_and_looks_like_another_one() -> None:
+    """Threads are busy in all four; beside too few threads, cores are busy in some second."""
+    worlds = {one.given: one for seed in (1, 2) for one in bottleneck.worlds(seed)}
+    assert set(worlds) == set(bottleneck.LIMITS)
+    for limit, call in worlds.items():
+        _, table, row = call.right
+        tables = call["tables"]
+        assert bottleneck.proves(tables, limit, table, tables[table][row])
+        late = bottleneck.behind_in(tables)
+        shown = {one["second"] for one in tables[table] if bottleneck.proves(tables, limit, table, one)}
+        assert len(late) >= 20 and len(shown & late) >= 0.9 * len(late)
+        assert "threads" in bottleneck.limits_of(call)
+    assert "cores" in bottleneck.limits_of(worlds["threads"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        (lambda tables: None, "bottleneck returned nothing"),
+        (lambda tables: "database", "bottleneck returns a tuple"),
+        (lambda tables: ("disk", "instances", 0), bottleneck.LIMIT_RULE),
+        (lambda tables: ("threads", "instances", 0), refutation("lab09.threads_busy")),
+    ],
+)
+def test_other_bottlenecks_are_told(answer: Any, rule: str) -> None:
+    assert rule in found("bottleneck", bottleneck=answer).rule
+
+
+@pytest.mark.parametrize(
+    ("answer", "rule"),
+    [
+        (lambda ask, now, usual_ms, most_waiting: None, "brake gets ask, now, usual_ms and most_waiting"),
+        (lambda ask: None, "brake gets ask, now, usual_ms and most_waiting"),
+        (lambda *given: lambda messages, context: None, refutation("lab09.give_back")),
+        (lambda *given: lambda messages, context: "CONSUME_SUCCESS", "return it only after ask has returned"),
+    ],
+)
+def test_other_brakes_are_told(answer: Any, rule: str) -> None:
+    assert rule in found("brake", brake=answer).rule
+
+
+def test_a_right_number_of_threads_needs_the_numbers_beside_it() -> None:
+    (task,) = [one for one in manifest("lab09").tasks if one.id == "lab09.most_threads"]
+    assert task.right({8: 0, 16: 0, 24: 0, 32: 5}) == 24 and not task.unready({8: 0, 16: 0, 24: 0, 32: 5})
+    assert "16, 24, 32" in task.unready({8: 0, 40: 9})
+    (task,) = [one for one in manifest("lab09").tasks if one.id == "lab09.more_queues"]
+    lags = {1: {40: 667}, 3: {40: 12}}
+    assert "Try 2" in task.unready(lags) and task.right({**lags, 2: {40: 20}}) == 2
+    assert "larger" in task.unready({1: {40: 667}})

@@ -58,6 +58,7 @@ class Pages(Played):
     """A day with a printer. ``printed``: (key, body) of the pages that came out."""
 
     printed: list[tuple[str, bytes]] = field(default_factory=list)
+    begun: int = 0
     sends: Callable[..., Any] | None = None
     fail_at: int = 0
     tried: int = 0
@@ -74,6 +75,7 @@ class Pages(Played):
 
     def print_page(self, message: Any, context: Any) -> None:
         """The slow step: a page that takes 8 s."""
+        self.begun += 1
         context.sleep(PRINT_MS)
         self.printed.append((message.keys, message.body))
 
@@ -145,17 +147,20 @@ def failing_day(seed: int) -> Day:
     return _day(_orders(rng, count), Waits("40s"), fail_at=rng.randint(1, count))
 
 
-def deaths(seed: int) -> Day:
-    """Billing dies after its offset was written, and later the printer's process while a page is being printed."""
-    rng = random.Random(f"lab09.safe_async deaths {seed}")
+def billing_dies(seed: int) -> Day:
+    """Billing dies when its offset was written, and a page that it had begun would not be out yet."""
+    rng = random.Random(f"lab09.safe_async billing dies {seed}")
+    return _day(_orders(rng, rng.randint(4, 6)), Waits("6s"), Restarts(NODE), Waits("40s"))
 
-    def printing(day: Played) -> bool:
-        return any(row.ended_ms is None for row in day.deliveries(SLOW))
 
-    return _day(
-        _orders(rng, rng.randint(4, 6)), Waits("6s"), Restarts(NODE), Restarts(PRINTER, when=printing, after="1s"),
-        Waits("40s"),
-    )  # fmt: skip
+def printer_dies(seed: int) -> Day:
+    """The printing process dies six seconds after its first page was begun: its offset may be written by then."""
+    rng = random.Random(f"lab09.safe_async printer dies {seed}")
+
+    def prints(day: Any) -> bool:
+        return bool(day.begun)
+
+    return _day(_orders(rng, rng.randint(4, 6)), Restarts(PRINTER, when=prints, after="6s"), Waits("40s"))
 
 
 def two_orders(seed: int) -> Day:
@@ -197,7 +202,7 @@ def _all_printed(day: Pages) -> Finding | None:
             rule = refutation(belief) if belief else "What is stored in invoices is printed: the second listener prints"
             return Finding(rule, where, "one", "none", lab=day.lab, belief=belief)
         # 2. It was not: the first one has said CONSUME_SUCCESS before anything was stored.
-        if day.failed:
+        if day.failed and not day.lab.journal.of("work.started"):
             return _believed(day, "lab09.send_is_sure", where, "one", "none, after one send had failed")
         return _believed(day, "lab09.started_is_done", where, "one", "none, and it is not stored in invoices")
     return None
@@ -233,7 +238,8 @@ def _both_say_done(day: Pages) -> Finding | None:
 
 SAFE_ASYNC = EveryCrash(
     "lab09.safe_async", "safe_async(send, print_page)", points=4,
-    about="a send that fails, two deaths, and a death at every line", days=[calm_day, failing_day, deaths],
+    about="a send that fails, two deaths, and a death at every line",
+    days=[calm_day, failing_day, billing_dies, printer_dies],
     crash_day=two_orders, node=NODE, at="line", most=30,
     promises=(
         no_surprise(FAST, EXPECTED_ERRORS, RULES), no_surprise(SLOW, rules=RULES), _both_say_done, _short_calls,
