@@ -90,7 +90,7 @@
 # | batch, ack index | 批量消费 | several messages in one call of a listener; everything up to the ack index is taken as good, what is behind it is sent back | `consumeMessageBatchMaxSize`, `ackIndex` | [05](05a-many-at-a-time.ipynb) |
 # | broadcasting | 广播消费 | every consumer of a group gets every message and keeps its own offsets in a file of its own | `MessageModel.BROADCASTING` | [04](04b-beginning-again.ipynb) |
 # | clustering | 集群消费 | the usual way: each queue belongs to one member of the group, and the broker keeps the offsets | `MessageModel.CLUSTERING` | [03](03c-when-queues-move.ipynb) |
-# | cold read | 冷读 | reading messages that are no longer in memory; the broker then puts fewer of them into one answer | `accessMessageInMemoryMaxRatio` | [09b](09b-what-gives-way.ipynb) |
+# | cold read | 冷读 | reading messages that are no longer in memory; the broker then puts fewer of them into one answer | `accessMessageInMemoryMaxRatio` | [09](09b-what-gives-way.ipynb) |
 # | committed offset | 已提交位点 | the offset of a group that the broker knows; a group that restarts continues there | `ConsumerOffsetManager`, `UPDATE_CONSUMER_OFFSET` | [00](00-a-messages-day.ipynb) |
 # | concurrent consumption | 并发消费 | a listener is called by many threads, and messages of a queue may overtake each other | `MessageListenerConcurrently` | [05](05a-many-at-a-time.ipynb) |
 # | consistent hashing | 一致性哈希 | members and queues are points on a ring of hashes; a queue belongs to the next member, so that a change moves few queues | `AllocateMessageQueueConsistentHash` | [03](03b-what-a-change-moves.ipynb) |

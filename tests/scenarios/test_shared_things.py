@@ -46,6 +46,41 @@ def test_threads_give_what_the_formula_says_until_the_shared_thing_has_fewer_slo
     assert seconds_for_100_messages(slots=5) == pytest.approx(100 / 5, abs=0.1)
 
 
+def test_slots_are_taken_away_as_they_are_given_back_and_added_at_once() -> None:
+    """Eight calls of a second wait for four slots, which become one after half a second and three at 2.5 s."""
+    ended: list[int] = []
+
+    def story(lab: Lab) -> None:
+        lab.create_topic("orders")
+        resource = lab.resource("db", slots=4)
+        producer = lab.producer("shop")
+        for _ in range(8):
+            producer.send(Message("orders", b"x"))
+        began: list[int] = []
+
+        def listener(messages: Any, context: Any) -> str:
+            began.append(lab.now_ms)
+            with resource:
+                context.sleep("1s")
+            ended.append(round((lab.now_ms - began[0]) / 1000))
+            return CONSUME_SUCCESS
+
+        a_consumer(lab, listener)
+        lab.run_until(lambda: bool(began), limit="1m")
+        for after, slots in (("500ms", 1), ("2s", 3)):
+            lab.run_for(after)
+            resource.resize(slots)
+        assert resource.in_use == 3 and resource.slots == 3
+        with pytest.raises(UsageError, match="slots must be 1 or more"):
+            resource.resize(0)
+        lab.run_for("10s")
+        assert (resource.in_use, resource.waiting) == (0, 0)
+
+    play(story, **QUIET)
+    # Four at once, one alone, then one that had begun and two that got the new slots half a second later.
+    assert sorted(ended) == [1, 1, 1, 1, 2, 3, 4, 4]
+
+
 def test_a_slot_held_by_a_killed_listener_is_free_again() -> None:
     lab = Lab(**QUIET)
     lab.create_topic("orders")
