@@ -35,6 +35,20 @@ from mqlab.widgets import backlog_tank
 
 no_trace = {"enable_trace": False}
 
+
+# %%
+def billing_with(lab, listener, queues=4, threads=20, **settings):
+    """One instance of billing, started and with its queues."""
+    lab.create_topic("orders", read_queue_nums=queues, write_queue_nums=queues)
+    pool = {"consume_thread_min": threads, "consume_thread_max": threads}
+    billing = lab.push_consumer("billing", name="billing-1", **pool, **settings)
+    billing.subscribe("orders", "*")
+    billing.on_messages(listener)
+    billing.start()
+    lab.run_for("25s")
+    return billing
+
+
 # %% [markdown] minutes=14
 # ## One database for all
 #
@@ -209,11 +223,9 @@ def ask(message, context, lab, limit_ms):
 
 
 # %%
-def evening(lab, threads, limit_ms):
-    """Rows of ten seconds each: what was answered, what was too late, who waits."""
-    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
-    database = lab.resource("database", slots=8)
-    count = {"answered": 0, "too late": 0}
+def evening(lab, threads, limit_ms, count):
+    """Billing charges and counts; then two minutes of traffic begin."""
+    lab.resource("database", slots=8)
 
     def charge(messages, context):
         try:
@@ -224,33 +236,31 @@ def evening(lab, threads, limit_ms):
         count["answered"] += 1
         return CONSUME_SUCCESS
 
-    pool = {"consume_thread_min": threads, "consume_thread_max": threads}
-    billing = lab.push_consumer("billing", **pool)
-    billing.subscribe("orders", "*")
-    billing.on_messages(charge)
-    billing.start()
-    lab.run_for("25s")
+    billing_with(lab, charge, threads=threads)
     rates = [("0s", 6), ("20s", 12), ("40s", 6), ("120s", 0)]
-    lab.traffic(
-        lab.producer("shop"),
-        rates=rates,
-        message=lambda n: Message("orders", b"a book"),
-    )
-    rows = []
-    for second in range(10, 121, 10):
-        before = dict(count)
-        lab.run_for("10s")
-        row = {name: count[name] - before[name] for name in count}
-        rows.append({"second": second, **row, "waiting": database.waiting})
-    return rows
+    lab.traffic(lab.producer("shop"), rates=rates, message=a_book)
+
+
+# %%
+def a_book(number):
+    return Message("orders", b"a book")
 
 
 def played(threads, limit_ms=10**9):
+    """One row per ten seconds: what was answered, what was too late, how many queries wait."""
     rows = []
-    play(
-        lambda lab: rows.extend(evening(lab, threads, limit_ms)),
-        seed=7, client=no_trace,
-    )  # fmt: skip
+
+    def story(lab):
+        count = {"answered": 0, "too late": 0}
+        evening(lab, threads, limit_ms, count)
+        for second in range(10, 121, 10):
+            before = dict(count)
+            lab.run_for("10s")
+            row = {name: count[name] - before[name] for name in count}
+            waiting = lab.resource("database").waiting
+            rows.append({"second": second, **row, "waiting": waiting})
+
+    play(story, seed=7, client=no_trace)
     return rows
 
 
@@ -300,20 +310,21 @@ reveal("lab09.time_limit", "0" if late_row["answered"] == 0 else "60")
 # note: In front of the last one stand all the others; eight of them are served each second. A limit on what may wait, not on
 #   how long, keeps an overload harmless: it stays in the broker, as a lag, and nobody's work is thrown away.
 
+
+# %%
+def calls_too_late(threads):
+    return sum(row["too late"] for row in played(threads, limit_ms=3_000))
+
+
 # %% tags=["parameter"]
 TRIED = (8, 40)
 
-too_late = {
-    threads: sum(row["too late"] for row in played(threads, 3_000)) for threads in TRIED
-}
+too_late = {threads: calls_too_late(threads) for threads in TRIED}
 Bars({f"{threads} threads": n for threads, n in too_late.items()}, unit="too late")
 
 # %%
 ### BEGIN SOLUTION
-tried = {
-    threads: sum(row["too late"] for row in played(threads, 3_000))
-    for threads in (8, 16, 24, 32)
-}
+tried = {threads: calls_too_late(threads) for threads in (8, 16, 24, 32)}
 answer("lab09.most_threads", max(n for n in tried if tried[n] == 0), tried)
 ### STARTER
 # answer("lab09.most_threads", ..., too_late)
@@ -329,28 +340,21 @@ answer("lab09.most_threads", max(n for n in tried if tried[n] == 0), tried)
 
 # %%
 def slow_billing(lab, held, threshold, seconds=20):
-    """One queue, 400 orders that wait, a thread for each of ten. held: what the client has."""
-    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
-    shop = lab.producer("shop")
-    for _ in range(400):
-        shop.send(Message("orders", b"a book"))
-    pool = {"consume_thread_min": 10, "consume_thread_max": 10}
-    brake = {"pull_threshold_for_queue": threshold}
-    billing = lab.push_consumer("billing", **pool, **brake)
-    billing.subscribe("orders", "*")
+    """One queue, ten threads, calls of a second, 400 orders at once. held: what the client has."""
 
     def charge(messages, context):
         context.sleep("1s")
         return CONSUME_SUCCESS
 
-    billing.on_messages(charge)
-    billing.start()
+    brake = {"pull_threshold_for_queue": threshold}
+    billing = billing_with(lab, charge, queues=1, threads=10, **brake)
+    shop = lab.producer("shop")
+    for _ in range(400):
+        shop.send(Message("orders", b"a book"))
+    (cache,) = [one for q, one in billing.process_queues.items() if q.topic == "orders"]
     for tenth in range(seconds * 10):
         lab.run_for("100ms")
-        caches = [
-            cache for q, cache in billing.process_queues.items() if q.topic == "orders"
-        ]
-        held.append((tenth / 10, sum(cache.msg_count for cache in caches)))
+        held.append((tenth / 10, cache.msg_count))
 
 
 # %% [prediction] lab09.held
@@ -415,17 +419,14 @@ answer("lab09.second_brake", max(n for _, n in wider), 100, wider)
 # %%
 def after_a_pause(lab, pause, lags, queues=1):
     """The group is suspended for so long, and then goes on."""
-    lab.create_topic("orders", read_queue_nums=queues, write_queue_nums=queues)
-    billing = lab.push_consumer("billing")
-    billing.subscribe("orders", "*")
-    billing.on_messages(lambda messages, context: CONSUME_SUCCESS)
-    billing.start()
-    lab.run_for("25s")
-    lab.traffic(
-        lab.producer("shop"),
-        rates=[("0s", 24), ("70s", 0)],
-        message=lambda n: Message("orders", b"a book of " + b"x" * 1_000),
-    )
+
+    def read(messages, context):
+        return CONSUME_SUCCESS
+
+    billing = billing_with(lab, read, queues=queues)
+    large = Message("orders", b"a book of " + b"x" * 1_000)
+    rates = [("0s", 24), ("70s", 0)]
+    lab.traffic(lab.producer("shop"), rates=rates, message=lambda n: large)
     lab.run_for("5s")
     billing.suspend()
     lab.run_for(pause)
@@ -435,6 +436,7 @@ def after_a_pause(lab, pause, lags, queues=1):
         lags.append((second + 5, sum(row.lag for row in lab.progress("billing"))))
 
 
+# %%
 def two_cities(pause, queues=1):
     lags = []
     play(
@@ -514,10 +516,6 @@ answer("lab09.more_queues", 2, found)
 
 # %%
 def starts_and_goes_on(lab, printed):
-    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
-    billing = lab.push_consumer("billing", name="billing-1")
-    billing.subscribe("orders", "*")
-
     def charge(messages, context):
         def print_page():
             context.sleep("8s")
@@ -526,15 +524,14 @@ def starts_and_goes_on(lab, printed):
         context.start(print_page)
         return CONSUME_SUCCESS
 
-    billing.on_messages(charge)
-    billing.start()
-    lab.run_for("25s")
+    billing_with(lab, charge, queues=1)
     shop = lab.producer("shop")
     for number in range(6):
         shop.send(Message("orders", b"a book", keys=f"order-{number}"))
         lab.run_for("1s")
 
 
+# %%
 def killed(lab, printed):
     starts_and_goes_on(lab, printed)
     lab.run_for("3s")
@@ -559,7 +556,7 @@ def killed(lab, printed):
 # %%
 pages = []
 lab = play(lambda lab: killed(lab, pages), seed=7, client=no_trace)
-Table([{"order": f"order-{n}", "pages": pages.count(f"order-{n}")} for n in range(6)])
+Bars({f"order-{n}": pages.count(f"order-{n}") for n in range(6)}, unit="pages")
 
 # %%
 missing = 6 - len(set(pages))
@@ -653,10 +650,6 @@ check("lab09.safe_async")
 # %%
 def ten_at_a_time(lab, took):
     database = lab.resource("database", slots=8)
-    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
-    pool = {"consume_thread_min": 10, "consume_thread_max": 10}
-    billing = lab.push_consumer("billing", **pool)
-    billing.subscribe("orders", "*")
 
     def charge(messages, context):
         began_ms = lab.now_ms
@@ -665,11 +658,17 @@ def ten_at_a_time(lab, took):
         took.append((began_ms, lab.now_ms - began_ms))
         return CONSUME_SUCCESS
 
-    billing.on_messages(charge)
+    billing_with(lab, charge, threads=10)
     shop = lab.producer("shop")
-    for _ in range(180):
+    for _ in range(260):
         shop.send(Message("orders", b"a book"))
-    billing.start()
+    return database
+
+
+# %%
+def then_two_slots(lab, took):
+    """Eight slots for fifteen seconds, then two."""
+    database = ten_at_a_time(lab, took)
     lab.run_for("15s")
     database.resize(2)
     lab.run_for("30s")
@@ -678,7 +677,7 @@ def ten_at_a_time(lab, took):
 
 # %%
 took, gate = [], []
-lab = play(lambda lab: gate.append(ten_at_a_time(lab, took)), seed=7, client=no_trace)
+lab = play(lambda lab: gate.append(then_two_slots(lab, took)), seed=7, client=no_trace)
 print(gate[0])
 first_ms = took[0][0]
 Curve(

@@ -19,7 +19,6 @@ from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.crashing import EveryCrash
 from mqlab.teach.kit.days import Day, Does, NotMade, Played, Restarts, Sends, Topics, Waits, parameters_of, takes
 from mqlab.teach.kit.promises import finding_at, no_surprise, took_ms
-from mqlab.teach.lives import anew
 from mqlab.teach.words import refutation
 from mqlab.wire.message import Message
 
@@ -82,7 +81,11 @@ class Pages(Played):
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Both consumers of the learner; each life of a process makes its listener anew."""
+    """Both consumers of the learner; each life of a process calls safe_async for a listener of its own.
+
+    Two processes live at once here, so none of them can be a copy of the learner's (mqlab.teach.lives): what a
+    function keeps inside is lost with a life, what it keeps in a variable of the notebook is not.
+    """
 
     def act(self, played: Any) -> None:
         """Start them."""
@@ -108,7 +111,7 @@ class Splits:
                 own = number
 
                 def __init__(self) -> None:
-                    listener = made(anew(played.answers["safe_async"], "safe_async"), self.own)
+                    listener = made(played.answers["safe_async"], self.own)
                     self.consume_message = lambda messages, context: listener(messages, context)
 
             consumer = lab.push_consumer(group, name=name)
