@@ -37,6 +37,10 @@ no_trace = {"enable_trace": False}
 
 
 # %%
+def a_book(number):
+    return Message("orders", b"a book")
+
+
 def billing_with(lab, listener, queues=4, threads=20, **settings):
     """One instance of billing, started and with its queues."""
     lab.create_topic("orders", read_queue_nums=queues, write_queue_nums=queues)
@@ -242,10 +246,6 @@ def evening(lab, threads, limit_ms, count):
 
 
 # %%
-def a_book(number):
-    return Message("orders", b"a book")
-
-
 def played(threads, limit_ms=10**9):
     """One row per ten seconds: what was answered, what was too late, how many queries wait."""
     rows = []
