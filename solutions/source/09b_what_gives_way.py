@@ -247,7 +247,7 @@ def evening(lab, threads, limit_ms, count):
 
 # %%
 def played(threads, limit_ms=10**9):
-    """One row per ten seconds: what was answered, what was too late, how many queries wait."""
+    """Rows of ten seconds: answered, too late, and how many queries wait."""
     rows = []
 
     def story(lab):
@@ -340,7 +340,7 @@ answer("lab09.most_threads", max(n for n in tried if tried[n] == 0), tried)
 
 # %%
 def slow_billing(lab, held, threshold, seconds=20):
-    """One queue, ten threads, calls of a second, 400 orders at once. held: what the client has."""
+    """400 orders at once, ten threads, calls of a second. held: what the client has."""
 
     def charge(messages, context):
         context.sleep("1s")
@@ -472,6 +472,9 @@ Curve(
     x="second after the pause",
     y="messages behind",
 )
+
+# %% [markdown]
+# The traffic ends about 45 seconds after the long pause. Only then does the lag get smaller.
 
 # %%
 while_it_comes = dict(long_pause)
