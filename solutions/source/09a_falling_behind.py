@@ -500,6 +500,31 @@ def size(traffic, compute_ms, wait_ms, cores, queues, goal_ms, budget):
 # %%
 check("lab09.size")
 
+# %% [belief] lab09.average_day
+# question: Traffic changes over a day. Which rate does a group have to do?
+# claim: The average of the day.
+# refutation: While traffic is above the average the lag grows, and a goal for it is missed in the peak.
+
+# %% [belief] lab09.even_load
+# question: Eight queues and three instances. How is the load shared?
+# claim: Evenly; each has a third.
+# refutation: A queue belongs to one instance: two of them have three queues, and the load of three.
+
+# %% [belief] lab09.threads_for_instances
+# question: An instance does not keep up. Are more threads as good as another instance?
+# claim: Yes: a thread does the work of an instance.
+# refutation: Threads share the cores of their instance. From the knee on, only another instance adds capacity.
+
+# %% [belief] lab09.one_a_queue
+# question: A topic has eight queues. How many instances should the group have?
+# claim: Eight: one for each queue is always right.
+# refutation: Queues are the most that can work, not what the traffic needs. What no message needs is paid for all the same.
+
+# %% [belief] lab09.only_computing
+# question: For how long does a call need its thread?
+# claim: While it computes.
+# refutation: A call keeps its thread while it waits, too: for T1 + T2.
+
 # %% [markdown] minutes=3
 # ## Break it: one instance less
 #

@@ -199,6 +199,12 @@ check("lab09.bottleneck")
 # refutation: A third instance stands beside them and has nothing to do, because a queue belongs to one instance and there are
 #   too few of them. Look at the column queues.
 
+# %% [belief] lab09.any_row
+# question: The database is the limit. Which row proves it?
+# claim: Any row of its table.
+# refutation: A row proves what it shows: at the beginning the database has free slots. Name a row in which it is full, from a
+#   second in which messages wait.
+
 # %% [markdown] minutes=20
 # ## A time limit
 #
@@ -625,6 +631,17 @@ check("lab09.safe_async")
 # refutation: The slow step has moved, not its rule: the second group, too, says CONSUME_SUCCESS only when the page is out. Until
 #   then the broker keeps the invoice for it.
 
+# %% [belief] lab09.body_is_enough
+# question: An order is sent on as an invoice. What goes with it?
+# claim: Its body.
+# refutation: Its keys as well: by them it is found again, in the table of printed pages and with `queryMsgByKey`. A message that is
+#   sent on is a new message, and has only what it is given.
+
+# %% [belief] lab09.one_for_both
+# question: How many listeners does an order pass that is charged now and printed later?
+# claim: One.
+# refutation: Two, in two groups: each has its own offset, so the fast one is done while the slow one still works.
+
 # %% [belief] lab09.prints_itself
 # question: Where is the page printed?
 # claim: In billing's own call, as before.
@@ -643,7 +660,7 @@ check("lab09.safe_async")
 # - 2: two, as before
 #   > With two slots only two of them are served.
 # - 8: eight
-#   = Two are served, eight wait. A call takes five seconds now instead of one, and that can be seen from outside.
+#   = Two are served, eight wait. A call takes five seconds now instead of one or two, and that can be seen from outside.
 # - 10: ten
 #   > Two slots still work.
 # note: Little's law the other way round: calls in progress, by the seconds of a call, is what ends in a second. If ten are in
@@ -762,6 +779,17 @@ check("lab09.brake")
 # claim: RECONSUME_LATER; then it comes again when there is room.
 # refutation: A message that is given back comes again after 10 s, then 30 s, then a minute, and after 16 times it is a dead
 #   letter. It is not refused by anybody: let it wait in its thread, and the rest in the broker.
+
+# %% [belief] lab09.late_is_done
+# question: A call was too late for its order. What does the listener return?
+# claim: CONSUME_SUCCESS; trying again would only add to the load.
+# refutation: Then nobody asks for this order again, and it was never charged. With a brake no call is too late, and every order
+#   is answered in its turn.
+
+# %% [belief] lab09.one_is_safe
+# question: How many calls may be let in, if the database must not be hurt?
+# claim: One at a time; that cannot hurt.
+# refutation: It hurts the orders: seven a second come, and one is done. Let in as many as are served.
 
 # %% [belief] lab09.stays_small
 # question: The database has its slots again. Who notices?
