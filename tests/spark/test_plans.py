@@ -20,7 +20,8 @@ pytestmark = pytest.mark.spark
 def test_a_plan_says_what_explain_says(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     messages = spark.read.format("rocketmq").load(str(small_day()))
     counts = messages.where("tags = '已付款 #1'").groupBy("queue_id").count().orderBy("count")
-    plan = plan_of(counts)
+    plan, hint = plan_of(counts).split("\nHint: ")
+    assert " ".join(hint.split()).endswith('2 of them are used: .option("columns", "queue_id,tags") reads less')
     assert capsys.readouterr().out == ""
     assert plan.count("Exchange ") == 2 and plan.count("BatchScan rocketmq[") == 1
     assert "(tags = 已付款 #1)" in plan
@@ -35,3 +36,12 @@ def test_a_plan_says_what_explain_says(spark: SparkSession, capsys: pytest.Captu
 def test_a_plan_is_the_same_each_time(spark: SparkSession) -> None:
     one, other = (spark.read.format("rocketmq").option("columns", "topic").load(str(small_day())) for _ in range(2))
     assert plan_of(one.distinct()) == plan_of(other.distinct())
+
+
+def test_a_hint_comes_only_where_columns_are_read_for_nothing(spark: SparkSession) -> None:
+    messages = spark.read.format("rocketmq").load(str(small_day()))
+    narrow = spark.read.format("rocketmq").option("columns", "topic,queue_id").load(str(small_day()))
+    assert "none of them is used" in plan_of(messages.groupBy().count())
+    whole = (messages, messages.union(messages).where("queue_id = 0"), narrow.groupBy("topic", "queue_id").count())
+    assert not any("Hint:" in plan_of(frame) for frame in whole)
+    assert plan_of(messages.join(narrow, "queue_id").select("body")).count("Hint:") == 2
