@@ -11,7 +11,7 @@ files that a broker wrote. Used by lab 10.
 Reads are planned for as many tasks as the session runs at once (its default parallelism), but a task reads at least
 SMALLEST_SPLIT. A read is a snapshot: it ends where the logs ended when it was planned. A damaged unit is an error with
 file and offset, not a silent end; so is a body that does not fit its check sum, or a log that ends before its queues.
-Left out: writing into a directory. Rows are sent to a cluster (mqlab.spark.live.sink).
+Rows are written by mqlab.spark.store_sink, or sent to a cluster by mqlab.spark.live.sink.
 """
 
 from __future__ import annotations
@@ -91,12 +91,14 @@ class RocketMQSource(ReadingOnly):
         return RocketMQStreamReader(parse(self.options), _names_of(schema), self.parallelism)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """A writer to a cluster, see mqlab.spark.live.sink. Raises UsageError without a nameServer."""
+        """A writer to a cluster (mqlab.spark.live.sink) or into a store (mqlab.spark.store_sink)."""
         if is_live(self.options):
             from mqlab.spark.live.sink import LiveWriter, parse_sink
 
             return LiveWriter(parse_sink(self.options), schema, overwrite)
-        return super().writer(schema, overwrite)
+        from mqlab.spark.store_sink import StoreWriter, parse_store_sink
+
+        return StoreWriter(parse_store_sink(self.options), schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """The same for ``frame.writeStream.format("rocketmq")``."""
@@ -104,7 +106,9 @@ class RocketMQSource(ReadingOnly):
             from mqlab.spark.live.sink import LiveStreamWriter, parse_sink
 
             return LiveStreamWriter(parse_sink(self.options), schema, overwrite)
-        return super().streamWriter(schema, overwrite)
+        from mqlab.spark.store_sink import StoreStreamWriter, parse_store_sink
+
+        return StoreStreamWriter(parse_store_sink(self.options), schema, overwrite)
 
 
 def _names_of(schema: StructType) -> list[str]:

@@ -100,10 +100,14 @@ class LiveStreamWriter(DataSourceStreamWriter):
 
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         """Send the rows of one task of one batch. The checkpoint names query and batch, also after a restart."""
-        context = TaskContext.get()
-        assert context is not None
-        query, batch = (context.getLocalProperty(name) for name in OF_A_STREAM)
-        return sent(self.options, self.names, f"{query} {batch}", iterator)
+        return sent(self.options, self.names, write_of_a_stream(), iterator)
+
+
+def write_of_a_stream() -> str:
+    """The name of the batch that a task belongs to, the same when it is done again after a restart."""
+    context = TaskContext.get()
+    assert context is not None
+    return " ".join(str(context.getLocalProperty(name)) for name in OF_A_STREAM)
 
 
 def checked(options: SinkOptions, schema: StructType, overwrite: bool) -> None:
