@@ -53,7 +53,7 @@ DOORS = {
 # arrow and spark read stores through the reading half alone, so that a Spark worker starts fast
 STORE_READERS = {"errors", "durations", "notebook", "scales", "whole_files", "wire", "inspector", "arrow", "spark"}
 # these parts of spark do more, and are imported by a worker only when a read or a write needs them
-BEYOND_STORES = ("mqlab.spark.live", "mqlab.spark.written", "mqlab.spark.store_sink")
+BEYOND_STORES = ("mqlab.spark.live", "mqlab.spark.store_sink")
 
 
 def climbs(module: Module, found: Import) -> str | None:
