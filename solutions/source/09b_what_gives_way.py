@@ -144,7 +144,7 @@ backlog_tank(slots=8)
 #   queues one row of an instance with 0 is enough, for that does not change.
 # hint: Walk with `enumerate(tables["instances"])`, so that you still have the number of the row.
 # note: At work on Monday: three numbers beside the lag, in this order. Sessions that wait in the database, queues of each
-#   instance (`mqadmin consumerProgress` names the owner of each queue), and how busy the cores are. `ConsumerRunningInfo` has
+#   instance (`mqadmin consumerProgress -g billing -s true` names the owner of each queue), and how busy the cores are. `ConsumerRunningInfo` has
 #   the threads of an instance and what its calls take.
 
 
@@ -719,8 +719,8 @@ reveal("lab09.fixed_gate", gate[0].waiting)
 #   first, two for a while, and then eight again.
 # - Billing has thirty threads. Never may more than `most_waiting` calls wait in the database, ten seconds after a change; no call
 #   may be too late; and nothing is given back: the lag waits in the broker.
-# - While messages wait, nine tenths of what the slots can do is done: with two slots, and again within a minute after there are
-#   eight.
+# - While messages wait, the slots have work: of what two can do four fifths is done, and nine tenths of what eight can do, within
+#   a minute after they are back.
 #
 # A listener may wait for its turn: `while ...: context.sleep("100ms")`. Between two waits nobody else runs, so a plain variable
 # (`nonlocal`) can count who is inside.

@@ -32,6 +32,10 @@ MADE_RULE = (
     "inside of it, (messages, context)"
 )
 KEPT_RULE = "What is printed has the order's keys and its body: send both on"
+SENT_RULE = (
+    "What is to be printed goes to the topic invoices: its listener gets what is stored there, and nothing else. "
+    'A message is sent to its own topic, so make a new one: Message("invoices", ...)'
+)
 ONCE_RULE = "While nothing dies and no send fails, each order is printed once: one send for each call"
 STATUS_RULE = "Both listeners return CONSUME_SUCCESS when they are done: what returns nothing comes again"
 RULES = {
@@ -60,11 +64,18 @@ class Pages(Played):
     begun: int = 0
     sends: Callable[..., Any] | None = None
     fail_at: int = 0
+    elsewhere: str = ""
     tried: int = 0
     failed: int = 0
 
     def send(self, message: Message) -> Any:
-        """Send as a producer does; in some days one send fails, after nothing was stored."""
+        """Send as a producer does; in some days one send fails, after nothing was stored.
+
+        What goes to another topic is held: sent to orders, it would come again without end.
+        """
+        if message.topic != INVOICES:
+            self.elsewhere = self.elsewhere or message.topic
+            return None
         self.tried += 1
         if self.tried == self.fail_at:
             self.failed += 1
@@ -191,6 +202,12 @@ def _rest(found: Finding) -> tuple[str, object, object, int | None]:
     return found.first_wrong, found.expected, found.found, found.step
 
 
+def _sent_on(day: Pages) -> Finding | None:
+    if day.elsewhere:
+        return Finding(SENT_RULE, "the topic of what is sent on", INVOICES, day.elsewhere, lab=day.lab)
+    return None
+
+
 def _all_printed(day: Pages) -> Finding | None:
     printed = Counter(key for key, _ in day.printed)
     invoices = {one.keys for one in day.lab.store().messages(INVOICES)}
@@ -204,7 +221,10 @@ def _all_printed(day: Pages) -> Finding | None:
             belief = "lab09.printer_says_done" if calls else ""
             rule = refutation(belief) if belief else "What is stored in invoices is printed: the second listener prints"
             return Finding(rule, where, "one", "none", lab=day.lab, belief=belief)
-        # 2. It was not: the first one has said CONSUME_SUCCESS before anything was stored.
+        # 2. Nothing has failed: it was never sent.
+        if not day.failed and not day.lab.journal.of("fault.killed"):
+            return Finding(SENT_RULE, where, "one", "none, and it is not stored in invoices", lab=day.lab)
+        # 3. It was not stored: the first one has said CONSUME_SUCCESS before anything was stored.
         if day.failed and not day.lab.journal.of("work.started"):
             return _believed(day, "lab09.send_is_sure", where, "one", "none, after one send had failed")
         return _believed(day, "lab09.started_is_done", where, "one", "none, and it is not stored in invoices")
@@ -245,7 +265,7 @@ SAFE_ASYNC = EveryCrash(
     days=[calm_day, failing_day, billing_dies, printer_dies],
     crash_day=two_orders, node=NODE, at="line", most=30,
     promises=(
-        no_surprise(FAST, EXPECTED_ERRORS, RULES), no_surprise(SLOW, rules=RULES), _both_say_done, _short_calls,
-        _own_pages, _all_printed, _printed_once,
+        no_surprise(FAST, EXPECTED_ERRORS, RULES), no_surprise(SLOW, rules=RULES), _sent_on, _both_say_done,
+        _short_calls, _own_pages, _all_printed, _printed_once,
     ),
 )  # fmt: skip
