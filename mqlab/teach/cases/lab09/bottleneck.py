@@ -12,13 +12,14 @@ such rows is no limit: a limit is what is so for as long as messages wait.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Pure
 from mqlab.teach.kit.shapes import Difference, tuple_of
-from mqlab.teach.kit.slips import ANY, OneOf, Slip
+from mqlab.teach.words import refutation
 from mqlab.widgets.backlog.runs import TankRun, TankSettings, play_tank
 
 DATABASE, QUEUES, CORES, THREADS = "database", "queues", "cores", "threads"
@@ -139,32 +140,14 @@ def _seen(call: Call, value: Any) -> Difference | None:
     return None
 
 
-def _all_rows(limit: Callable[[Call], str]) -> Callable[[Call], object]:
-    """Whoever names this limit, with whatever row. Where the threads are the limit, nothing can be told from it."""
-
-    def would(call: Call) -> object:
-        named = limit(call)
-        if named == call.given == THREADS:
-            return ANY
-        tables: Tables = call["tables"]
-        return OneOf((named, table, row) for table, rows in tables.items() for row in range(len(rows)))
-
-    return would
-
-
-def _threads_first(call: Call) -> str:
-    """All threads are in calls in each of these worlds."""
-    return THREADS
-
-
-def _once_is_enough(call: Call) -> str:
-    """The first limit that any second shows."""
-    tables: Tables = call["tables"]
-    for limit in (DATABASE, CORES, THREADS, QUEUES):
-        table = DATABASE if limit == DATABASE else "instances"
-        if any(_momentary(limit, row) for row in tables[table]):
-            return limit
-    return THREADS
+def _explained(call: Call, value: tuple[str, str, int], seen: Difference) -> str:
+    """What is said to a wrong limit: what somebody who names it in this world has not looked at."""
+    named = value[0]
+    if seen.part != "limit":
+        return ""
+    if named == THREADS:
+        return refutation("lab09.nobody_idle" if call.given == QUEUES else "lab09.threads_busy")
+    return refutation("lab09.one_moment") if named in limits_of(call) else ""
 
 
 def _momentary(limit: str, row: dict[str, Any]) -> bool:
@@ -175,12 +158,8 @@ def _momentary(limit: str, row: dict[str, Any]) -> bool:
     return bool(row["computing"] == row["cores"] if limit == CORES else row["in_calls"] == row["threads"])
 
 
-def _cores_before_queues(call: Call) -> str:
-    return THREADS if call.given == QUEUES else str(call.given)
-
-
 def limits_of(call: Call) -> Sequence[str]:
-    """The limits that some second of a call's tables shows, for the tests."""
+    """The limits that some second of a call's tables shows, in however few of them."""
     return [limit for limit in LIMITS if any(
         _momentary(limit, row) for row in call["tables"][DATABASE if limit == DATABASE else "instances"]
     )]  # fmt: skip
@@ -190,9 +169,5 @@ BOTTLENECK = Pure(
     "lab09.bottleneck", "bottleneck(tables)", points=4, about="four groups that fall behind", calls=worlds,
     returns=PROOF, compares=_seen,
     rules={"": LIMIT_RULE, "limit": LIMIT_RULE, "table": TABLE_RULE, "row": ROW_RULE, "number": NO_ROW_RULE},
-    slips=[
-        Slip("threads are busy", _all_rows(_threads_first), belief="lab09.threads_busy"),
-        Slip("a moment is enough", _all_rows(_once_is_enough), belief="lab09.one_moment"),
-        Slip("nobody is idle", _all_rows(_cores_before_queues), belief="lab09.nobody_idle"),
-    ],
+    explain=_explained, forbids=FORBIDS["lab09.bottleneck"],
 )  # fmt: skip
