@@ -196,9 +196,16 @@ def test_topics_and_options_that_cannot_mean_anything(spark: SparkSession, tmp_p
 def test_the_parts_of_a_store_have_no_sink(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(3).selectExpr("'orders' AS topic", "CAST('paid' AS binary) AS body")
     errors = (AnalysisException, PythonException)
-    for mode in ("append", "overwrite"):
-        with pytest.raises(errors, match=r"write cannot go to rocketmq-queues[\s\S]*producer"):
-            frame.write.format("rocketmq-queues").mode(mode).save(str(tmp_path / "x"))
+    for source in ("rocketmq-queues", "rocketmq-config"):
+        for mode in ("append", "overwrite"):
+            with pytest.raises(errors, match=rf"write cannot go to {source}[\s\S]*producer"):
+                frame.write.format(source).mode(mode).save(str(tmp_path / "x"))
+        with pytest.raises(errors, match="has no sink"):
+            frame.write.format(source).mode("append").save()
+    with pytest.raises(errors, match="no place to write to"):
+        frame.write.format("rocketmq").mode("append").save()
+    with pytest.raises(errors, match="cannot be overwritten"):
+        frame.write.format("rocketmq").mode("overwrite").save(str(tmp_path / "x"))
     rate = spark.readStream.format("rate").load()
     writer = rate.writeStream.format("rocketmq-config").option("checkpointLocation", str(tmp_path / "c"))
     with pytest.raises((*errors, StreamingQueryException), match="writeStream cannot go to rocketmq-config"):

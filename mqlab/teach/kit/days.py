@@ -120,6 +120,28 @@ def parameters_of(function: Callable[..., Any]) -> str:
     return str(inspect.signature(function))
 
 
+def listener_of(name: str, function: Callable[..., Any], given: Sequence[Any], spelled: str, rule: str) -> Any:
+    """The listener that a function makes of ``given``. NotMade if it is none; ``spelled``: the function's arguments."""
+    if not takes(function, len(given)):
+        raise NotMade(name, parameters_of(function), rule, "its arguments", spelled)
+    listener = function(*given)
+    if not callable(listener):
+        raise NotMade(name, listener, rule)
+    if not takes(listener, 2):
+        raise NotMade(name, parameters_of(listener), rule, "the listener's arguments", "(messages, context)")
+    return listener
+
+
+def each_life(make: Callable[[], Any]) -> type:
+    """A class for ``on_messages``: each life of the consumer has a listener of its own, made then."""
+
+    class EachLife:
+        def __init__(self) -> None:
+            self.consume_message = as_call(make())
+
+    return EachLife
+
+
 @dataclass(frozen=True, slots=True)
 class Learner:
     """The learner's name, as a listener. ``makes``: it is a function lab -> listener.
@@ -137,14 +159,8 @@ class Learner:
             return self._with_its_form(played.answers[self.name], f"{self.name} is a listener")
         if not self.each_life:
             return self._made(played.answers[self.name], played.lab)
-        mine, lab = self, played.lab
-
-        class EachLife:
-            def __init__(self) -> None:
-                made = mine._made(anew(played.answers[mine.name], mine.name), LabDatabases(lab))
-                self.consume_message = as_call(made)
-
-        return EachLife
+        databases = LabDatabases(played.lab)
+        return each_life(lambda: self._made(anew(played.answers[self.name], self.name), databases))
 
     def _made(self, function: Callable[..., Any], lab: Lab | LabDatabases) -> Any:
         if not takes(function, 1):

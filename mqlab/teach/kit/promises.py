@@ -22,6 +22,7 @@ from mqlab.client.statuses import CONSUME_SUCCESS
 from mqlab.durations import milliseconds
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.days import Played
+from mqlab.teach.words import refutation
 from mqlab.views.table import calendar
 from mqlab.views.verify import DUPLICATED, LOST, OUT_OF_ORDER, SKIPPED, STUCK
 
@@ -59,6 +60,11 @@ def finding_at(played: Played, row: Any, rule: str, expected: object, found: obj
     return Finding(
         rule, where or place(played, row), expected, found, step=step_of(played, row), lab=played.lab
     )  # fmt: skip
+
+
+def broken(played: Played, where: str, expected: object, found: object, *, rule: str = "", belief: str = "") -> Finding:
+    """A finding of a day: its rule, or what is said to whoever holds this belief."""
+    return Finding(refutation(belief) if belief else rule, where, expected, found, lab=played.lab, belief=belief)
 
 
 def took_ms(row: Any, unfinished_ms: int = 36_000_000) -> int:

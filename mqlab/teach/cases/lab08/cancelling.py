@@ -20,14 +20,13 @@ from mqlab.teach.kit.days import (
     Day,
     Does,
     LabDatabases,
-    NotMade,
     Played,
     Sends,
     Tables,
     Topics,
     Waits,
-    parameters_of,
-    takes,
+    each_life,
+    listener_of,
 )
 from mqlab.teach.kit.promises import LISTENER_ERRORS, no_surprise, writes_committed
 from mqlab.teach.lives import anew
@@ -114,27 +113,14 @@ class Closes:
         """Start it."""
 
         def made(function: Callable[..., Any]) -> Any:
-            if not takes(function, 2):
-                raise NotMade("cancel_unpaid", parameters_of(function), MADE_RULE, "its arguments", "(lab, ask_bank)")
-            listener = function(LabDatabases(played.lab), played.ask_bank)
-            if not callable(listener):
-                raise NotMade("cancel_unpaid", listener, MADE_RULE)
-            if not takes(listener, 2):
-                where = "the listener's arguments"
-                raise NotMade("cancel_unpaid", parameters_of(listener), MADE_RULE, where, "(messages, context)")
-            return listener
+            given = (LabDatabases(played.lab), played.ask_bank)
+            return listener_of("cancel_unpaid", function, given, "(lab, ask_bank)", MADE_RULE)
 
         made(played.answers["cancel_unpaid"])
-
-        class EachLife:
-            def __init__(self) -> None:
-                listener = made(anew(played.answers["cancel_unpaid"], "cancel_unpaid"))
-                self.consume_message = lambda messages, context: listener(messages, context)
-
         one_thread = {"consume_thread_min": 1, "consume_thread_max": 1}
         consumer = played.lab.push_consumer(GROUP, name=NODE, **one_thread)
         consumer.subscribe(TOPIC, "*")
-        consumer.on_messages(EachLife)
+        consumer.on_messages(each_life(lambda: made(anew(played.answers["cancel_unpaid"], "cancel_unpaid"))))
         consumer.start()
         played.lab.run_for("2s")
 

@@ -19,7 +19,7 @@ from mqlab.lab.lab import Lab
 from mqlab.teach.cases.lab08.delays import STANDARD
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.crashing import EveryCrash
-from mqlab.teach.kit.days import Day, NotMade, Played, Topics, Waits, parameters_of, takes
+from mqlab.teach.kit.days import Day, Played, Topics, Waits, each_life, listener_of
 from mqlab.teach.kit.promises import finding_at, no_surprise, took_ms
 from mqlab.teach.lives import anew
 from mqlab.teach.words import refutation
@@ -106,25 +106,13 @@ class Relays:
         played.sends = lab.producer(GROUP, name="relay-sends").send
 
         def made(function: Callable[..., Any]) -> Any:
-            if not takes(function, 3):
-                raise NotMade("any_delay", parameters_of(function), MADE_RULE, "its arguments", "(send, now, levels)")
-            listener = function(played.send, lambda: lab.now_ms, list(STANDARD))
-            if not callable(listener):
-                raise NotMade("any_delay", listener, MADE_RULE)
-            if not takes(listener, 2):
-                raise NotMade("any_delay", parameters_of(listener), MADE_RULE, "the listener's", "(messages, context)")
-            return listener
+            given = (played.send, lambda: lab.now_ms, list(STANDARD))
+            return listener_of("any_delay", function, given, "(send, now, levels)", MADE_RULE)
 
         made(answers["any_delay"])
-
-        class EachLife:
-            def __init__(self) -> None:
-                listener = made(anew(answers["any_delay"], "any_delay"))
-                self.consume_message = lambda messages, context: listener(messages, context)
-
         consumer = lab.push_consumer(GROUP, name=NODE)
         consumer.subscribe(LATER, "*")
-        consumer.on_messages(EachLife)
+        consumer.on_messages(each_life(lambda: made(anew(answers["any_delay"], "any_delay"))))
         consumer.start()
         lab.run_for("5s")
 

@@ -1,4 +1,4 @@
-"""Lab 09: manifest, exercises (capacity, catching, sizing), your-turn tasks (tasks)."""
+"""Lab 09: manifest, exercises (capacity, catching, sizing, bottleneck, splitting, brake with database), tasks."""
 
 from mqlab.teach.cases.lab09.manifest import MANIFEST
 

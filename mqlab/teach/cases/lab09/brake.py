@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
-from mqlab.teach.cases.lab09.bank import DATABASE, QUERY_MS, SLOTS, AtTheBank
+from mqlab.teach.cases.lab09.database import DATABASE, QUERY_MS, SLOTS, DatabaseDay
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit import World
-from mqlab.teach.kit.days import Day, Does, NotMade, Topics, Waits, parameters_of, takes
-from mqlab.teach.kit.promises import finding_at, no_surprise, took_ms
+from mqlab.teach.kit.days import Day, Does, Topics, Waits, listener_of
+from mqlab.teach.kit.promises import broken, finding_at, no_surprise, took_ms
 from mqlab.teach.words import refutation
 from mqlab.wire.message import Message
 
@@ -28,8 +28,9 @@ THREADS, FEWER = 30, 2
 MOST_WAITING, PATIENCE_MS = 4, 10_000
 PARTS = {FEWER: 0.8, SLOTS: 0.9}
 """How much of what so many slots can do has to be done."""
-WELL_S, ILL_S, AFTER_S = 20, 40, 60
+COME, WELL_S, ILL_S, AFTER_S = 7, 20, 40, 60
 GETS_GOING_S = 5
+"""What comes in so many of the first seconds may still wait when they are over."""
 
 MADE_RULE = (
     "brake gets ask, now, usual_ms and most_waiting, and returns a listener: a function inside of it, "
@@ -51,9 +52,7 @@ LEAK_RULE = (
 IDLE_RULE = (
     "While messages wait, the database has work: two slots can do two a second. Let in a little more than is served"
 )
-WELL_RULE = (
-    "While all is well, what comes is done: eight a second can be, and seven come. So few calls at a time are too few"
-)
+WELL_RULE = "While all is well, what comes is done: eight a second can be, and seven come. Let more calls in at a time"
 FULL_RULE = (
     "Within a minute after the database has its slots again, the group does nine tenths of what they can do: the limit "
     "has to be able to grow as far as there is room"
@@ -68,17 +67,9 @@ class Braked:
 
     def act(self, played: Any) -> None:
         """Start it."""
-        function, lab = played.answers["brake"], played.lab
-        if not takes(function, 4):
-            where = "the arguments of brake"
-            raise NotMade("brake", parameters_of(function), MADE_RULE, where, "(ask, now, usual_ms, most_waiting)")
-        listener = function(played.ask, lambda: lab.now_ms, QUERY_MS, MOST_WAITING)
-        if not callable(listener):
-            raise NotMade("brake", listener, MADE_RULE)
-        if not takes(listener, 2):
-            raise NotMade(
-                "brake", parameters_of(listener), MADE_RULE, "the listener's arguments", "(messages, context)"
-            )
+        lab = played.lab
+        given, spelled = (played.ask, lambda: lab.now_ms, QUERY_MS, MOST_WAITING), "(ask, now, usual_ms, most_waiting)"
+        listener = listener_of("brake", played.answers["brake"], given, spelled, MADE_RULE)
         consumer = lab.push_consumer(GROUP, name=NODE, consume_thread_min=THREADS, consume_thread_max=THREADS)
         consumer.subscribe(TOPIC, "*")
         consumer.on_messages(listener)
@@ -92,64 +83,59 @@ def evening(seed: int) -> Day:
     queues = rng.choice((3, 4))
     bodies = ("a book", "книга", "一本书")
 
-    def traffic(played: AtTheBank) -> None:
+    def traffic(played: DatabaseDay) -> None:
         played.began_ms = played.lab.now_ms
-        rates = [("0s", 7.0), (f"{WELL_S + ILL_S + AFTER_S}s", 0.0)]
+        rates = [("0s", float(COME)), (f"{WELL_S + ILL_S + AFTER_S}s", 0.0)]
         shop = played.producer("shop")
         played.lab.traffic(shop, rates=rates, message=lambda number: Message(TOPIC, rng.choice(bodies).encode()))
 
-    def fewer(played: AtTheBank) -> None:
+    def fewer(played: DatabaseDay) -> None:
         played.fewer_ms = played.lab.now_ms
         played.lab.resource(DATABASE).resize(FEWER)
 
-    def again(played: AtTheBank) -> None:
+    def again(played: DatabaseDay) -> None:
         played.again_ms = played.lab.now_ms
         played.lab.resource(DATABASE).resize(SLOTS)
 
     return Day((
-        Topics((TOPIC,), queues), Does(AtTheBank.opens), Braked(), Does(traffic), Waits(f"{WELL_S}s"), Does(fewer),
+        Topics((TOPIC,), queues), Does(DatabaseDay.opens), Braked(), Does(traffic), Waits(f"{WELL_S}s"), Does(fewer),
         Waits(f"{ILL_S}s"), Does(again), Waits(f"{AFTER_S}s"),
-    ), kind=AtTheBank)  # fmt: skip
+    ), kind=DatabaseDay)  # fmt: skip
 
 
 # promises ------------------------------------------------------------------------------------------------------------
 
 
-def _answered(day: AtTheBank, since_ms: int, until_ms: int) -> int:
+def _answered(day: DatabaseDay, since_ms: int, until_ms: int) -> int:
     return sum(one.answered and since_ms <= one.ended_ms < until_ms for one in day.asked)
 
 
-def _second(day: AtTheBank, ms: int) -> str:
+def _second(day: DatabaseDay, ms: int) -> str:
     return f"second {(ms - day.began_ms) // 1_000} of the evening"
 
 
-def _none_too_late(day: AtTheBank) -> Finding | None:
+def _none_too_late(day: DatabaseDay) -> Finding | None:
     late = next((one for one in day.asked if not one.answered), None)
     if late is None:
         return None
     count = sum(not one.answered for one in day.asked)
-    belief = "lab09.no_brake" if late.waiting > SLOTS else ""
-    rule = refutation(belief) if belief else TIMED_OUT_RULE
     where = f"{_second(day, late.came_ms)}: a call that {late.waiting} others wait before"
-    return Finding(rule, where, "no call that is too late", f"{count} calls too late", lab=day.lab, belief=belief)
+    belief = "lab09.no_brake" if late.waiting > SLOTS else ""
+    return broken(day, where, "no call that is too late", f"{count} calls too late", rule=TIMED_OUT_RULE, belief=belief)
 
 
-def _few_wait(day: AtTheBank) -> Finding | None:
+def _few_wait(day: DatabaseDay) -> Finding | None:
     changes_ms = (day.began_ms, day.fewer_ms, day.again_ms)
     for one in day.asked:
         settled = not any(ms <= one.came_ms < ms + PATIENCE_MS for ms in changes_ms)
         if settled and one.waiting > MOST_WAITING:
-            ill = day.fewer_ms <= one.came_ms < day.again_ms
-            belief = "lab09.same_gate" if ill else ""
-            rule = refutation(belief) if belief else WAITING_RULE
-            found = f"{one.waiting} calls wait"
-            return Finding(
-                rule, _second(day, one.came_ms), f"{MOST_WAITING} at most", found, lab=day.lab, belief=belief
-            )
+            belief = "lab09.same_gate" if day.fewer_ms <= one.came_ms < day.again_ms else ""
+            most, found = f"{MOST_WAITING} at most", f"{one.waiting} calls wait"
+            return broken(day, _second(day, one.came_ms), most, found, rule=WAITING_RULE, belief=belief)
     return None
 
 
-def _nothing_given_back(day: AtTheBank) -> Finding | None:
+def _nothing_given_back(day: DatabaseDay) -> Finding | None:
     ended = {(one.msg_id, one.ended_ms): one.answered for one in day.asked}
     for row in day.deliveries(GROUP):
         if row.ended_ms is None or row.status == CONSUME_SUCCESS or row.error is not None:
@@ -162,7 +148,7 @@ def _nothing_given_back(day: AtTheBank) -> Finding | None:
     return None
 
 
-def _success_was_answered(day: AtTheBank) -> Finding | None:
+def _success_was_answered(day: DatabaseDay) -> Finding | None:
     answered = {one.msg_id for one in day.asked if one.answered}
     for row in day.deliveries(GROUP):
         if row.status == CONSUME_SUCCESS and row.msg_id not in answered:
@@ -172,11 +158,11 @@ def _success_was_answered(day: AtTheBank) -> Finding | None:
 
 
 def _kept_busy(
-    slots: int, rule: str, belief: str, span: Callable[[AtTheBank], tuple[int, int]]
+    slots: int, rule: str, belief: str, span: Callable[[DatabaseDay], tuple[int, int]]
 ) -> Callable[[Any], Finding | None]:
     """In this span a part of what so many slots can do is done; who does not half of it holds this belief."""
 
-    def first(day: AtTheBank) -> Finding | None:
+    def first(day: DatabaseDay) -> Finding | None:
         since_ms, until_ms = span(day)
         can = slots * (until_ms - since_ms) // QUERY_MS
         done, least = _answered(day, since_ms, until_ms), PARTS[slots] * can
@@ -184,28 +170,27 @@ def _kept_busy(
             return None
         seconds = f"seconds {(since_ms - day.began_ms) // 1_000} to {(until_ms - day.began_ms) // 1_000} of the evening"
         holds = belief if done < can / 2 else ""
-        text = refutation(holds) if holds else rule
-        return Finding(text, seconds, f"{least:.0f} answers or more", f"{done} answers", lab=day.lab, belief=holds)
+        return broken(day, seconds, f"{least:.0f} answers or more", f"{done} answers", rule=rule, belief=holds)
 
     return first
 
 
-def _nobody_stays_counted(day: AtTheBank) -> Finding | None:
+def _nobody_stays_counted(day: DatabaseDay) -> Finding | None:
     """In the last five seconds before the change something is asked: messages come all the time."""
     since_ms = day.fewer_ms - 5_000
     if any(one.ended_ms >= since_ms for one in day.asked):
         return None
     last_ms = max((one.ended_ms for one in day.asked), default=day.began_ms)
     found = f"none after {_second(day, last_ms)}"
-    return Finding(LEAK_RULE, _second(day, since_ms), "calls of the database", found, lab=day.lab)
+    return broken(day, _second(day, since_ms), "calls of the database", found, rule=LEAK_RULE)
 
 
-def _no_lag_when_well(day: AtTheBank) -> Finding | None:
-    came = 7 * (WELL_S - GETS_GOING_S)
+def _no_lag_when_well(day: DatabaseDay) -> Finding | None:
+    came = COME * (WELL_S - GETS_GOING_S)
     done = _answered(day, day.began_ms, day.fewer_ms)
     if done >= came:
         return None
-    return Finding(WELL_RULE, f"the first {WELL_S} seconds", f"{came} answers or more", f"{done} answers", lab=day.lab)
+    return broken(day, f"the first {WELL_S} seconds", f"{came} answers or more", f"{done} answers", rule=WELL_RULE)
 
 
 BRAKE = World(

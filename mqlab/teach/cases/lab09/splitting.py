@@ -7,18 +7,31 @@ judged by   every order printed in the end; billing's calls short; pages with th
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS
 from mqlab.errors import ClientError
 from mqlab.teach.exercises import Finding
 from mqlab.teach.kit.crashing import EveryCrash
-from mqlab.teach.kit.days import Day, Does, NotMade, Played, Restarts, Sends, Topics, Waits, parameters_of, takes
-from mqlab.teach.kit.promises import finding_at, no_surprise, took_ms
+from mqlab.teach.kit.days import (
+    Day,
+    Does,
+    NotMade,
+    Played,
+    Restarts,
+    Sends,
+    Topics,
+    Waits,
+    each_life,
+    parameters_of,
+    takes,
+)
+from mqlab.teach.kit.promises import broken, finding_at, no_surprise, took_ms
 from mqlab.teach.words import refutation
 from mqlab.wire.message import Message
 
@@ -36,6 +49,7 @@ SENT_RULE = (
     "What is to be printed goes to the topic invoices: its listener gets what is stored there, and nothing else. "
     'A message is sent to its own topic, so make a new one: Message("invoices", ...)'
 )
+PRINTS_RULE = "What is stored in invoices is printed: the second listener prints it"
 ONCE_RULE = "While nothing dies and no send fails, each order is printed once: one send for each call"
 STATUS_RULE = "Both listeners return CONSUME_SUCCESS when they are done: what returns nothing comes again"
 RULES = {
@@ -116,18 +130,11 @@ class Splits:
             return both[number]
 
         for number, (group, name, topic) in enumerate(((FAST, NODE, ORDERS), (SLOW, PRINTER, INVOICES))):
-            made(played.answers["safe_async"], number)
-
-            class EachLife:
-                own = number
-
-                def __init__(self) -> None:
-                    listener = made(played.answers["safe_async"], self.own)
-                    self.consume_message = lambda messages, context: listener(messages, context)
-
+            life = functools.partial(made, played.answers["safe_async"], number)
+            life()
             consumer = lab.push_consumer(group, name=name)
             consumer.subscribe(topic, "*")
-            consumer.on_messages(EachLife)
+            consumer.on_messages(each_life(life))
             consumer.start()
         lab.run_for("25s")
 
@@ -185,26 +192,17 @@ def two_orders(seed: int) -> Day:
 # promises ------------------------------------------------------------------------------------------------------------
 
 
-def _believed(day: Pages, belief: str, where: str, expected: object, found: object) -> Finding:
-    return Finding(refutation(belief), where, expected, found, lab=day.lab, belief=belief)
-
-
 def _short_calls(day: Pages) -> Finding | None:
     for row in day.deliveries(FAST):
         if row.ended_ms is not None and took_ms(row) > LONGEST_CALL_MS:
-            found = finding_at(day, row, "", "a call of some ms", f"a call of {took_ms(row):,} ms")
-            belief = "lab09.prints_itself"
-            return Finding(refutation(belief), *_rest(found), lab=day.lab, belief=belief)
+            belief, took = "lab09.prints_itself", f"a call of {took_ms(row):,} ms"
+            return replace(finding_at(day, row, refutation(belief), "a call of some ms", took), belief=belief)
     return None
-
-
-def _rest(found: Finding) -> tuple[str, object, object, int | None]:
-    return found.first_wrong, found.expected, found.found, found.step
 
 
 def _sent_on(day: Pages) -> Finding | None:
     if day.elsewhere:
-        return Finding(SENT_RULE, "the topic of what is sent on", INVOICES, day.elsewhere, lab=day.lab)
+        return broken(day, "the topic of what is sent on", INVOICES, day.elsewhere, rule=SENT_RULE)
     return None
 
 
@@ -219,15 +217,15 @@ def _all_printed(day: Pages) -> Finding | None:
         if order.key in invoices:
             calls = [row for row in day.deliveries(SLOW) if row.ended_ms is not None and row.status == CONSUME_SUCCESS]
             belief = "lab09.printer_says_done" if calls else ""
-            rule = refutation(belief) if belief else "What is stored in invoices is printed: the second listener prints"
-            return Finding(rule, where, "one", "none", lab=day.lab, belief=belief)
+            return broken(day, where, "one", "none", rule=PRINTS_RULE, belief=belief)
         # 2. Nothing has failed: it was never sent.
         if not day.failed and not day.lab.journal.of("fault.killed"):
-            return Finding(SENT_RULE, where, "one", "none, and it is not stored in invoices", lab=day.lab)
+            return broken(day, where, "one", "none, and it is not stored in invoices", rule=SENT_RULE)
         # 3. It was not stored: the first one has said CONSUME_SUCCESS before anything was stored.
         if day.failed and not day.lab.journal.of("work.started"):
-            return _believed(day, "lab09.send_is_sure", where, "one", "none, after one send had failed")
-        return _believed(day, "lab09.started_is_done", where, "one", "none, and it is not stored in invoices")
+            return broken(day, where, "one", "none, after one send had failed", belief="lab09.send_is_sure")
+        not_there = "none, and it is not stored in invoices"
+        return broken(day, where, "one", not_there, belief="lab09.started_is_done")
     return None
 
 
@@ -236,7 +234,7 @@ def _own_pages(day: Pages) -> Finding | None:
     for key, body in day.printed:
         if orders.get(key) != body:
             expected = (key, orders[key]) if key in orders else f"one of {', '.join(orders)}"
-            return Finding(KEPT_RULE, "a page", expected, (key, body), lab=day.lab)
+            return broken(day, "a page", expected, (key, body), rule=KEPT_RULE)
     return None
 
 
@@ -246,7 +244,7 @@ def _printed_once(day: Pages) -> Finding | None:
     printed = Counter(key for key, _ in day.printed)
     for key, times in printed.items():
         if times > 1:
-            return Finding(ONCE_RULE, f"{key}: pages printed", 1, times, lab=day.lab)
+            return broken(day, f"{key}: pages printed", 1, times, rule=ONCE_RULE)
     return None
 
 

@@ -19,6 +19,7 @@ from mqlab.teach.tasks import Task
 
 INSTANCES, WAIT_MS, WIDER = 5, 1_950, 100
 CAUGHT_UP, CAUGHT_UP_S = 50, 40
+SOME_THREADS = (8, 16, 24, 32, 40)
 NEAR = 0.97
 
 
@@ -56,15 +57,13 @@ def _idle(tank: Any) -> int:
 
 
 def _too_few_tried(too_late: Mapping[int, int]) -> str:
-    missing = {8, 16, 24, 32} - set(too_late)
-    if 0 in too_late.values() and any(too_late.values()) and not missing:
-        return ""
-    numbers = ", ".join(str(threads) for threads in sorted(missing))
-    return f"Put {numbers} into TRIED as well and run the cell first." if missing else "Run the cell first."
+    missing = [str(threads) for threads in SOME_THREADS if threads not in too_late]
+    return f"Put {', '.join(missing)} into TRIED as well and run the cell first." if missing else ""
 
 
 def _most_threads(too_late: Mapping[int, int]) -> int:
-    return max((threads for threads, count in too_late.items() if count == 0), default=0)
+    """The largest of the numbers that are asked for, whatever else was tried."""
+    return max((threads for threads in SOME_THREADS if too_late[threads] == 0), default=0)
 
 
 def _wide_enough(threshold: int, held: Sequence[tuple[float, int]]) -> str:

@@ -25,7 +25,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(slots=True)
-class AtTheBank(Played):
+class DatabaseDay(Played):
     """A day with the database. ``began_ms``: the traffic; ``fewer_ms`` to ``again_ms``: it had fewer slots."""
 
     asked: list[Asked] = field(default_factory=list)
