@@ -10,9 +10,9 @@
 
 A store has one writer, so the rows are appended by the driver when all tasks are done: a batch that fails before has
 appended nothing. A death while it appends leaves the first messages in the store, and whoever writes the batch again
-appends them again: at least once. The next batch of a stream then has the same unique keys. Driver and workers must see
-the same disk. A broker, or open_stores of `mqlab admin`, gives the topics of such a store a configuration. Left out:
-delayed messages, which a broker moves to queues of their own.
+appends them again: at least once. A stream's batch that is done again has the same unique keys. Driver and workers
+must see the same disk. Left out: the topics' configuration, which a broker needs before it serves them
+(docs/serving.md), and delayed messages, which a broker moves to queues of their own.
 """
 
 from __future__ import annotations
