@@ -430,10 +430,7 @@ def a_large_book(number):
 def after_a_pause(lab, pause, lags, queues=1):
     """The group is suspended for so long, and then goes on."""
 
-    def read(messages, context):
-        return CONSUME_SUCCESS
-
-    billing = billing_with(lab, read, queues=queues)
+    billing = billing_with(lab, lambda *_: CONSUME_SUCCESS, queues=queues)
     rates = [("0s", 24), ("70s", 0)]
     lab.traffic(lab.producer("shop"), rates=rates, message=a_large_book)
     lab.run_for("5s")

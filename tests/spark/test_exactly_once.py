@@ -57,11 +57,12 @@ def job(stores: Path, out: Path, checkpoint: Path) -> Iterator[subprocess.Popen[
     That has a short path: Spark's sockets are in it.
     """
     tmp = tempfile.mkdtemp(prefix="once-")
-    started = subprocess.Popen(
-        [sys.executable, "-c", JOB, str(stores), str(out), str(checkpoint), tmp],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
-        env={**os.environ, "MQLAB_SPARK_SHARED_CLASSES": "0", "TMPDIR": tmp},
-    )  # fmt: skip
+    with open(out.with_name("job.log"), "ab") as log:
+        started = subprocess.Popen(
+            [sys.executable, "-c", JOB, str(stores), str(out), str(checkpoint), tmp],
+            stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
+            env={**os.environ, "MQLAB_SPARK_SHARED_CLASSES": "0", "TMPDIR": tmp},
+        )  # fmt: skip
     try:
         yield started
     finally:
@@ -98,7 +99,8 @@ def killed_again_and_again(spark: SparkSession, folder: Path, *, kills: int, bro
                 assert running.stdout is not None
                 for _ in range(rng.randrange(1, 4)):
                     line = running.stdout.readline()
-                    assert line.startswith("batch"), f"the job ended by itself: {line}"
+                    said = (folder / "job.log").read_text(errors="replace")
+                    assert line.startswith("batch"), f"the job ended by itself: {line}\n{said[-6000:]}"
                     done = max(done, int(line.split()[1]))
                     shop.sell(rng.randrange(400))
         assert done >= kills - 1  # batches were done with in every life
