@@ -448,6 +448,53 @@ check("lab09.catch_up")
 # refutation: The last rate goes on, and if the capacity is above it, the lag gets smaller. It only never goes if nothing is
 #   left of the capacity.
 
+# %% [markdown] minutes=4
+# ## Several messages in a call
+#
+# The bank takes several charges at once, and one wait will do for all of them. So the listener gets up to eight messages in a
+# call (`consume_message_batch_max_size`). It computes for each, and waits once. Five threads read the first tank's traffic.
+
+# %% [prediction] lab09.full_calls
+# Five threads with one message each end five a second; 15 come in the peak. With up to eight messages in a call, the lag is …
+#
+# - gone: gone; five calls with eight messages each are as good as forty {lab09.batch_is_full}
+#   > The calls are not full. A call has messages of one pull, and a pull is answered as soon as there is one message.
+# - smaller: smaller; when messages have to wait, the calls become fuller
+#   > Messages wait in the client, already cut into calls. A pull does not wait until a thread is free.
+# - same: the same
+#   = Messages come one by one, each answers a pull, and so each call has one message.
+# note: Only what *one pull* brought can be in one call. A pull brings many when many are stored already: after a break, or if the
+#   client waits between two pulls.
+
+# %% tags=["parameter"]
+PULL_INTERVAL = "1s"
+
+ways = {
+    "1 in a call": {},
+    "up to 8": {"batch": 8},
+    f"up to 8, every {PULL_INTERVAL}": {"batch": 8, "pull_interval": PULL_INTERVAL},
+}
+fuller = {
+    name: backlog_tank(threads=5, recorded={}, **way) for name, way in ways.items()
+}
+Table(
+    [
+        {
+            "a call has": name,
+            "on average": each.per_call,
+            "largest lag": each.largest_lag,
+        }
+        for name, each in fuller.items()
+    ]
+)
+
+# %% [markdown]
+# The pull interval has a price: a message waits for its pull, too. Try `"5s"`.
+
+# %%
+one, eight, _ = (each.largest_lag for each in fuller.values())
+reveal("lab09.full_calls", "same" if abs(eight - one) < 0.1 * one else "smaller")
+
 # %% [markdown] minutes=26
 # ## A size for a day
 #
@@ -457,43 +504,53 @@ check("lab09.catch_up")
 # %%
 tight = backlog_tank(
     traffic=[4] * 3 + [22] * 3 + [4] * 6,
-    instances=2, threads=8, compute="120ms", wait="400ms", recorded={},
+    instances=2, threads=8, batch=1, compute="120ms", wait="400ms", pull_interval=0,
+    recorded={},
 )  # fmt: skip
-took_ms = sorted(call.ended_ms - call.stored_ms for call in tight.run.calls)
+took_ms = tight.run.took_ms
 print(f"99 of 100 within {took_ms[len(took_ms) * 99 // 100]:,} ms")
 tight.table()
 
 # %% [exercise] lab09.size
 # ### Exercise 3: a size that holds
 #
-# Write `size(traffic, compute_ms, wait_ms, cores, queues, goal_ms, budget)`. It returns `(instances, threads)`, the threads
-# being those of each instance. The day is then *played* with your size:
+# Write `size(traffic, compute_ms, wait_ms, cores, queues, pull_interval_ms, goal_ms, budget)`. It returns `(instances, threads,
+# batch)`: the threads of each instance, and the most messages of a call. The day is then *played* with your size:
 #
-# - `traffic` are twelve rates, messages a second for ten seconds each. Each call computes and then waits; each instance has
-#   `cores` cores, and the topic `queues` queues.
+# - `traffic` are twelve rates, messages a second for ten seconds each. A call computes `compute_ms` for each of its messages and
+#   then waits `wait_ms` once; each instance has `cores` cores, and the topic `queues` queues.
+# - A queue is pulled again `pull_interval_ms` after its last pull; 0 means at once, and then messages come one by one.
 # - 99 of 100 messages are done within `goal_ms` after they were stored.
 # - An instance costs 20, each of its threads 1. The bill is at most `budget`.
 #
 # The tank and the Lab are not for your answer to use; to try a size by hand, use the cell above.
 #
-# hint: Of `queues` queues the busiest of n instances has `-(-queues // n)`: so many `queues`-ths of the peak are its share.
-# hint: Take the fewest instances for which the share times `compute_ms` is below about nine tenths of `1000 * cores`.
-# hint: Then threads for the share: share times the seconds of a call, and a fifth more for chance.
-# note: `AllocateMessageQueueAveragely` hands out whole queues, and nothing in RocketMQ looks at how busy anybody is. At work on
-#   Monday: divide your peak by queues first. If one queue's share is more than an instance can do, no size helps: more queues.
+# hint: Of `queues` queues the busiest of n instances has `-(-queues // n)`: so many `queues`-ths of the peak are its share. Take
+#   the fewest instances for which the share times `compute_ms` is below about nine tenths of `1000 * cores`.
+# hint: In the peak a pull brings `max(traffic) * pull_interval_ms / (1000 * queues)` messages. A larger batch does nothing, and
+#   a smaller one may be needed: `pull_interval_ms + batch * compute_ms + wait_ms` should be well below the goal.
+# hint: Then threads for the share: calls a second (share / batch) times the seconds of a call, and a fifth more for chance.
+# note: `AllocateMessageQueueAveragely` hands out whole queues, and `submitConsumeRequest` cuts what a pull brought into calls. At
+#   work on Monday: divide your peak by queues first. If one queue's share is more than an instance can do, no size helps.
 
 
 # %%
 # exercise: lab09.size
-def size(traffic, compute_ms, wait_ms, cores, queues, goal_ms, budget):
-    """Instances, and threads of each."""
+def size(
+    traffic, compute_ms, wait_ms, cores, queues, pull_interval_ms, goal_ms, budget
+):
+    """Instances, threads of each, and the most messages of a call."""
     ### BEGIN SOLUTION
     for instances in range(1, queues + 1):
         share = max(traffic) * -(-queues // instances) / queues
         if share * compute_ms <= 900 * cores:
             break
-    threads = int(share * (compute_ms + wait_ms) * 1.2 / 1000) + 1
-    return instances, threads
+    bundle = max(1, max(traffic) * pull_interval_ms // (1000 * queues))
+    room_ms = 0.8 * goal_ms - pull_interval_ms - wait_ms
+    batch = max(1, min(bundle, int(room_ms // compute_ms)))
+    call_ms = batch * compute_ms + wait_ms
+    threads = int(share / batch * call_ms * 1.2 / 1000) + 1
+    return instances, threads, batch
     ### END SOLUTION
 
 
@@ -524,6 +581,16 @@ check("lab09.size")
 # question: For how long does a call need its thread?
 # claim: While it computes.
 # refutation: A call keeps its thread while it waits, too: for T1 + T2.
+
+# %% [belief] lab09.batch_is_free
+# question: How many messages should a call have at most?
+# claim: As many as possible: a batch costs nothing.
+# refutation: It costs time. The first message of a call is done when the last one is computed and the whole call has ended.
+
+# %% [belief] lab09.a_thread_each
+# question: Twenty messages a second come, and each call waits a second. How many threads?
+# claim: Twenty at least: a thread for each message that waits.
+# refutation: A call waits once for all of its messages. If a pull brings five, a quarter of the threads or fewer will do.
 
 # %% [markdown] minutes=3
 # ## Break it: one instance less
@@ -567,6 +634,7 @@ Bars(
 # | the pool of a concurrent consumer, 20 threads unless set | `ConsumeMessageConcurrentlyService`, `consumeThreadMin` |
 # | its queue of waiting calls without a limit, so that `consumeThreadMax` changes nothing | `LinkedBlockingQueue` in the same class |
 # | whole queues for each instance | `AllocateMessageQueueAveragely` |
+# | calls of what one pull brought, `consumeMessageBatchMaxSize` at most | `ConsumeMessageConcurrentlyService.submitConsumeRequest` |
 # | the brake of a client that has 1,000 messages of a queue | `pullThresholdForQueue`, `DefaultMQPushConsumerImpl.pullMessage` |
 # | what monitoring calls lag | `ConsumeStats.computeTotalDiff`: broker offset minus committed offset |
 #
@@ -575,6 +643,7 @@ Bars(
 # | you may read | it is |
 # |---|---|
 # | the thread count is C * (T1 + T2) / T1 | advice about cores, in no line of the source; with a database behind the calls that is no rule |
+# | a larger batch makes a group faster | only if pulls bring several messages: set `pullInterval` as well, or have a backlog |
 # | nodes = peak / rate of a node | at least; whole queues and a reserve come on top, and no more nodes than queues work |
 # | the pool grows to 64 threads | it stays at its minimum ([lab 05a](05a-many-at-a-time.ipynb)) |
 

@@ -75,22 +75,38 @@ def test_other_ends_of_a_lag_are_told(answer: Any, rule: str) -> None:
 @pytest.mark.parametrize(
     ("size", "rule", "seen"),
     [
-        ((0, 4), "range", "(0, 4)"),
-        ((16, 200), "budget", "costs 3520"),
-        ((1, 40), "cores", "what binds: cores"),
-        ((3, 8), "queues", "what binds: queues"),
-        ((5, 1), "threads", "what binds: threads"),
+        ((0, 4, 1), "range", "(0, 4, 1)"),
+        ((1, 4, 33), "range", "(1, 4, 33)"),
+        ((16, 200, 1), "budget", "costs 3520"),
+        ((1, 40, 1), "cores", "what binds: cores"),
+        ((3, 8, 1), "queues", "what binds: queues"),
+        ((5, 1, 1), "threads", "what binds: threads"),
     ],
 )
-def test_a_size_is_told_what_its_day_showed(size: tuple[int, int], rule: str, seen: str) -> None:
+def test_a_size_is_told_what_its_day_showed(size: tuple[int, int, int], rule: str, seen: str) -> None:
     finding = found("size", size=lambda *given: size)
     assert finding.rule == sizing.RULES[rule] and seen in str(finding.found)
 
 
+def test_a_batch_is_told_what_its_calls_had() -> None:
+    one_by_one, bundles = sizing.days(1)
+    threads = bundles.right[1]
+    finding = found("size", size=lambda *given: one_by_one.right if given[5] == 0 else (1, threads, 32))
+    assert finding.rule == sizing.RULES[sizing.SLOW_CALL] and "messages a call" in str(finding.found)
+    # A batch that pulls cannot fill is as good as a batch of one.
+    instances, threads, _ = one_by_one.right
+    full = sizing.played(one_by_one, (instances, threads, 32))
+    assert full.took_ms == sizing.played(one_by_one, one_by_one.right).took_ms
+    assert {call.messages for call in full.calls} == {1}
+
+
 def test_another_size_that_holds_is_right() -> None:
-    (computing,) = sizing.days(1)
-    other = (computing.right[0], computing.right[1] + 1)
-    assert other != computing.right and EXERCISES["size"].case(1).run({"size": lambda *given: other}) is None
+    def a_thread_more(*given: Any) -> tuple[int, int, int]:
+        instances, threads, batch = right[given[5]]
+        return instances, threads + 1, batch
+
+    right = {day["pull_interval_ms"]: day.right for day in sizing.days(1)}
+    assert len(right) == 2 and EXERCISES["size"].case(1).run({"size": a_thread_more}) is None
 
 
 def test_the_knee_is_asked_for_when_the_number_below_it_was_measured() -> None:

@@ -58,6 +58,18 @@ def test_where_the_time_of_a_call_goes_is_timed_in_the_call() -> None:
     assert waits["database slots"] > 100 and waits["cores"] < 10
 
 
+def test_a_call_has_several_messages_only_when_a_pull_brought_them() -> None:
+    alone, together = tank(batch=8), tank(batch=8, pull_interval="2s")
+    assert alone.per_call == 1 and alone.largest_lag == tank().largest_lag
+    assert together.per_call > 1.5 and together.largest_lag < alone.largest_lag / 2
+    assert {sum(call.messages for call in each.calls()) for each in (alone, together)} == {sum(PEAK) * 10}
+    for shown in (alone, together):
+        assert len(shown.run.took_ms) == sum(row.done for row in shown.seconds()) == sum(PEAK) * 10
+    # Each message of a call is computed, and all of them wait once.
+    for call in together.calls():
+        assert call.computed_ms - call.begun_ms >= 50 * call.messages and call.ended_ms - call.entered_ms == 950
+
+
 def test_what_cannot_be_done_is_still_there_at_the_end() -> None:
     shown = tank(traffic=(3,) * 12, threads=1, wait="4s", compute="1s")
     assert len(shown.seconds()) == 240 and shown.left > 300 and "not done at the end" in shown.summary
@@ -68,10 +80,12 @@ def test_the_page_plays_again_and_a_cell_reads_what_it_shows() -> None:
     shown.set("second", 30)
     wish = {
         "traffic": list(PEAK), "instances": 2, "threads": 3, "cores": 1, "compute": "0ms", "wait": "500ms",
-        "queues": 4, "slots": 0,
+        "queues": 4, "slots": 0, "batch": 4, "pull_interval": "1s",
     }  # fmt: skip
     answer = shown.asked("play", wish)
-    assert shown.settings == TankSettings(PEAK, 2, 3, 1, 0, 500) and len(answer["seconds"]) == len(shown.seconds())
+    assert answer["per_call"] == shown.per_call > 1
+    assert shown.settings == TankSettings(PEAK, 2, 3, 1, 0, 500, batch=4, pull_interval_ms=1_000)
+    assert len(answer["seconds"]) == len(shown.seconds())
     assert shown.play(threads=4).state == {"second": 1} and shown.table().title == shown.summary
     assert play_tank(shown.settings) is shown.run
     with pytest.raises(UsageError, match="cannot answer"):
@@ -97,6 +111,8 @@ def test_a_page_without_a_kernel_has_the_recorded_runs() -> None:
         ({"wait": "1h"}, "wait_ms must be between 0 and 5000"),
         ({"compute": "0s", "wait": 0}, "takes no time"),
         ({"slots": -1}, "slots must be between 0 and 500"),
+        ({"batch": 33}, "batch must be between 1 and 32"),
+        ({"pull_interval": "1m"}, "pull_interval_ms must be between 0 and 10000"),
         ({"members": 2}, "no setting 'members'"),
     ],
 )

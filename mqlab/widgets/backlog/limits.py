@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mqlab.widgets.backlog.runs import Call, TankRun
+from mqlab.widgets.backlog.runs import Call, TankRun, TankSettings
 
 BUSY, UNEVEN = 0.9, 0.8
 LEAST_SECONDS = 3
@@ -38,7 +38,7 @@ def limits(run: TankRun) -> list[dict[str, Any]]:
     by_instance = [[call for call in run.calls if call.instance == name] for name in run.owned]
     threads = [share(calls, lambda c: c.begun_ms, lambda c: c.ended_ms, settings.threads) for calls in by_instance]
     cores = [
-        share(calls, lambda c: c.computed_ms - settings.compute_ms, lambda c: c.computed_ms, settings.cores)
+        share(calls, lambda c: computes_from(c, settings), lambda c: c.computed_ms, settings.cores)
         for calls in by_instance
     ]
     slots = share(run.calls, lambda c: c.entered_ms, lambda c: c.ended_ms, settings.slots) if settings.slots else None
@@ -53,7 +53,7 @@ def limits(run: TankRun) -> list[dict[str, Any]]:
         binding = QUEUES if uneven else CORES if max(cores) >= BUSY else THREADS
     rows = [
         (DATABASE, settings.slots or "no limit", slots, _mean(c.entered_ms - c.computed_ms for c in run.calls)),
-        (CORES, settings.cores, max(cores), _mean(c.computed_ms - c.begun_ms - settings.compute_ms for c in run.calls)),
+        (CORES, settings.cores, max(cores), _mean(computes_from(c, settings) - c.begun_ms for c in run.calls)),
         (THREADS, settings.threads, max(threads), _mean(c.begun_ms - c.stored_ms for c in run.calls)),
         (QUEUES, f"{settings.queues}: {owners} of {len(threads)} instances own one", owners / len(threads), None),
     ]
@@ -69,13 +69,23 @@ def limits(run: TankRun) -> list[dict[str, Any]]:
     ]
 
 
+def computes_from(call: Call, settings: TankSettings) -> int:
+    """The ms in which a call's computation began, if nothing interrupted it."""
+    return call.computed_ms - settings.compute_ms * call.messages
+
+
+def per_call(run: TankRun) -> float:
+    """How many messages a call had, on average; 0.0 when there was none."""
+    return round(sum(call.messages for call in run.calls) / len(run.calls), 1) if run.calls else 0.0
+
+
 def waiting_seconds(run: TankRun) -> list[int]:
     """The seconds at whose end at least one message was stored whose call had not begun."""
     waiting, at_end = [], 0
     arrived = {row["second"]: row["arrived"] for row in run.seconds}
     begun: dict[int, int] = {}
     for call in run.calls:
-        begun[call.begun_ms // 1000 + 1] = begun.get(call.begun_ms // 1000 + 1, 0) + 1
+        begun[call.begun_ms // 1000 + 1] = begun.get(call.begun_ms // 1000 + 1, 0) + call.messages
     for second in range(1, len(run.seconds) + 1):
         at_end += arrived[second] - begun.get(second, 0)
         if at_end > 0:

@@ -4,7 +4,7 @@ Lab 09 predicts with it what more instances, threads, cores, queues or slots cha
 
     tank = backlog_tank(threads=10, compute="50ms", wait="950ms")     one instance, two minutes of traffic
     tank.seconds()  tank.limits()  tank.calls()                       what the page shows, as tables
-    tank.binding  tank.largest_lag  tank.behind_s                     which limit, how much, how long
+    tank.binding  tank.largest_lag  tank.behind_s  tank.per_call      which limit, how much, how long, how many a call
     tank.play(instances=2)                                            what "Play" does in the page
 
 A page without a kernel shows the recorded runs (``RECORDED``). Left out: time-outs, failures, disks that get slow.
@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from mqlab.durations import milliseconds
 from mqlab.errors import UsageError
 from mqlab.views.table import Table
-from mqlab.widgets.backlog.limits import NOTHING, limits, waiting_seconds
+from mqlab.widgets.backlog.limits import NOTHING, limits, per_call, waiting_seconds
 from mqlab.widgets.backlog.runs import MOST_PER_SECOND, STEP_S, TankRun, TankSettings, play_tank
 from mqlab.widgets.frame import Board
 
@@ -29,9 +29,11 @@ RECORDED: Mapping[str, TankSettings] = {
     "8 slots, 3 instances": TankSettings(slots=8, instances=3),
     "200 ms of each call compute, 20 threads": TankSettings(compute_ms=200, wait_ms=800, threads=20),
     "6 instances of 2 threads, 4 queues": TankSettings(instances=6, threads=2),
+    "5 threads, up to 8 messages a call": TankSettings(threads=5, batch=8),
+    "the same, each queue pulled once a second": TankSettings(threads=5, batch=8, pull_interval_ms=1_000),
 }
-DURATIONS = {"compute": "compute_ms", "wait": "wait_ms"}
-NUMBERS = ("instances", "threads", "cores", "queues", "slots")
+DURATIONS = {"compute": "compute_ms", "wait": "wait_ms", "pull_interval": "pull_interval_ms"}
+NUMBERS = ("instances", "threads", "cores", "queues", "slots", "batch")
 
 
 class BacklogTank(Board):
@@ -62,7 +64,9 @@ class BacklogTank(Board):
         return Table(self.run.seconds, title="Second by second")
 
     def calls(self) -> Table:
-        """Every call: instance, stored, begun, computed, entered the database, ended; ms after the traffic began."""
+        """Every call: instance, first message stored, begun, computed, entered the database, ended; ms after the
+        traffic began; how many messages it had.
+        """
         rows = [call._asdict() for call in self.run.calls]
         return Table(rows, title="Calls, ms after the traffic began", empty="none")
 
@@ -85,6 +89,11 @@ class BacklogTank(Board):
         """From the first to the last second in which a message waited for its call; ``left`` says if it is over."""
         waiting = waiting_seconds(self.run)
         return waiting[-1] - waiting[0] + 1 if waiting else 0
+
+    @property
+    def per_call(self) -> float:
+        """How many messages a call had, on average."""
+        return per_call(self.run)
 
     @property
     def left(self) -> int:
@@ -117,15 +126,16 @@ class BacklogTank(Board):
 
 def backlog_tank(
     *, traffic: Sequence[int] = TankSettings().traffic, instances: int = 1, threads: int = 10, cores: int = 1,
-    compute: str | int = "50ms", wait: str | int = "950ms", queues: int = 4, slots: int = 0,
-    recorded: Mapping[str, TankSettings] = RECORDED,
+    compute: str | int = "50ms", wait: str | int = "950ms", queues: int = 4, slots: int = 0, batch: int = 1,
+    pull_interval: str | int = 0, recorded: Mapping[str, TankSettings] = RECORDED,
 ) -> BacklogTank:  # fmt: skip
     """A group and two minutes of traffic, played in a Lab: lag by the second, and the limit that binds.
 
     ``traffic`` are twelve rates in messages a second, one for each 10 s. ``threads`` and ``cores`` are those of each of
-    the ``instances``. A call computes for ``compute`` (T1), then waits for ``wait`` (T2), with one of the database's
-    ``slots`` if that is not 0. ``recorded`` names the runs of pages without a kernel. Raises UsageError for settings
-    out of range.
+    the ``instances``. A call computes for ``compute`` (T1) for each of its messages, then waits once for ``wait`` (T2),
+    with one of the database's ``slots`` if that is not 0. It has at most ``batch`` messages, all from one pull; a queue
+    is pulled again ``pull_interval`` after its last pull. ``recorded`` names the runs of pages without a kernel. Raises
+    UsageError for settings out of range.
 
     >>> tank = backlog_tank(recorded={})
     >>> print(tank.summary)
@@ -133,7 +143,7 @@ def backlog_tank(
     """
     given = {
         "traffic": traffic, "instances": instances, "threads": threads, "cores": cores, "compute": compute,
-        "wait": wait, "queues": queues, "slots": slots,
+        "wait": wait, "queues": queues, "slots": slots, "batch": batch, "pull_interval": pull_interval,
     }  # fmt: skip
     return BacklogTank(_changed(TankSettings(), given), recorded)
 
@@ -165,4 +175,5 @@ def _shown(run: TankRun) -> dict[str, Any]:
         "limits": [list(row.values()) for row in limits(run)],
         "behind": [waiting[0], waiting[-1] + 1] if waiting else None,
         "left": run.left,
+        "per_call": per_call(run),
     }  # fmt: skip

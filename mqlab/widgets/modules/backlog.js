@@ -85,9 +85,11 @@ function render({ model, el }) {
     settings.put(run.settings);
     moment.input.max = Math.max(1, run.seconds.length);
     const now = run.settings;
+    const full = now.batch > 1 ? ` A call has up to ${now.batch} messages (${run.per_call} on average).` : "";
+    const pulled = now.pull_interval_ms ? ` A queue is pulled again ${durationText(now.pull_interval_ms)} after its last pull.` : "";
     set.textContent = `${now.instances} instance${now.instances === 1 ? "" : "s"} with ${now.threads} threads and ` +
       `${now.cores} core${now.cores === 1 ? "" : "s"} each; a call computes ${durationText(now.compute_ms)} and waits ` +
-      `${durationText(now.wait_ms)}; ${now.queues} queues; ` + (now.slots ? `a database of ${now.slots} slots.` : "no limit at the database.");
+      `${durationText(now.wait_ms)}; ${now.queues} queues; ` + (now.slots ? `a database of ${now.slots} slots.` : "no limit at the database.") + full + pulled;
     const most = Math.max(0, ...run.seconds.map((each) => each.lag));
     const binds = run.limits.find((each) => each.binds)?.name ?? "nothing";
     const behind = run.behind ? `Messages wait from ${clock(run.behind[0])} to ${clock(run.behind[1])}. ` : "";
@@ -219,12 +221,14 @@ function settingControls(steps, { step_s: stepS, most_per_second: most }, onWish
   const wait = textControl({ label: "T2, waiting" });
   const queues = numberControl({ label: "Queues", min: 1, max: 32, step: 1 });
   const slots = numberControl({ label: "Database slots (0: no limit)", min: 0, max: 500, step: 1 });
-  [compute, wait].forEach((each) => (each.input.size = 6));
+  const batch = numberControl({ label: "Messages a call, at most", min: 1, max: 32, step: 1 });
+  const interval = textControl({ label: "Pull interval" });
+  [compute, wait, interval].forEach((each) => (each.input.size = 6));
   const button = buttonControl("Play", send);
   const curve = element("div", { class: "bt-curve", role: "group", "aria-label": "Traffic" }, rates.map((each) => each.el));
   const el = element("div", { role: "group", "aria-label": "Settings" },
     element("div", { class: "mq-note" }, `Traffic in messages a second, for each ${stepS} s: drag, then press Play`), curve,
-    element("div", { class: "mq-row" }, [instances, threads, cores, compute, wait, queues, slots, button].map((each) => each.el)));
+    element("div", { class: "mq-row" }, [instances, threads, cores, compute, wait, queues, slots, batch, interval, button].map((each) => each.el)));
   el.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.tagName === "INPUT") send();
   });
@@ -232,7 +236,8 @@ function settingControls(steps, { step_s: stepS, most_per_second: most }, onWish
 
   function send() {
     onWish({ traffic: rates.map((each) => Number(each.input.value)), instances: instances.value(), threads: threads.value(),
-      cores: cores.value(), compute: compute.value(), wait: wait.value(), queues: queues.value(), slots: slots.value() });
+      cores: cores.value(), compute: compute.value(), wait: wait.value(), queues: queues.value(), slots: slots.value(),
+      batch: batch.value(), pull_interval: interval.value() });
   }
 
   function put(set) {
@@ -247,6 +252,8 @@ function settingControls(steps, { step_s: stepS, most_per_second: most }, onWish
     wait.put(plain(set.wait_ms));
     queues.put(set.queues);
     slots.put(set.slots);
+    batch.put(set.batch);
+    interval.put(plain(set.pull_interval_ms));
   }
   return { el, put, button: button.input };
 }

@@ -20,6 +20,7 @@ from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Pure
 from mqlab.teach.kit.shapes import Difference, tuple_of
 from mqlab.teach.words import refutation
+from mqlab.widgets.backlog.limits import computes_from
 from mqlab.widgets.backlog.runs import TankRun, TankSettings, play_tank
 
 DATABASE, QUEUES, CORES, THREADS = "database", "queues", "cores", "threads"
@@ -51,7 +52,7 @@ def tables_of(run: TankRun) -> Tables:
         running = [call for call in run.calls if call.begun_ms <= now_ms < call.ended_ms]
         for name, queues in run.owned.items():
             own = [call for call in running if call.instance == name]
-            computing = sum(call.computed_ms - settings.compute_ms <= now_ms < call.computed_ms for call in own)
+            computing = sum(computes_from(call, settings) <= now_ms < call.computed_ms for call in own)
             instances.append({
                 "second": second, "instance": name, "queues": queues, "threads": settings.threads,
                 "cores": settings.cores, "in_calls": len(own), "computing": computing,
