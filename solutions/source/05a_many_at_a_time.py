@@ -650,6 +650,44 @@ sooner = runs[64][0] < 0.8 * runs[4][0]
 longer = runs[64][1] > 4 * runs[4][1]
 reveal("lab05.threads", "sooner" if sooner else "longer" if longer else "same")
 
+# %% [markdown] minutes=5
+# ## Break it: one thread, one failure
+#
+# On your board one thread kept the order. So the team gives billing one thread, and the warehouse is busy once, when it
+# should create the order. The listener says `RECONSUME_LATER`.
+
+
+# %% tags=["parameter"]
+FAILS = "created"
+
+
+def busy_once(messages, context):
+    context.sleep(TAKES[messages[0].tags])
+    first = messages[0].reconsume_times == 0
+    return RECONSUME_LATER if first and messages[0].tags == FAILS else CONSUME_SUCCESS
+
+
+def one_failure(lab):
+    one_thread = {"consume_thread_min": 1, "consume_thread_max": 1}
+    one_order(lab, listener=busy_once, **one_thread)
+    lab.run_for("20s")
+
+
+# %%
+lab = play(one_failure, seed=7, client=no_trace)
+Table(
+    [
+        {**call, "says": row.status}
+        for call, row in zip(calls(lab), lab.deliveries("billing", absences=False))
+    ]
+)
+
+# %% [markdown]
+# *created* was sent back, the thread took *paid* and *shipped*, and ten seconds later *created* came again, out of
+# `%RETRY%billing`. Who sends one event back lets the others pass. Set `FAILS` to each of the others: with one of the three the
+# order is kept, because nothing is behind it. A failure that holds back what follows it is the subject of the
+# [second part](05b-one-at-a-time.ipynb).
+
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #

@@ -40,7 +40,7 @@ from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.views import Bars, Curve, Table
 from mqlab.widgets import lanes_board
 
-# %% [markdown] minutes=29
+# %% [markdown] minutes=27
 # ## An order has a queue
 #
 # An orderly listener (顺序消费) is registered with `on_messages_orderly`. It gets the messages of a queue one after the
@@ -233,22 +233,27 @@ check("lab05.life_of_an_order")
 # lock that is older than 30 s.
 
 
+# %%
+def send_eight_a_second(lab):
+    shop = lab.producer("shop")
+    lab.traffic(shop, rates=[("0s", 8)], message=lambda n: Message("orders", b"x"))
+
+
 # %% tags=["parameter"]
-def two_readers(lab, orderly=True):
+def two_readers(lab, orderly=True, killed=True):
     def quick(messages, context):
         context.sleep("100ms")
         return SUCCESS if orderly else CONSUME_SUCCESS
 
     lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
-    for number in (1, 2):
-        one = lab.push_consumer("billing", name=f"billing-{number}")
+    first, second = (lab.push_consumer("billing", name=f"billing-{n}") for n in (1, 2))
+    for one in (first, second):
         one.subscribe("orders", "*")
         (one.on_messages_orderly if orderly else one.on_messages)(quick)
         one.start()
-    shop = lab.producer("shop")
-    lab.traffic(shop, rates=[("0s", 8)], message=lambda n: Message("orders", b"x"))
+    send_eight_a_second(lab)
     lab.run_for("70s")
-    lab.kill("billing-1")
+    lab.kill("billing-1") if killed else first.shutdown()
     lab.run_for("80s")
 
 
@@ -272,12 +277,13 @@ ordered.queue_owners("billing", from_ms=died - 5_000, until_ms=died + 65_000)
 
 # %%
 def waited_s(lab):
-    died = lab.journal.of("fault.killed")[0].now_ms
+    """From the last call of billing-1 to the next call for one of its queues."""
     rows = lab.deliveries("billing", absences=False)
-    old = {row.message_queue for row in rows if row.client == "billing-1"}
-    later = [row for row in rows if row.client == "billing-2" and row.started_ms > died]
-    taken = [row.started_ms for row in later if row.message_queue in old]
-    return (min(taken) - died) / 1000
+    mine = [row for row in rows if row.client == "billing-1"]
+    queues, last = {row.message_queue for row in mine}, mine[-1].started_ms
+    later = [row for row in rows if row.client == "billing-2" and row.started_ms > last]
+    taken = [row.started_ms for row in later if row.message_queue in queues]
+    return (min(taken) - last) / 1000
 
 
 # %%
@@ -293,6 +299,32 @@ Bars(waits, unit="s until somebody reads on")
 waited = waits["in order"]
 found = "lock" if 35 <= waited <= 62 else "at once" if waited < 5 else "two minutes"
 reveal("lab05.dead_owner", found)
+
+# %% [answer] lab05.goodbye
+# ### Your turn: a proper end
+#
+# Set `KILLED` to False: `billing-1` is then shut down, as a deployment does it. After how many seconds does `billing-2` read
+# on? Round up to a whole number.
+#
+# wrong lock: That is after a kill. Look at the line that your last run printed.
+# wrong renewal: 20 s is how often a member renews its locks. Who goes properly does not wait for that.
+# wrong: Round up what the cell printed.
+# note: `ConsumeMessageOrderlyService.shutdown` unlocks all queues of the member, and the broker tells the group at once that it
+#   has changed. At work: let your orchestrator wait for the shutdown. A kill after five seconds costs a minute of silence.
+
+# %% tags=["parameter"]
+KILLED = True
+
+ended = play(lambda lab: two_readers(lab, killed=KILLED), seed=7, client=no_trace)
+print(f"billing-2 reads on after {waited_s(ended):.1f} s")
+
+# %%
+### BEGIN SOLUTION
+ended = play(lambda lab: two_readers(lab, killed=False), seed=7, client=no_trace)
+answer("lab05.goodbye", 1, ended)
+### STARTER
+# answer("lab05.goodbye", ..., ended)
+### END SOLUTION
 
 # %% [markdown]
 # And the other way round: the member lives, and the lock gets old, because it cannot reach the broker any more.
@@ -656,7 +688,7 @@ check("lab05.manual")
 # claim: It remembers that something is missing.
 # refutation: COMMIT and SUCCESS take the next message, and nobody books the failed line: answer ROLLBACK when book raises.
 
-# %% [markdown] minutes=25
+# %% [markdown] minutes=24
 # ## What one queue costs
 #
 # "We want global order (全局顺序)": one queue for the whole shop. Each event takes 100 ms.
@@ -703,6 +735,34 @@ Curve(rates.items(), x="queues", y="events a second", log_x=True, log_y=True)
 
 # %%
 reveal("lab05.one_queue", 10 if rates[1] < 15 else 40 if rates[1] < 60 else 80)
+
+# %% [answer] lab05.enough_queues
+# ### Your turn: as few as will do
+#
+# The shop has 55 events a second at most. With how many queues, and not one more, does the group do that? Measure the
+# numbers that you need: `tried` keeps all of them.
+#
+# wrong eight: Eight will do, but fewer do as well: measure the numbers between 4 and 8.
+# wrong five: Five queues do 50 a second.
+# wrong: Read your table: which is the first number with 55 or more?
+# note: At work you take more, because you cannot change the number while orders are alive. What happens if somebody does is at
+#   the end of this part.
+
+# %% tags=["parameter"]
+TRY = [4, 8]
+
+tried = {queues: measured(queues) for queues in TRY}
+Bars(
+    {f"{queues} queues": rate for queues, rate in tried.items()}, unit="events a second"
+)
+
+# %%
+### BEGIN SOLUTION
+tried = {queues: measured(queues) for queues in (4, 5, 6, 7, 8)}
+answer("lab05.enough_queues", 6, tried)
+### STARTER
+# answer("lab05.enough_queues", ..., tried)
+### END SOLUTION
 
 # %% [markdown]
 # A line: twice as many queues, twice as many events, until the database is the limit. But the number of queues is fixed in
@@ -799,6 +859,61 @@ check("lab05.lanes")
 # refutation: One call at a time, but what happens within the call is the listener's: start a lane for each order of the
 #   batch, and wait for them together.
 
+# %% [markdown] minutes=4
+# ## Break it: one more queue
+#
+# The selector of an order is a number modulo the number of queues. Eight orders are created in four queues; order-6 has a
+# long list, and it takes 40 s to create it. Then somebody gives the topic a fifth queue, the shop is started again, and all
+# eight orders are paid. What is done first of order-6?
+
+
+# %% tags=["parameter"]
+PAUSE = "5s"
+
+
+def long_list(messages, context):
+    event = (messages[0].keys, messages[0].tags)
+    context.sleep("40s" if event == ("order-6", "created") else "5s")
+    return SUCCESS
+
+
+def by_number(queues, message, number):
+    return queues[number % len(queues)]
+
+
+# %%
+def eight_orders(lab, step, name):
+    shop = lab.producer("shop", name=name)
+    for number in range(8):
+        event = Message("orders", b"a book", tags=step, keys=f"order-{number}")
+        shop.send(event, selector=by_number, arg=number)
+
+
+def one_more_queue(lab):
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+    read_in_order(lab, long_list)
+    eight_orders(lab, "created", "shop-1")
+    lab.run_for(PAUSE)
+    lab.create_topic("orders", read_queue_nums=5, write_queue_nums=5)
+    eight_orders(lab, "paid", "shop-2")
+    lab.run_for("2m")
+
+
+# %%
+lab = play(one_more_queue, seed=7, client=no_trace)
+orders = {one.msg_id: one.keys for one in lab.store().messages("orders")}
+of_six = [
+    call
+    for call, row in zip(calls(lab), lab.deliveries("billing", absences=False))
+    if orders[row.msg_id] == "order-6"
+]
+Table(of_six)
+
+# %% [markdown]
+# Queue 2 was its queue, 6 modulo 4. With five queues it is queue 1, and nobody there knows that queue 2 is not done. Both
+# queues were read in order, each by its only reader. Set `PAUSE` to `"1m"`: the group is done with everything before the
+# fifth queue comes, and order-6 is kept.
+
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
@@ -809,7 +924,7 @@ check("lab05.lanes")
 # - **Not modelled:** `lockInStrictMode`, and the FIFO groups of RocketMQ 5's proxy, which lock message groups instead of
 #   queues. [What is not modelled](not-modelled.ipynb) has the whole list.
 
-# %% [markdown] minutes=3 tags=["reading"]
+# %% [markdown] minutes=2 tags=["reading"]
 # ## RocketMQ does it so
 #
 # | what | where in RocketMQ |

@@ -205,3 +205,11 @@ def test_lanes_that_know_nothing_of_orders_are_too_slow_or_out_of_order() -> Non
         return listener
 
     assert found("lanes", lanes=one_call).rule == refutation("lab05.start_waits")
+
+
+def test_the_fewest_queues_are_asked_for_when_the_number_below_them_was_measured() -> None:
+    (task,) = [one for one in manifest("lab05").tasks if one.id == "lab05.enough_queues"]
+    rates = {queues: 10.0 * queues for queues in range(1, 17)}
+    assert task.unready(rates) == "" and task.right(rates) == 6
+    assert "Put 7 into TRY" in task.unready({queues: rates[queues] for queues in (4, 8)})
+    assert "measure more queues" in task.unready({1: 10.0})

@@ -1,20 +1,23 @@
 """Lab 05's your-turn tasks: what is right is counted in the learner's own world, or on his board.
 
     fewest  refusals  lost      the first part: a board without overtaking, a batch that comes again, work that is gone
-    alone                       the second part: an order that nobody else waits for
+    goodbye  alone  enough_queues   the second part: a member that goes properly, an order that nobody else waits for,
+                                    the fewest queues for a rate
 
 What is said to a wrong answer is in the lab's sources.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mqlab.teach.cases.lab05.events import GROUP, TOPIC
 from mqlab.teach.tasks import Task
 
 ORDERS = 6  # of the lanes board, each in a queue of its own
+LEAVES, RATE = "billing-1", 55
 AGAIN, KILLED_AFTER_MS = 5, 1_000
 
 
@@ -101,12 +104,52 @@ def _only_order_one_waits(board: Any) -> int:
     return int(board.settings.queues) if waiting == {"order-1"} else ORDERS
 
 
+def _went_properly(lab: Any) -> str:
+    return "Set KILLED to False and run the cell again." if lab.journal.of("fault.killed") else ""
+
+
+def _reads_on_s(lab: Any) -> int:
+    """From the last call of the member that went to the first one for a queue of it, in seconds, rounded up."""
+    rows = _rows(lab)
+    mine = [row for row in rows if row.client == LEAVES]
+    queues, last_ms = {row.message_queue for row in mine}, mine[-1].started_ms
+    taken = [
+        row.started_ms for row in rows
+        if row.client != LEAVES and row.started_ms > last_ms and row.message_queue in queues
+    ]  # fmt: skip
+    return math.ceil((min(taken) - last_ms) / 1_000)
+
+
+def _fewest_for_rate(rates: Mapping[int, float]) -> int:
+    return min((queues for queues, rate in rates.items() if rate >= RATE), default=0)
+
+
+def _fewer_were_measured(rates: Mapping[int, float]) -> str:
+    fewest = _fewest_for_rate(rates)
+    if not fewest:
+        return f"None of the numbers that you measured does {RATE} a second: measure more queues."
+    missing = [queues for queues in range(max(1, fewest - 1), fewest) if queues not in rates]
+    return f"Put {missing[0]} into TRY as well: it may do {RATE} a second, too." if missing else ""
+
+
 SECOND_PART = (
+    Task(
+        "lab05.goodbye",
+        right=_reads_on_s,
+        wrong={"lock": lambda lab: 53, "renewal": lambda lab: 20},
+        unready=_went_properly,
+    ),
     Task(
         "lab05.alone",
         right=_only_order_one_waits,
         wrong={"one": lambda board: 1, "three": lambda board: 3},
         unready=_order_one_fails,
+    ),
+    Task(
+        "lab05.enough_queues",
+        right=_fewest_for_rate,
+        wrong={"eight": lambda rates: 8, "five": lambda rates: 5},
+        unready=_fewer_were_measured,
     ),
 )
 TASKS = (*FIRST_PART, *SECOND_PART)
