@@ -675,12 +675,8 @@ def one_failure(lab):
 
 # %%
 lab = play(one_failure, seed=7, client=no_trace)
-Table(
-    [
-        {**call, "says": row.status}
-        for call, row in zip(calls(lab), lab.deliveries("billing", absences=False))
-    ]
-)
+rows = lab.deliveries("billing", absences=False)
+Table([{**call, "says": rows[n].status} for n, call in enumerate(calls(lab))])
 
 # %% [markdown]
 # *created* was sent back, the thread took *paid* and *shipped*, and ten seconds later *created* came again, out of

@@ -902,10 +902,9 @@ def one_more_queue(lab):
 # %%
 lab = play(one_more_queue, seed=7, client=no_trace)
 orders = {one.msg_id: one.keys for one in lab.store().messages("orders")}
+rows = lab.deliveries("billing", absences=False)
 of_six = [
-    call
-    for call, row in zip(calls(lab), lab.deliveries("billing", absences=False))
-    if orders[row.msg_id] == "order-6"
+    call for n, call in enumerate(calls(lab)) if orders[rows[n].msg_id] == "order-6"
 ]
 Table(of_six)
 
