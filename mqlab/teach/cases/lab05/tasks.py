@@ -113,11 +113,11 @@ def _reads_on_s(lab: Any) -> int:
     rows = _rows(lab)
     mine = [row for row in rows if row.client == LEAVES]
     queues, last_ms = {row.message_queue for row in mine}, mine[-1].started_ms
-    taken = [
+    taken: list[int] = [
         row.started_ms for row in rows
         if row.client != LEAVES and row.started_ms > last_ms and row.message_queue in queues
     ]  # fmt: skip
-    return math.ceil((min(taken) - last_ms) / 1_000)
+    return math.ceil((min(taken) - int(last_ms)) / 1_000)
 
 
 def _fewest_for_rate(rates: Mapping[int, float]) -> int:
