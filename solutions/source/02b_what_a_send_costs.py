@@ -254,6 +254,23 @@ check("lab02.strategy")
 # refutation: A ban ends when its time is over and not before: an update may make it longer, never shorter, and a quick
 #   answer is an update like any other.
 
+# %% [belief] lab02.banned_is_reachable
+# question: A broker is avoided. What does is_reachable say?
+# claim: True: avoiding it is about speed only.
+# refutation: What the last update said of it. An update after a failed send says that it is not reachable.
+
+# %% [belief] lab02.above_the_threshold
+# question: A send took exactly as long as one of the table's thresholds. In which class is it?
+# claim: In the one before: it is not above the threshold.
+# refutation: In the threshold's own class: the table is searched from its end for the first threshold that the time has
+#   reached.
+
+# %% [belief] lab02.failed_counts_as_it_took
+# question: A send to a broker fails at once. For how long is the broker avoided?
+# claim: According to the time that the send took: not at all.
+# refutation: A failure is reported with isolation=True, and then 10 s stand in the place of the measured time: the class
+#   of 5,000 ms, and a ban of 10 s.
+
 # %% [markdown] minutes=10
 # ## Four ways, and what they cost
 #
@@ -946,6 +963,18 @@ check("lab02.outbox")
 # claim: Before the send, so that it is not sent twice; or whatever the send says.
 # refutation: A row that is marked before its send has succeeded is a message that nobody will send: mark it after an
 #   answer that says so. One-way sends have no answer, and an exception is not one.
+
+# %% [belief] lab02.one_transaction_for_both
+# question: The mark and the send are in one transaction. Do both happen, or none?
+# claim: Yes, that is what a transaction is for.
+# refutation: The broker is not part of it: what is sent stays sent when the mark is rolled back. And while the send
+#   waits, the database is locked for everybody else.
+
+# %% [belief] lab02.sent_again_and_again
+# question: At least once: may a message be sent again whenever the shop looks into its table?
+# claim: Yes, the reader has to bear doubles.
+# refutation: A reader bears a double after a crash. A row that is never marked is sent in every round, for ever, and the
+#   table only grows.
 
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove

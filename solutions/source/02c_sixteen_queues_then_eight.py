@@ -156,6 +156,18 @@ check("lab02.selector")
 # refutation: Nobody remembers where an order was: RocketMQ's selector divides by the number of queues that there are now,
 #   and so must yours, or the two programs disagree.
 
+# %% [belief] lab02.any_hash
+# question: Which hash should a selector use?
+# claim: Any, if equal ids get equal numbers.
+# refutation: The one that all producers of the topic use. Another program with another hash puts the events of the same
+#   order into another queue.
+
+# %% [belief] lab02.hash_is_positive
+# question: hash % queues, and hash is that of Java. Is that a queue?
+# claim: Yes, a number from 0 on.
+# refutation: A Java hash may be negative, and Java's % then is negative, too. Take the value without its sign, as
+#   `SelectMessageQueueByHash` does.
+
 # %% [answer] lab02.fewest_move
 # ### Your turn: the smallest change
 #
@@ -465,6 +477,18 @@ check("lab02.scale_in")
 # claim: When the producers have stopped using them; or when the group that I look at has read them.
 # refutation: A queue may go when every group has read all of it: look at the offsets of both groups in queues 8 to 15, and
 #   not at the clock.
+
+# %% [belief] lab02.lag_of_all_queues
+# question: When are the queues that go drained?
+# claim: When the lag of both groups is 0.
+# refutation: Under traffic the lag of the queues that stay is never 0 for long. Only the lag of the queues that go has to
+#   be 0.
+
+# %% [belief] lab02.no_writer_is_done
+# question: Nobody writes to queues 8 to 15 any more. Is the topic smaller?
+# claim: Yes, the rest goes by itself.
+# refutation: The members go on reading sixteen queues until read_queue_nums is 8 as well, and that may only be set when
+#   those queues are drained.
 
 # %% [markdown] minutes=10
 # ## Not only in a Lab

@@ -299,6 +299,12 @@ check("lab08.due")
 # refutation: The broker takes the highest level that it has, and puts it into that level's queue, where it counts for the
 #   offsets.
 
+# %% [belief] lab08.rows_without_order
+# question: Two messages of different levels become due. In which order are they listed?
+# claim: In any; each row has its time.
+# refutation: In the order of delivery: that is the order in which the topic gets them, and what a reader sees. Rows of
+#   the same time are ordered by their number.
+
 # %% [markdown] minutes=5
 # ## Break it: another table
 #
@@ -525,6 +531,12 @@ check("lab08.any_delay")
 # question: Is level 1, again and again, a way to any delay?
 # claim: Yes, and it is simple.
 # refutation: Each hop costs two puts and a tenth of a second: 37 minutes would be 2,220 hops, and minutes too late.
+
+# %% [belief] lab08.due_is_known
+# question: The reminder has arrived at its target. Does it need due_ms any more?
+# claim: No: whoever has it is at the end.
+# refutation: It does: the reader sees by it how late the reminder is, and may get it twice. What a hop takes away nobody
+#   can put back.
 
 # %% [markdown] minutes=26
 # ## Paid in the same moment
