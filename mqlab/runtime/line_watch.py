@@ -36,14 +36,18 @@ _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 class LineWatch:
     """Counts the lines of the learner's own files that one node's listeners run, and acts before one of them.
 
-    Lines are counted in the files that define the listeners (a notebook cell is a file).
+    Lines are counted in the files that define the listeners (a notebook cell is a file). ``kills``: the act kills the
+    node as soon as the world has control; otherwise the listener goes on with the line after it.
     """
 
-    def __init__(self, node: str, before_line: int | None = None, act: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, node: str, before_line: int | None = None, act: Callable[[], None] = lambda: None, *, kills: bool = True
+    ) -> None:
         self.node = node
         self.lines: list[str] = []
         self._before_line = before_line
         self._act = act
+        self._kills = kills
 
     @contextmanager
     def watching(self, coroutine: ListenerCoroutine) -> Iterator[None]:
@@ -72,6 +76,8 @@ class LineWatch:
         self.lines.append(where)
         if number == self._before_line:
             self._act()
+            if not self._kills:
+                return
             coroutine = greenlet.getcurrent()
             assert coroutine.parent is not None
             coroutine.parent.switch()  # the world kills the node; NodeDown is raised here

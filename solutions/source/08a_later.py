@@ -305,6 +305,11 @@ check("lab08.due")
 # refutation: In the order of delivery: that is the order in which the topic gets them, and what a reader sees. Rows of
 #   the same time are ordered by their number.
 
+# %% [belief] lab08.offset_is_the_number
+# question: `delayOffset.json` says `{2: 5}`. Which messages come after the start?
+# claim: Those from number 5 on.
+# refutation: Those of level 2 from entry 5 of *its queue* on. Each level has a queue of its own, and counts its own entries.
+
 # %% [markdown] minutes=5
 # ## Break it: another table
 #

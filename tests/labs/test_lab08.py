@@ -273,3 +273,78 @@ def test_unknow_where_there_is_no_row_is_as_good_as_the_fence() -> None:
 
     names = {"transaction": transaction}
     assert EXERCISES["transaction"].case(3).run(names) is None
+
+
+def test_a_rows_number_and_time_are_told_apart() -> None:
+    finding = found(
+        "due",
+        due=lambda stored, levels, lives: [(ms, number) for number, ms in delays.deliveries(stored, levels, lives)],
+    )
+    assert finding.rule == delays.PAIR_RULE
+
+
+def test_a_reminder_without_its_key_has_arrived_without_it() -> None:
+    def any_delay(send: Any, now: Any, levels: Any) -> Any:
+        def nameless(message: Any) -> Any:
+            message.keys = None
+            return send(message)
+
+        return reference("lab08.any_delay")["any_delay"](nameless, now, levels)
+
+    assert found("any_delay", any_delay=any_delay).rule == relay.KEPT_RULE
+
+
+def closes(execute: Any = None, before: Any = None) -> Any:
+    """The reference, whose connections run something else instead of, or before, what it executes."""
+
+    def cancel_unpaid(lab: Any, ask_bank: Any) -> Any:
+        def close(messages: Any, context: Any) -> str:
+            for order in messages:
+                with lab.database("shop").connect() as tables:
+                    if before:
+                        tables.execute(before)
+                    if ask_bank(order, context):
+                        continue
+                    where = "WHERE order_key = ? AND state = 'unpaid'"
+                    if tables.execute(f"UPDATE orders SET state = 'cancelled' {where}", (order.keys,)).rowcount == 1:
+                        item = "item = (SELECT item FROM orders WHERE order_key = ?)"
+                        tables.execute(execute or f"UPDATE stock SET free = free + 1 WHERE {item}", (order.keys,))
+            return CONSUME_SUCCESS
+
+        return close
+
+    return cancel_unpaid
+
+
+def test_one_free_item_is_not_one_more() -> None:
+    one = "UPDATE stock SET free = 1 WHERE item = (SELECT item FROM orders WHERE order_key = ?)"
+    assert found("cancel_unpaid", cancel_unpaid=closes(one)).rule == cancelling.FREE_RULE
+
+
+def test_payments_do_not_wait_for_the_bank() -> None:
+    finding = found("cancel_unpaid", cancel_unpaid=closes(before="BEGIN IMMEDIATE"))
+    assert finding.rule == cancelling.BEFORE_RULE
+
+
+def test_a_payment_between_two_lines_is_seen() -> None:
+    """Nothing waits between the SELECT and the UPDATE; the customer pays all the same."""
+
+    def cancel_unpaid(lab: Any, ask_bank: Any) -> Any:
+        def close(messages: Any, context: Any) -> str:
+            order = messages[0]
+            if ask_bank(order, context):
+                return CONSUME_SUCCESS
+            with lab.database("shop").connect() as tables:
+                state = tables.execute("SELECT state FROM orders WHERE order_key = ?", (order.keys,)).fetchone()[0]
+                if state == "unpaid":
+                    tables.execute("UPDATE orders SET state = 'cancelled' WHERE order_key = ?", (order.keys,))
+                    item = "item = (SELECT item FROM orders WHERE order_key = ?)"
+                    tables.execute(f"UPDATE stock SET free = free + 1 WHERE {item}", (order.keys,))
+            return CONSUME_SUCCESS
+
+        return close
+
+    finding = found("cancel_unpaid", cancel_unpaid=cancel_unpaid)
+    assert finding.belief == "lab08.look_then_cancel" and finding.first_wrong.startswith(
+        "the customer pays before line"
+    )

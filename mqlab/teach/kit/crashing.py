@@ -7,9 +7,10 @@
     the days as they are       each promise, in order
     the crash day, calm        counts the places at which the node can die: before a step, or before a line
     the crash day, once each   the node dies there and is started again: each promise, in order
+    with a meeting, once more  before each line somebody else does what the meeting says; nobody dies
 
-A finding of a crashed day says where the node died. A crash day should end soon after its last event: it is played
-again and again.
+A finding of a crashed day says where the node died, or before which line the other one came. A crash day should end
+soon after its last event: it is played again and again.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mqlab.lab.crashes import calm_run, with_crash
 from mqlab.lab.lab import Lab, play
 from mqlab.lab.state import CrashPoint
+from mqlab.lab.story import Story
+from mqlab.runtime.line_watch import LineWatch
 from mqlab.teach.exercises import Answers, Exercise, Finding
 from mqlab.teach.kit.days import Day, NotMade, Played
 from mqlab.teach.kit.form import seeded
@@ -30,6 +33,16 @@ from mqlab.teach.kit.values import told
 from mqlab.teach.words import ExerciseWords
 
 RESTART_AFTER = "1s"
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """What somebody else does between two lines of the answer; ``who`` begins the sentence that says when."""
+
+    who: str
+    does: Callable[[Any], None]
+
+
 Alone = Callable[[Answers, int], Finding | None]
 """Looks at the answers without a Lab; gets the seed of the case."""
 
@@ -60,6 +73,7 @@ class Crashing:
     first: Sequence[Alone]
     promises: Sequence[Promise]
     weights: Mapping[str, float]
+    meeting: Meeting | None = None
 
     def make(self, seed: int) -> Days:
         """The days of a seed."""
@@ -87,6 +101,9 @@ class Crashing:
         finding = self._broken(played[-1])
         if finding is not None:
             return finding
+        finding = self._met(story, played, [point for point in points if point.kind == "line"], made)
+        if finding is not None:
+            return finding
         for point in self._chosen(points, calm):
             # Played as a story, so that show_me can tell it again.
             crashing = with_crash(story, point, node=self.node, restart_after=RESTART_AFTER)
@@ -95,6 +112,24 @@ class Crashing:
             if finding is not None:
                 where = f"{self.node} killed {point} and started again: {finding.first_wrong}"
                 return replace(finding, first_wrong=where)
+        return None
+
+    def _met(self, story: Story, played: list[Played], lines: Sequence[CrashPoint], made: Days) -> Finding | None:
+        """Play the day once per line with the meeting before it."""
+        meeting = self.meeting
+        if meeting is None:
+            return None
+        for point in lines:
+
+            def meets(lab: Lab, point: CrashPoint = point) -> None:
+                watch = LineWatch(self.node, point.number, lambda: meeting.does(played[-1]), kills=False)
+                lab.simulation("a meeting").line_watch = watch
+                story(lab)
+
+            play(meets, seed=made.seed, **made.crash.settings)
+            finding = self._broken(played[-1])
+            if finding is not None:
+                return replace(finding, first_wrong=f"{meeting.who} {point}: {finding.first_wrong}")
         return None
 
     def _chosen(self, points: Sequence[CrashPoint], calm: Lab) -> list[CrashPoint]:
@@ -136,11 +171,13 @@ def EveryCrash(
     words: ExerciseWords | None = None,
     limits: Mapping[str, float] | None = None,
     forbids: Sequence[str] = (),
+    meeting: Meeting | None = None,
 ) -> Exercise:
     """An exercise whose answer must hold wherever a node dies; the head of this file has an example."""
     said, name = told(id, words), signature.partition("(")[0]
     form = Crashing(
-        id, name, signature, about, days, crash_day, node, at, most, tuple(first), tuple(promises), weights or {}
+        id, name, signature, about, days, crash_day, node, at, most, tuple(first), tuple(promises), weights or {},
+        meeting,
     )  # fmt: skip
     return Exercise(
         id, said.title, points, (name,), seeded(form), tuple(seeds), said.hints, said.note, limits or {},

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.teach.exercises import Finding
-from mqlab.teach.kit.crashing import EveryCrash
+from mqlab.teach.kit.crashing import EveryCrash, Meeting
 from mqlab.teach.kit.days import (
     Day,
     Does,
@@ -46,7 +46,9 @@ MADE_RULE = (
 STILL_RULE = "An order that nobody has paid when its time has come is cancelled: its state becomes 'cancelled'"
 STATE_RULE = "An order is 'unpaid', 'paid' or 'cancelled': those three words, in its row of orders"
 PAID_RULE = "What is paid stays 'paid', and its item is not given back: free stays as it was"
+FREE_RULE = "A cancelled order gives back one item, and what was free before stays free: free = free + 1"
 HALF_RULE = "The order is cancelled and its item is not back in stock: write both in one transaction"
+BEFORE_RULE = "Who asks the bank in a transaction that has begun holds up every payment: ask before it begins"
 LOCKED = {**LISTENER_ERRORS, "database is locked": "Somebody else writes: ask the bank before your transaction begins"}
 
 
@@ -57,6 +59,7 @@ class Order:
     key: str
     item: str
     how: str
+    free: int  # of the item, before
 
     def message(self) -> Message:
         """What the shop sends with the order: look again in a second."""
@@ -71,6 +74,8 @@ class Shop(Played):
     at_bank: set[str] = field(default_factory=set)
     given_back: set[str] = field(default_factory=set)
     asked: dict[str, int] = field(default_factory=dict)
+    asking: bool = False
+    held_up: list[str] = field(default_factory=list)
 
     def rows(self, sql: str) -> list[Any]:
         """What a query finds."""
@@ -86,7 +91,11 @@ class Shop(Played):
             self.lab.world.at(self.lab.now_ms + PAYS_AFTER_MS, lambda: self.pays(order))
         if order.how == ONLY_AT_BANK and self.asked[order.key] == 1:
             self.lab.world.at(self.lab.now_ms + TOLD_AFTER_MS, lambda: self.told(order))
-        context.sleep(ASK_MS)
+        self.asking = True
+        try:
+            context.sleep(ASK_MS)
+        finally:
+            self.asking = False
         return has_it
 
     def pays(self, order: Order) -> None:
@@ -102,6 +111,8 @@ class Shop(Played):
                 if connection.execute(sql, (order.key,)).rowcount == 0:
                     self.given_back.add(order.key)
         except sqlite3.OperationalError:  # locked: it tries again
+            if self.asking:
+                self.held_up.append(order.key)
             self.lab.world.at(self.lab.now_ms + 10, lambda: self.told(order))
 
 
@@ -129,10 +140,10 @@ def _day(seed: int, how: Sequence[str], wait: str) -> Day:
     rng = random.Random(f"lab08.cancel_unpaid {seed}")
     first = rng.randint(100, 900)
     kinds = rng.sample(how, len(how))
-    orders = [Order(f"order-{first + at}", f"товар {at} 货", kind) for at, kind in enumerate(kinds)]
+    orders = [Order(f"order-{first + at}", f"товар {at} 货", kind, rng.randint(1, 4)) for at, kind in enumerate(kinds)]
     rows = "".join(
         f"INSERT INTO orders VALUES ('{one.key}', '{one.item}', '{'paid' if one.how == PAID else 'unpaid'}');"
-        f"INSERT INTO stock VALUES ('{one.item}', 0);"
+        f"INSERT INTO stock VALUES ('{one.item}', {one.free});"
         for one in orders
     )
 
@@ -164,19 +175,34 @@ def _right_in_the_end(today: Shop) -> Finding | None:
     # Those that were paid long ago come first: who cancels them does not look at all.
     for order in sorted(today.orders.values(), key=lambda one: one.how != PAID):
         found = (state.get(order.key), free.get(order.item))
+        given = None if found[1] is None else found[1] - order.free
         where = f"{order.key} ({order.how}): its state, and how many of its item are free"
         if found[0] not in ("unpaid", "paid", "cancelled"):
-            return Finding(STATE_RULE, where, ("cancelled", 1), found, lab=today.lab)
+            return Finding(STATE_RULE, where, ("cancelled", order.free + 1), found, lab=today.lab)
         kept = order.key in today.at_bank and order.key not in today.given_back
-        belief, rule = _broken(today, order, kept, *found)
+        belief, rule = _broken(today, order, kept, found[0], given)
         if rule:
-            expected = ("paid", 0) if order.key in today.at_bank else ("cancelled", 1)
+            expected = ("paid", order.free) if order.key in today.at_bank else ("cancelled", order.free + 1)
             return Finding(rule, where, expected, found, lab=today.lab, belief=belief)
     return None
 
 
-def _broken(today: Shop, order: Order, kept: bool, state: str | None, free: Any) -> tuple[str, str]:
-    """The belief and the rule that an order's end breaks; empty texts if it is right."""
+def _nobody_waits_for_the_bank(today: Shop) -> Finding | None:
+    if not today.held_up:
+        return None
+    where = f"the payment of {today.held_up[0]}"
+    return Finding(BEFORE_RULE, where, "written at once", "it had to wait while you asked the bank", lab=today.lab)
+
+
+def _pays_now(today: Shop) -> None:
+    """Whoever has not paid pays between two lines of the listener."""
+    for order in today.orders.values():
+        if order.how == UNPAID:
+            today.pays(order)
+
+
+def _broken(today: Shop, order: Order, kept: bool, state: str | None, given: int | None) -> tuple[str, str]:
+    """The belief and the rule that an order's end breaks; empty texts if it is right. ``given``: back to stock."""
     crashed = bool(today.lab.journal.of("fault.killed"))
     # 1. Paid in good time: stays paid, and its item stays away.
     if order.how in (PAID, ONLY_AT_BANK):
@@ -184,16 +210,18 @@ def _broken(today: Shop, order: Order, kept: bool, state: str | None, free: Any)
             return "lab08.cancel_all", refutation("lab08.cancel_all")
         if state == "cancelled":
             return "lab08.table_knows_all", refutation("lab08.table_knows_all")
-        return ("", "") if free == 0 else ("", PAID_RULE)
+        return ("", "") if given == 0 else ("", PAID_RULE)
     # 2. Money and a cancelled order.
-    if kept and (state != "paid" or free != 0):
+    if kept and (state != "paid" or given != 0):
         return "lab08.look_then_cancel", refutation("lab08.look_then_cancel")
     # 3. Cancelled, and the item is back once.
     if not kept and state != "cancelled":
         return "", STILL_RULE
-    if not kept and free != 1:
-        if isinstance(free, int) and free > 1:
+    if not kept and given != 1:
+        if given is not None and given > 1:
             return "lab08.cancelled_again", refutation("lab08.cancelled_again")
+        if given not in (None, 0):
+            return "", FREE_RULE
         return "", HALF_RULE if not crashed else refutation("lab08.two_transactions")
     return "", ""
 
@@ -202,5 +230,8 @@ CANCEL_UNPAID = EveryCrash(
     "lab08.cancel_unpaid", "cancel_unpaid(lab, ask_bank)", points=4,
     about="payments of the same moment, and a death at every line", days=[busy_moment], crash_day=short_moment,
     node=NODE, at="line", most=60,
-    promises=(no_surprise(GROUP, rules=LOCKED), writes_committed(GROUP), _right_in_the_end),
+    promises=(
+        no_surprise(GROUP, rules=LOCKED), writes_committed(GROUP), _nobody_waits_for_the_bank, _right_in_the_end,
+    ),
+    meeting=Meeting("the customer pays", _pays_now),
 )  # fmt: skip

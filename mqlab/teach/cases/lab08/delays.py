@@ -36,10 +36,13 @@ ROWS_RULE = (
     "it falls due while the broker is up: one row for each delivery, ordered by time and then by number"
 )
 
+PAIR_RULE = "A row is (number of the message, delivered_ms); message 0 is the first of stored"
+
 
 def deliveries(
     stored: Stored, levels: Sequence[int], lives: Lives, *, first_look_ms: int = FIRST_LOOK_MS,
-    clamped: bool = True, saved: Callable[[Mapping[int, int], int], int] = lambda offsets, level: offsets.get(level, 0),
+    clamped: bool = True, in_log: bool = False,
+    saved: Callable[[Mapping[int, int], int], int] = lambda offsets, level: offsets.get(level, 0),
     due: Callable[[int, int, int], int] = lambda stored_ms, delay_ms, up_ms: stored_ms + delay_ms,
 ) -> list[tuple[int, int]]:  # fmt: skip
     """What is delivered when. The keywords are what a misunderstanding would do instead."""
@@ -48,7 +51,8 @@ def deliveries(
     for up_ms, down_ms, offsets in lives:
         for number, (stored_ms, _) in enumerate(stored):
             level, queue_offset = queued[number]
-            if stored_ms >= down_ms or level > len(levels) or queue_offset < saved(offsets, level):
+            first = saved(offsets, level)
+            if stored_ms >= down_ms or level > len(levels) or (number if in_log else queue_offset) < first:
                 continue
             look_ms = max(due(stored_ms, levels[level - 1] * 1_000, up_ms), up_ms + first_look_ms)
             delivered_ms = next_on_grid(look_ms, GRID_MS, up_ms + first_look_ms)
@@ -97,11 +101,15 @@ def down_when_due(rng: random.Random) -> Call:
 
 
 def killed(rng: random.Random) -> Call:
-    """Killed after some deliveries: delayOffset.json is ten seconds old at most, and behind."""
-    stored = [(2_000 + number * 1_500 + rng.randint(21, 79), 2) for number in range(6)]
+    """Killed after some deliveries: delayOffset.json is ten seconds old at most, and behind.
+
+    Two levels, so that a message's number is not its offset in the queue of its level.
+    """
+    levels = (1, 2, 1, 2, 2, 2, 2, 2)
+    stored = [(2_000 + number * 1_200 + rng.randint(21, 79), level) for number, level in enumerate(levels)]
     down_ms = 12_500 + rng.randint(1, 9) * 100 + 50
     up_ms = down_ms + rng.randint(2, 5) * 1_000 + rng.randint(11, 49)
-    lives = [(0, down_ms, {}), (up_ms, NEVER_MS, {2: 2})]
+    lives = [(0, down_ms, {}), (up_ms, NEVER_MS, {1: 1, 2: 2})]
     return _call(stored, STANDARD, lives, "a broker that was killed, with an older delayOffset.json")
 
 
@@ -124,6 +132,8 @@ def within_a_look(call: Call, found: Any) -> Difference | None:
 
 
 def _explained(call: Call, found: Any, seen: Difference) -> str:
+    if any(not 0 <= number < len(call["stored"]) for number, _ in found):
+        return PAIR_RULE
     wanted, got = [n for n, _ in call.right], [n for n, _ in found]
     if sorted(wanted) == sorted(got) and sorted(call.right) == sorted(found):
         return "Rows are ordered by the time of delivery, and messages of one moment by their number"
@@ -154,6 +164,7 @@ DUE = Pure(
         Slip("all again", _wrongly(saved=lambda offsets, level: 0), belief="lab08.all_again"),
         Slip("waits again", _wrongly(due=_from_the_restart), belief="lab08.waits_again"),
         Slip("at once", _wrongly(first_look_ms=0), belief="lab08.at_once"),
+        Slip("the number in the log", _wrongly(in_log=True), belief="lab08.offset_is_the_number"),
         Slip("no such level", _wrongly(clamped=False), belief="lab08.no_such_level"),
     ],
     forbids=FORBIDS["lab08.due"],

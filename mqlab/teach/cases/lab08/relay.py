@@ -35,6 +35,10 @@ LOST_RULE = (
     "A reminder reaches the topic in its property target, whatever dies: the relay may say CONSUME_SUCCESS only after "
     "its send has returned"
 )
+OLD_LEVEL_RULE = (
+    "It waits for a level that is longer than what was left. A message that was received may still have the level of "
+    "its last hop: make a new Message for each hop"
+)
 LATE_RULE = "A reminder comes at most 2 s after its time, plus 0.2 s for each level that it went through"
 KEPT_RULE = "A reminder keeps its keys, its body and its properties due_ms and target on every hop"
 RULES = {
@@ -77,6 +81,10 @@ class Reminded(Played):
     def arrived(self, key: str) -> list[Any]:
         """What is stored in the reminder's topic."""
         return [one for one in self.lab.store().messages(TARGET) if one.keys == key]
+
+    def nameless(self, one: Reminder) -> list[Any]:
+        """What is stored in the reminder's topic with its body and other keys."""
+        return [each for each in self.lab.store().messages(TARGET) if each.body == one.body and each.keys != one.key]
 
     def hops(self, key: str) -> int:
         """How often it was stored to wait for a level; what comes again after a crash counts again."""
@@ -211,7 +219,7 @@ def _never_early(today: Reminded) -> Finding | None:
 
 def _arrives(today: Reminded) -> Finding | None:
     for one in today.sent.values():
-        arrived = today.arrived(one.key)
+        arrived = today.arrived(one.key) or today.nameless(one)
         if not arrived:
             calls = [(row.status, row.reconsume_times) for row in today.deliveries(GROUP) if row.msg_id in today.sent]
             found = f"not there {(today.lab.now_ms - today.due_ms[one.key]) / 1000:.0f} s after its time"
@@ -219,9 +227,9 @@ def _arrives(today: Reminded) -> Finding | None:
                 found += ", and the relay was never called"
             waits = [ms for ms in today.waits_until(one.key) if ms > today.lab.now_ms]
             belief = "lab08.rounded_up" if waits and not _crashed(today.lab) else ""
-            if belief:
+            rule = refutation(belief) if belief else OLD_LEVEL_RULE if waits else LOST_RULE
+            if waits:
                 found = f"waits until {(waits[0] - today.due_ms[one.key]) / 1000:,.0f} s after its time"
-            rule = refutation(belief) if belief else LOST_RULE
             return Finding(rule, _where(one), f"in the topic {TARGET}", found, lab=today.lab, belief=belief)
         for message in arrived:
             own = (message.keys, message.body, message.properties.get("due_ms"), message.properties.get("target"))
