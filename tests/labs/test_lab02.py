@@ -36,6 +36,8 @@ def test_the_computed_beliefs_are_those_of_a_real_route_table(seed: int) -> None
         (lambda events, who, t: believes.answered(events, who, t)[::-1], believes.SORTED_RULE),
         (lambda events, who, t: believes.answered(events, who, 10**6), believes.LATER_RULE),
         (lambda events, who, t: [], believes.ASKED_RULE),
+        (lambda events, who, t: believes.answered(events, who, t - 1), believes.LATER_RULE),
+        (lambda events, who, t: believes.answered(events, who, t) or None, "returned nothing for this call"),
     ],
 )
 def test_other_beliefs_are_told_the_rule(answer: Any, rule: str) -> None:
@@ -181,6 +183,26 @@ def test_other_selectors_are_told_what_they_do(answer: Any, rule: str) -> None:
 )
 def test_other_lists_of_orders_are_told(answer: Any, rule: str) -> None:
     assert rule in found("selector", moved=answer).rule
+
+
+def test_a_message_in_another_topic_is_found_there() -> None:
+    def elsewhere(lab: Lab, shop: Any) -> Any:
+        class Shop:
+            def send(self, message: Message) -> Any:
+                return shop.send(Message("other", message.body, keys=message.keys))
+
+        return reference("lab02.outbox")["Outbox"](lab, Shop())
+
+    finding = found("outbox", Outbox=elsewhere)
+    assert finding.rule == outbox.TOPIC_RULE and finding.found == "in other"
+
+
+def test_a_broker_that_nobody_has_heard_of_is_asked_for_as_well() -> None:
+    class Distrusts(reference("lab02.strategy")["MyFaults"]):  # type: ignore[misc]
+        def is_reachable(self, broker_name: str) -> bool:
+            return self.reachable.get(broker_name, False)
+
+    assert found("strategy", MyFaults=Distrusts).rule == strategy.REACHABLE_RULE
 
 
 # scale_in ------------------------------------------------------------------------------------------------------------

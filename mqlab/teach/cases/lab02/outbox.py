@@ -37,6 +37,7 @@ MOST_ROWS = 1_000
 FORM_RULE = "Outbox is a class: Outbox(lab, shop), with the methods place_order(key, body) and relay()"
 ORDER_RULE = "place_order writes the order into the table orders, and commits: with connection: … commits"
 BODY_RULE = "The message of an order has the order's key as its keys, and the body that place_order was given"
+TOPIC_RULE = "The message of an order is sent to the topic orders"
 PLACED_RULE = (
     "A customer can buy while no broker answers: place_order returns at once when the database has the order. "
     "To send is the work of relay"
@@ -85,6 +86,11 @@ class ShopDay(Played):
     def stored(self) -> list[Any]:
         """The messages of the topic."""
         return list(self.lab.store().messages(TOPIC))
+
+    def elsewhere(self, key: str) -> str:
+        """The topic of a message with this key that is not where it should be; "" if there is none."""
+        others = (one.topic for one in self.lab.store().messages() if one.keys == key and one.topic != TOPIC)
+        return next(others, "")
 
     def is_outboxed(self, key: str) -> bool:
         """Whether an order is in the outbox."""
@@ -227,7 +233,7 @@ def _not_taken(today: ShopDay, one: Placed, where: str, error: BaseException) ->
         raise error
     # It has sent by itself: before the order was in the database, or afterwards.
     belief = "lab02.commit_then_send" if one.key in today.orders() else "lab02.send_first"
-    rule = f"{refutation(belief)} {PLACED_RULE}"
+    rule = f"{refutation(belief)}. {PLACED_RULE}"
     return Finding(rule, where, "the order is taken", found, lab=today.lab, belief=belief)
 
 
@@ -264,6 +270,9 @@ def _each_arrives(today: ShopDay) -> Finding | None:
         if key in arrived:
             continue
         where = f"{key}: its row in orders is there, its message is not"
+        elsewhere = today.elsewhere(key)
+        if elsewhere:
+            return Finding(TOPIC_RULE, f"{key}: its message", f"in {TOPIC}", f"in {elsewhere}", lab=today.lab)
         if key not in marks:
             belief = "lab02.commit_then_send"
         elif marks[key]:

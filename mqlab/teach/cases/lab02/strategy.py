@@ -268,6 +268,18 @@ def _end(update: Update) -> int:
     return update.now_ms + LatencyFaultStrategy().duration_ms(latency)
 
 
+def _nobody_has_heard_of_it(today: FaultDay) -> Finding | None:
+    mine = _made(today.answers[NAME])
+    for method, arguments in (("is_available", ("broker-z", 1_000)), ("is_reachable", ("broker-z",))):
+        found = getattr(mine, method)(*arguments)
+        if found is not True:
+            rule = (
+                (UNKNOWN_RULE if method == "is_available" else REACHABLE_RULE) if isinstance(found, bool) else BOOL_RULE
+            )
+            return Finding(rule, f"{method}('broker-z') of an object without updates", True, found)
+    return None
+
+
 def _edges_of_the_classes(today: FaultDay) -> Finding | None:
     """Each threshold, one ms below it, and the last ms of each time, asked of a fresh object."""
     for latency in sorted({one - less for one in LATENCY_MAX_MS for less in (0, 1)}):
@@ -285,7 +297,7 @@ def _edges_of_the_classes(today: FaultDay) -> Finding | None:
     return None
 
 
-PROMISES: Sequence[Any] = (_raises_nothing, _answers_as_the_table, _edges_of_the_classes)
+PROMISES: Sequence[Any] = (_raises_nothing, _answers_as_the_table, _nobody_has_heard_of_it, _edges_of_the_classes)
 
 STRATEGY = World(
     "lab02.strategy", "MyFaults()", points=4, about="a producer and brokers that slow down", day=day,
