@@ -69,11 +69,19 @@ class ScaleDay(Played):
 
 
 def day(seed: int) -> Day:
+    """One of the groups has a backlog; for odd seeds none has, and only the shop's old route is to be waited for."""
+    return _day(seed, "" if seed % 2 else GROUPS[seed // 2 % 2])
+
+
+def backlog_of(group: str, seed: int) -> Day:
+    """A day on which this group has the backlog."""
+    return _day(seed, group)
+
+
+def _day(seed: int, slow: str) -> Day:
     """A backlog for one of the groups, traffic, the story, traffic, and calm."""
     rng = random.Random(f"lab02.scale_in {seed}")
-    # Odd seeds: both groups are quick, so that only the shop's old route is to be waited for.
-    backlog, slow_ms = (rng.randint(330, 380), rng.randint(1_000, 1_200)) if seed % 2 == 0 else (20, 40)
-    slow = GROUPS[seed // 2 % 2]
+    backlog, slow_ms = (rng.randint(330, 380), rng.randint(1_000, 1_200)) if slow else (20, 40)
     before_ms = rng.randint(31_000, 36_000)  # the shop asks every 30 s: it has just asked
 
     def begins(today: ScaleDay) -> None:
