@@ -82,6 +82,20 @@ def test_a_solution_was_run_to_its_end_and_its_explorers_need_no_kernel(path: Pa
 
 
 @pytest.mark.parametrize("path", LABS)
+def test_every_answer_of_a_solution_is_right(path: Path) -> None:
+    """A model answer that is told to run something first would be as committed, and nobody could give a better one."""
+    judged = re.compile(r'^(answer|check)\("(lab\d\d\.\w+)"', re.MULTILINE)
+    solution = load_json(build.targets(path)[1])
+    calls = [
+        (call, name, str(cell["outputs"])) for cell in solution["cells"] if cell["cell_type"] == "code"
+        for call, name in judged.findall(source(cell))
+    ]  # fmt: skip
+    assert calls
+    for call, name, shown in calls:
+        assert ("is right" if call == "answer" else "✓") in shown, name
+
+
+@pytest.mark.parametrize("path", LABS)
 def test_cells_are_short_and_text_reads_well(path: Path) -> None:
     for cell in load_json(build.targets(path)[0])["cells"]:
         text = source(cell)
