@@ -325,7 +325,8 @@ check("lab08.due")
 # - at once: all three at once
 #   > Level 4 is looked at. Nobody looks at levels 5 and 6 any more.
 # - first: the first one at once, the others never
-#   = Due in more than 12 s cannot be, says the broker, and delivers. For levels beyond its table it has no timer at all.
+#   = Level 4 now takes 12 s. Its broker takes a due time further away than that for a mistake, and delivers at once. For levels
+#   = beyond its table it has no timer at all.
 # note: The two are not lost: with the old table they come. But nobody will tell you that they wait.
 
 
@@ -386,7 +387,7 @@ def plan(seconds, levels=LEVELS):
 #
 # wrong longest: 599 s needs as many; it is not the shortest.
 # wrong: Look at all delays from 1 to 599: `max(range(1, 600), key=lambda seconds: len(plan(seconds)))` finds the first.
-# note: 20 and 4 more seconds need six levels, and 54 seconds seven: 30, 10, 10 and four times 1. And each level costs two puts.
+# note: 119 s is 60 + 30 + 10 + 10 + 5 and four times 1: nine levels. Each of them costs two puts.
 
 # %% tags=["parameter"]
 delays = [7, 37, 65, 37 * 60, 2 * 3600]
