@@ -440,6 +440,52 @@ answer("lab02.spread", ORDERS, burst)
 # answer("lab02.spread", ..., burst)
 ### END SOLUTION
 
+# %% [markdown] minutes=5
+# ## Break it: no name server is left
+#
+# Both name servers are killed, and nobody starts them again. Five minutes later a second shop is opened. Say for each what
+# you expect, then run: the orders of the old shop, billing, the new shop.
+
+
+# %% tags=["parameter"]
+DIES_TOO = None  # or "broker-b"
+
+
+def nobody_to_ask(lab):
+    lab.create_topic("orders", read_queue_nums=4, write_queue_nums=4)
+    billing_reads(lab)
+    lab.traffic(lab.producer("shop"), rates=[("0s", 1)], message=order)
+    lab.run_for("30s")
+    for name in ("nameserver-1", "nameserver-2", DIES_TOO):
+        if name:
+            lab.kill(name)
+    lab.run_for("5m")
+
+
+# %%
+lab = play(nobody_to_ask, seed=7, brokers=2, name_servers=2, client=no_trace)
+died = lab.journal.of("fault.killed")[0].now_ms
+bars = {
+    f"stored in {name}": sum(
+        one.store_timestamp > died for one in lab.store(name).messages("orders")
+    )
+    for name in ("broker-a", "broker-b")
+}
+rows = lab.deliveries("billing", absences=False)
+bars["read by billing"] = sum(row.started_ms > died for row in rows)
+Bars(bars, unit="orders", title="five minutes without a name server")
+
+# %%
+try:
+    lab.producer("shop", name="second-shop").send(order(1_000))
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+
+# %% [markdown]
+# Who has a route goes on: a name server is asked for what a client does not know, and no order passes through it. Who begins
+# now has nobody to ask. Set `DIES_TOO` to `"broker-b"`: every order arrives, in broker-a, and nobody will ever tell the shop
+# that it need not try broker-b first.
+
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
