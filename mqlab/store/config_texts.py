@@ -62,7 +62,13 @@ def decode(file_name: str, text: str) -> dict[str, Any]:
     >>> decode("consumerOffset.json", '{"offsetTable":{"orders@billing":{0:5,"1":7}}}')
     {'offsetTable': {'orders@billing': {0: 5, 1: 7}}}
     """
-    value = java_json.loads(text)
+    try:
+        value = java_json.loads(text)
+    except ValueError as error:
+        raise CorruptionError(
+            "not a configuration file", where=file_name, expected="JSON", found=str(error),
+            hint="repair the file, or remove it to start from the defaults",
+        ) from error  # fmt: skip
     if not isinstance(value, dict):
         raise CorruptionError("not a configuration file", where=file_name, expected="an object", found=value)
     # JSON keys may be quoted: without this, queue 0 and queue "0" would be two queues.

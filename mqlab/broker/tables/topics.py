@@ -26,6 +26,8 @@ from mqlab.wire import java_json, names
 from mqlab.wire.bodies import PERM_INHERIT, PERM_READ, PERM_WRITE, DataVersion, TopicConfig
 
 PERM_ALL = PERM_READ | PERM_WRITE
+MOST_QUEUES = 65_535
+"""Of one topic. RocketMQ takes any number, and then a question for the topic takes all of its time and memory."""
 
 UNIT_FLAG, UNIT_SUB_FLAG = 1, 2  # TopicSysFlag
 
@@ -108,6 +110,10 @@ class TopicTable(Table[str, TopicConfig]):
             return f"perm {config.perm} of topic {topic} is not within 0 to 7 (4 read, 2 write, 1 inherit)"
         if min(config.read_queue_nums, config.write_queue_nums) < 0:
             return f"topic {topic} cannot have a negative number of queues"
+        if max(config.read_queue_nums, config.write_queue_nums) > MOST_QUEUES:
+            return (
+                f"topic {topic} cannot have more than {MOST_QUEUES:,} queues: many answers have a row for each of them"
+            )
         return None
 
     def create_on_send(

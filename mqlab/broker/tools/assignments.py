@@ -17,7 +17,6 @@ from typing import Any
 
 from mqlab.broker.state import BrokerState
 from mqlab.broker.tables.request_modes import PULL
-from mqlab.errors import CorruptionError
 from mqlab.remoting.endpoint import Channel, Remoting, Reply
 from mqlab.remoting.requests import Answer, Refused, body
 from mqlab.wire import java_json, names, shares
@@ -84,7 +83,10 @@ class Assignments:
         mode = str(asked.get("mode") or PULL)
         if mode != PULL:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"the mode {mode} is not modelled here, {PULL} is")
-        self._state.request_modes.set(topic, group, mode, int(asked.get("popShareQueueNum") or 0))
+        shared = asked.get("popShareQueueNum") or 0
+        if not isinstance(shared, int):
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"popShareQueueNum is a whole number, not {shared!r}")
+        self._state.request_modes.set(topic, group, mode, shared)
         return request.reply()
 
     def get_all_message_request_mode(self, channel: Channel, request: RemotingCommand, reply: Reply) -> Answer:
@@ -95,8 +97,8 @@ class Assignments:
 def _asked(request: RemotingCommand) -> Mapping[str, Any]:
     try:
         value = java_json.loads(body(request).decode("utf-8", "replace"))
-    except CorruptionError as error:
-        raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+    except ValueError as error:
+        raise Refused(ResponseCode.SYSTEM_ERROR, f"the body is not JSON: {error}") from error
     return value if isinstance(value, dict) else {}
 
 

@@ -1,0 +1,68 @@
+"""No bytes make a reader raise anything but its own errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mqlab.wire.codes import RequestCode, ResponseCode
+from tests.broker.world import World
+from tests.fuzz.__main__ import broken_by, tried
+from tests.fuzz.mutations import from_script
+from tests.fuzz.readers import READERS, Reader, store_readers
+from tests.fuzz.requests import REQUESTS
+
+EVERY = [pytest.param(reader, id=reader.name) for reader in (*READERS, *store_readers(), REQUESTS)]
+
+
+@pytest.mark.parametrize("reader", EVERY)
+def test_a_reader_reads_its_samples(reader: Reader) -> None:
+    assert reader.samples()
+    for sample in reader.samples():
+        reader.read(sample)
+
+
+@pytest.mark.parametrize("reader", EVERY)
+def test_any_bytes_are_read_or_refused(reader: Reader) -> None:
+    @settings(
+        derandomize=True, deadline=None, database=None, max_examples=max(12, 120 // reader.slow),
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(st.binary(max_size=33))
+    def any_bytes(script: bytes) -> None:
+        try:
+            reader.read(from_script(reader.samples(), script))
+        except reader.refuses:
+            pass
+
+    any_bytes()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("reader", EVERY)
+def test_many_bytes_are_read_or_refused(reader: Reader) -> None:
+    assert tried(reader, 40_000 // reader.slow, seed=1) == 0
+
+
+def test_a_defect_is_told_with_its_script() -> None:
+    def read(data: bytes) -> int:
+        return data[3]
+
+    assert "IndexError" in broken_by(Reader("short", lambda: [b"abcd"], read), [b"abcd"], bytes([0, 0, 0, 1, 0]))[1]
+
+
+def test_a_topic_has_not_more_queues_than_answers_can_list(tmp_path: Path) -> None:
+    """A question for its numbers would take all of the broker's time."""
+    client = World(tmp_path).client()
+    asked = {"topic": "wide", "readQueueNums": 2**31 - 1, "writeQueueNums": 4, "perm": 6}
+    answer = client.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, **asked)
+    assert answer.code == ResponseCode.INVALID_PARAMETER and "65,535 queues" in (answer.remark or "")
+
+
+@pytest.mark.parametrize("code", [RequestCode.SET_MESSAGE_REQUEST_MODE, RequestCode.QUERY_ASSIGNMENT])
+def test_a_body_that_is_no_json_is_refused(code: RequestCode, tmp_path: Path) -> None:
+    answer = World(tmp_path).client().ask(code, b'{"topic":')
+    assert answer.code == ResponseCode.SYSTEM_ERROR and "not JSON" in (answer.remark or "")
