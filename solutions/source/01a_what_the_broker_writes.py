@@ -69,6 +69,13 @@ Table(lab.store().tree(), columns=["path", "kind", "bytes", "holds"])
 first, second, third, fourth = lab.store().messages("orders")
 lab.store_map(second)
 
+# %% [markdown]
+# You may read that `abort` is empty. It holds the number of the process that has the store open; in a Lab, where all nodes share
+# one process, that is 0.
+
+# %%
+(lab.directory / "broker-a" / "abort").read_text()
+
 # %% [markdown] minutes=18
 # ## The consume queue: twenty bytes a message
 #

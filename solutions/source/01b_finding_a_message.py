@@ -357,6 +357,10 @@ rows = [entry_row(table, number) for number in range(1, table.entries + 1)]
 mine = [row for row in rows if row["physical_offset"] == second.physical_offset]
 Table(mine)
 
+# %% [markdown]
+# Two entries for one order: one is for its key, as `orders#order-1`, the other for its unique id. Every message has one of
+# those, so a message without a key is in the index, too.
+
 # %%
 print("stored", second.store_timestamp - first.store_timestamp, "ms after the first")
 reveal("lab01.time_diff", mine[0]["seconds"])

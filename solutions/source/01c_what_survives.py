@@ -590,6 +590,10 @@ print(f"the log ends at {clean.max_physical_offset}, abort: {clean.is_open}")
 columns = ["name", "begin_timestamp", "end_timestamp", "hash_slot_count", "entries"]
 Table(clean.index_files(), columns=columns)
 
+# %% [markdown]
+# An index file is named by the time at which it was made. A search does not look at the name: it reads the files whose header
+# says that their messages fall into the time asked for.
+
 # %%
 (message,) = clean.messages("tags", count=1)
 clean.hexdump(message.physical_offset)

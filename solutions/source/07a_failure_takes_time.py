@@ -320,6 +320,14 @@ answer("lab07.ten_minutes", 5, hopeless_day)
 # answer("lab07.ten_minutes", ..., hopeless_day)
 ### END SOLUTION
 
+# %% [markdown]
+# The group has a number of its own at the broker. It does not decide: a Java client sends its number with each message that it
+# gives back, and that one wins.
+
+# %%
+of_the_group = hopeless_day.admin.examine_subscription_group_config("billing")
+print(f"the group's own: {of_the_group.retry_max_times}, the client's: {RETRIES}")
+
 # %% [answer] lab07.two_hours
 # ### Your turn: the bank is away for two hours
 #
@@ -408,6 +416,25 @@ Table(bookkeeping(lab))
 # `DELAY` is the level. `REAL_TOPIC` and `REAL_QID` say where the copy goes when its time has come. `ORIGIN_MESSAGE_ID` is
 # the `offset_msg_id` of the unit that failed first: the broker's address and a place in its log, of which you see the last
 # digits. `WAIT` says whether somebody waits until the unit is safe on the disk: the shop did, for a copy nobody does.
+#
+# Who reads a retry topic? Only a group whose members share the messages. With `BROADCASTING` nothing is given back:
+
+
+# %%
+def two_models(lab):
+    lab.create_topic("orders", read_queue_nums=1, write_queue_nums=1)
+    for model in ("CLUSTERING", "BROADCASTING"):
+        consumer = lab.push_consumer(model.lower(), message_model=model)
+        consumer.subscribe("orders")
+        consumer.on_messages(simple)
+        consumer.start()
+    lab.run_for("5s")
+
+
+models = play(two_models, seed=7, client=no_trace)
+for group in ("clustering", "broadcasting"):
+    online = models.admin.examine_consumer_connection_info(group)
+    print(f"{group}:", *(one.topic for one in online.subscriptions))
 
 # %% [answer] lab07.asks
 # ### Your turn: the listener asks
