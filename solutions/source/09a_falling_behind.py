@@ -466,33 +466,33 @@ check("lab09.catch_up")
 # note: Only what *one pull* brought can be in one call. A pull brings many when many are stored already: after a break, or if the
 #   client waits between two pulls.
 
+
+# %%
+def of_five_threads(name, **way):
+    tank = backlog_tank(threads=5, recorded={}, **way)
+    return {
+        "a call has": name,
+        "on average": tank.per_call,
+        "largest lag": tank.largest_lag,
+    }
+
+
 # %% tags=["parameter"]
 PULL_INTERVAL = "1s"
 
-ways = {
-    "1 in a call": {},
-    "up to 8": {"batch": 8},
-    f"up to 8, every {PULL_INTERVAL}": {"batch": 8, "pull_interval": PULL_INTERVAL},
-}
-fuller = {
-    name: backlog_tank(threads=5, recorded={}, **way) for name, way in ways.items()
-}
-Table(
-    [
-        {
-            "a call has": name,
-            "on average": each.per_call,
-            "largest lag": each.largest_lag,
-        }
-        for name, each in fuller.items()
-    ]
-)
+seldom = {"batch": 8, "pull_interval": PULL_INTERVAL}
+fuller = [
+    of_five_threads("1 in a call"),
+    of_five_threads("up to 8", batch=8),
+    of_five_threads(f"up to 8, every {PULL_INTERVAL}", **seldom),
+]
+Table(fuller)
 
 # %% [markdown]
 # The pull interval has a price: a message waits for its pull, too. Try `"5s"`.
 
 # %%
-one, eight, _ = (each.largest_lag for each in fuller.values())
+one, eight, _ = (row["largest lag"] for row in fuller)
 reveal("lab09.full_calls", "same" if abs(eight - one) < 0.1 * one else "smaller")
 
 # %% [markdown] minutes=26

@@ -73,9 +73,9 @@ def day(seed: int) -> Day:
     return _day(seed, "" if seed % 2 else GROUPS[seed // 2 % 2])
 
 
-def backlog_of(group: str, seed: int) -> Day:
-    """A day on which this group has the backlog."""
-    return _day(seed, group)
+def backlog_of(group: str, seed: int) -> tuple[Day, int]:
+    """A day on which this group has the backlog, and the seed for its Lab."""
+    return _day(seed, group), seed
 
 
 def _day(seed: int, slow: str) -> Day:
