@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
+from mqlab.errors import StoreError
 from mqlab.ports import Files
 from mqlab.store.mapped_file import MappedFile
 from mqlab.store.mapped_file_queue import MappedFileQueue
@@ -102,9 +103,14 @@ class CommitLog:
         """End a file with a BLANK whose size is the rest of the file. Returns the next file."""
         if needed + BLANK_SIZE > self.file_size:
             raise UnitTooLarge(f"{needed} bytes do not fit into files of {self.file_size} (8 are kept for the filler)")
+        left = mapped.size - mapped.wrote_position
+        if 0 < left < BLANK_SIZE:  # appending keeps these bytes free, so the file was cut from outside
+            raise StoreError(
+                f"{mapped.path} has {mapped.size} bytes, {left} of them behind the last unit; a BLANK has {BLANK_SIZE}",
+                hint="the file was cut: stop, append zeros up to the size of the other files, and start again",
+            )
         # The next file is made first: if that fails, this one is still as it was.
         following = self.queue.next_file(mapped)
-        left = mapped.size - mapped.wrote_position
         if left:
             mapped.append(_SIZE_AND_MAGIC.pack(left, MAGIC_BLANK))
             mapped.wrote_position = mapped.size

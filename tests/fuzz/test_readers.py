@@ -8,7 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mqlab.errors import StoreError
+from mqlab.store import MessageStore
 from mqlab.wire.codes import RequestCode, ResponseCode
+from mqlab.wire.message import Message
 from tests.broker.world import World
 from tests.fuzz.__main__ import broken_by, tried
 from tests.fuzz.mutations import from_script
@@ -66,3 +69,16 @@ def test_a_topic_has_not_more_queues_than_answers_can_list(tmp_path: Path) -> No
 def test_a_body_that_is_no_json_is_refused(code: RequestCode, tmp_path: Path) -> None:
     answer = World(tmp_path).client().ask(code, b'{"topic":')
     assert answer.code == ResponseCode.SYSTEM_ERROR and "not JSON" in (answer.remark or "")
+
+
+def test_a_log_file_that_was_cut_is_told_when_it_is_full(tmp_path: Path) -> None:
+    """Behind its last unit are fewer bytes than a BLANK needs, which appending never leaves."""
+    sizes = {"mapped_file_size_commit_log": 4_096}
+    with MessageStore.open(str(tmp_path), **sizes) as store:
+        end = [store.put(Message("orders", bytes(500), keys=f"order-{at}")) for at in range(3)][-1]
+    path = tmp_path / "commitlog" / f"{0:020}"
+    path.write_bytes(path.read_bytes()[: end.physical_offset + end.size + 5])
+    with MessageStore.open(str(tmp_path), **sizes) as store:
+        with pytest.raises(StoreError, match="5 of them behind the last unit"):
+            store.put(Message("orders", bytes(500)))
+        assert store.max_physical_offset == end.physical_offset + end.size
