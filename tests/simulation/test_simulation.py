@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from mqlab import Lab, Message, cli
 from mqlab.errors import UsageError
 from mqlab.simulation import Plan, draw, run, shrink
+from mqlab.simulation.model import Found, tried
+from mqlab.simulation.notes import Call, Notes
 
 SHORT = range(12)
 
@@ -45,6 +47,17 @@ def test_a_run_is_the_same_again_also_from_a_file(tmp_path: Path) -> None:
     assert one.lab is not None and other.lab is not None
     assert one.lab.journal.digest() == other.lab.journal.digest()
     assert one.notes == other.notes
+
+
+@pytest.mark.parametrize(("waited_ms", "told"), [(2_999, 1), (3_000, 0)])
+def test_a_member_that_counts_tries_of_its_own_is_judged_by_the_highest_level(waited_ms: int, told: int) -> None:
+    """Seeds with long partitions come to numbers of tries for which the table has no level."""
+    lab, notes = Lab(), Notes()
+    for again, began_ms in ((8, 0), (9, 10 + waited_ms)):
+        place = ("orders", "broker-a", 0, 0)
+        notes.calls.append(Call(0, "billing", 1, place, False, again, 0, "billing-1", began_ms, began_ms + 10))
+    partition = {"at": 0, "do": "partition", "for": 1_000}
+    assert len(list(tried(Found(lab), notes, Plan(0, {}, [], [partition])))) == told
 
 
 def loose() -> Plan:
