@@ -1,4 +1,4 @@
-"""Durations as people write them: "200ms", "10s", "5m", "1h", "2d", or a plain number of milliseconds; and back.
+"""Durations as people write them: "200ms", "10s", "5m" or "5min", "1h", "2d", or a plain number of ms; and back.
 
 Mirrors: the units of RocketMQ's messageDelayLevel (s, m, h, d), with ms added.
 
@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 
 from mqlab.errors import UsageError
 
-UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 TIMES = ("%Y-%m-%d#%H:%M:%S:%f", "%Y-%m-%d#%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")
 
-_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")
+_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)\s*")
 
 
 def milliseconds(duration: str | int | float) -> int:

@@ -4,12 +4,14 @@ The platform is described in mqlab.traffic.model.
 
     write("day", messages=1_000_000, brokers=3, seed=7)      store directories, made in seconds
     play(messages=300, seed=7)                               a Lab at the end of a day that really ran
+    with live("live", seed=7, start="9h") as broker: ...     stores that grow while they are read; killed, late, rolled
 
 Left out: what the stores are read with; see mqlab.arrow and mqlab.spark.
 """
 
+from mqlab.traffic.growth.live import LiveBroker, live
 from mqlab.traffic.model import TrafficModel
 from mqlab.traffic.playing import PlayedDay, play
 from mqlab.traffic.writing import TrafficSummary, write
 
-__all__ = ["PlayedDay", "TrafficModel", "TrafficSummary", "play", "write"]
+__all__ = ["LiveBroker", "PlayedDay", "TrafficModel", "TrafficSummary", "live", "play", "write"]
