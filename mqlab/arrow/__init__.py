@@ -8,6 +8,7 @@ Lab 10 and everything that reads a store as a table use it.
     boundaries  the same by many cursors               queues            units of consume queues
     growing     how far a log in use can be read       store_tables      bounds, lag, config files
     losses      messages missing from the log          known_topics      which topics a store has
+    moments     where in the log a moment begins
 
 >>> import tempfile
 >>> from mqlab.store import MessageStore

@@ -14,6 +14,7 @@ Left out: waiting; a reader that follows a log asks again.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,9 +24,10 @@ from mqlab.inspector.inspector import StoreInspector
 from mqlab.inspector.log_reader import BLANK, UNIT, Piece, Segment, segment_at
 from mqlab.inspector.queue_reader import QueueReader
 from mqlab.inspector.torn_units import is_torn
-from mqlab.wire.record_layout import check_body
+from mqlab.wire.record_layout import BLANK_SIZE, MAGIC_BLANK, MAGIC_V1, MAGIC_V2, check_body
 from mqlab.wire.units import PREBLANK_SIZE, CqUnit
 
+_HEAD = struct.Struct(">ii")  # total size, magic
 WINDOW = 65_536  # how far before a limit the first search for a unit begins
 
 
@@ -111,6 +113,33 @@ def unit_end(inspector: StoreInspector, known: int) -> int:
     if piece is not None and piece.kind == BLANK and segment is not None:
         piece = inspector.log.piece_at(segment.end, segments)
     return piece.physical_offset + piece.size if piece is not None and piece.kind == UNIT else known
+
+
+def place_after(inspector: StoreInspector, known: int, count: int, limit: int) -> tuple[int, int]:
+    """The place after ``count`` units from ``known`` on, at most ``limit`` (both are places between two units), and
+    how many units that are.
+
+    Only sizes are looked at. From damage on it is ``limit``: a reader of the range reports it.
+    """
+    segments = inspector.log.segments()
+    place, units = known, 0
+    while units < count and place < limit:
+        segment = segment_at(segments, place)
+        if segment is None:  # a file is missing here
+            place = next((later.start for later in segments if later.start > place), limit)
+            continue
+        view = inspector.log.view(segment)
+        while units < count and place < min(limit, segment.end):
+            if place - segment.start + BLANK_SIZE > len(view):
+                return limit, units
+            size, magic = _HEAD.unpack_from(view, place - segment.start)
+            if magic == MAGIC_BLANK:
+                place = segment.end
+            elif magic in (MAGIC_V1, MAGIC_V2) and size > 0:
+                place, units = place + size, units + 1
+            else:
+                return limit, units
+    return min(place, limit), units
 
 
 def is_boundary(inspector: StoreInspector, place: int) -> bool:

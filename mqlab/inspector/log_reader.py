@@ -128,6 +128,10 @@ class LogReader:
         view = self._open_files.view(segment.path)
         return self._piece(view, segment.start, physical_offset - segment.start)
 
+    def view(self, segment: Segment) -> memoryview:
+        """The present bytes of a file; none when it was deleted."""
+        return self._open_files.view(segment.path)
+
     def unit_at(self, physical_offset: int, segments: list[Segment] | None = None) -> Piece | None:
         """The unit that starts there, None when there is none."""
         piece = self.piece_at(physical_offset, segments)

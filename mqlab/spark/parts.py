@@ -32,7 +32,8 @@ from mqlab.arrow.ranges import together
 from mqlab.arrow.store_tables import table_named
 from mqlab.arrow.stores import Store, find_stores
 from mqlab.errors import UsageError
-from mqlab.spark.options import known_options, paths_of, queue_ids_of, words_of
+from mqlab.spark.option_values import known_options, queue_ids_of, words_of
+from mqlab.spark.options import paths_of
 from mqlab.spark.reading_only import ReadingOnly
 from mqlab.spark.tasks import freeze_once
 

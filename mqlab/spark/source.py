@@ -16,9 +16,9 @@ Rows are written by mqlab.spark.store_sink, or sent to a cluster by mqlab.spark.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import pyarrow
 from pyspark.sql.datasource import (
@@ -32,11 +32,14 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from mqlab.arrow.columns import COLUMNS
+from mqlab.arrow.growing import log_end
 from mqlab.arrow.known_topics import check_topics
-from mqlab.arrow.ranges import plan
+from mqlab.arrow.ranges import LogRange, plan
 from mqlab.arrow.stores import LOG, Store, find_stores
 from mqlab.errors import UsageError
+from mqlab.inspector import StoreInspector
 from mqlab.spark.live.options import is_live, parse_live
+from mqlab.spark.log_places import Offsets, check_not_deleted
 from mqlab.spark.options import Options, parse
 from mqlab.spark.reading_only import ReadingOnly
 from mqlab.spark.stream import RocketMQStreamReader
@@ -141,10 +144,30 @@ class RocketMQReader(DataSourceReader):
         options.check_bounds(len(stores))
         check_topics(stores, options.selection.topics)
         size = options.split_bytes or split_bytes(log_bytes(stores), self.parallelism, TASKS_PER_CORE, SMALLEST_SPLIT)
-        bounds: dict[str, Any] = {"start": options.start_physical_offset, "end": options.end_physical_offset}
-        fail = options.fail_on_data_loss
-        ranges = [part for store in stores for part in plan(store, size, **bounds, fail_on_data_loss=fail)]
+        begins, ends = self._bounds(stores)
+        ranges: list[LogRange] = []
+        for store in stores:
+            name = store.broker_name
+            ranges += plan(
+                store, size, start=begins.get(name), end=ends.get(name), fail_on_data_loss=options.fail_on_data_loss
+            )
         return tasks(ranges, size)
+
+    def _bounds(self, stores: Sequence[Store]) -> tuple[Offsets, Offsets]:
+        """Where each log's part begins and ends, for those that the options bound."""
+        inspectors = {store.broker_name: StoreInspector(store.directory) for store in stores}
+
+        @functools.cache
+        def end_of(name: str) -> int:
+            return log_end(inspectors[name]).offset
+
+        starting, ending = self.options.starting, self.options.ending
+        begins = starting.offsets(inspectors, end_of) if starting.option else {}
+        for name in starting.named:
+            check_not_deleted(name, inspectors[name], begins[name], self.options.fail_on_data_loss)
+        ends = ending.offsets(inspectors, end_of) if ending.option else {}
+        # A read up to the very end of a log checks that the log holds all that its queues know: it has no bound.
+        return begins, {name: end for name, end in ends.items() if end < end_of(name)}
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         """The batches of one task. Raises CorruptionError with file and physical offset."""

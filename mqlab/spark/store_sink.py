@@ -33,7 +33,7 @@ from mqlab.client.sending.queue_selection import select_by_hash
 from mqlab.errors import StoreError, UsageError
 from mqlab.spark.live.rows_to_messages import MessageMaker, check_columns
 from mqlab.spark.live.sink import OF_SPARK, write_of_a_stream
-from mqlab.spark.options import known_options, number_of
+from mqlab.spark.option_values import known_options, number_of
 from mqlab.store import MessageStore
 from mqlab.store.put_result import PUT_OK
 from mqlab.wire import properties as properties_text

@@ -3,7 +3,7 @@
 Spark's checkpoint takes the place of a consumer group's offsets.
 
     offset         {"broker-a": 1048576, "broker-b": 524288}       a place between two units of each broker's log
-    latestOffset   up to the last unit that is surely complete     cut to maxBytesPerTrigger, between two units
+    latestOffset   up to the last unit that is surely complete     cut to the options' limits, between two units
     batch          from one offset to the next                     the same rows whenever Spark asks for it again
     AvailableNow   up to where the logs ended when the query began
 
@@ -17,21 +17,27 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 
-from mqlab.arrow.growing import boundary_before, is_boundary, log_end, unit_end
+from mqlab.arrow.growing import is_boundary, log_end
 from mqlab.arrow.known_topics import check_topics
 from mqlab.arrow.losses import find_losses, report
 from mqlab.arrow.ranges import LogRange, plan_between
 from mqlab.arrow.stores import Store, find_stores
 from mqlab.errors import StoreError, UsageError
 from mqlab.inspector import StoreInspector
-from mqlab.spark.options import LATEST, Options
+from mqlab.spark.batch_limits import cut_to_bytes, cut_to_units
+from mqlab.spark.log_places import Offsets, check_not_deleted, report_lost
+from mqlab.spark.options import Options
 from mqlab.spark.tasks import read_task, split_bytes, tasks
 
 TASKS_PER_CORE, SMALLEST_SPLIT = 1, 16 << 20
-
-Offsets = dict[str, int]
 
 
 class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -51,26 +57,14 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         check_topics(self._stores(), self.options.selection.topics)
         inspectors = self._inspectors()
         self.options.check_bounds(len(inspectors))
-        unknown = set(self.options.starting_offsets) - set(inspectors)
-        if unknown:
-            raise UsageError(
-                f"startingOffsets names {', '.join(sorted(unknown))}", hint=f"brokers are {', '.join(inspectors)}"
-            )
-        # A broker's own offset has priority over the option for all brokers.
-        begins: Offsets = {}
-        for name, inspector in inspectors.items():
-            option = self.options.starting_offsets.get(name, self.options.start_physical_offset)
-            if option is not None:
-                begins[name] = option
-            else:
-                latest = self.options.starting == LATEST
-                begins[name] = self._log_end(inspector) if latest else inspector.min_physical_offset
-        return begins
+        return self.options.starting.offsets(inspectors, lambda name: self._log_end(inspectors[name]))
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit of the option maxBytesPerTrigger."""
-        limit = self.options.max_bytes_per_trigger
-        return ReadAllAvailable() if limit is None else ReadMaxBytes(limit)
+        """The limit of maxBytesPerTrigger or maxOffsetsPerTrigger; Spark takes one, the other one is kept as well."""
+        most_bytes, most_units = self.options.max_bytes_per_trigger, self.options.max_offsets_per_trigger
+        if most_bytes is not None:
+            return ReadMaxBytes(most_bytes)
+        return ReadAllAvailable() if most_units is None else ReadMaxRows(most_units)
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
         """How far the next batch reads. Raises StoreError when a log lost units not read yet or is another log, and
@@ -84,7 +78,7 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if name not in inspectors:
                 self._lost(f"the store of {name} no longer exists; it had been read up to {start[name]}")
         begins = {
-            name: self._first_there(name, inspector, start[name])
+            name: check_not_deleted(name, inspector, start[name], self.options.fail_on_data_loss)
             for name, inspector in inspectors.items() if name in start
         }  # fmt: skip
         self._check_places(begins, inspectors)
@@ -93,15 +87,30 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for name, inspector in inspectors.items():
             if name in begins:
                 ends[name] = self._end(name, inspector, begins[name])
-            elif self._target is None or name in self._target:
-                ends[name] = inspector.min_physical_offset  # a new broker: the next batch reads from here
+            elif (self._target is None or name in self._target) and inspector.log.segments():
+                # A new broker joins when it has a file: the next batch reads from the beginning of its log.
+                ends[name] = inspector.min_physical_offset
         self._seen = dict(ends)
         # 3. The limit shortens the batch.
+        return {**ends, **self._cut(begins, ends, limit, inspectors)}
+
+    def _cut(
+        self, begins: Offsets, ends: Offsets, limit: ReadLimit, inspectors: Mapping[str, StoreInspector]
+    ) -> Offsets:
+        """The ends that a limit of Spark's, and the other one of the options, leave to brokers."""
         if isinstance(limit, ReadAllAvailable):
-            return ends
-        if not isinstance(limit, ReadMaxBytes):
-            raise UsageError(f"the limit {limit} is not supported", hint="option maxBytesPerTrigger sets one")
-        return {**ends, **_cut(begins, ends, limit.max_bytes, inspectors)}
+            return {}
+        if not isinstance(limit, ReadMaxBytes | ReadMaxRows):
+            raise UsageError(
+                f"the limit {limit} is not supported",
+                hint="options maxBytesPerTrigger and maxOffsetsPerTrigger set one",
+            )
+        most_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self.options.max_bytes_per_trigger
+        most_units = limit.max_rows if isinstance(limit, ReadMaxRows) else self.options.max_offsets_per_trigger
+        cut = {} if most_bytes is None else cut_to_bytes(begins, ends, most_bytes, inspectors)
+        if most_units is not None:
+            cut.update(cut_to_units(begins, {**ends, **cut}, most_units, inspectors))
+        return cut
 
     def _end(self, name: str, inspector: StoreInspector, begin: int) -> int:
         if self._target is not None:
@@ -127,17 +136,8 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     "checkpoint folder, or give startingOffsets from the column physical_offset",
                 )
 
-    def _first_there(self, name: str, inspector: StoreInspector, known: int) -> int:
-        """``known``, or the log's first place when unread files were deleted and that is allowed."""
-        first = inspector.min_physical_offset
-        if known >= first:
-            return known
-        self._lost(f"{inspector.log.folder}: messages {known} to {first} of {name} were deleted before they were read")
-        return first
-
     def _lost(self, what: str) -> None:
-        if self.options.fail_on_data_loss:
-            raise StoreError(what, hint="option('failOnDataLoss', 'false') continues with what is left")
+        report_lost(what, self.options.fail_on_data_loss)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """The query ends where the logs end now."""
@@ -158,7 +158,8 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if name not in stores:
                 self._lost(f"the store of {name} no longer exists; {start[name]} to {offset} were still to be read")
                 continue
-            begin = self._first_there(name, StoreInspector(stores[name].directory), start[name])
+            inspector = StoreInspector(stores[name].directory)
+            begin = check_not_deleted(name, inspector, start[name], self.options.fail_on_data_loss)
             ranges += plan_between(stores[name], size, begin, offset)
         return tasks(ranges, size)
 
@@ -171,21 +172,3 @@ class RocketMQStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _inspectors(self) -> dict[str, StoreInspector]:
         return {store.broker_name: StoreInspector(store.directory) for store in self._stores()}
-
-
-def _cut(begins: Offsets, ends: Offsets, max_bytes: int, inspectors: Mapping[str, StoreInspector]) -> Offsets:
-    """The ends of brokers with something to read, so that together they have ``max_bytes`` or less, or one unit."""
-    backlog = {name: ends[name] - begin for name, begin in begins.items() if ends[name] > begin}
-    total = sum(backlog.values())
-    if total <= max_bytes:
-        return {}
-    # 1. Each broker gets its share of the limit, down to the last boundary within it.
-    cut = {
-        name: boundary_before(inspectors[name], begins[name], begins[name] + max_bytes * size // total)
-        for name, size in backlog.items()
-    }
-    # 2. When no share holds a whole unit, the longest backlog gives one: a stream must advance.
-    if all(cut[name] == begins[name] for name in cut):
-        name = max(backlog, key=lambda broker: backlog[broker])
-        cut[name] = unit_end(inspectors[name], begins[name])
-    return cut

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqlab.arrow.growing import boundary_before, confirmed_end, unit_end
+from mqlab.arrow.growing import boundary_before, confirmed_end, place_after, unit_end
 from mqlab.arrow.ranges import plan, plan_between
 from mqlab.arrow.reading import read_range, read_table
 from mqlab.arrow.stores import find_stores
@@ -182,3 +182,22 @@ def test_a_log_without_files_or_units(tmp_path: Path) -> None:
     inspector = StoreInspector(str(tmp_path / "empty"))
     assert confirmed_end(inspector) == 8192
     assert unit_end(inspector, 8192) == boundary_before(inspector, 8192, 9000) == 8192
+
+
+def test_the_place_after_some_units(tmp_path: Path) -> None:
+    """Over blanks, up to the limit, and no further than damage lets see."""
+    written = write_log(tmp_path / "b", some_records(60))
+    inspector = StoreInspector(tmp_path / "b")
+    end = confirmed_end(inspector)
+    places = [record.physical_offset for record in written]
+    for first in (0, 17, 40):
+        for count in (1, 2, 19):
+            place, units = place_after(inspector, places[first], count, end)
+            assert (units, place) == (count, places[first + count - 1] + written[first + count - 1].total_size)
+    assert place_after(inspector, places[10], 0, end) == (places[10], 0)
+    assert place_after(inspector, places[10], 30, places[12]) == (places[12], 2)
+    assert place_after(inspector, 0, 1_000, end) == (end, 60)
+    write_at(tmp_path / "b", places[3], b"\0" * 8)
+    assert place_after(inspector, 0, 1_000, end) == (end, 3)
+    log_file(tmp_path / "b").unlink()
+    assert place_after(inspector, 0, 2, end)[1] == 2

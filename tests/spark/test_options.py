@@ -32,24 +32,45 @@ def test_several_stores() -> None:
 
 def test_options_without_a_meaning_are_refused() -> None:
     """Each by itself, where it is given; what means something in both places stays."""
-    for name, value in (("startingOffsets", "latest"), ("maxBytesPerTrigger", "1m")):
+    for name, value, told in (
+        ("startingOffsets", "latest", "startingOffsets latest"), ("maxBytesPerTrigger", "1m", ""),
+        ("maxOffsetsPerTrigger", "7", ""),
+    ):  # fmt: skip
         wanted = parse({"path": "a", name: value})
         wanted.check_stream()
-        with pytest.raises(UsageError, match=rf"{name} has no meaning in a batch[\s\S]*startPhysicalOffset"):
+        with pytest.raises(UsageError, match=rf"{told or name} has no meaning in a batch[\s\S]*startingTimestamp"):
             wanted.check_batch()
-    for name in ("endTime", "endPhysicalOffset"):
-        wanted = parse({"path": "a", name: "7"})
+    for name, value in (
+        ("endTime", "7"), ("endPhysicalOffset", "7"), ("endingTimestamp", "7"), ("endingOffsets", '{"a": 7}'),
+    ):  # fmt: skip
+        wanted = parse({"path": "a", name: value})
         wanted.check_batch()
         with pytest.raises(UsageError, match=rf"{name} has no meaning in a stream[\s\S]*availableNow"):
             wanted.check_stream()
     both = parse({"path": "a", "STARTINGOFFSETS": "latest", "maxbytespertrigger": "1m"})
-    with pytest.raises(UsageError, match="startingOffsets and maxBytesPerTrigger have no meaning in a batch"):
+    with pytest.raises(UsageError, match="startingOffsets latest and maxBytesPerTrigger have no meaning in a batch"):
         both.check_batch()
-    with pytest.raises(UsageError, match="both say where a stream begins"):
-        parse({"path": "a", "startingOffsets": "latest", "startPhysicalOffset": "0"}).check_stream()
-    lenient = parse({"path": "a", "failOnDataLoss": "false", "startTime": "7"})
+    lenient = parse({"path": "a", "failOnDataLoss": "false", "startTime": "7", "startingOffsets": '{"a": 7}'})
     lenient.check_batch()
     lenient.check_stream()
+
+
+def test_two_places_to_begin_or_to_end_and_an_end_before_the_begin() -> None:
+    for one, other, what in (
+        ("startingOffsets", "startPhysicalOffset", "begins"), ("startingTimestamp", "startPhysicalOffset", "begins"),
+        ("startingOffsets", "startingTimestamp", "begins"), ("endingOffsets", "endingTimestamp", "ends"),
+        ("endingTimestamp", "endPhysicalOffset", "ends"),
+    ):  # fmt: skip
+        values = {name: "latest" if name.endswith("Offsets") else "7" for name in (one, other)}
+        with pytest.raises(UsageError, match=rf"{one} and {other} both say where a read {what}[\s\S]*broker-a"):
+            parse({"path": "a", **values})
+    for first, last, told in (
+        (("startingTimestamp", "8"), ("endingTimestamp", "7"), r"endingTimestamp \(7\) is before startingTimestamp"),
+        (("startPhysicalOffset", "8"), ("endPhysicalOffset", "7"), r"endPhysicalOffset \(7\) is before"),
+        (("startingOffsets", '{"b": 8}'), ("endingOffsets", '{"b": 7, "c": 1}'), r"endingOffsets \(7\) is before"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=told):
+            parse({"path": "a", first[0]: first[1], last[0]: last[1]})
 
 
 def test_tasks_are_as_many_as_the_session_can_use() -> None:
@@ -81,6 +102,10 @@ def test_times(text: str) -> None:
         ({"path": "a", "maxBytesPerTrigger": "0"}, "64m"),
         ({"path": "a", "startingOffsets": '{"b": -1}'}, r"latest[\s\S]*physical_offset"),
         ({"path": "a", "startingOffsets": "soon"}, r"'soon'[\s\S]*earliest"),
+        ({"path": "a", "startingTimestamp": "soon"}, "'soon'.*ms since the epoch"),
+        ({"path": "a", "endingOffsets": "earliest"}, "nothing to read"),
+        ({"path": "a", "endingOffsets": "7"}, r"option endingOffsets is '7'[\s\S]*physical_offset"),
+        ({"path": "a", "maxOffsetsPerTrigger": "0"}, "1 or more"),
         ({"path": "a", "failOnDataLoss": "maybe"}, "true or false"),
         ({"path": "a", "endTime": "yesterday"}, "'yesterday'.*ms since the epoch"),
     ],

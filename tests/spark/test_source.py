@@ -118,6 +118,30 @@ def test_sql_and_reuse_of_one_frame(spark: SparkSession, tmp_path: Path) -> None
     assert (zero.count(), one.count(), zero.union(one).count(), frame.count()) == (10, 10, 20, 40)
 
 
+def test_a_batch_from_one_place_to_another(spark: SparkSession, tmp_path: Path) -> None:
+    """Brokers by their names, or all by a moment of each log; what was deleted is said."""
+    written = write_log(tmp_path / "a", some_records(80))
+    write_log(tmp_path / "b", some_records(30), start=4096)
+
+    def places(**options: object) -> Counter[str]:
+        reader = spark.read.format("rocketmq").option("columns", "broker_name,physical_offset")
+        for name, value in options.items():
+            reader = reader.option(name, str(value))
+        return Counter(row["broker_name"] for row in reader.load(str(tmp_path)).collect())
+
+    moments = written[20].store_timestamp, written[25].store_timestamp
+    assert places(startingTimestamp=moments[0], endingTimestamp=moments[1]) == {"a": 5, "b": 5}
+    assert places(startingTimestamp=moments[0], endingTimestamp=1 << 50) == {"a": 60, "b": 10}
+    named = {"startingOffsets": f'{{"a": {written[70].physical_offset}}}', "endingOffsets": '{"b": 4096}'}
+    assert places(**named) == {"a": 10}
+    assert places(startingOffsets='{"b": 0}', failOnDataLoss="false") == {"a": 80, "b": 30}
+    errors = (AnalysisException, PythonException)
+    with pytest.raises(errors, match=r"messages 0 to 4096 of b were deleted[\s\S]*failOnDataLoss"):
+        places(startingOffsets='{"b": 0}')
+    with pytest.raises(errors, match=r"endingOffsets names c[\s\S]*brokers are a, b"):
+        places(endingOffsets='{"c": 0}')
+
+
 def test_columns_say_what_they_hold(spark: SparkSession, tmp_path: Path) -> None:
     write_log(tmp_path / "b", some_records(1))
     frame = spark.read.format("rocketmq").load(str(tmp_path / "b"))
@@ -185,7 +209,7 @@ def test_topics_and_options_that_cannot_mean_anything(spark: SparkSession, tmp_p
         with pytest.raises((AnalysisException, PythonException), match=r"no topic 'ordesr'[\s\S]*orders, заказы"):
             reader.option("topic", "ordesr").load(str(tmp_path)).count()
     for name, value in (("startingOffsets", "latest"), ("maxBytesPerTrigger", "64m")):
-        with pytest.raises((AnalysisException, PythonException), match=f"{name} has no meaning in a batch"):
+        with pytest.raises((AnalysisException, PythonException), match=f"{name}( latest)? has no meaning in a batch"):
             spark.read.format("rocketmq").option(name, value).load(str(tmp_path)).count()
     with pytest.raises((AnalysisException, PythonException), match=r"'s3a://lake/day'[\s\S]*only local paths are read"):
         spark.read.format("rocketmq").load("s3a://lake/day").count()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows, ReadMinRows
 
 from mqlab.arrow.losses import DataLossWarning
 from mqlab.arrow.reading import read_table
@@ -215,6 +215,58 @@ def test_a_limit_of_another_kind_is_refused(tmp_path: Path) -> None:
     write_log(tmp_path / "b", some_records(2))
     reader = reader_of(tmp_path, maxBytesPerTrigger="1k")
     assert reader.getDefaultReadLimit() == ReadMaxBytes(1024)
+    assert reader_of(tmp_path, maxOffsetsPerTrigger=7).getDefaultReadLimit() == ReadMaxRows(7)
     assert isinstance(reader_of(tmp_path).getDefaultReadLimit(), ReadAllAvailable)
-    with pytest.raises(UsageError, match="maxBytesPerTrigger"):
-        reader.latestOffset(reader.initialOffset(), ReadMaxRows(5))
+    with pytest.raises(UsageError, match="maxBytesPerTrigger and maxOffsetsPerTrigger"):
+        reader.latestOffset(reader.initialOffset(), ReadMinRows(5))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 50, 1000])
+def test_every_message_once_whatever_the_limit_of_units(tmp_path: Path, limit: int) -> None:
+    for name, count in (("broker-a", 80), ("broker-b", 15), ("брокер-🚚", 3)):
+        write_log(tmp_path / name, some_records(count))
+    batches = drained(reader_of(tmp_path, splitMB=1), ReadMaxRows(limit))
+    assert sorted(itertools.chain(*batches)) == sorted(all_of(tmp_path))
+    assert max(map(len, batches)) <= limit
+    assert len(batches) <= 98 // min(limit, 98) * 2 + 3  # what a broker does not use of its share goes to the others
+
+
+def test_the_smaller_of_two_limits_counts(tmp_path: Path) -> None:
+    write_log(tmp_path / "b", some_records(60))
+    for options, most in (({"maxBytesPerTrigger": "1m"}, 5), ({"maxBytesPerTrigger": "900"}, 4)):
+        reader = reader_of(tmp_path, maxOffsetsPerTrigger=5, **options)
+        batches = drained(reader, reader.getDefaultReadLimit())
+        assert sorted(itertools.chain(*batches)) == sorted(all_of(tmp_path))
+        assert max(map(len, batches)) == most
+
+
+def test_a_stream_begins_at_a_moment(tmp_path: Path) -> None:
+    """Where each log has it; a log whose messages are all older begins at its end, as new ones come in."""
+    written = write_log(tmp_path / "a", some_records(90))
+    write_log(tmp_path / "b", some_records(10))
+    moment = written[40].store_timestamp
+    reader = reader_of(tmp_path, startingTimestamp=moment)
+    at = reader.initialOffset()
+    assert at == {
+        "a": written[40].physical_offset,
+        "b": reader_of(tmp_path / "b", startingOffsets="latest").initialOffset()["b"],
+    }
+    assert len(list(itertools.chain(*drained(reader, EVERYTHING)))) == 50
+    assert reader_of(tmp_path, startingTimestamp=0).initialOffset() == {"a": 0, "b": 0}
+    with pytest.raises(UsageError, match=r"startingOffsets: the log of b ends at \d+, before 99999999"):
+        reader_of(tmp_path, startingOffsets='{"b": 99999999}').initialOffset()
+
+
+def test_a_directory_that_has_no_log_yet_joins_with_its_first_file(tmp_path: Path) -> None:
+    """A store that is being copied, or whose older files were deleted, does not begin at 0."""
+    write_log(tmp_path / "a", some_records(5))
+    reader = reader_of(tmp_path)
+    at = reader.latestOffset(reader.initialOffset(), EVERYTHING)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "abort").touch()
+    assert reader.latestOffset(at, EVERYTHING) == at
+    write_log(tmp_path / "b", some_records(6), start=8192)
+    joined = reader.latestOffset(at, EVERYTHING)
+    assert joined == {**at, "b": 8192}
+    assert rows(reader, at, joined) == []
+    assert len(rows(reader_of(tmp_path), joined, reader_of(tmp_path).latestOffset(joined, EVERYTHING))) == 6

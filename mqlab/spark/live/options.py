@@ -28,7 +28,8 @@ from mqlab.arrow.columns import COLUMNS, schema
 from mqlab.errors import FilterError, UsageError
 from mqlab.filter import tags as tag_filter
 from mqlab.spark.live.places import Places, places_of
-from mqlab.spark.options import EARLIEST, LATEST, known_options, number_of, switch_of, words_of
+from mqlab.spark.log_places import EARLIEST, LATEST
+from mqlab.spark.option_values import known_options, number_of, switch_of, words_of
 from mqlab.wire import names
 
 NAME_SERVER = "nameServer"

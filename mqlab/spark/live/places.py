@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mqlab.errors import UsageError, did_you_mean
-from mqlab.spark.options import EARLIEST, LATEST, time_of
+from mqlab.spark.log_places import EARLIEST, LATEST
+from mqlab.spark.option_values import time_of
 from mqlab.wire.message import MessageQueue
 
 Bounds = Mapping[MessageQueue, tuple[int, int]]

@@ -37,7 +37,7 @@ from mqlab.errors import ClientError, RemotingError, UsageError
 from mqlab.spark.live.link import Link, connected
 from mqlab.spark.live.options import ACCESS, NAME_SERVER, Servers, group_of, servers_of
 from mqlab.spark.live.rows_to_messages import MessageMaker, check_columns
-from mqlab.spark.options import known_options, switch_of
+from mqlab.spark.option_values import known_options, switch_of
 from mqlab.wire.message import Message, MessageQueue, SendResult
 
 if TYPE_CHECKING:

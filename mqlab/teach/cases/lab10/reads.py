@@ -71,7 +71,10 @@ def _first_difference(call: Call, found: dict[str, Any]) -> Difference | None:
         shown = found.get("columns", "no option columns: all are decoded")
         return Difference(("option columns",), "columns", call.right["columns"], shown)
     selection = options.selection
-    chosen = set(_chosen(call.given, selection.topics, selection.queues, selection.start_ms, selection.end_ms))
+    # Timestamps bound a read as times do: all messages of these stores are stored in the order of their times.
+    begin_ms = selection.start_ms if options.starting.at_ms is None else options.starting.at_ms
+    end_ms = selection.end_ms if options.ending.at_ms is None else options.ending.at_ms
+    chosen = set(_chosen(call.given, selection.topics, selection.queues, begin_ms, end_ms))
     asked = (call["topic"],), tuple(call["queues"]), call["begin_ms"], call["end_ms"]
     expected = set(_chosen(call.given, *asked))
     for message in sorted(chosen ^ expected):
