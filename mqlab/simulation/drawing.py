@@ -16,6 +16,11 @@ from mqlab.simulation.plan import Event, Plan
 from mqlab.simulation.scene import AUDIT, BILLING, LEDGER, ORDERS, PASSING, STEPS, TAGS
 
 LONGEST_MS = 45_000
+KINDS = {
+    "kill": 5, "power_off": 4, "restart": 2, "blackout": 1, "partition": 3, "slow": 2, "drop": 3, "skew_clock": 2,
+    "slow_disk": 2, "disk_full": 1,
+}  # fmt: skip
+"""Kinds of faults and how often they come. A blackout takes the power of all brokers, a restart is in good order."""
 
 
 def draw(seed: int) -> Plan:
@@ -54,7 +59,7 @@ def _cuts_while_the_disk_hangs(rng: Random, world: dict[str, Any], length_ms: in
     at, node = rng.randrange(length_ms), "broker-a"
     events: list[Event] = [{"at": at, "for": 2_000, "do": "slow_disk", "node": node}]
     for number in range(200, 206):
-        topic = {"topic": ORDERS, "fails": 0, "sleep": 0, "size": 10, "tag": rng.choice(TAGS)}
+        topic = {"topic": ORDERS, "fails": 0, "sleep": 0, "size": rng.choice((10, 900, 6_000)), "tag": rng.choice(TAGS)}
         events.append({"at": at + rng.randrange(1, 1_000), "do": "send", "number": number, **topic})
     cut = {"at": at + rng.randrange(500, 1_500), "for": 3_000, "do": "power_off", "node": node}
     return [*events, cut | {"keep": rng.choice((0.0, 0.5))}]
@@ -135,8 +140,7 @@ def _faults(rng: Random, world: dict[str, Any], members: list[dict[str, Any]], l
     events = []
     for _ in range(rng.choice((0, 1, 2, 3, 5, 8))):
         event: Event = {"at": rng.randrange(length_ms), "for": rng.choice((50, 800, 3_000, 12_000, 35_000))}
-        kinds = ("kill", "power_off", "partition", "slow", "drop", "skew_clock", "slow_disk", "disk_full")
-        event["do"] = rng.choices(kinds, (5, 4, 3, 2, 3, 2, 2, 1))[0]
+        event["do"] = rng.choices(tuple(KINDS), tuple(KINDS.values()))[0]
         event["node"] = rng.choice([*masters, *masters, *slaves, *servers, *clients])
         event |= _details(rng, event, world, masters, slaves, [*masters, *slaves, *servers, *clients, "shop-1"])
         events.append(event)
@@ -153,6 +157,9 @@ def _details(
         if node in disks and (not world["sync_flush"] or (node in masters and slaves)):
             return {"do": "kill"}
         return {"keep": rng.choice((0.0, 0.5))} if node in disks else {}
+    if what == "blackout":
+        weaker = not world["sync_flush"] or bool(slaves)
+        return {"do": "kill", "node": masters[-1]} if weaker else {"node": masters[0], "keep": rng.choice((0.0, 0.5))}
     if what in ("partition", "drop"):
         other = rng.choice([name for name in every if name != node])
         return {"other": other, "count": rng.randint(1, 4)} if what == "drop" else {"other": other}

@@ -8,7 +8,10 @@ Mirrors: the checkers of Jepsen. ``lab.verify`` looks at the journal; this model
     TOGETHER      two messages of one queue were in listeners of an orderly group at the same time
     TRIED         a retry before its delay, one too many, or a dead letter that was not tried often enough
     OWNERS        a queue that no member of a group has, or two of them
-    SEEN          rolled back, not asked for, or never sent, and delivered
+    EARLY         a delayed message was delivered before its time
+    COPIES        answered SEND_OK although no slave had it, where one must
+    SEEN          rolled back, not asked for, or in no log, and delivered
+    TWICE, LATE   nothing failed, and a message is stored twice or waited long (mqlab.simulation.calm)
     BEHIND        an offset is not at the end of its queue, or beyond it
     DISAGREE      a slave, a name server or a queue file says something else than its master
     DAMAGED       a store contradicts itself
@@ -25,6 +28,7 @@ from itertools import chain
 from typing import Any
 
 from mqlab.lab.lab import Lab
+from mqlab.simulation.calm import is_calm, late, repeated
 from mqlab.simulation.notes import Notes, number_of
 from mqlab.simulation.plan import Plan
 from mqlab.simulation.scene import (
@@ -63,8 +67,9 @@ def judge(lab: Lab, notes: Notes, plan: Plan) -> list[Wrong]:
     """Everything that is wrong at the end of a run."""
     found = Found(lab)
     return [
-        *lost(found, notes), *passed(found, notes), *disordered(notes, plan), *seen(found, notes),
-        *tried(found, notes, plan), *owners(lab),
+        *lost(found, notes), *passed(found, notes), *disordered(notes, plan), *seen(found, notes, plan),
+        *tried(found, notes, plan), *early(found, notes, plan), *copied(notes), *owners(lab),
+        *(Wrong(kind, what) for kind, what in chain(repeated(found.units, plan.events), late(lab, plan.events))),
         *behind(lab), *disagreeing(lab, found), *damaged(lab), *verified(lab), *raised(lab),
     ]  # fmt: skip
 
@@ -146,7 +151,7 @@ def disordered(notes: Notes, plan: Plan) -> Iterator[Wrong]:
     After a fault two members may believe for a while that they own a queue: a broker's locks end with its process.
     A member that leaves gives its locks back and waits for no listener (awaitTerminationMillisWhenShutdown is 0).
     """
-    calm = not any("for" in event or event["do"] == "leave" for event in plan.events)
+    calm = is_calm(plan.events) and not any(event["do"] == "leave" for event in plan.events)
     last: dict[tuple[Any, ...], int] = {}
     done: set[tuple[Any, ...]] = set()
     running: dict[tuple[Any, ...], int] = {}
@@ -167,7 +172,7 @@ def disordered(notes: Notes, plan: Plan) -> Iterator[Wrong]:
             last[queue] = max(last.get(queue, -1), offset)
 
 
-def seen(found: Found, notes: Notes) -> Iterator[Wrong]:
+def seen(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
     """Messages that a listener should not have seen."""
     tags = {unit.properties.get("UNIQ_KEY", ""): unit for _, unit in found.of(ORDERS)}
     rolled_back = {
@@ -180,6 +185,35 @@ def seen(found: Found, notes: Notes) -> Iterator[Wrong]:
     for call in notes.calls:
         if call.group == AUDIT and call.number in known - wanted:
             yield Wrong("SEEN", f"{AUDIT} got message {call.number}, whose tag it did not ask for")
+    # Under synchronous flushing a message can be read when it is on the disk, so a power cut takes none that was read.
+    stored = known | {number_of(unit.body) for _, unit in found.of(STEPS)}
+    for call in notes.calls if plan.world["sync_flush"] else ():
+        if call.place[0] in (ORDERS, STEPS) and call.number not in stored:
+            yield Wrong("SEEN", f"{call.group} got message {call.number} of {call.place[0]}, which is in no log")
+
+
+def _right_clocks(plan: Plan) -> bool:
+    return not any(event["do"] == "skew_clock" for event in plan.events)
+
+
+def early(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
+    """Delayed messages that a listener got before their delay was over."""
+    born_ms = {number_of(unit.body): unit.born_timestamp for _, unit in found.of(ORDERS)}
+    delayed = [event for event in plan.events if event["do"] == "send" and "delay" in event]
+    delays_ms = {event["number"]: LEVELS_MS[event["delay"] - 1] for event in delayed}
+    for call in notes.calls if _right_clocks(plan) else ():
+        waited_ms = call.began_ms - born_ms.get(call.number, call.began_ms)
+        if call.number in delays_ms and call.number in born_ms and waited_ms < delays_ms[call.number]:
+            what = f"{call.group} got message {call.number} {waited_ms} ms after it was sent"
+            yield Wrong("EARLY", f"{what}, its delay is {delays_ms[call.number]} ms")
+
+
+def copied(notes: Notes) -> Iterator[Wrong]:
+    """Messages that a master acknowledged although its slave could not have them."""
+    for sent in notes.sent:
+        if sent.is_without_copy:
+            where = " ".join(map(str, sent.place))
+            yield Wrong("COPIES", f"message {sent.number} ({where}) was answered SEND_OK and was in no slave's log")
 
 
 def tried(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
@@ -187,8 +221,8 @@ def tried(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
 
     A member that reaches no broker tries again by itself and counts that, too: tries are counted where nothing failed.
     """
-    calm = not any("for" in event for event in plan.events)
-    right_clocks = not any(event["do"] == "skew_clock" for event in plan.events)
+    calm = is_calm(plan.events)
+    right_clocks = _right_clocks(plan)
     ended: dict[tuple[str, int, int], int] = {}
     for call in notes.calls:
         if call.group == LEDGER:

@@ -35,6 +35,8 @@ class Sent:
     place: Place
     at_ms: int
     event: dict[str, Any]
+    is_without_copy: bool = False
+    """Two copies were demanded, and the slave did not have it when the answer came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,12 @@ class Notes:
         self.clock += 1
         return self.clock
 
-    def answered(self, event: dict[str, Any], now_ms: int, result: Any) -> None:
+    def answered(self, event: dict[str, Any], now_ms: int, result: Any, *, is_without_copy: bool = False) -> None:
         """Note an answer to a send, if it is a promise."""
         if result.send_status == "SEND_OK":
             queue = result.message_queue
             place = (queue.topic, queue.broker_name, queue.queue_id, result.queue_offset)
-            self.sent.append(Sent(event["number"], place, now_ms, event))
+            self.sent.append(Sent(event["number"], place, now_ms, event, is_without_copy))
 
     def committed(self, node: str, values: dict[str, Any]) -> None:
         """Note an offset that a broker took over from a member."""

@@ -33,6 +33,7 @@ from mqlab.simulation.scene import (
     TAGS,
     TOPICS,
 )
+from mqlab.wire.ids import parse_offset_msg_id
 from mqlab.wire.message import Message
 
 SETTLE_MS, SETTLE_LIMIT_MS = 45_000, 400_000
@@ -53,7 +54,8 @@ def lab_settings(plan: Plan) -> dict[str, Any]:
     world = plan.world
     broker: dict[str, Any] = {
         "message_delay_level": " ".join(f"{delay_ms // 1000}s" for delay_ms in LEVELS_MS),
-        "transaction_time_out": 1_000,
+        "transaction_time_out": 2_000,
+        "transaction_op_batch_interval": 500,
         "transaction_check_interval": 5_000,
         "flush_disk_type": "SYNC_FLUSH" if world["sync_flush"] else "ASYNC_FLUSH",
     }
@@ -110,6 +112,8 @@ class Run:
         self.lab: Lab
         self.producers: dict[str, Any] = {}
         self.left: list[str] = []
+        self.stopped: list[str] = []
+        self.down_ms: dict[str, int] = {}
 
     def story(self, lab: Lab) -> None:
         """Members start, events happen, faults end, dust settles."""
@@ -185,14 +189,34 @@ class Run:
             message.delay_time_level = event["delay"]
         choice = {"selector": "HASH", "arg": event["key"]} if "key" in event else {}
         pending = producer.send_async(message, **choice)
-        pending.then(lambda result: self.notes.answered(event, self.lab.now_ms, result), lambda error: None)
+        pending.then(self._answered(event), lambda error: None)
+
+    def _answered(self, event: Event) -> Callable[[Any], None]:
+        began_ms = self.lab.now_ms
+
+        def note(result: Any) -> None:
+            alone = self.plan.world["two_copies"] and self._is_without_copy(result, began_ms)
+            self.notes.answered(event, self.lab.now_ms, result, is_without_copy=alone)
+
+        return note
+
+    def _is_without_copy(self, result: Any, began_ms: int) -> bool:
+        """Whether the slave cannot have had a message that was sent at ``began_ms`` and is acknowledged now."""
+        if result.send_status != "SEND_OK":
+            return False
+        slave = f"{result.message_queue.broker_name}-s1"
+        down_ms = self.down_ms.get(slave, -1)
+        if not self._is_up(slave) or down_ms >= began_ms:
+            return 0 <= down_ms < began_ms  # dead all the time; else it may have died after it had the message
+        physical_offset = parse_offset_msg_id(result.offset_msg_id)[1]
+        return bool(self.lab.handles[slave].node.store.max_physical_offset <= physical_offset)
 
     def _transact(self, event: Event) -> None:
         producer = self.producers["bank"]
         if producer.is_up:
             message = Message(event["topic"], body_of(event), tags=event.get("tag"), keys=str(event["number"]))
-            result = producer.send_message_in_transaction(message)
-            self.notes.answered(event, self.lab.now_ms, result)
+            note = self._answered(event)
+            note(producer.send_message_in_transaction(message))
 
     def _renew_topic(self, event: Event) -> None:
         topic, queues = event["topic"], self.plan.world["queues"]
@@ -209,18 +233,49 @@ class Run:
 
     def _kill(self, event: Event) -> None:
         if self._is_up(event["node"]):
+            self.down_ms[event["node"]] = self.lab.now_ms
             self.lab.kill(event["node"])
 
     def _power_off(self, event: Event) -> None:
         if self._is_up(event["node"]):
+            self.down_ms[event["node"]] = self.lab.now_ms
             share, rng = event.get("keep", 0.0), Random(self.plan.seed)
             self.lab.power_off(event["node"], keep=lambda unsynced: rng.random() < share)
 
     def _end_kill(self, event: Event) -> None:
         if event["node"] in self.lab.handles and not self._is_up(event["node"]):
-            self.lab.start(event["node"])
+            self._start(event["node"])
 
     _end_power_off = _end_kill
+
+    def _start(self, name: str) -> None:
+        self.lab.start(name)
+        if name in self.stopped:  # whoever was stopped in good order does not begin by itself
+            self.stopped.remove(name)
+            self.lab.handles[name].start()
+
+    def _restart(self, event: Event) -> None:
+        """A node is stopped in good order; its process ends, too."""
+        if not self._is_up(event["node"]) or event["node"] in self.left:
+            return
+        try:
+            self.lab.handles[event["node"]].shutdown()
+        finally:
+            self.stopped.append(event["node"])
+            self._kill(event)
+
+    _end_restart = _end_kill
+
+    def _brokers(self) -> list[str]:
+        return [name for name, handle in self.lab.handles.items() if handle.role == "broker"]
+
+    def _blackout(self, event: Event) -> None:
+        for name in self._brokers():
+            self._power_off({**event, "node": name})
+
+    def _end_blackout(self, event: Event) -> None:
+        for name in self._brokers():
+            self._end_kill({**event, "node": name})
 
     def _partition(self, event: Event) -> None:
         self.lab.partition(event["node"], event["other"])
@@ -267,7 +322,7 @@ class Run:
         for roles in (("name server",), ("broker",), ("slave",), ("producer", "consumer")):
             for name, handle in list(lab.handles.items()):
                 if handle.role in roles and not handle.is_up:
-                    harmless(partial(lab.start, name))
+                    harmless(partial(self._start, name))
             lab.run_for(1_000)
         self._wake()
 
@@ -276,6 +331,6 @@ class Run:
         for name, handle in list(self.lab.handles.items()):
             if handle.role == "consumer" and name not in self.left and handle.is_up and not handle.is_running:
                 self.lab.kill(name)
-                harmless(partial(self.lab.start, name))
+                harmless(partial(self._start, name))
         for producer in self.producers.values():
             harmless(partial(producer.fetch_publish_message_queues, ORDERS))

@@ -1,0 +1,23 @@
+"""Runs seed after seed with a mutant in place, until a promise is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from mqlab.simulation import draw, run
+from tests.simulation.mutants.patching import Mutant
+
+MOST_SEEDS = 120
+
+
+def hunt(mutant: Mutant, seeds: Iterable[int]) -> tuple[int | None, str]:
+    """The first seed that finds a mutant, and what it broke; None and "" if none does."""
+    with pytest.MonkeyPatch.context() as patch:
+        mutant(patch)
+        for seed in seeds:
+            wrong = run(draw(seed)).wrong
+            if wrong:
+                return seed, str(wrong[0]).partition("\n")[0]
+    return None, ""
