@@ -1,7 +1,7 @@
 """What must also hold in a run in which nothing fails: each message is stored once, and nothing waits without a reason.
 
-Mirrors: nothing of RocketMQ. With faults both are too much to ask: a lost answer makes a producer send again, and a
-dead member's lock lives on for a minute.
+With faults both are too much to ask: a lost answer makes a producer send again, and a dead member's lock lives on for
+a minute.
 
     TWICE    a message that was sent once is in the log twice
     LATE     a message was pulled long after it could be read, or a queue in order waited long for its next owner

@@ -1,4 +1,4 @@
-"""The values of a data source's options, from strings, and what a wrong one is told.
+"""The values of a data source's options, from strings, and the error for a wrong one.
 
 Spark passes every option as a string and changes the case of its name.
 

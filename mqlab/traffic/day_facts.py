@@ -1,13 +1,14 @@
-"""What the disks of a day tell, as four pandas tables, made in seconds and without Spark. Lab 13 works with them.
+"""What the disks of a written day hold, as four pandas tables, made in seconds and without Spark.
 
 Mirrors: the tables that `mqlab spark run` makes of a store of any size; here everything is in memory.
 
-    messages   a row per stored message that is no trace   broker topic tags keys queue_id queue_offset stored_ms msg_id
-    calls      a row per call of a listener and message    group msg_id broker client try_number started_ms ended_ms
+    messages   one row per message that is not trace      broker topic tags keys queue_id queue_offset stored_ms
+                                                           msg_id
+    calls      one row per call and message in it          group msg_id broker client try_number started_ms ended_ms
                                                            status: SUCCESS, EXCEPTION, FAILED ..., NO_RESULT
-    life       a row per order message and traced group    group msg_id broker queue_id queue_offset tags keys stored_ms
+    life       one row per order message and traced group  group msg_id broker queue_id queue_offset tags keys stored_ms
                                                            reads, calls, first_ms, done_ms, last_ms, dead
-    offsets    a row per group, topic and queue            group topic broker queue_id committed end
+    offsets    one row per group, topic and queue          group topic broker queue_id committed end
 
 Times are ms since the epoch; what never happened is NaN. ``reads`` is false where the group does not subscribe to the
 message's tag; ``first_ms`` is the beginning of the first call, ``done_ms`` the end of the first one that succeeded,
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mqlab.arrow import Selection, read_batches, read_store_table, read_table
+from mqlab.client.sending.trace import CONTENT_SPLITTER, FIELD_SPLITTER
 from mqlab.errors import UsageError
 from mqlab.traffic.model import ORDERS, TRACED
 from mqlab.wire import names
@@ -32,7 +34,7 @@ from mqlab.wire import names
 if TYPE_CHECKING:
     import pandas
 
-ENTRY_END, FIELD_END = b"\x02", b"\x01"
+ENTRY_END = FIELD_SPLITTER.encode()
 SUCCESS = "SUCCESS"
 STATUSES = (SUCCESS, "TIME_OUT", "EXCEPTION", "RETURNNULL", "FAILED")
 NO_RESULT = "NO_RESULT"
@@ -103,7 +105,7 @@ def _calls(stores: str, messages: pandas.DataFrame) -> pandas.DataFrame:
     ended: dict[tuple[str, str], tuple[int, str]] = {}
     for broker, client, body in _trace_bodies(stores):
         for entry in body.split(ENTRY_END):
-            field = entry.decode("utf-8", "replace").split("\x01")
+            field = entry.decode("utf-8", "replace").split(CONTENT_SPLITTER)
             if field[0] == "SubBefore" and len(field) >= 8:
                 began.append((field[3], field[5], broker, client, int(field[6]), field[4], int(field[1])))
             elif field[0] == "SubAfter" and len(field) >= 7:

@@ -1,4 +1,4 @@
-"""What somebody who watched a day could know at each moment of it: plain rows, every five minutes. Lab 13's alarms.
+"""What somebody who watched a day could know at each moment of it: plain rows, every five minutes.
 
 Mirrors: a collector that reads trace topic, queues and offsets as they grow.
 
@@ -11,7 +11,7 @@ Mirrors: a collector that reads trace topic, queues and offsets as they grow.
     waiting  oldest_s         messages that no listener has been called with by now, and how long the oldest has waited
     running_s       for how long the oldest call that has not ended by now has been running
 
-No row tells anything of what comes after its moment. A group without a trace is known by its offsets alone: of its
+No row depends on anything that comes after its moment. A group without a trace is known by its offsets alone: of its
 columns only ``stored`` and ``lag`` are filled.
 """
 

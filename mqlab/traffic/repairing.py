@@ -17,7 +17,6 @@ Left out: producers; groups without a trace.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -71,7 +70,7 @@ class Done:
 
 
 def check_plan(plan: Plan, facts: DayFacts) -> str:
-    """What of a plan cannot be carried out, in words; empty if all of it can."""
+    """A sentence about the first part of a plan that cannot be carried out; empty if all of it can."""
     ends = _of_queues(facts, "end")
     traced = {group.name for group in TRACED}
     for (group, broker, queue), offset in plan.offsets.items():
@@ -80,8 +79,8 @@ def check_plan(plan: Plan, facts: DayFacts) -> str:
         if not 0 <= offset <= ends[group, broker, queue]:
             return f"queue {queue} of {broker} goes from 0 to {ends[group, broker, queue]}, and not to {offset}"
     dead = set(zip(*(facts.life.loc[facts.life["dead"], name] for name in ("group", "msg_id")), strict=True))
-    lacking = [pair for pair in plan.again if pair not in dead]
-    return f"{lacking[0][1]} is no dead letter of {lacking[0][0]}" if lacking else ""
+    others = [pair for pair in plan.again if pair not in dead]
+    return f"{others[0][1]} is not a dead letter of {others[0][0]}" if others else ""
 
 
 def _of_queues(facts: DayFacts, column: str) -> dict[tuple[str, str, int], int]:
@@ -128,7 +127,6 @@ def carry_out(stores: str | Path, plan: Plan, living: Collection[Pair] = ()) -> 
             return _Night(lab, plan, frozenset(living)).run()
         finally:
             lab.close()
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(slots=True)

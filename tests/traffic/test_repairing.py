@@ -95,7 +95,7 @@ def test_a_plan_that_cannot_be_carried_out_says_why(stores: Path, facts: DayFact
     with pytest.raises(UsageError, match="goes from 0 to"):
         carry_out(stores, too_far)
     assert check_plan(Plan({("billing", "broker-z", 0): 1}), facts) == "billing has no queue 0 of orders at broker-z"
-    assert check_plan(Plan(again=(("billing", "X"),)), facts) == "X is no dead letter of billing"
+    assert check_plan(Plan(again=(("billing", "X"),)), facts) == "X is not a dead letter of billing"
     assert check_plan(Plan(), facts) == ""
 
 

@@ -55,7 +55,7 @@ def test_findings_are_noted_at_the_cursor(facts: DayFacts) -> None:
 
 @pytest.mark.parametrize("moment", ["25:00", "noon", "14"])
 def test_what_is_no_moment_is_refused(room: WarRoom, moment: str) -> None:
-    with pytest.raises(UsageError, match="no moment of a day"):
+    with pytest.raises(UsageError, match="is not a moment of a day"):
         room.go(moment)
 
 
@@ -78,9 +78,9 @@ def test_a_verdict_needs_evidence(facts: DayFacts) -> None:
 
 def test_other_verdicts_and_other_people_are_refused(facts: DayFacts) -> None:
     board = claim_board(facts, CLAIMS).ask("Mei", lambda known: 1)
-    with pytest.raises(UsageError, match="'maybe' is no verdict"):
+    with pytest.raises(UsageError, match="'maybe' is not a verdict"):
         board.judge("Mei", "maybe")
-    with pytest.raises(UsageError, match="'Bob' claims nothing"):
+    with pytest.raises(UsageError, match="there is no claim of 'Bob'"):
         board.ask("Bob", lambda known: 1)
 
 

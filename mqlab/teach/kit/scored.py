@@ -1,14 +1,14 @@
 """Scored exercises: what an answer has found out is compared with the truth by measures, and nearness earns its share.
 
-Lab 13's are written so: no value is "the right one to the last digit", but a wrong idea must not pass.
+They are for questions whose answer has no exact value, but where a wrong idea must not pass.
 
     when = Scored(
-        "lab13.when", "when(facts, incident)", points=3, about="incidents of a day", opens="with_facts",
+        "lab42.when", "when(facts, incident)", points=3, about="incidents of a day", opens="with_facts",
         calls=asked, returns=tuple_of(since=int, until=int), judges=[not_local_time, overlaps],
     )
 
 ``judges`` are functions (call, value in the right form) -> Finding or None; of each call's value the first finding
-counts, with the ``share`` that it leaves. A case with several calls keeps the mean of their shares, and tells the first
+counts, with the ``share`` that it leaves. A case with several calls keeps the mean of their shares, and shows the first
 finding. ``opens`` names the lab's function that reads what is on disk and calls the answer with it.
 """
 

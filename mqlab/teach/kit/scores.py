@@ -1,6 +1,6 @@
 """How near an answer comes to the truth, as numbers from 0 to 1, for answers that are found out and not computed.
 
-Lab 13's exercises use them through mqlab.teach.kit.scored.
+mqlab.teach.kit.scored makes exercises of them.
 
     findings    right, missing, invented, decoys: a wrong one costs what a right one earns
     intervals   overlap over union               10:00-11:00 against 10:15-11:00 is 0.75
@@ -83,15 +83,15 @@ def jaccard(found: Collection[Hashable], right: Collection[Hashable]) -> float:
 
 
 def delay_ms(alarms: Sequence[int], begins_ms: int, until_ms: int) -> int | None:
-    """How long after its beginning a harm was first told; None where no alarm came before ``until_ms``.
+    """How long after its beginning a harm was first reported; None where no alarm came before ``until_ms``.
 
-    An alarm before the beginning tells something else.
+    An alarm before the beginning is about something else.
 
     >>> delay_ms([100, 700, 900], 600, 1_200)
     100
     """
-    told = [moment for moment in alarms if begins_ms <= moment <= until_ms]
-    return min(told) - begins_ms if told else None
+    reported = [moment for moment in alarms if begins_ms <= moment <= until_ms]
+    return min(reported) - begins_ms if reported else None
 
 
 def in_order(found: Sequence[Hashable], harm: Mapping[Hashable, float], tolerance: float = 0.2) -> bool:

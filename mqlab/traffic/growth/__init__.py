@@ -6,5 +6,5 @@ live(...)     ──▶ the handle in a notebook: advance, pause, kill, resume, 
 
 plans, commits     what happens when, computed from the finished stores
 growing_store      the files of one store, up to a moment
-process, live      a process that follows orders, and the one who gives them
+process, live      a process that carries out orders, and the handle that gives them
 """

@@ -80,7 +80,7 @@ class LiveBroker:
         return self
 
     def pause(self) -> LiveBroker:
-        """The day stands still; ``resume`` or ``run`` lets it go on, ``advance`` moves it."""
+        """The day stops; ``resume`` or ``run`` lets it go on, ``advance`` moves it."""
         now_ms, self._speed_before, self._speed = self.now_ms, self._speed or self._speed_before, 0.0
         for name in self._processes:
             self._order(name, do="stop")
@@ -139,7 +139,7 @@ class LiveBroker:
         return {name: self.directory / name for name in self._plans}
 
     def table(self) -> Table:
-        """A row a broker: what it does, where its log begins and ends, and how many messages it has stored."""
+        """One row per broker: what it does, where its log begins and ends, and how many messages it has stored."""
         if not self._speed:
             self._to(self._at_ms)
         return Table(
@@ -181,7 +181,7 @@ class LiveBroker:
 
     def _start(self, name: str) -> None:
         command = [sys.executable, "-m", "mqlab.traffic.growth.process", str(self._plans[name]), str(self.stores[name])]
-        # A session of its own: Ctrl-C in the notebook's kernel is no business of the broker's.
+        # A session of its own: Ctrl-C in the notebook's kernel must not reach the broker.
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},

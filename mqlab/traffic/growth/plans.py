@@ -1,6 +1,6 @@
 """The plan of a store's growth: its units in the order of the log, each with its time and its place in a queue.
 
-    finished store ── mqlab.arrow ──▶ units     place, size, stored_ms, queue, queue_offset    a row a unit
+    finished store ── mqlab.arrow ──▶ units     place, size, stored_ms, queue, queue_offset    one row per unit
                                       queues    [("orders", 0), ...], numbered from 0
                                       commits   see commits
 

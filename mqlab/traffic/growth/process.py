@@ -65,7 +65,7 @@ class Growth:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def state(self) -> dict[str, Any]:
-        """What the one who gives orders is told."""
+        """What the giver of an order gets as its answer."""
         store = self.store
         return {
             "start": store.log_start, "end": store.log_end, "units": store.done, "now_ms": store.now_ms,

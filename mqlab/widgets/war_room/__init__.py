@@ -1,7 +1,7 @@
-"""What lab 13 works an incident with: the war room, the claim board, the replay of a repair.
+"""Boards for work on an incident: the war room, the claim board, the replay of a repair.
 
 room.py      the explorer: a day in seven charts under one cursor, and a notebook of findings beside it
-claims.py    what colleagues say, what the facts say to it, and what was made of it
+claims.py    what colleagues say, what the facts say about it, and how each claim was judged
 replay.py    a repair plan before it is carried out: what each queue would deliver, for the first time or again
 """
 

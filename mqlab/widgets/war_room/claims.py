@@ -1,4 +1,4 @@
-"""The claim board: what colleagues say about a day, what the facts say to each claim, and what you made of it.
+"""The claim board: what colleagues say about a day, what the facts say about each claim, and your verdict.
 
     board = claim_board(facts, CLAIMS)
     board.ask("Mei", lambda facts: int(...))     an evidence query: any value, short enough for a line
@@ -45,17 +45,17 @@ class ClaimBoard(View):
         self.verdicts: dict[str, str] = {}
 
     def ask(self, who: str, query: Callable[[DayFacts], Any]) -> ClaimBoard:
-        """Put the answer of an evidence query beside a claim. UsageError for nobody's claim."""
+        """Put the answer of an evidence query beside a claim. Raises UsageError for a name without a claim."""
         self._claim_of(who)
         shown = " ".join(str(query(self.facts)).split())
         self.evidence[who] = shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
         return self
 
     def judge(self, who: str, verdict: str) -> ClaimBoard:
-        """Say what you make of a claim. UsageError for another verdict, and for one without evidence."""
+        """Give your verdict on a claim. Raises UsageError for an unknown verdict, and for a claim without evidence."""
         self._claim_of(who)
         if verdict not in VERDICTS:
-            raise UsageError(f"{verdict!r} is no verdict", hint=f"say one of {', '.join(VERDICTS)}")
+            raise UsageError(f"{verdict!r} is not a verdict", hint=f"say one of {', '.join(VERDICTS)}")
         if who not in self.evidence:
             raise UsageError(
                 f"nothing was asked about {who}'s claim yet", hint=f"board.ask({who!r}, query) comes first"
@@ -66,7 +66,8 @@ class ClaimBoard(View):
     def _claim_of(self, who: str) -> Claim:
         found = next((claim for claim in self.claims if claim.who == who), None)
         if found is None:
-            raise UsageError(f"{who!r} claims nothing", hint=f"there are: {', '.join(one.who for one in self.claims)}")
+            known = ", ".join(one.who for one in self.claims)
+            raise UsageError(f"there is no claim of {who!r}", hint=f"there are claims of {known}")
         return found
 
     def table(self) -> Table:

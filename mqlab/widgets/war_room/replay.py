@@ -24,8 +24,8 @@ LETTERS = -1
 
 
 class Replay(Picture):
-    """A plan's deliveries; ``replay`` makes one. ``first``, ``again``, ``skipped`` are the sums, ``missing`` what the
-    groups that the plan names would still lack.
+    """A plan's deliveries; ``replay`` makes one. ``first``, ``again``, ``skipped`` are the sums, ``missing`` the
+    messages that all traced groups together would still lack.
     """
 
     def __init__(self, facts: DayFacts, plan: Plan) -> None:

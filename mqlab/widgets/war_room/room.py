@@ -1,4 +1,4 @@
-"""The war room: what a day's disks tell of one group, five minutes by five minutes, and findings noted at a moment.
+"""The war room: what a day's disks hold about one group, five minutes by five minutes, and findings noted at a moment.
 
     group [billing]   Moment ──────●────  14:35      the cursor goes through all charts at once
     stored      ▁▂▃▅▆█▆▃   called   ▁▂▃▅▁▁▆▃          what can be known at the end of each five minutes
@@ -64,7 +64,7 @@ class WarRoom(Board):
         """Move the cursor to a moment of the day ("14:35", UTC), and to a group."""
         hours, _, minutes = moment.partition(":")
         if not (hours.isdigit() and minutes.isdigit() and int(hours) * 60 + int(minutes) <= MINUTES):
-            raise UsageError(f"{moment!r} is no moment of a day", hint='such as "14:35"')
+            raise UsageError(f"{moment!r} is not a moment of a day", hint='such as "14:35"')
         if group is not None:
             self._check_group(group)
             self.set("group", group)
