@@ -4,7 +4,8 @@ With faults both are too much to ask: a lost answer makes a producer send again,
 a minute.
 
     TWICE    a message that was sent once is in the log twice
-    LATE     a message was pulled long after it could be read, or a queue in order waited long for its next owner
+    LATE     a message was pulled long after it could be read, or a queue in order waited long for its next owner;
+             or, with faults as well, a queue was not pulled for two minutes
 """
 
 from __future__ import annotations
@@ -72,10 +73,7 @@ def late(lab: Lab, events: Events) -> Iterator[tuple[str, str]]:
                 if change.kind == "message.pulled":
                     pulled.setdefault(place, []).append((record.now_ms, values["next_offset"]))
                 else:
-                    if values.get("reason") == "pull expired":
-                        yield "LATE", f"{record.node} did not pull {queue} for two minutes"
-                    table = tables[change.kind]
-                    table.setdefault(place, []).append(record.now_ms)
+                    tables[change.kind].setdefault(place, []).append(record.now_ms)
     # 2. Each message: pulled soon after it could be read, or after its queue had an owner again. A broker refuses pulls
     #    of a member whose heartbeat with the newest subscription is still to come.
     for readable_ms, place, queue_offset in readable:
@@ -95,3 +93,19 @@ def late(lab: Lab, events: Events) -> Iterator[tuple[str, str]]:
             if next_ms is not None and next_ms - at_ms > HANDED_OVER_WITHIN_MS:
                 where = " ".join(map(str, place))
                 yield "LATE", f"{where} had no owner for {next_ms - at_ms} ms after {LEDGER} dropped it"
+
+
+def stalled(lab: Lab) -> Iterator[tuple[str, str]]:
+    """Queues whose owner did not pull them for two minutes. This holds with faults as well: none lasts so long.
+
+    A queue in order that is taken away during a call, and given back before its end, stays dropped until its pull has
+    expired; the rounds of such a member do not end balanced.
+    """
+    is_balanced: dict[str, bool] = {}
+    for record in lab.journal:
+        for change in record.changes:
+            if change.kind == "rebalance.done":
+                is_balanced[record.node] = change.values["balanced"]
+            expired = change.kind == "queue.dropped" and change.values["reason"] == "pull expired"
+            if expired and is_balanced.get(record.node, True):
+                yield "LATE", f"{record.node} did not pull {change.values['queue']} for two minutes"

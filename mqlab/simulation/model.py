@@ -28,7 +28,7 @@ from itertools import chain
 from typing import Any
 
 from mqlab.lab.lab import Lab
-from mqlab.simulation.calm import is_calm, late, repeated
+from mqlab.simulation.calm import is_calm, late, repeated, stalled
 from mqlab.simulation.notes import Notes, number_of
 from mqlab.simulation.plan import Plan
 from mqlab.simulation.scene import (
@@ -69,7 +69,7 @@ def judge(lab: Lab, notes: Notes, plan: Plan) -> list[Wrong]:
     return [
         *lost(found, notes), *passed(found, notes), *disordered(notes, plan), *seen(found, notes, plan),
         *tried(found, notes, plan), *early(found, notes, plan), *copied(notes), *owners(lab),
-        *(Wrong(kind, what) for kind, what in chain(repeated(found.units, plan.events), late(lab, plan.events))),
+        *(Wrong(kind, what) for kind, what in _of_waits(lab, found, plan)),
         *behind(lab), *disagreeing(lab, found), *damaged(lab), *verified(lab), *raised(lab),
     ]  # fmt: skip
 
@@ -192,6 +192,10 @@ def seen(found: Found, notes: Notes, plan: Plan) -> Iterator[Wrong]:
             yield Wrong("SEEN", f"{call.group} got message {call.number} of {call.place[0]}, which is in no log")
 
 
+def _of_waits(lab: Lab, found: Found, plan: Plan) -> Iterator[tuple[str, str]]:
+    return chain(repeated(found.units, plan.events), late(lab, plan.events), stalled(lab))
+
+
 def _right_clocks(plan: Plan) -> bool:
     return not any(event["do"] == "skew_clock" for event in plan.events)
 
@@ -295,6 +299,8 @@ def _slave(lab: Lab, slave: Any, master: str) -> Iterator[Wrong]:
         if theirs.get(unit.physical_offset, ("", b"")) != (unit.topic, bytes(unit.body)):
             yield Wrong("DISAGREE", f"{slave.name}: the unit at {unit.physical_offset} is not its master's")
             return
+    if own.min_physical_offset > other.min_physical_offset:
+        return  # it began with an empty log: RocketMQ gives such a slave the newest log file, and nothing before it
     for topic in (ORDERS, STEPS):
         for queue_id in other.topics().get(topic, ()):
             if own.max_offset(topic, queue_id) != other.max_offset(topic, queue_id):

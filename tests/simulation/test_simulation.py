@@ -24,6 +24,18 @@ def test_a_few_seeds_keep_every_promise(part: int) -> None:
         assert outcome.wrong == [], f"mqlab sim --seed {seed}"
 
 
+@pytest.mark.parametrize("seed", [52, 580], ids=["a queue given back during a call", "a slave that began empty"])
+def test_what_rocketmq_does_not_promise_is_not_blamed(seed: int) -> None:
+    outcome = run(draw(seed))
+    assert outcome.wrong == []
+    assert outcome.lab is not None
+    changes = [change for record in outcome.lab.journal for change in record.changes]
+    if seed == 52:
+        assert any(c.kind == "queue.dropped" and c.values["reason"] == "pull expired" for c in changes)
+    else:
+        assert any(c.kind == "ha.requested" and c.values["physical_offset"] < c.values["sends_from"] for c in changes)
+
+
 @pytest.mark.long
 def test_a_thousand_seeds_keep_every_promise() -> None:
     failed = {seed: outcome.wrong[0] for seed in range(1_000) if (outcome := run(draw(seed))).wrong}
