@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mqlab.errors import UsageError
+from mqlab.traffic import day_facts
 from mqlab.traffic.day_facts import DayFacts, facts_of
 from mqlab.traffic.day_watch import Watched, again_of, watched
 from mqlab.traffic.model import GROUPS, ORDERS
@@ -45,6 +46,11 @@ def test_each_order_message_has_a_row_for_each_traced_group(day: Day, facts: Day
         assert set(life.loc[life["reads"], "tags"]) == set(tags)
 
 
+def test_each_message_names_the_process_that_sent_it(day: Day, facts: DayFacts) -> None:
+    born = Counter(message.born_host[0] for name in day.messages for message in day.of(name, ORDERS))
+    assert Counter(facts.messages.loc[facts.messages["topic"] == ORDERS, "sender"]) == born
+
+
 def test_messages_that_a_member_with_fewer_tags_lost_have_no_call(day: Day, facts: DayFacts) -> None:
     _, told = day.incident("inconsistent_tags")
     life = facts.life[
@@ -75,6 +81,27 @@ def test_dead_letters_are_dead_for_their_group_only(day: Day, facts: DayFacts) -
     }  # fmt: skip
     dead = facts.life[facts.life["dead"]]
     assert set(zip(dead["group"], dead["msg_id"], strict=True)) == letters
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        (b"SubAfter\x01ABC\x01\x02", "3 fields instead of 7"),
+        (b"SubBefore\x011\x01r\x01billing\x01q\x01ID\x01\xd9\xa1\x01k\x02", "retries '"),
+        (b"SubAfter\x01q\x01ID\x013\x01true\x01k\x019\x02", "status 9 does not exist"),
+        (b"SubAfter\x01q\x01ID\x01-3\x01true\x01k\x010\x02", "cost '-3' is not a number"),
+        (b"Sub\x01q\x02", "no kind of entry"),
+        (b"SubBefore\x011731283200000\x01r\x01bil", "cut off before its end"),
+    ],
+)
+def test_damaged_trace_is_told_and_costs_no_other_entry(
+    monkeypatch: pytest.MonkeyPatch, day: Day, facts: DayFacts, written: bytes, reason: str
+) -> None:
+    whole = list(day_facts._trace_bodies(str(day.summary.directory)))
+    monkeypatch.setattr(day_facts, "_trace_bodies", lambda stores: [*whole, ("broker-a", "10.20.0.16", written)])
+    found = facts_of(day.summary.directory)
+    assert found.calls.equals(facts.calls) and len(facts.damaged) == 0
+    assert found.damaged["broker"].tolist() == ["broker-a"] and reason in found.damaged["reason"][0]
 
 
 def test_saved_facts_are_read_again(facts: DayFacts, tmp_path: Path) -> None:
@@ -119,6 +146,7 @@ def test_a_moment_says_nothing_of_what_comes_later(facts: DayFacts) -> None:
             done_ms=lambda life: life["done_ms"].where(life["done_ms"] < noon),
         ),
         facts.offsets,
+        facts.damaged,
     )  # fmt: skip
     assert moments(cut)[:144] == moments(facts)[:144]
 

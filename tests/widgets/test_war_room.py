@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,11 @@ def test_a_replay_counts_first_and_second_deliveries_and_what_is_left(facts: Day
     assert told.first == len(mine[mine["successes"] == 0]) and told.again == len(mine[mine["successes"] > 0])
     assert "a second" not in told.alt and f"{told.again:,} again" in told.alt and told.svg().startswith("<svg")
     assert sum(row["again"] for row in told.table()) == told.again
+
+
+def test_a_replay_of_one_message_counts_one_message(facts: DayFacts) -> None:
+    life = facts.life[facts.life["reads"] & (facts.life["group"] == "billing")]
+    last = life[life["queue_id"] == 3].sort_values("queue_offset").iloc[-1]
+    lonely = life.assign(successes=life["successes"].where(life["msg_id"] != last["msg_id"], 0))
+    told = replay(replace(facts, life=lonely), Plan({("billing", "broker-a", 3): int(last["queue_offset"])}))
+    assert "would deliver 1 message for the first time" in told.alt

@@ -66,8 +66,8 @@ function render({ model, el }) {
     const [now, minute] = [data.lanes[model.get("group")], model.get("minute")];
     const inner = width - LEFT - RIGHT;
     const x = (at) => LEFT + (inner * at) / data.minutes;
-    said.textContent = `${model.get("group")} at ${clock(minute)} UTC: ` +
-      lanes.map((lane) => `${data.words[lane]} ${now[lane][place(minute)]}`).join(", ") + ".";
+    said.textContent = `${model.get("group")} at ${clock(minute)} UTC. ` +
+      lanes.map((lane) => `${data.words[lane]}: ${now[lane][place(minute)]}`).join("; ") + ".";
     const svg = svgElement("svg", { class: "wr-day", viewBox: `0 0 ${width} ${height}`, height, role: "img",
       "aria-label": said.textContent });
     lanes.forEach((lane, row) => {

@@ -51,8 +51,9 @@ class Replay(Picture):
 
     @property
     def alt(self) -> str:
+        messages = "message" if self.first == 1 else "messages"
         return (
-            f"The plan would deliver {self.first:,} messages for the first time and {self.again:,} again, pass over "
+            f"The plan would deliver {self.first:,} {messages} for the first time and {self.again:,} again, pass over "
             f"{self.skipped:,}, and leave {self.missing:,} undelivered"
         )
 
@@ -98,7 +99,9 @@ class Replay(Picture):
             canvas.text(x + 6, y + 14, numbers, MUTED)
         more = len(self.rows()) - len(shown)
         if more:
-            canvas.text(8, TOP + ROW * len(shown) + 14, f"… {more} more queues; .table() has all", MUTED)
+            canvas.text(
+                8, TOP + ROW * len(shown) + 14, f"… {more} more queue{'s' * (more > 1)}; .table() has all", MUTED
+            )
         return canvas.svg()
 
 

@@ -28,7 +28,7 @@ from mqlab.widgets.frame import Board
 
 LANES: Mapping[str, str] = {
     "stored": "messages stored", "called": "calls begun", "failed": "calls that failed", "again": "called again",
-    "waiting": "not called yet", "oldest_s": "the oldest waits, s", "running_s": "longest call runs, s",
+    "waiting": "not called yet", "oldest_s": "longest wait in s", "running_s": "longest call in s",
 }  # fmt: skip
 LONGEST = ("oldest_s", "running_s")
 MINUTES = 24 * 60
