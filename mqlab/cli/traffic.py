@@ -56,7 +56,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]
     "incidents",
     multiple=True,
     metavar="KIND",
-    help="An incident of the day; repeatable. Default: the seed chooses.",
+    help="An incident or decoy of the day; repeatable. An unknown KIND lists them. Default: the seed chooses.",
 )
 @click.option("--no-incidents", is_flag=True, help="No incidents; single deliveries still fail.")
 @click.option("--index", is_flag=True, help="Write the key index: about seven entries per message.")

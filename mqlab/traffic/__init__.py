@@ -12,6 +12,7 @@ Left out: what the stores are read with; see mqlab.arrow and mqlab.spark.
 from mqlab.traffic.growth.live import LiveBroker, live
 from mqlab.traffic.model import TrafficModel
 from mqlab.traffic.playing import PlayedDay, play
+from mqlab.traffic.trouble.incident import Incident
 from mqlab.traffic.writing import TrafficSummary, write
 
-__all__ = ["LiveBroker", "PlayedDay", "TrafficModel", "TrafficSummary", "live", "play", "write"]
+__all__ = ["Incident", "LiveBroker", "PlayedDay", "TrafficModel", "TrafficSummary", "live", "play", "write"]

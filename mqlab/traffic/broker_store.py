@@ -64,7 +64,10 @@ class BrokerStore:
         end_ms = day.end_ms if is_last else int(day.time_ms(np.array([after_last]))[0])
         messages = Slice(state.orders.events(first, after_last), start_ms, end_ms, state, self._bodies)
         offsets = state.queues.offsets(messages.queue_id)
-        stored = Stored(messages.order, messages.kind, messages.queue_id, offsets, messages.stored_ms)
+        stored = Stored(
+            messages.order, messages.kind, messages.queue_id, offsets, messages.stored_ms,
+            state.orders.is_test(messages.customer),
+        )  # fmt: skip
         # 2. An incident's message has to be chosen before the deliveries, because it changes how they end.
         self._single_out(stored)
         # 3. Each group's deliveries, round after round, and what they leave behind: trace entries and copies.
@@ -72,8 +75,10 @@ class BrokerStore:
         entries = [messages.pubs()]
         for number, group in enumerate(TRACED):
             reads = np.array([tag in group.tags for tag in TAGS])
-            first_tries = state.consumers.first_tries(number, group, stored, reads, state.fixed)
-            for deliveries, parked in state.consumers.rounds(first_tries, stored, state.fixed):
+            first_tries, missed = state.consumers.first_tries(number, group, stored, reads, state.fixed)
+            rounds = list(state.consumers.rounds(first_tries, stored, state.fixed))
+            self._outcomes.harm.note(number, rounds, missed, messages)
+            for deliveries, parked in rounds:
                 entries += messages.subs(deliveries)
                 self._outcomes.note(deliveries, parked, stored)
                 if parked is not None:

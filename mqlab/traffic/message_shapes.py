@@ -3,7 +3,7 @@
 Mirrors: MessageExtEncoder; bodies are the platform's JSON. Lab 10 reads them, ``mqlab cat`` prints them.
 
     stretch     0 head, order, event, customer    1 name, town     2 amount, articles, time    3 topic and properties
-    classes     5 (tags)                          32 (people)      9 (digits x articles)       tags; of retries more
+    classes     5 (tags)                          33 (people)      9 (digits x articles)       tags; of retries more
 
     {"order":"731100000042","event":"paid","customer":{"id":"C00001234","name":"王芳","city":"上海"},"currency":"CNY",
      "amount":128.50,"items":[{"sku":"S0042","qty":2}],"at":1731290000123}
@@ -22,7 +22,7 @@ from mqlab.traffic.byte_templates import Shape, Stretch, slot
 from mqlab.traffic.clients import Clients
 from mqlab.traffic.deliveries import FIRST_RETRY_LEVEL
 from mqlab.traffic.draws import Array
-from mqlab.traffic.model import ORDERS, PEOPLE, STOCK, TAGS, TRACED, WAREHOUSES
+from mqlab.traffic.model import ORDERS, PEOPLE, STOCK, TAGS, TESTER, TRACED, WAREHOUSES
 from mqlab.wire import names
 from mqlab.wire import property_names as p
 from mqlab.wire.host import encode_host
@@ -91,7 +91,7 @@ class OrderShapes:
         start = head_bytes(broker)
         self._cluster = cluster
         self.beginnings = Stretch([Shape(_beginning(tag), start, HEAD) for tag in TAGS])
-        self.people = Stretch([Shape(_person(*person)) for person in PEOPLE])
+        self.people = Stretch([Shape(_person(*person)) for person in (*PEOPLE, TESTER)])
         self.contents = Stretch([Shape(_content(n, m)) for n in range(DIGIT_CLASSES) for m in range(MOST_ARTICLES)])
         self.endings = Stretch([Shape(ending(ORDERS, self._sent(tag))) for tag in TAGS])
         # The order of these loops is the numbering that ``retry_class`` computes.

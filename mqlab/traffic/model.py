@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mqlab.errors import UsageError
+from mqlab.traffic.trouble.incident import Incident
 from mqlab.wire.names import MAX_TOPIC_LENGTH
 
 CREATED, PAID, SHIPPED, REFUNDED, CANCELLED = range(5)
@@ -82,6 +83,8 @@ PEOPLE = (
     ("김민준", "서울", "KRW"), ("이서연", "부산", "KRW"),
 )  # fmt: skip
 """Name, town and currency, by customer number modulo 32."""
+TESTER = ("load test", "nowhere", "XTS")
+"""The same of the account that a load test orders with."""
 WAREHOUSES = ("上海一号仓", "Тверь-2", "Hamburg-3", "大阪 📦")
 ARTICLES = 2_000
 
@@ -99,7 +102,7 @@ class TrafficModel:
     failing_of_1024: int = 4  # first deliveries
     start_ms: int = FIRST_DAY_MS
     cluster: str = "DefaultCluster"
-    incidents: tuple[str, ...] | None = None  # kinds; None: the seed chooses
+    incidents: tuple[str | Incident, ...] | None = None  # kinds, or when and where; None: the seed chooses
     index: bool = False
     commit_log_bytes: int = 1 << 30
     consume_queue_bytes: int = 6_000_000

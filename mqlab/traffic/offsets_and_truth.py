@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from mqlab.traffic.clients import address, consumer
 from mqlab.traffic.day import MINUTE_MS
 from mqlab.traffic.deliveries import SUCCESS, Deliveries, Parked, Stored
 from mqlab.traffic.draws import Array
-from mqlab.traffic.incidents import Incident
 from mqlab.traffic.model import GROUPS, TAGS, TRACED
 from mqlab.traffic.slice_messages import Slice
 from mqlab.traffic.store_state import LEVELS, StoreState
+from mqlab.traffic.trouble.harm import Harm
+from mqlab.traffic.trouble.incident import Incident
 from mqlab.wire.ids import offset_msg_id
 from mqlab.wire.names import retry_topic
 
@@ -40,10 +42,13 @@ class Outcomes:
         self._dead = np.zeros(len(TRACED), np.int64)
         self._slow = np.zeros(len(TRACED), np.int64)
         self._max_lag_ms = np.zeros(len(TRACED), np.int64)
-        self._counted_until_ms = state.day.start_ms + COUNTED_UNTIL * MINUTE_MS
+        offs = [incident.start_ms for incident in state.incidents if incident.kind == "group_off"]
+        self._counted_until_ms = min([state.day.start_ms + COUNTED_UNTIL * MINUTE_MS, *offs])
+        self.harm = Harm(state)
         self._counted = np.zeros(queue_count, np.int64)
         self._delivered = np.zeros(LEVELS, np.int64)
-        self._hot_orders = self._burst_orders = 0
+        self._orders = [0] * len(state.incidents)  # that an incident is about
+        self._twice = 0
         self._singled_out: dict[str, dict[str, Any]] = {}
         self.first_ms = self.last_ms = 0
 
@@ -54,9 +59,10 @@ class Outcomes:
         group = int(deliveries.group[0])
         end_ms = self._state.day.end_ms
         # 1. A first try that has not ended holds the group's offset of its queue back. Later tries are read from the
-        #    retry topic, and messages repeated by a wrong reset lie before the offset.
+        #    retry topic, what is delivered again lies before the offset or is finished by another process.
         unfinished = np.flatnonzero((deliveries.end_ms >= end_ms) | ~deliveries.returned)
         unfinished = unfinished[(deliveries.tries[unfinished] == 0) & ~deliveries.extra[unfinished]]
+        unfinished = unfinished[~deliveries.replaced[unfinished]]
         rows = deliveries.row[unfinished]
         np.minimum.at(self._first_unfinished[group], stored.queue_id[rows], stored.queue_offset[rows])
         # 2. Failures inside the incident, dead letters of the whole day.
@@ -76,13 +82,15 @@ class Outcomes:
     def placed(self, messages: Slice, physical_offsets: Array) -> None:
         """Count the order messages of a slice, once their places are known."""
         state = self._state
-        for incident in state.incidents:
-            created = (messages.born_ms >= incident.start_ms) & (messages.born_ms < incident.end_ms)
-            created &= messages.kind == 0
-            if incident.kind == "hot_key":
-                self._hot_orders += int((created & (messages.customer == incident.customer)).sum())
-            elif incident.kind == "burst":
-                self._burst_orders += int(created.sum())
+        for number, incident in enumerate(state.incidents):
+            created = (messages.sent_ms >= incident.start_ms) & (messages.sent_ms < incident.end_ms)
+            created &= (messages.kind == 0) & (messages.repeats == np.arange(len(created)))
+            if incident.kind in ("hot_key", "load_test", "big_customer"):
+                created &= messages.customer == incident.customer
+            if incident.kind in ("hot_key", "load_test", "big_customer", "burst", "campaign"):
+                self._orders[number] += int(created.sum())
+            elif incident.kind == "lost_answer":
+                self._twice += int((messages.repeats != np.arange(len(created))).sum())
         # What the group analytics has counted by the end of the day: its committed offsets.
         counted = messages.queue_id[messages.stored_ms < self._counted_until_ms]
         self._counted += np.bincount(counted, minlength=len(self._counted))
@@ -96,7 +104,7 @@ class Outcomes:
     def _described(self, messages: Slice, row: int, physical_offset: int, queue_offset: int) -> dict[str, Any]:
         state = self._state
         at = slice(row, row + 1)
-        unique = state.clients.ids(messages.sender[at], messages.born_ms[at], messages.counter[at])[0]
+        unique = state.clients.ids(messages.sender[at], messages.made_ms[at], messages.counter[at])[0]
         host = state.clients.broker_host(state.broker)
         return {
             "msg_id": bytes(unique).decode(), "offset_msg_id": offset_msg_id(host, physical_offset),
@@ -151,20 +159,28 @@ class Outcomes:
     def truth(self) -> list[dict[str, Any]]:
         """The incidents that can be seen in this store, with their effect."""
         state = self._state
-        return [{**incident.public_fields(state.asked), **self._effect(incident)} for incident in state.incidents]
+        return [
+            {**incident.public_fields(state.asked), **self._effect(number, incident), "harmed": harmed.counts}
+            for number, (incident, harmed) in enumerate(zip(state.incidents, self.harm.of, strict=True))
+        ]
 
-    def _effect(self, incident: Incident) -> dict[str, Any]:
+    def _effect(self, own: int, incident: Incident) -> dict[str, Any]:
         state = self._state
         number = next((n for n, group in enumerate(TRACED) if group.name == incident.group), 0)
-        if incident.kind == "burst":
-            return {"orders": self._burst_orders}
+        if incident.kind in ("burst", "campaign"):
+            return {"orders": self._orders[own]}
         # Keys and places are those that a reader of the store can look up.
-        if incident.kind == "hot_key":
+        if incident.kind in ("hot_key", "load_test", "big_customer"):
             customer = np.array([incident.customer])
             return {
-                "key": f"C{bytes(state.texts.customer(customer)[0]).decode()}", "orders": self._hot_orders,
+                "key": f"C{bytes(state.texts.customer(customer)[0]).decode()}", "orders": self._orders[own],
                 "queue_id": int(state.orders.queues(customer)[0]),
             }  # fmt: skip
+        if incident.kind in ("clock_skew", "lost_answer") and incident.client is not None:
+            stored_twice = {"messages_stored_twice": self._twice} if incident.kind == "lost_answer" else {}
+            return {"client": address(state.broker, incident.client), **stored_twice}
+        if incident.kind == "killed_listener" and incident.member is not None:
+            return {"client": address(state.broker, int(consumer(number, incident.member, 0)))}
         if incident.kind == "slow_consumer":
             return {"slow_deliveries": int(self._slow[number]), "most_lag_ms": int(self._max_lag_ms[number])}
         if incident.kind == "failing_consumer":

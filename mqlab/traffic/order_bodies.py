@@ -14,7 +14,7 @@ import numpy as np
 from mqlab.traffic.draws import Array, below
 from mqlab.traffic.message_shapes import OrderShapes
 from mqlab.traffic.model import Asked
-from mqlab.traffic.orders import FIRST_ORDER, Orders, people
+from mqlab.traffic.orders import FIRST_ORDER, Orders
 from mqlab.traffic.text_columns import digits, joined, moments, pool, table
 
 _CENTS, _ONE_DIGIT = table(2), table(1)
@@ -76,7 +76,7 @@ class OrderBodies:
         """(random bits of the content, person, content class) of orders."""
         bits = self._orders.looks(order)
         whole, more = self.texts.content_class(bits)
-        return bits, people(customer), whole * 3 + more
+        return bits, self._orders.people(customer), whole * 3 + more
 
     def sizes(self, order: Array, kind: Array, customer: Array) -> Array:
         """Bytes of the bodies of order messages."""

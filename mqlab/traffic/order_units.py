@@ -41,6 +41,7 @@ class OrderMessages(UnitKind):
     sender: Array
     counter: Array
     born_ms: Array
+    made_ms: Array
     queue_ids: Array
     reconsume: Array
     origin: Array | None = None
@@ -71,7 +72,7 @@ class OrderUnits:
             messages.stored_ms, HEAD_SIZE + messages.body_sizes + ending_sizes, messages.queue_id,
             TAGS_CODES[messages.kind], messages.body_sizes, ending_sizes - LENGTHS_SIZE - len(ORDERS), self, endings,
             messages.kind, messages.order, messages.kind, messages.customer, messages.sender, messages.counter,
-            messages.born_ms, messages.queue_id, reconsume=np.zeros(len(messages.order), np.int64),
+            messages.born_ms, messages.made_ms, messages.queue_id, reconsume=np.zeros(len(messages.order), np.int64),
         )  # fmt: skip
 
     def given_back(self, copies: Array) -> UnitKind:
@@ -97,8 +98,8 @@ class OrderUnits:
         return OrderMessages(
             column["time_ms"], HEAD_SIZE + body_sizes + ending_sizes, queues, tags_codes, body_sizes, property_sizes,
             self, shapes.retry_endings, ending_class, column["order"], kind, customer, column["sender"],
-            column["counter"], column["born_ms"], np.where(what == SCHEDULED, level_queue, 0), tries + 1,
-            column["origin"],
+            column["counter"], column["born_ms"], column["made_ms"], np.where(what == SCHEDULED, level_queue, 0),
+            tries + 1, column["origin"],
         )  # fmt: skip
 
     def put(self, buffer: Array, laid: Laid, rows: OrderMessages) -> None:
@@ -112,9 +113,9 @@ class OrderUnits:
             "born_timestamp": rows.born_ms, "born_host": clients.hosts[rows.sender],
             "store_timestamp": rows.stored_ms, "reconsume_times": rows.reconsume, "body_length": rows.body_sizes,
             "order": bodies.texts.order(rows.order), "customer": bodies.texts.customer(rows.customer),
-            "unique": clients.ids(rows.sender, rows.born_ms, rows.counter),
+            "unique": clients.ids(rows.sender, rows.made_ms, rows.counter),
             "byte3": np.repeat(MARK_BYTE, len(rows.sizes)),
-            **bodies.texts.content(bits, rows.born_ms, ARTICLES),
+            **bodies.texts.content(bits, rows.made_ms, ARTICLES),
         }  # fmt: skip
         if rows.origin is not None:
             columns["origin"] = offset_ids(self._host, rows.origin, hexadecimal(rows.origin, 16))

@@ -17,8 +17,8 @@ import numpy as np
 
 from mqlab.traffic.day import Day
 from mqlab.traffic.draws import Array, Draws, Zipf, below
-from mqlab.traffic.incidents import Incident
 from mqlab.traffic.model import CANCELLED, CREATED, PAID, PEOPLE, PRODUCER_OF, REFUNDED, SHIPPED, TrafficModel
+from mqlab.traffic.trouble.incident import Incident
 
 FATE, LOOKS, CUSTOMER, HOT, SENDER, MOMENT = range(1, 7)
 _PER_10_000 = 10_000
@@ -67,9 +67,14 @@ class Orders:
         self._zipf = Zipf(model.customers)
         self._jitter = max(1, min(8192, day.orders // 200))
         self._hot = [
-            (day.orders_before(i.start_ms - day.start_ms), day.orders_before(i.end_ms - day.start_ms), i.customer or 0)
+            (
+                day.orders_before(i.start_ms - day.start_ms),
+                day.orders_before(i.end_ms - day.start_ms),
+                i.customer or 0,
+                i.percent or _HOT_OF_100,
+            )
             for i in incidents
-            if i.kind == "hot_key"
+            if i.kind in ("hot_key", "load_test")
         ]
 
     def events(self, first: int, after_last: int) -> Events:
@@ -120,10 +125,10 @@ class Orders:
     def customers(self, order: Array) -> Array:
         """Rank of each order's customer; 0 orders most."""
         customer = self._zipf.ranks(self.draws.bits(CUSTOMER, order))
-        for first, after_last, hot in self._hot:
+        for first, after_last, hot, percent in self._hot:
             inside = (order >= first) & (order < after_last)
             if inside.any():
-                customer[inside & (self.draws.below(HOT, order, 100) < _HOT_OF_100)] = hot
+                customer[inside & (self.draws.below(HOT, order, 100) < percent)] = hot
         return customer
 
     def looks(self, order: Array) -> Array:
@@ -140,8 +145,11 @@ class Orders:
         queues: Array = (customer * 7919 + 13) % 65_521 % self._model.queues
         return queues
 
+    def is_test(self, customer: Array) -> Array:
+        """Whether it is the account of a load test, which comes after the last customer."""
+        tests: Array = customer == self._model.customers
+        return tests
 
-def people(customer: Array) -> Array:
-    """The entry of PEOPLE that a customer is."""
-    numbers: Array = customer % len(PEOPLE)
-    return numbers
+    def people(self, customer: Array) -> Array:
+        """The entry of PEOPLE that a customer is; the account of a load test comes after the last one."""
+        return np.where(self.is_test(customer), len(PEOPLE), customer % len(PEOPLE))

@@ -5,6 +5,8 @@ Mirrors: the queues inside AsyncTraceDispatcher, and SCHEDULE_TOPIC_XXXX.
     ENTRY   client, time, kind (Pub, SubBefore, SubAfter), message and outcome
     COPY    a failed message as it will be stored: in the schedule topic, the retry topic or the dead letter topic
 
+    made_ms is the time in a message's UNIQ_KEY, born_ms that in its head: a message that is sent again is born again.
+
     pool ── everything up to a moment ──▶ this slice          the rest stays
 
 The rows are not ordered; a slice sorts the rows that it takes.
@@ -18,7 +20,7 @@ from mqlab.traffic.draws import Array
 
 ENTRY = np.dtype(
     [
-        ("time_ms", "i8"), ("order", "i8"), ("born_ms", "i8"), ("physical_offset", "i8"),
+        ("time_ms", "i8"), ("order", "i8"), ("made_ms", "i8"), ("physical_offset", "i8"),
         ("cost_ms", "i4"), ("request", "u2"), ("counter", "u2"), ("body", "u2"), ("client", "u1"), ("sender", "u1"),
         ("kind", "u1"), ("what", "u1"), ("group", "u1"), ("tries", "u1"), ("code", "u1"),
     ]
@@ -26,7 +28,7 @@ ENTRY = np.dtype(
 
 COPY = np.dtype(
     [
-        ("time_ms", "i8"), ("order", "i8"), ("born_ms", "i8"), ("origin", "i8"), ("due_ms", "i8"),
+        ("time_ms", "i8"), ("order", "i8"), ("made_ms", "i8"), ("born_ms", "i8"), ("origin", "i8"), ("due_ms", "i8"),
         ("counter", "u2"), ("sender", "u1"), ("kind", "u1"), ("what", "u1"), ("group", "u1"), ("tries", "u1"),
     ]
 )  # fmt: skip

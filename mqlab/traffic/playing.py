@@ -9,6 +9,8 @@ Mirrors: the clients of such a platform. Lab 10 compares it with a written day.
     play(messages=300, seed=7).lab        a Lab at the end of the day: journal, deliveries, timelines, stores
 
 Incidents really happen here and are not computed: the lag of a slow consumer is caused by its threads.
+
+Left out: kinds that only a written day knows (see ``PLAYED``), and magnitudes of one member.
 """
 
 from __future__ import annotations
@@ -16,18 +18,20 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mqlab.client.statuses import CONSUME_SUCCESS, RECONSUME_LATER
+from mqlab.errors import UsageError
 from mqlab.inspector.inspector import StoreInspector
 from mqlab.lab.lab import Lab
 from mqlab.lab.lab import play as play_story
 from mqlab.traffic.day import DAY_MS
-from mqlab.traffic.incidents import Incident, incidents_of
+from mqlab.traffic.incidents import KINDS, incidents_of
 from mqlab.traffic.model import GROUPS, ORDERS, PRODUCER_OF, PRODUCERS, STOCK, TAGS, Asked, Group, TrafficModel
+from mqlab.traffic.trouble.incident import Incident
 from mqlab.traffic.writing import make_store
 from mqlab.wire.java_hash import crc32
 from mqlab.wire.message import Message, MessageExt
@@ -36,6 +40,8 @@ _WARM_UP_MS = 60_000  # groups have found their queues by then
 _AFTER_MS = 120_000
 _A_LONG_TIME = "30d"
 _WAREHOUSE = "wms"
+PLAYED = (*KINDS, "campaign", "big_customer")
+_WRITTEN_ONLY = ("member", "percent", "cost_ms")  # fields of an Incident
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +71,31 @@ def play(
     """Play a day of about ``messages`` stored messages, shortened to ``minutes`` of virtual time, on a fresh Lab.
 
     ``incidents``: kinds (default: the seed chooses). Stores are under ``directory``, which is kept; other keywords are
-    Lab's. Raises UsageError as ``write`` does.
+    Lab's. Raises UsageError as ``write`` does, and for a kind that is not in ``PLAYED``.
     """
     used = (model or TrafficModel()).changed(commit_log_bytes=1 << 24, consume_queue_bytes=20_000)
     if incidents is not None:
         used = used.changed(incidents=incidents)
     asked = Asked(messages, 1, seed, used)
+    for incident in incidents_of(asked):
+        _must_be_played(incident)
     story = _Story(asked, minutes, _messages(asked))
     lab = play_story(story.play, seed=seed, brokers=brokers, directory=directory, **lab_settings)
     return PlayedDay(lab, tuple(story.incidents), story.sent)
+
+
+def _must_be_played(incident: Incident) -> None:
+    """Raises UsageError for an incident that only a written day knows."""
+    if incident.kind not in PLAYED:
+        raise UsageError(
+            f"{incident.kind} cannot be played, only written", hint=f"the kinds to play are {', '.join(PLAYED)}"
+        )
+    given = [name for name in _WRITTEN_ONLY if getattr(incident, name) is not None]
+    if given:
+        raise UsageError(
+            f"a played {incident.kind} concerns the whole group, but {', '.join(given)} is given",
+            hint="leave it out, or write the day with mqlab.traffic.write",
+        )
 
 
 def _messages(asked: Asked) -> list[MessageExt]:
@@ -126,9 +148,9 @@ class _Story:
     def _moved(self, incident: Incident) -> Incident:
         back_ms = None if incident.back_ms is None else incident.back_ms * self.minutes * 60_000 // DAY_MS
         # The broker is left out: the day has one broker's messages, which any broker of the Lab may store.
-        return Incident(
-            incident.kind, self._at(incident.start_ms), self._at(incident.end_ms), None, incident.group,
-            incident.queue_id, incident.customer, incident.tags, incident.factor, back_ms,
+        return replace(
+            incident, start_ms=self._at(incident.start_ms), end_ms=self._at(incident.end_ms), broker=None,
+            back_ms=back_ms,
         )  # fmt: skip
 
     def _send(self, producers: dict[str, Any], message: MessageExt) -> None:

@@ -48,6 +48,9 @@ class SliceLayout:
         due_entries = state.pending_entries.due(entries, until_ms)
         kinds: list[UnitKind] = [self._orders.sent(messages), self._orders.given_back(due_copies)]
         traces = self._traces.messages(due_entries, messages)
+        for incident in state.incidents:
+            if incident.kind == "trace_gap":
+                traces = traces.outside(incident.start_ms, incident.end_ms)
         spare = room - len(messages.order) - len(due_copies) - len(traces.stored_ms)
         if is_last and spare < 0:
             # The store must hold exactly what was asked for. Clients may still hold trace messages at the end of a day.

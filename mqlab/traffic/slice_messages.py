@@ -1,7 +1,7 @@
 """The order messages of one slice, and the results of their deliveries: trace entries and copies of failed messages.
 
     events ──▶ customer, queue, sender, stored_ms (never falling), counter of its UNIQ_KEY
-      pubs     one entry per message         subs     two entries per delivery (one if the listener never returns)
+      pubs     one entry per answer          subs     two entries per delivery (one if the listener never returns)
       copies   schedule and retry copies of a failed delivery, or its dead letter
 
 Left out: physical offsets, which are known only when the slice is laid out: see pending_rows.unresolved.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mqlab.traffic.clients import consumer
 from mqlab.traffic.deliveries import Deliveries, Parked
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_shapes import DEAD, RETRIED, SCHEDULED
@@ -20,6 +19,7 @@ from mqlab.traffic.orders import Events
 from mqlab.traffic.pending_rows import COPY, ENTRY, unresolved
 from mqlab.traffic.store_state import StoreState
 from mqlab.traffic.trace_shapes import AFTER, BEFORE, PUB
+from mqlab.traffic.trouble.sent_again import repeated, with_repeats
 
 _COUNTERS = 1 << 16
 
@@ -30,24 +30,32 @@ class Slice:
     def __init__(self, events: Events, start_ms: int, end_ms: int, state: StoreState, bodies: OrderBodies) -> None:
         self._state = state
         self.start_ms, self.end_ms = start_ms, end_ms
-        self.order, self.kind, self.born_ms = events.order, events.kind, events.born_ms
+        # 1. What is sent, some of it twice; a message keeps its id when it is sent again.
+        sent, first = with_repeats(events, state.orders.senders(events.order, events.kind), end_ms, state)
+        made_ms, counter = events.born_ms, (state.order_events + np.arange(len(events))) % _COUNTERS
+        state.order_events += len(events)
+        self.order, self.kind, self.sent_ms, self.counter = sent.order, sent.kind, sent.born_ms, counter[first]
+        self.sender = state.orders.senders(self.order, self.kind)
+        self.repeats, self.is_answered = repeated(first)
+        # 2. Clocks of senders are in heads, ids and bodies; the broker's own decides the order of the log.
+        self.born_ms = state.clients.clock_ms(self.sender, self.sent_ms)
+        self.made_ms = state.clients.clock_ms(self.sender, made_ms[first])
+        stored_ms = self.sent_ms + 1 + self.sent_ms % 3
+        self.stored_ms = np.minimum(np.maximum.accumulate(stored_ms), end_ms)
+        # 3. Who ordered, and so which queue it is.
         self.customer = state.orders.customers(self.order)
         self.queue_id = state.orders.queues(self.customer)
-        self.sender = state.orders.senders(self.order, self.kind)
-        stored_ms = self.born_ms + 1 + self.born_ms % 3
-        self.stored_ms = np.minimum(np.maximum.accumulate(stored_ms), end_ms)
-        self.counter = (state.order_events + np.arange(len(events))) % _COUNTERS
         self.body_sizes = bodies.sizes(self.order, self.kind, self.customer)
-        state.order_events += len(events)
 
     def pubs(self) -> Array:
-        """The trace entries that the senders write."""
-        entries = self._entries(np.arange(len(self.order)))
-        entries["time_ms"] = self.stored_ms + 1
-        entries["physical_offset"] = unresolved(np.arange(len(self.order)))
-        entries["client"], entries["what"] = self.sender, PUB
-        entries["cost_ms"] = np.clip(self.stored_ms - self.born_ms + 1, 1, 9)
-        entries["body"] = self.body_sizes
+        """The trace entries that the senders write: one for each answer."""
+        rows = np.flatnonzero(self.is_answered)
+        entries = self._entries(rows)
+        entries["time_ms"] = self.stored_ms[rows] + 1
+        entries["physical_offset"] = unresolved(rows)
+        entries["client"], entries["what"] = self.sender[rows], PUB
+        entries["cost_ms"] = np.clip(self.stored_ms[rows] - self.sent_ms[rows] + 1, 1, 9)
+        entries["body"] = self.body_sizes[rows]
         return entries
 
     def subs(self, deliveries: Deliveries) -> list[Array]:
@@ -57,7 +65,7 @@ class Slice:
         state.requests += len(deliveries)
         before = self._entries(deliveries.row)
         before["time_ms"], before["what"], before["request"] = deliveries.start_ms, BEFORE, request
-        before["client"] = consumer(deliveries.client)
+        before["client"] = deliveries.client
         before["group"], before["tries"] = deliveries.group, deliveries.tries
         # A call that never returned does not have a second entry.
         after = before.copy()
@@ -77,13 +85,13 @@ class Slice:
 
     def _entries(self, rows: Array) -> Array:
         entries = np.zeros(len(rows), ENTRY)
-        for name in ("order", "born_ms", "counter", "sender", "kind"):
+        for name in ("order", "made_ms", "counter", "sender", "kind"):
             entries[name] = getattr(self, name)[rows]
         return entries
 
     def _copies(self, parked: Parked) -> Array:
         copies = np.zeros(len(parked.row), COPY)
-        for name in ("order", "born_ms", "counter", "sender", "kind"):
+        for name in ("order", "made_ms", "born_ms", "counter", "sender", "kind"):
             copies[name] = getattr(self, name)[parked.row]
         copies["origin"] = unresolved(parked.row)
         copies["due_ms"], copies["group"], copies["tries"] = parked.due_ms, parked.group, parked.tries

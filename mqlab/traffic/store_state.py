@@ -15,13 +15,14 @@ from mqlab.traffic.clients import Clients
 from mqlab.traffic.day import Day
 from mqlab.traffic.deliveries import Consumers, Fixed
 from mqlab.traffic.draws import Draws
-from mqlab.traffic.incidents import Incident, bursts, incidents_of
+from mqlab.traffic.incidents import bursts, incidents_of
 from mqlab.traffic.log_files import Log, Queues
 from mqlab.traffic.model import ORDERS, STOCK, TRACED, Asked
 from mqlab.traffic.order_bodies import OrderTexts
 from mqlab.traffic.orders import Orders
 from mqlab.traffic.pending_rows import COPY, ENTRY, Pool
 from mqlab.traffic.store_index import StoreIndex
+from mqlab.traffic.trouble.incident import Incident
 from mqlab.wire.names import SCHEDULE_TOPIC, TRACE_TOPIC, dlq_topic, retry_topic
 
 LEVELS = 18  # of the delay schedule
@@ -108,8 +109,8 @@ def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
     return StoreState(
         asked, broker, directory, incidents, message_count, day,
         orders=Orders(model, day, draws, incidents),
-        consumers=Consumers(model, draws, incidents),
-        clients=Clients(broker, model.start_ms),
+        consumers=Consumers(model, draws, incidents, day),
+        clients=Clients(broker, model.start_ms, incidents),
         texts=OrderTexts(asked, broker),
         numbers=numbers,
         queues=Queues(directory, places, model.consume_queue_bytes),

@@ -58,8 +58,14 @@ class TraceMessages(UnitKind):
 
     def first(self, count: int) -> TraceMessages:
         """The messages stored first, without the others."""
-        count = max(0, count)
-        chosen = np.sort(np.argsort(self.stored_ms, kind="stable")[:count])
+        return self.chosen(np.sort(np.argsort(self.stored_ms, kind="stable")[: max(0, count)]))
+
+    def outside(self, start_ms: int, end_ms: int) -> TraceMessages:
+        """The messages that are not stored in a stretch of time."""
+        return self.chosen(np.flatnonzero((self.stored_ms < start_ms) | (self.stored_ms >= end_ms)))
+
+    def chosen(self, chosen: Array) -> TraceMessages:
+        """Some of the messages, by ascending row."""
         lengths = np.diff(self.starts)
         kept = np.zeros(len(lengths), bool)
         kept[chosen] = True
@@ -112,13 +118,14 @@ class TraceUnits:
         client = rows.entries["client"][rows.starts[:-1]]
         counter = (self._sent + np.arange(count)) % (1 << 16)
         self._sent += count
+        born_ms = state.clients.clock_ms(client, rows.born_ms)
         columns = {
             "total_size": rows.sizes, "body_crc": np.zeros(count, np.int64), "queue_id": np.zeros(count, np.int64),
             "queue_offset": laid.queue_offset, "physical_offset": laid.physical_offset,
-            "born_timestamp": rows.born_ms, "born_host": state.clients.hosts[client],
+            "born_timestamp": born_ms, "born_host": state.clients.hosts[client],
             "store_timestamp": rows.stored_ms, "reconsume_times": np.zeros(count, np.int64),
             "body_length": rows.body_sizes, "properties_length": rows.property_sizes,
-            "unique": state.clients.ids(client, rows.born_ms, counter), "byte3": np.repeat(MARK_BYTE, count),
+            "unique": state.clients.ids(client, born_ms, counter), "byte3": np.repeat(MARK_BYTE, count),
         }  # fmt: skip
         only_class = np.zeros(count, np.int64)
         shapes.head.put(buffer, laid.at, only_class, columns)
@@ -135,7 +142,7 @@ class TraceUnits:
 
     def _entry_texts(self, entries: Array, customers: Array) -> dict[str, Array]:
         state = self._state
-        order, born_ms = entries["order"], entries["born_ms"]
+        order, client, time_ms = entries["order"], entries["client"], entries["time_ms"]
         cost = digits(entries["cost_ms"].astype(np.int64), 8)
         letters = {width: _tail(cost, width) for width in range(1, 6)}
         offset = np.maximum(entries["physical_offset"], 0)
@@ -143,11 +150,15 @@ class TraceUnits:
         tries = digits(entries["tries"].astype(np.int64), 4)
         counter = entries["counter"].astype(np.int64)
         # Both entries of a call have one request id, which is made when the call begins.
-        begun_ms = np.where(entries["what"] == AFTER, entries["time_ms"] - entries["cost_ms"], entries["time_ms"])
+        begun_ms = time_ms - np.where(entries["what"] == AFTER, entries["cost_ms"], 0)
+        # An entry of a sender is written when the answer is there, and has the time at which the message was sent.
+        told_ms = time_ms - np.where(is_pub, entries["cost_ms"], 0)
         return {
-            "time": moments(np.where(is_pub, born_ms, entries["time_ms"])),
-            "unique": state.clients.ids(entries["sender"], born_ms, counter),
-            "request": state.clients.ids(entries["client"], begun_ms, entries["request"].astype(np.int64)),
+            "time": moments(state.clients.clock_ms(client, told_ms)),
+            "unique": state.clients.ids(entries["sender"], entries["made_ms"], counter),
+            "request": state.clients.ids(
+                client, state.clients.clock_ms(client, begun_ms), entries["request"].astype(np.int64)
+            ),
             "order": state.texts.order(order),
             "customer": state.texts.customer(customers),
             "body3": _tail(digits(entries["body"].astype(np.int64), 4), 3),

@@ -8,8 +8,12 @@ from collections import Counter
 import pytest
 
 from mqlab.admin.message_traces import decode_trace
+from mqlab.errors import UsageError
 from mqlab.store import StoreInspector
-from mqlab.traffic import PlayedDay, play
+from mqlab.traffic import Incident, PlayedDay, TrafficModel, play
+from mqlab.traffic.incidents import ALL_KINDS
+from mqlab.traffic.model import FIRST_DAY_MS
+from mqlab.traffic.playing import PLAYED
 
 HAPPENING = ("poison_message", "wrong_reset", "inconsistent_tags", "failing_consumer")
 
@@ -87,3 +91,20 @@ def test_the_same_seed_plays_the_same() -> None:
     days = [play(messages=300, seed=3, minutes=2, brokers=2) for _ in range(2)]
     assert days[0].lab.journal.digest() == days[1].lab.journal.digest()
     assert sorted(days[0].stores) == ["broker-a", "broker-b"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind not in PLAYED])
+def test_a_kind_that_only_a_written_day_knows_is_refused(kind: str) -> None:
+    with pytest.raises(UsageError, match=f"{kind} cannot be played, only written"):
+        play(messages=300, incidents=(kind,))
+
+
+def test_a_magnitude_that_cannot_be_played_is_refused() -> None:
+    slow = Incident("slow_consumer", FIRST_DAY_MS, FIRST_DAY_MS + 60_000, group="billing", member=1, cost_ms=90)
+    with pytest.raises(UsageError, match="concerns the whole group, but member, cost_ms is given"):
+        play(messages=300, model=TrafficModel(incidents=(slow,)))
+
+
+def test_a_campaign_is_played() -> None:
+    day = play(messages=300, seed=3, minutes=2, incidents=("campaign",))
+    assert [incident.kind for incident in day.incidents] == ["campaign"] and day.sent > 150
