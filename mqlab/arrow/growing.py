@@ -105,14 +105,20 @@ def boundary_before(inspector: StoreInspector, known: int, limit: int) -> int:
         window *= 8
 
 
-def unit_end(inspector: StoreInspector, known: int) -> int:
-    """The end of the first unit from ``known`` on, over the blank of a full file; ``known`` if there is no unit."""
+def first_unit(inspector: StoreInspector, known: int) -> Piece | None:
+    """The first unit from ``known`` on, which may be after the blank of a full file; None when there is no unit."""
     segments = inspector.log.segments()
     piece = inspector.log.piece_at(known, segments)
     segment = segment_at(segments, known)
     if piece is not None and piece.kind == BLANK and segment is not None:
         piece = inspector.log.piece_at(segment.end, segments)
-    return piece.physical_offset + piece.size if piece is not None and piece.kind == UNIT else known
+    return piece if piece is not None and piece.kind == UNIT else None
+
+
+def unit_end(inspector: StoreInspector, known: int) -> int:
+    """The end of the first unit from ``known`` on; ``known`` if there is no unit."""
+    piece = first_unit(inspector, known)
+    return known if piece is None else piece.physical_offset + piece.size
 
 
 def place_after(inspector: StoreInspector, known: int, count: int, limit: int) -> tuple[int, int]:

@@ -13,7 +13,8 @@ Left out: pyspark is imported when a session is asked for, not by this package.
 """
 
 from mqlab.spark.plans import plan_of
+from mqlab.spark.progress import progress_of
 from mqlab.spark.rows import rows_of
 from mqlab.spark.session import register, session
 
-__all__ = ["plan_of", "register", "rows_of", "session"]
+__all__ = ["plan_of", "progress_of", "register", "rows_of", "session"]
