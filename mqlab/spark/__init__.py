@@ -9,12 +9,16 @@ Mirrors: rocketmq-spark's source by name; it asks brokers for messages, this one
     rocketmq-queues   units of consume queues, bounds, lag       mqlab.spark.parts
     rocketmq-config   offsets, topics, groups, delays, filters   mqlab.spark.parts
 
+    messages(path, where=, columns=)     a frame of rocketmq that reads little     mqlab.spark.selected_messages
+    progress_of(query, path)             how far a stream is, per broker           mqlab.spark.progress
+
 Left out: pyspark is imported when a session is asked for, not by this package.
 """
 
 from mqlab.spark.plans import plan_of
 from mqlab.spark.progress import progress_of
 from mqlab.spark.rows import rows_of
+from mqlab.spark.selected_messages import messages
 from mqlab.spark.session import register, session
 
-__all__ = ["plan_of", "progress_of", "register", "rows_of", "session"]
+__all__ = ["messages", "plan_of", "progress_of", "register", "rows_of", "session"]

@@ -13,9 +13,11 @@ Left out: queue offsets; a log is read in the order of its bytes.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mqlab.arrow.losses import DataLossWarning
 from mqlab.arrow.moments import first_stored_at
 from mqlab.errors import StoreError, UsageError
 from mqlab.inspector.inspector import StoreInspector
@@ -125,6 +127,7 @@ def check_not_deleted(name: str, inspector: StoreInspector, begin: int, fail_on_
 
 
 def report_lost(what: str, fail_on_data_loss: bool) -> None:
-    """Raise StoreError unless such losses are allowed."""
+    """Raise StoreError, or warn (DataLossWarning) when such losses are allowed."""
     if fail_on_data_loss:
         raise StoreError(what, hint="option('failOnDataLoss', 'false') continues with what is left")
+    warnings.warn(what, DataLossWarning, stacklevel=3)

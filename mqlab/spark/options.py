@@ -17,14 +17,16 @@ Lab 10 uses columns, topic and splitMB.
     maxOffsetsPerTrigger one batch of a stream reads at most so many units of the logs, of whatever topic; the smaller
                          of the two limits counts
     failOnDataLoss       true (default): an error when queues know messages that the log does not hold, and in a stream
-                         when files that it had not read yet were deleted; false: a warning, and what is left is read
+                         when files that it had not read yet were deleted; false: a DataLossWarning, and what is left is
+                         read; Spark plans in a process of its own, whose warnings are in the log file of the JVM
     brokerName           the values of the column broker_name, "a,b" for two stores; default: the names of their folders
 
 An option that has no meaning where it is given is refused: limits of a trigger and a begin at latest in a batch, ends
 in a stream, two places to begin or to end. So is a topic that no store has. A broker that joins a running stream is
 read from the beginning of its log, wherever the stream began.
 
-Left out: pushed-down filters: Spark 4.3 keeps them between uses of one DataFrame and then answers wrongly.
+Left out: pushed-down filters: Spark 4.3 keeps them between uses of one DataFrame and then answers wrongly
+(tests/spark/test_pushed_filters.py). ``mqlab.spark.messages`` makes options of a condition instead.
 """
 
 from __future__ import annotations

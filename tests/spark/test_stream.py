@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from mqlab.arrow.reading import read_table
+from mqlab.spark.session import log_file
 from mqlab.store import MessageStore
 from mqlab.wire.message import Message
 from tests.arrow.logs import some_records, write_log
@@ -70,6 +71,20 @@ def test_batches_of_a_limited_size_and_a_checkpoint(spark: SparkSession, tmp_pat
     found = [row["keys"] for row in spark.read.parquet(out).collect()]
     table = read_table(tmp_path / "broker-a", ["topic", "keys"]).to_pylist()
     assert sorted(found) == sorted(row["keys"] for row in table if row["topic"] == "заказы")
+
+
+def test_deleted_files_that_are_skipped_are_reported_where_spark_plans(spark: SparkSession, tmp_path: Path) -> None:
+    """The query goes on with what is left. Spark plans in a process of its own: the warning is in the JVM's log."""
+    write_log(tmp_path / "stores" / "deleted", some_records(60))
+    options = {"startingOffsets": '{"deleted": 0}', "failOnDataLoss": "false", "columns": "physical_offset"}
+    (tmp_path / "stores" / "deleted" / "commitlog" / f"{0:020}").unlink()
+    log = spark.readStream.format("rocketmq").options(**options).load(str(tmp_path / "stores"))
+    name = f"left_{uuid.uuid4().hex}"
+    query = log.writeStream.format("memory").queryName(name).trigger(availableNow=True).start()
+    query.awaitTermination()
+    places = [row[0] for row in spark.table(name).collect()]
+    assert min(places) == 4096 and len(places) == read_table(tmp_path / "stores").num_rows
+    assert "messages 0 to 4096 of deleted were deleted before they were read" in log_file().read_text("utf-8")
 
 
 def test_damage_ends_the_query_with_file_and_offset(spark: SparkSession, tmp_path: Path) -> None:
