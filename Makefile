@@ -57,7 +57,7 @@ KEPT_BACK := argon2-cffi-bindings<26 jsonschema<4.25
 
 lock:
 	@printf '%s\n' $(patsubst %,'%',$(KEPT_BACK)) | \
-	uv pip compile pyproject.toml --constraints /dev/stdin --all-extras --universal --no-strip-extras --quiet \
+	uv pip compile pyproject.toml --constraints /dev/stdin --extra dev --extra bench --universal --no-strip-extras --quiet \
 	   --fork-strategy fewest --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	   > requirements.lock.new
 	@echo "# Made by 'make lock' from pyproject.toml: Linux and macOS, Python 3.11 to 3.13. Read by uv and pip alike." \

@@ -14,6 +14,7 @@ from mqlab.wire.codes import RequestCode, ResponseCode
 from mqlab.wire.message import Message
 from tests.broker.world import World
 from tests.fuzz.__main__ import broken_by, tried
+from tests.fuzz.guided import guided
 from tests.fuzz.mutations import from_script
 from tests.fuzz.readers import READERS, Reader, store_readers
 from tests.fuzz.requests import REQUESTS
@@ -48,6 +49,14 @@ def test_any_bytes_are_read_or_refused(reader: Reader) -> None:
 @pytest.mark.parametrize("reader", EVERY)
 def test_many_bytes_are_read_or_refused(reader: Reader) -> None:
     assert tried(reader, 40_000 // reader.slow, seed=1) == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("reader", EVERY)
+def test_bytes_led_by_coverage_are_read_or_refused(reader: Reader) -> None:
+    pytest.importorskip("atheris", reason="needs Atheris: install the extra, for example uv pip install -e '.[fuzz]'")
+    stands, said = guided(reader.name, inputs=20_000)
+    assert stands, said[-4_000:]
 
 
 def test_a_defect_is_told_with_its_script() -> None:
