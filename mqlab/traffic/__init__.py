@@ -4,6 +4,8 @@ The platform is described in mqlab.traffic.model.
 
     write("day", messages=1_000_000, brokers=3, seed=7)      store directories, made in seconds
     play(messages=300, seed=7)                               a Lab at the end of a day that really ran
+    capstone("anna", secret).write("day")                    a day for one student, sealed by a secret; its truth for
+    harm_of(summary.asked)                                   the holder: incidents, and exactly whom they harmed
     with live("live", seed=7, start="9h") as broker: ...     stores that grow while they are read; killed, late, rolled
 
 Left out: what the stores are read with; see mqlab.arrow and mqlab.spark.
@@ -12,7 +14,10 @@ Left out: what the stores are read with; see mqlab.arrow and mqlab.spark.
 from mqlab.traffic.growth.live import LiveBroker, live
 from mqlab.traffic.model import TrafficModel
 from mqlab.traffic.playing import PlayedDay, play
+from mqlab.traffic.trouble.capstone import SealedDay, alarm_day, capstone
 from mqlab.traffic.trouble.incident import Incident
+from mqlab.traffic.trouble.truth import harm_of
 from mqlab.traffic.writing import TrafficSummary, write
 
-__all__ = ["Incident", "LiveBroker", "PlayedDay", "TrafficModel", "TrafficSummary", "live", "play", "write"]
+__all__ = ["Incident", "LiveBroker", "PlayedDay", "SealedDay", "TrafficModel", "TrafficSummary", "alarm_day",
+           "capstone", "harm_of", "live", "play", "write"]  # fmt: skip

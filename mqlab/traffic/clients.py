@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from mqlab.traffic.columns.text_columns import hexadecimal, joined, pool
 from mqlab.traffic.draws import Array
 from mqlab.traffic.model import INSTANCES, PRODUCERS, TRACED
-from mqlab.traffic.text_columns import hexadecimal, joined, pool
 from mqlab.traffic.trouble.incident import Incident
 from mqlab.wire.host import Host, encode_host
 from mqlab.wire.ids import UniqueIdMaker

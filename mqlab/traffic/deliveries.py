@@ -126,9 +126,10 @@ class Consumers:
         self._model = model
         self._draws = draws
         self._incidents = incidents
-        self._members = [Members(n, group.name, model.queues, incidents, day) for n, group in enumerate(TRACED)]
+        self.members = [Members(n, group.name, model.queues, incidents, day) for n, group in enumerate(TRACED)]
         self.lost = np.zeros(len(TRACED), np.int64)
         self.repeated = np.zeros(len(TRACED), np.int64)
+        self.stuck_client: int | None = None  # the process whose call never returns
 
     def first_tries(
         self, number: int, group: Group, stored: Stored, reads: Array, fixed: Fixed
@@ -139,7 +140,7 @@ class Consumers:
         # 1. When each delivery starts, by its draws and the lag of its listener. Who was stopped is given nothing.
         bits = self._draws.bits(_DELIVERY + number, stored.order[rows] * 8 + stored.kind[rows])
         at = stored.stored_ms[rows]
-        members = self._members[number]
+        members = self.members[number]
         member = members.owners(stored.queue_id[rows], at)
         lag_ms, causes = self._lag_ms(group, at, member)
         start_ms = members.settled(member, at + 2 + below(bits, 0, 16, 7) + lag_ms)
@@ -163,6 +164,8 @@ class Consumers:
             stuck = (stored.queue_id[rows] == fixed.stuck_queue) & (stored.queue_offset[rows] == fixed.stuck_offset)
             deliveries.returned &= ~stuck
             deliveries.causes = np.where(stuck, deliveries.causes | self._bits("stuck_message"), deliveries.causes)
+            if stuck.any():
+                self.stuck_client = int(deliveries.client[stuck][0])
         self._set_codes(number, group, deliveries, stored, fixed)
         again = [self._replayed(number, group, stored, deliveries)]
         again += [self._taken_over(number, group, stored, deliveries, member, leave) for leave in members.leaves]
@@ -174,7 +177,7 @@ class Consumers:
     def next_tries(self, failed: Deliveries, parked: Parked, stored: Stored, fixed: Fixed) -> Deliveries:
         """The delivery that follows each retry message."""
         deliveries = replace(failed)
-        deliveries.tries = failed.tries + 1
+        deliveries.tries, deliveries.causes = failed.tries + 1, failed.causes.copy()
         message = stored.order[failed.row] * 8 + stored.kind[failed.row]
         bits = self._draws.bits(_OUTCOME + 30, message * 32 + deliveries.tries)
         deliveries.start_ms = parked.due_ms + 2 + below(bits, 0, 16, 7)
@@ -184,9 +187,10 @@ class Consumers:
             here = np.flatnonzero(deliveries.group == number)
             if len(here):
                 # The retry topic has one queue, which the first member owns.
-                members, first = self._members[number], np.zeros(len(here), np.int64)
-                deliveries.start_ms[here] = self._opened(group, members.settled(first, deliveries.start_ms[here]))
-                deliveries.client[here] = members.clients(first, deliveries.start_ms[here])
+                members, first = self.members[number], np.zeros(len(here), np.int64)
+                start_ms, waits = self._opened(group, members.settled(first, deliveries.start_ms[here]))
+                deliveries.start_ms[here], deliveries.client[here] = start_ms, members.clients(first, start_ms)
+                deliveries.causes[here] |= waits
                 theirs = deliveries.chosen(here)
                 self._set_codes(number, group, theirs, stored, fixed)
                 deliveries.code[here], deliveries.causes[here] = theirs.code, theirs.causes
@@ -263,12 +267,14 @@ class Consumers:
             skipped[(start_ms >= incident.start_ms) & (at < incident.end_ms)] = bit
         return skipped
 
-    def _opened(self, group: Group, start_ms: Array) -> Array:
-        """Calls of retry messages begin when a group that was stopped is there again."""
-        for _, incident in self._of(group, "skipped"):
+    def _opened(self, group: Group, start_ms: Array) -> tuple[Array, Array]:
+        """Calls of retry messages begin when a group that was stopped is there again; and the bits of who waits."""
+        causes = np.zeros(len(start_ms), np.int64)
+        for bit, incident in self._of(group, "skipped"):
             waits = (start_ms >= incident.start_ms) & (start_ms < incident.end_ms)
+            causes |= waits * bit
             start_ms = np.where(waits, incident.end_ms + (start_ms - incident.start_ms) // REPLAY_SPEED, start_ms)
-        return start_ms
+        return start_ms, causes
 
     def _slower(self, group: Group, start_ms: Array, member: Array, cost_ms: Array, bits: Array) -> Array:
         """``cost_ms``, and more in calls of a slow listener."""
@@ -325,7 +331,7 @@ class Consumers:
         self, number: int, group: Group, stored: Stored, deliveries: Deliveries, member: Array, leave: Leave
     ) -> Deliveries | None:
         """What the other member is given again when one has gone; calls that hang are marked in ``deliveries``."""
-        members = self._members[number]
+        members = self.members[number]
         count = len(member)  # rows after these are repetitions themselves
         start_ms, end_ms = deliveries.start_ms[:count], deliveries.end_ms[:count]
         is_its = (members_of(deliveries.client[:count]) == leave.member) & deliveries.returned[:count]

@@ -3,14 +3,18 @@
     key of a broker   seed, broker number ──mix──▶ 64 bits
     a draw            key, purpose, number of the order ──mix──▶ 64 bits; no state, so any slice of a day can be made
                       alone, and the order of the draws does not matter
+    a sealed day      seal, broker, purpose ──BLAKE2──▶ key; key, number ──SipHash-2-4──▶ 64 bits
     Zipf              a table of 65,536 rows cut by the weights 1/1, 1/2, 1/3 ...; a row names one customer or a few
 
 Whole numbers only: floating point differs between processors in the last bit, and a seed must give the same bytes.
-Left out: randomness of a better quality than splitmix64's.
+splitmix64 runs backwards as well: whoever sees what a draw led to can work out the seed and with it all other draws.
+SipHash does not, so the days of a class are made with it (see mqlab.traffic.trouble.capstone).
+Left out: randomness of a better quality than splitmix64's where there is nothing to hide.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -21,6 +25,8 @@ _STEP = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _MASK = (1 << 64) - 1
 _ROWS = 1 << 16
+_SIP_INITIAL = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
+_AT_ONCE = 1 << 15  # numbers that are hashed together, so that the columns stay in the processor's cache
 
 
 def mix(numbers: Array) -> Array:
@@ -60,6 +66,79 @@ class Draws:
 
     def __repr__(self) -> str:
         return f"<Draws {self._key:016x}>"
+
+
+class SealedDraws(Draws):
+    """The random numbers of one seal (16 to 64 secret bytes) and one broker."""
+
+    def __init__(self, seal: bytes, broker: int) -> None:
+        self._seal, self._broker = seal, broker
+        self._keys: dict[int, tuple[int, int]] = {}
+
+    def bits(self, purpose: int, numbers: Array) -> Array:
+        """64 random bits for each number (int64, any sign)."""
+        if purpose not in self._keys:
+            place = f"{self._broker} {purpose}".encode()
+            key = hashlib.blake2b(place, key=self._seal, digest_size=16).digest()
+            self._keys[purpose] = int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
+        hashed = np.empty(len(numbers), np.uint64)
+        for first in range(0, len(numbers), _AT_ONCE):
+            hashed[first : first + _AT_ONCE] = siphash(numbers[first : first + _AT_ONCE], *self._keys[purpose])
+        return hashed
+
+    def __repr__(self) -> str:
+        return "<SealedDraws>"
+
+
+def draws_of(seed: int, seal: bytes, broker: int) -> Draws:
+    """The random numbers of a broker: of the seal if there is one, else of the seed."""
+    return SealedDraws(seal, broker) if seal else Draws(seed, broker)
+
+
+def siphash(numbers: Array, first_key: int, second_key: int) -> Array:
+    """SipHash-2-4 of each number, taken as 8 bytes in little-endian order.
+
+    >>> key = 0x0706050403020100, 0x0F0E0D0C0B0A0908
+    >>> f"{siphash(np.array([0x0706050403020100]), *key)[0]:x}"
+    '93f5f5799a932462'
+    """
+    words = numbers.astype(np.uint64)
+    keys = (first_key, second_key) * 2
+    v0, v1, v2, v3 = (
+        np.full(len(words), key ^ start, np.uint64) for key, start in zip(keys, _SIP_INITIAL, strict=True)
+    )
+    # The last block holds only the length, 8 bytes, in its highest byte.
+    for block in (words, np.uint64(8 << 56)):
+        v3 ^= block
+        for _ in range(2):
+            _sip_round(v0, v1, v2, v3)
+        v0 ^= block
+    v2 ^= np.uint64(0xFF)
+    for _ in range(4):
+        _sip_round(v0, v1, v2, v3)
+    hashed: Array = v0 ^ v1 ^ v2 ^ v3
+    return hashed
+
+
+def _sip_round(v0: Array, v1: Array, v2: Array, v3: Array) -> None:
+    """One round, in place."""
+    for sum_of, turned, by in ((v0, v1, 13), (v2, v3, 16)):
+        sum_of += turned
+        _turn(turned, by)
+        turned ^= sum_of
+    _turn(v0, 32)
+    for sum_of, turned, by in ((v0, v3, 21), (v2, v1, 17)):
+        sum_of += turned
+        _turn(turned, by)
+        turned ^= sum_of
+    _turn(v2, 32)
+
+
+def _turn(values: Array, by: int) -> None:
+    """Rotate to the left, in place."""
+    high = values >> np.uint64(64 - by)
+    values <<= np.uint64(by)
+    values |= high
 
 
 def below(bits: Array, shift: int, width: int, limit: int) -> Array:

@@ -42,13 +42,13 @@ from typing import Any
 from mqlab.errors import UsageError
 from mqlab.traffic.clients import FIRST_CONSUMER
 from mqlab.traffic.day import MINUTE_MS, Burst
-from mqlab.traffic.draws import Draws
+from mqlab.traffic.draws import Draws, draws_of
 from mqlab.traffic.model import GROUPS, TRACED, Asked
 from mqlab.traffic.trouble.incident import Incident
 
 MAX_SPAN = 2_000  # consumeConcurrentlyMaxSpan
 REPLAY_SPEED = 20  # old messages are read again this many times faster than they came
-_EVERYWHERE = 1 << 20  # used as a broker number where something concerns all brokers
+EVERYWHERE = 1 << 20  # used as a broker number where something concerns all brokers
 _PURPOSE = 900
 _HOUR = 60
 
@@ -60,7 +60,7 @@ def incidents_of(asked: Asked) -> tuple[Incident, ...]:
     >>> [i.kind for i in incidents_of(Asked(9_000, 3, 7, TrafficModel(incidents=("burst", "wrong_reset"))))]
     ['burst', 'wrong_reset']
     """
-    draws = Draws(asked.seed, _EVERYWHERE)
+    draws = draws_of(asked.seed, asked.seal, EVERYWHERE)
     wanted = asked.model.incidents
     if wanted is None:
         wanted = tuple(kind for number, kind in enumerate(KINDS) if draws.one(_PURPOSE + number, 100) < 70)
@@ -71,7 +71,7 @@ def incidents_of(asked: Asked) -> tuple[Incident, ...]:
             raise UsageError(f"unknown kind of incident {kind!r}", hint=f"the kinds are {', '.join(known)}")
     # Each kind has its own purpose of draws, so that leaving out one kind does not change the others.
     chosen = [kind for kind in known if kind in kinds]
-    incidents = [ALL_KINDS[kind](_Dice(draws, 100 * (known.index(kind) + 10)), asked) for kind in chosen]
+    incidents = [ALL_KINDS[kind](Dice(draws, 100 * (known.index(kind) + 10)), asked) for kind in chosen]
     incidents += [_checked(one, asked) for one in wanted if isinstance(one, Incident)]
     return tuple(sorted(incidents, key=lambda incident: incident.start_ms))
 
@@ -111,13 +111,14 @@ def bursts(incidents: tuple[Incident, ...], start_ms: int) -> tuple[Burst, ...]:
     )
 
 
-class _Dice:
-    """Draws in a row, for one incident."""
+class Dice:
+    """Draws in a row."""
 
     def __init__(self, draws: Draws, purpose: int) -> None:
         self._draws, self._purpose = draws, purpose
 
     def between(self, least: int, most: int) -> int:
+        """A number from ``least`` to ``most``."""
         self._purpose += 1
         return least + self._draws.one(self._purpose, most - least + 1)
 
@@ -126,48 +127,48 @@ def _at(asked: Asked, minute: int) -> int:
     return asked.model.start_ms + minute * MINUTE_MS
 
 
-def _burst(dice: _Dice, asked: Asked) -> Incident:
+def _burst(dice: Dice, asked: Asked) -> Incident:
     first, long = dice.between(10 * _HOUR, 21 * _HOUR), dice.between(8, 16)
     return Incident("burst", _at(asked, first), _at(asked, first + long), factor=dice.between(5, 8))
 
 
-def _hot_key(dice: _Dice, asked: Asked) -> Incident:
+def _hot_key(dice: Dice, asked: Asked) -> Incident:
     first = dice.between(8 * _HOUR, 20 * _HOUR)
     broker, customer = dice.between(0, asked.brokers - 1), dice.between(100, min(2_000, asked.model.customers) - 1)
     return Incident("hot_key", _at(asked, first), _at(asked, first + _HOUR), broker, customer=customer)
 
 
-def _slow_consumer(dice: _Dice, asked: Asked) -> Incident:
+def _slow_consumer(dice: Dice, asked: Asked) -> Incident:
     first, long = dice.between(9 * _HOUR, 17 * _HOUR), dice.between(45, 90)
     group = TRACED[dice.between(0, len(TRACED) - 1)].name
     return Incident("slow_consumer", _at(asked, first), _at(asked, first + long), group=group)
 
 
-def _failing_consumer(dice: _Dice, asked: Asked) -> Incident:
+def _failing_consumer(dice: Dice, asked: Asked) -> Incident:
     first, long = dice.between(7 * _HOUR, 21 * _HOUR), dice.between(10, 20)
     group = TRACED[dice.between(1, len(TRACED) - 1)].name
     return Incident("failing_consumer", _at(asked, first), _at(asked, first + long), group=group)
 
 
-def _poison_message(dice: _Dice, asked: Asked) -> Incident:
+def _poison_message(dice: Dice, asked: Asked) -> Incident:
     first, broker = dice.between(6 * _HOUR, 16 * _HOUR), dice.between(0, asked.brokers - 1)
     return Incident("poison_message", _at(asked, first), _at(asked, first), broker, group="billing")
 
 
-def _stuck_message(dice: _Dice, asked: Asked) -> Incident:
+def _stuck_message(dice: Dice, asked: Asked) -> Incident:
     first, broker = dice.between(11 * _HOUR, 19 * _HOUR), dice.between(0, asked.brokers - 1)
     queue_id = dice.between(0, asked.model.queues - 1)
     return Incident("stuck_message", _at(asked, first), _at(asked, 24 * _HOUR), broker, "billing", queue_id)
 
 
-def _inconsistent_tags(dice: _Dice, asked: Asked) -> Incident:
+def _inconsistent_tags(dice: Dice, asked: Asked) -> Incident:
     first, long = dice.between(10 * _HOUR, 19 * _HOUR), dice.between(60, 180)
     group = TRACED[dice.between(1, len(TRACED) - 1)]
     start_ms, end_ms = _at(asked, first), _at(asked, first + long)
     return Incident("inconsistent_tags", start_ms, end_ms, group=group.name, tags=group.tags[1:])
 
 
-def _wrong_reset(dice: _Dice, asked: Asked) -> Incident:
+def _wrong_reset(dice: Dice, asked: Asked) -> Incident:
     first, back = dice.between(14 * _HOUR, 20 * _HOUR), dice.between(60, 150)
     group = TRACED[dice.between(0, len(TRACED) - 1)].name
     start_ms = _at(asked, first)
@@ -176,63 +177,63 @@ def _wrong_reset(dice: _Dice, asked: Asked) -> Incident:
     return Incident("wrong_reset", start_ms, caught_up_ms, group=group, back_ms=back * MINUTE_MS)
 
 
-def _deploy(dice: _Dice, asked: Asked) -> Incident:
+def _deploy(dice: Dice, asked: Asked) -> Incident:
     first = dice.between(9 * _HOUR, 20 * _HOUR)
     group = TRACED[dice.between(0, len(TRACED) - 1)].name
     return _usual(Incident("deploy", _at(asked, first), _at(asked, first + 12), group=group))
 
 
-def _killed_listener(dice: _Dice, asked: Asked) -> Incident:
+def _killed_listener(dice: Dice, asked: Asked) -> Incident:
     first, broker = dice.between(9 * _HOUR, 20 * _HOUR), dice.between(0, asked.brokers - 1)
     group, member = TRACED[dice.between(0, len(TRACED) - 1)].name, dice.between(0, 1)
     start_ms, end_ms = _at(asked, first), _at(asked, first + 30)
     return _usual(Incident("killed_listener", start_ms, end_ms, broker, group, member=member))
 
 
-def _lost_answer(dice: _Dice, asked: Asked) -> Incident:
+def _lost_answer(dice: Dice, asked: Asked) -> Incident:
     first, long = dice.between(9 * _HOUR, 20 * _HOUR), dice.between(40, 80)
     broker, client = dice.between(0, asked.brokers - 1), dice.between(0, FIRST_CONSUMER - 1)
     return _usual(Incident("lost_answer", _at(asked, first), _at(asked, first + long), broker, client=client))
 
 
-def _skipped(dice: _Dice, asked: Asked) -> Incident:
+def _skipped(dice: Dice, asked: Asked) -> Incident:
     first, long = dice.between(8 * _HOUR, 20 * _HOUR), dice.between(15, 40)
     group = TRACED[dice.between(0, len(TRACED) - 1)].name
     return Incident("skipped", _at(asked, first), _at(asked, first + long), group=group)
 
 
-def _trace_gap(dice: _Dice, asked: Asked) -> Incident:
+def _trace_gap(dice: Dice, asked: Asked) -> Incident:
     first, long = dice.between(8 * _HOUR, 20 * _HOUR), dice.between(20, 50)
     return Incident("trace_gap", _at(asked, first), _at(asked, first + long), dice.between(0, asked.brokers - 1))
 
 
-def _clock_skew(dice: _Dice, asked: Asked) -> Incident:
+def _clock_skew(dice: Dice, asked: Asked) -> Incident:
     broker, client = dice.between(0, asked.brokers - 1), dice.between(0, FIRST_CONSUMER - 1)
     return _usual(Incident("clock_skew", _at(asked, 0), _at(asked, 24 * _HOUR), broker, client=client))
 
 
-def _campaign(dice: _Dice, asked: Asked) -> Incident:
+def _campaign(dice: Dice, asked: Asked) -> Incident:
     first, long = dice.between(10 * _HOUR, 21 * _HOUR), dice.between(10, 20)
     return Incident("campaign", _at(asked, first), _at(asked, first + long), factor=dice.between(4, 6), decoy=True)
 
 
-def _planned_deploy(dice: _Dice, asked: Asked) -> Incident:
+def _planned_deploy(dice: Dice, asked: Asked) -> Incident:
     first = dice.between(9 * _HOUR, 20 * _HOUR)
     group = TRACED[dice.between(0, len(TRACED) - 1)].name
     return _usual(Incident("planned_deploy", _at(asked, first), _at(asked, first + 12), group=group, decoy=True))
 
 
-def _big_customer(dice: _Dice, asked: Asked) -> Incident:
+def _big_customer(dice: Dice, asked: Asked) -> Incident:
     broker = dice.between(0, asked.brokers - 1)
     return Incident("big_customer", _at(asked, 0), _at(asked, 24 * _HOUR), broker, customer=0, decoy=True)
 
 
-def _group_off(dice: _Dice, asked: Asked) -> Incident:
+def _group_off(dice: Dice, asked: Asked) -> Incident:
     first = dice.between(12 * _HOUR, 20 * _HOUR)
     return Incident("group_off", _at(asked, first), _at(asked, 24 * _HOUR), group="analytics", decoy=True)
 
 
-def _load_test(dice: _Dice, asked: Asked) -> Incident:
+def _load_test(dice: Dice, asked: Asked) -> Incident:
     first, long = dice.between(6 * _HOUR, 11 * _HOUR), dice.between(10, 25)
     start_ms, end_ms = _at(asked, first), _at(asked, first + long)
     broker = dice.between(0, asked.brokers - 1)
@@ -274,7 +275,7 @@ NEEDED: dict[str, tuple[str, ...]] = {  # fields without which the kind means no
     "big_customer": ("broker", "customer"),
     "group_off": ("group",),
 }
-KINDS: dict[str, Callable[[_Dice, Asked], Incident]] = {  # of which a seed chooses
+KINDS: dict[str, Callable[[Dice, Asked], Incident]] = {  # of which a seed chooses
     "burst": _burst,
     "hot_key": _hot_key,
     "slow_consumer": _slow_consumer,
@@ -284,7 +285,7 @@ KINDS: dict[str, Callable[[_Dice, Asked], Incident]] = {  # of which a seed choo
     "inconsistent_tags": _inconsistent_tags,
     "wrong_reset": _wrong_reset,
 }
-ALL_KINDS: dict[str, Callable[[_Dice, Asked], Incident]] = {  # the places in this table are purposes of draws
+ALL_KINDS: dict[str, Callable[[Dice, Asked], Incident]] = {  # the places in this table are purposes of draws
     **KINDS,
     "deploy": _deploy,
     "killed_listener": _killed_listener,

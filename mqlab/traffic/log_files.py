@@ -151,6 +151,10 @@ class Queues:
         self.ends += np.diff(first)
         self._fingerprint.update(raw.data)
 
+    def count(self, numbers: Array) -> None:
+        """Go on as if these units had been appended; their files stay as they are."""
+        self.ends += np.bincount(numbers, minlength=len(self.places))
+
     def also(self, column: Array) -> None:
         """Include a column of the units in the fingerprint."""
         self._fingerprint.update(np.ascontiguousarray(column).data)

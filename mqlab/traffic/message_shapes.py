@@ -18,8 +18,8 @@ import struct
 import numpy as np
 
 from mqlab.broker.putting import encode_as_java
-from mqlab.traffic.byte_templates import Shape, Stretch, slot
 from mqlab.traffic.clients import Clients
+from mqlab.traffic.columns.byte_templates import Shape, Stretch, slot
 from mqlab.traffic.deliveries import FIRST_RETRY_LEVEL
 from mqlab.traffic.draws import Array
 from mqlab.traffic.model import ORDERS, PEOPLE, STOCK, TAGS, TESTER, TRACED, WAREHOUSES

@@ -140,14 +140,20 @@ def _within(name: str, value: int, least: int, greatest: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The request for a run: everything that its bytes depend on. Raises UsageError for impossible values."""
+    """The request for a run: everything that its bytes depend on. Raises UsageError for impossible values.
+
+    ``seal``: secret bytes that replace the seed; without them nobody can make the run again or tell what happens.
+    """
 
     messages: int
     brokers: int
     seed: int
     model: TrafficModel = field(default_factory=TrafficModel)
+    seal: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
+        if self.seal and not 16 <= len(self.seal) <= 64:
+            raise UsageError(f"a seal has 16 to 64 bytes, got {len(self.seal)}")
         _within("brokers", self.brokers, 1, MOST_BROKERS)
         _within("seed", self.seed, 0, (1 << 64) - 1)
         _within("customers of all brokers", self.model.customers * self.brokers, 1, 90_000_000)

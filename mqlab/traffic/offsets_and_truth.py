@@ -173,7 +173,7 @@ class Outcomes:
         if incident.kind in ("hot_key", "load_test", "big_customer"):
             customer = np.array([incident.customer])
             return {
-                "key": f"C{bytes(state.texts.customer(customer)[0]).decode()}", "orders": self._orders[own],
+                "key": state.texts.customer_key(incident.customer or 0), "orders": self._orders[own],
                 "queue_id": int(state.orders.queues(customer)[0]),
             }  # fmt: skip
         if incident.kind in ("clock_skew", "lost_answer") and incident.client is not None:

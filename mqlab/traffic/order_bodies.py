@@ -11,11 +11,11 @@ from math import isqrt
 
 import numpy as np
 
+from mqlab.traffic.columns.text_columns import digits, joined, moments, pool, table
 from mqlab.traffic.draws import Array, below
 from mqlab.traffic.message_shapes import OrderShapes
 from mqlab.traffic.model import Asked
 from mqlab.traffic.orders import FIRST_ORDER, Orders
-from mqlab.traffic.text_columns import digits, joined, moments, pool, table
 
 _CENTS, _ONE_DIGIT = table(2), table(1)
 _FACTOR = (1 << 31) - 1  # a prime larger than the modulus, so that no two ranks get the same number
@@ -39,6 +39,10 @@ class OrderTexts:
         """Customer numbers, 8 digits."""
         scattered = (customers * _FACTOR + 31_337) % self._prime
         return digits(scattered * self._brokers + self._broker, 8)
+
+    def customer_key(self, customer: int) -> str:
+        """The key of a customer's messages."""
+        return f"C{bytes(self.customer(np.array([customer]))[0]).decode()}"
 
     @staticmethod
     def content_class(bits: Array) -> tuple[Array, Array]:

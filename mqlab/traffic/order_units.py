@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mqlab.traffic.byte_templates import Stretch
 from mqlab.traffic.clients import Clients
+from mqlab.traffic.columns.byte_templates import Stretch
+from mqlab.traffic.columns.text_columns import hexadecimal
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_shapes import HEAD_SIZE, RETRIED, SCHEDULED, retry_class
 from mqlab.traffic.model import ARTICLES, ORDERS, TAGS
@@ -20,7 +21,6 @@ from mqlab.traffic.order_bodies import OrderBodies, offset_ids
 from mqlab.traffic.pending_rows import resolve
 from mqlab.traffic.slice_messages import Slice
 from mqlab.traffic.store_state import StoreState
-from mqlab.traffic.text_columns import hexadecimal
 from mqlab.traffic.unit_kind import LENGTHS_SIZE, MARK_BYTE, Laid, UnitKind
 from mqlab.wire.host import encode_host
 from mqlab.wire.java_hash import tags_code

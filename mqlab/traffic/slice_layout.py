@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mqlab.traffic.body_crcs import write_body_sums
+from mqlab.traffic.columns.body_crcs import write_body_sums
 from mqlab.traffic.draws import Array
 from mqlab.traffic.offsets_and_truth import Outcomes
 from mqlab.traffic.order_bodies import OrderBodies

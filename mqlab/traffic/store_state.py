@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from mqlab.traffic.clients import Clients
 from mqlab.traffic.day import Day
 from mqlab.traffic.deliveries import Consumers, Fixed
-from mqlab.traffic.draws import Draws
+from mqlab.traffic.draws import draws_of
 from mqlab.traffic.incidents import bursts, incidents_of
 from mqlab.traffic.log_files import Log, Queues
 from mqlab.traffic.model import ORDERS, STOCK, TRACED, Asked
@@ -94,15 +94,18 @@ class StoreState:
         return self.asked.broker_name(self.broker)
 
 
+def order_count(message_count: int) -> int:
+    """How many orders a store has, from the units that an order leads to on average."""
+    return max(1, message_count * 40 // _UNITS_OF_40_ORDERS)
+
+
 def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
     """The state at the start of the day, with files open for writing below ``directory``."""
     model = asked.model
     incidents = tuple(incident for incident in incidents_of(asked) if incident.concerns(broker))
     message_count = asked.messages_of(broker)
-    # The number of orders follows from the units that an order leads to on average.
-    order_count = max(1, message_count * 40 // _UNITS_OF_40_ORDERS)
-    draws = Draws(asked.seed, broker)
-    day = Day(model.start_ms, order_count, bursts(incidents, model.start_ms))
+    draws = draws_of(asked.seed, asked.seal, broker)
+    day = Day(model.start_ms, order_count(message_count), bursts(incidents, model.start_ms))
     numbers = QueueNumbers(model.queues, model.stock_queues)
     places = numbers.places()
     # Everything that follows is computed from the seed, so a store can be written without the others.

@@ -16,8 +16,8 @@ import numpy as np
 
 from mqlab.broker.putting import encode_as_java
 from mqlab.client.sending.trace import CONTENT_SPLITTER, FIELD_SPLITTER, NORMAL_MSG
-from mqlab.traffic.byte_templates import Shape, Stretch, slot
 from mqlab.traffic.clients import Clients
+from mqlab.traffic.columns.byte_templates import Shape, Stretch, slot
 from mqlab.traffic.deliveries import EXCEPTION, FAILED, SUCCESS
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_shapes import HEAD, REGION, common, head_bytes, order_keys

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mqlab.client.sending.trace import BATCH_NUM
+from mqlab.traffic.columns.text_columns import digits, hexadecimal, moments
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_shapes import HEAD_SIZE
 from mqlab.traffic.model import TAGS
@@ -25,7 +26,6 @@ from mqlab.traffic.order_bodies import offset_ids
 from mqlab.traffic.pending_rows import resolve, taken
 from mqlab.traffic.slice_messages import Slice
 from mqlab.traffic.store_state import StoreState
-from mqlab.traffic.text_columns import digits, hexadecimal, moments
 from mqlab.traffic.trace_shapes import (
     AFTER,
     KEYED_FIRST,

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mqlab.traffic.columns.text_columns import pool
 from mqlab.traffic.draws import Array
-from mqlab.traffic.text_columns import pool
 
 MARK_BYTE = pool([b"\x03"])
 LENGTHS_SIZE = 3  # lengths of topic (1 byte) and properties (2), which a unit's ending contains

@@ -7,6 +7,8 @@
     while it runs: DIR/traffic.unfinished.json, and DIR/.broker-b.unfinished for the store being made. A store gets its
     name when it is complete. The same command again resumes the run with the first store that is missing.
 
+A sealed run (see trouble.capstone) has DIR/incident.json instead, which tells neither seal nor model, and no truth.
+
 Left out: resuming within a store; each is written from its start.
 """
 
@@ -31,6 +33,7 @@ from mqlab.whole_files import whole_file
 
 VERSION = 1
 DONE, UNFINISHED, LOCK = "traffic.json", "traffic.unfinished.json", ".traffic.lock"
+SEALED_DONE, SEALED_UNFINISHED = "incident.json", "incident.unfinished.json"
 _BYTES_PER_MESSAGE = 950
 
 Progress = Callable[[int], object]
@@ -99,7 +102,17 @@ def write(
         raise UsageError(
             f"the list of incidents would be inside {target}", hint="students get that directory; choose another place"
         )
-    return _Run(asked, target, truth_file).finish(progress, run or one_after_the_other)
+    made = _Run(asked, target, truth_file).finish(progress, run or one_after_the_other)
+    return TrafficSummary(target, asked, made, truth_file)
+
+
+def write_sealed(asked: Asked, directory: Path, mark: str, progress: Progress = lambda units: None) -> dict[str, Path]:
+    """Write a sealed run, or what is missing of it, without its truth: broker name -> store.
+
+    ``mark`` names the run in its record: two runs with different marks are different runs.
+    """
+    made = _Run(asked, directory, None, mark).finish(progress, one_after_the_other)
+    return {broker.name: directory / broker.name for broker in made}
 
 
 def one_after_the_other(
@@ -118,14 +131,18 @@ def make_store(asked: Asked, broker: int, directory: str, progress: Progress = l
 
 
 class _Run:
-    """One call of ``write``."""
+    """One call of ``write`` or ``write_sealed``; ``truth`` is None for the latter."""
 
-    def __init__(self, asked: Asked, directory: Path, truth: Path) -> None:
+    def __init__(self, asked: Asked, directory: Path, truth: Path | None, mark: str = "") -> None:
         self.asked, self.directory, self.truth = asked, directory, truth
+        self._done, self._unfinished = (SEALED_DONE, SEALED_UNFINISHED) if mark else (DONE, UNFINISHED)
         self._public = _asked_value(asked)
         self._incidents = self._public["model"].pop("incidents")
+        if mark:
+            self._public = {"version": VERSION, "messages": asked.messages, "brokers": asked.brokers, "mark": mark}
 
-    def finish(self, progress: Progress, run: RunBrokers) -> TrafficSummary:
+    def finish(self, progress: Progress, run: RunBrokers) -> tuple[BrokerSummary, ...]:
+        """Make the stores that are missing; all of them, by their numbers."""
         done = self._finished()
         for broker in done.values():
             progress(broker.messages)
@@ -135,12 +152,10 @@ class _Run:
             self.directory.mkdir(parents=True, exist_ok=True)
             with self._alone():
                 self._make(done, progress, run)
-        return TrafficSummary(
-            self.directory, self.asked, tuple(done[number] for number in range(self.asked.brokers)), self.truth
-        )
+        return tuple(done[number] for number in range(self.asked.brokers))
 
     def _make(self, done: dict[int, BrokerSummary], progress: Progress, run: RunBrokers) -> None:
-        self._save(UNFINISHED, done)
+        self._save(self._unfinished, done)
         names = {number: self.asked.broker_name(number) for number in range(self.asked.brokers)}
         missing = [(n, str(self.directory / f".{name}.unfinished")) for n, name in names.items() if n not in done]
         written_in = dict(missing)
@@ -151,9 +166,9 @@ class _Run:
             os.rename(written_in[number], final)
             done[number] = summary
             self._save_truth(done)
-            self._save(UNFINISHED, done)
-        self._save(DONE, done)
-        (self.directory / UNFINISHED).unlink()
+            self._save(self._unfinished, done)
+        self._save(self._done, done)
+        (self.directory / self._unfinished).unlink()
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -174,7 +189,8 @@ class _Run:
         if not self.directory.exists() or (self.directory.is_dir() and not any(self.directory.iterdir())):
             self._recorded_truth()
             return {}
-        notes = [self.directory / name for name in (DONE, UNFINISHED) if (self.directory / name).is_file()]
+        names = (self._done, self._unfinished)
+        notes = [self.directory / name for name in names if (self.directory / name).is_file()]
         if not notes:
             raise UsageError(
                 f"{self.directory} is not empty and was not made by mqlab traffic",
@@ -182,14 +198,13 @@ class _Run:
             )
         # The result of another request must not be mixed with this one's.
         noted = _read(notes[0])
-        _must_be(
-            self._public, noted.get("asked"), self.directory, f"repeat the command of that run: {noted.get('command')}"
-        )
-        return self._whole(noted, self._recorded_truth(), is_done=notes[0].name == DONE)
+        repeat = f"repeat the command of that run: {noted['command']}" if "command" in noted else "remove this one"
+        _must_be(self._public, noted.get("asked"), self.directory, repeat)
+        return self._whole(noted, self._recorded_truth(), is_done=notes[0].name == self._done)
 
     def _recorded_truth(self) -> dict[str, Any] | None:
         """The contents of the file of the truth, if it exists. Raises UsageError when it is not this run's truth."""
-        if not self.truth.exists():
+        if self.truth is None or not self.truth.exists():
             return None
         truth = _read(self.truth)
         public = truth.get("public")
@@ -204,7 +219,8 @@ class _Run:
         for number in range(self.asked.brokers):
             name = self.asked.broker_name(number)
             # A crash may come between truth and record; in an unfinished run a store needs both.
-            if name in brokers and (self.directory / name).is_dir() and (is_done or name in incidents):
+            is_recorded = name in brokers and (is_done or self.truth is None or name in incidents)
+            if is_recorded and (self.directory / name).is_dir():
                 whole[number] = BrokerSummary(**brokers[name], truth=incidents.get(name, []))
         return whole
 
@@ -224,17 +240,22 @@ class _Run:
             value = asdict(replace(done[number], truth=[]))
             del value["truth"]
             brokers[done[number].name] = value
-        value = {"version": VERSION, "command": _command(self.asked), "asked": self._public, "brokers": brokers}
+        command = {} if self.truth is None else {"command": _command(self.asked)}
+        value = {"version": VERSION, **command, "asked": self._public, "brokers": brokers}
         _replace(self.directory / name, value)
 
     def _save_truth(self, done: dict[int, BrokerSummary]) -> None:
+        if self.truth is None:
+            return
         self.truth.parent.mkdir(parents=True, exist_ok=True)
         incidents = {done[number].name: done[number].truth for number in sorted(done)}
         _replace(self.truth, {"public": self._public, "incidents": self._incidents, "brokers": incidents})
 
 
 def _asked_value(asked: Asked) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(json.dumps(asdict(asked)))
+    fields = asdict(asked)
+    del fields["seal"]
+    value: dict[str, Any] = json.loads(json.dumps(fields))
     return {"version": VERSION, **value}
 
 

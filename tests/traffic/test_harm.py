@@ -3,51 +3,37 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from mqlab.errors import UsageError
 from mqlab.store import StoreInspector
-from mqlab.traffic import Incident
+from mqlab.traffic import Incident, harm_of
 from mqlab.traffic.day_facts import facts_of
 from mqlab.traffic.incidents import ALL_KINDS
 from mqlab.traffic.model import TESTER
-from mqlab.traffic.trouble.harm import LATE_MS
+from mqlab.traffic.trouble.harm import WAYS
 from tests.traffic.conftest import SMALL
+from tests.traffic.disks import seen_on_disk
 
 BLIND = ("trace_gap",)  # from the disks alone one cannot tell whether these were delivered
-
-
-def seen(directory: Any) -> dict[str, int]:
-    """What the disks show: the same three counts, from the calls and dead letters alone."""
-    facts = facts_of(directory)
-    life = facts.life[facts.life.reads]
-    settled = facts.calls[facts.calls.status.isin(["SUCCESS", "NO_RESULT"])].copy()
-    settled["at"] = settled.ended_ms.where(settled.status == "SUCCESS", settled.started_ms)
-    first = settled.groupby(["group", "msg_id"])["at"].min().reset_index()
-    calls = facts.calls.merge(first, on=["group", "msg_id"])
-    never = life[life.done_ms.isna()]
-    open_until = SMALL.start_ms + 86_400_000 - LATE_MS
-    held = never[~never.dead & (never.calls > 0) & (never.stored_ms < open_until)]
-    return {
-        "lost": len(never) - len(never[~never.dead & (never.calls > 0)]),
-        "late": int((life.done_ms - life.stored_ms > LATE_MS).sum()) + len(held),
-        "twice": len(calls[calls.started_ms > calls["at"]][["group", "msg_id"]].drop_duplicates()),
-    }
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind not in BLIND])
 def test_the_harm_of_each_kind_is_what_the_disks_show(small_day, kind: str) -> None:
     day = small_day(messages=20_000, seed=5, model=SMALL.changed(index=False, incidents=(kind,)))
-    (told,) = json.loads(day.truth.read_text("utf-8"))["brokers"]["broker-a"]
-    shown = seen(day.directory)
+    (counted,) = json.loads(day.truth.read_text("utf-8"))["brokers"]["broker-a"]
+    (told,) = harm_of(day.asked)
+    key = ""
     if kind == "load_test":  # its dead letters are meant to be dead, and say so
         messages = StoreInspector(day.stores["broker-a"]).messages()
         dead = [message for message in messages if message.topic == "%DLQ%shipping"]
         assert dead and all(TESTER[0].encode() in message.body for message in dead)
-        shown["lost"] -= len(dead)
-    assert told["harmed"] == shown
+        key = counted["key"]
+    shown = seen_on_disk(day.directory, but_for_key=key)
+    assert set(map(tuple, told["harmed"])) == shown.all
+    ways = {way: len(getattr(shown, way)) for way in WAYS}
+    assert counted["harmed"] == ways == {way: told[way] for way in WAYS}
     assert StoreInspector(day.stores["broker-a"]).problems(deep=True) == []
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from mqlab.errors import StoreError
-from mqlab.traffic.body_crcs import write_body_sums
-from mqlab.traffic.byte_templates import Shape, Stretch, slot
 from mqlab.traffic.clients import Clients
+from mqlab.traffic.columns.body_crcs import write_body_sums
+from mqlab.traffic.columns.byte_templates import Shape, Stretch, slot
+from mqlab.traffic.columns.text_columns import digits, hexadecimal, joined, moments, table
 from mqlab.traffic.day import DAY_MS, MINUTE_MS, Burst, Day
 from mqlab.traffic.draws import Draws, Zipf
 from mqlab.traffic.log_files import Log, Queues
 from mqlab.traffic.message_shapes import HEAD_SIZE
 from mqlab.traffic.model import Asked
-from mqlab.traffic.text_columns import digits, hexadecimal, joined, moments, table
 from mqlab.wire.ids import UniqueIdMaker
 from mqlab.wire.java_hash import crc32
 from mqlab.wire.record import blank

@@ -42,6 +42,13 @@ class Harmed:
     since_ms: int = int(_NEVER)
     until_ms: int = 0
 
+    def add(self, other: Harmed) -> None:
+        """Take in what the incident did at another broker."""
+        self.ids += other.ids
+        for way in WAYS:
+            self.counts[way] += other.counts[way]
+        self.since_ms, self.until_ms = min(self.since_ms, other.since_ms), max(self.until_ms, other.until_ms)
+
     def pairs(self) -> set[tuple[str, str]]:
         """(group, msg_id) of each."""
         return {(group, bytes(one).decode()) for group, found in self.ids for one in found.tolist()}

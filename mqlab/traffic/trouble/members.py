@@ -85,6 +85,13 @@ class Members:
             life += (present == leave.member) & (start_ms >= leave.back_ms)
         return consumer(self._number, present, life)
 
+    def processes(self, member: int, start_ms: int, end_ms: int, *, killed: bool = False) -> list[int]:
+        """The numbers of the processes that a member is in a stretch of time; or of those that are killed in it."""
+        mine = [leave for leave in self.leaves if leave.member == member]
+        first = sum(leave.back_ms <= start_ms for leave in mine)
+        lives = sum(leave.at_ms < end_ms if killed else leave.back_ms < end_ms for leave in mine) + (not killed)
+        return [int(consumer(self._number, member, life)) for life in range(first, max(first + 1, lives))]
+
     @staticmethod
     def hang(leave: Leave, is_its: Array, start_ms: Array, end_ms: Array) -> Array:
         """Which calls never return because the member dies in them."""
