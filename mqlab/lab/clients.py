@@ -122,7 +122,8 @@ class ClientVerbs(LabState):
         # 2. A machine of its own. If the client cannot be created on it, the machine is removed again.
         ports = self.world.add_node(name, files, cores=cores)
         try:
-            handle = NodeHandle(name, kind, files, ports, lambda ports: make(ports, group, servers, **all_settings))
+            build = self.fitted(kind, lambda ports: make(ports, group, servers, **all_settings))
+            handle = NodeHandle(name, kind, files, ports, build)
             self.handles[name] = handle
             if start:
                 handle.start()

@@ -144,7 +144,9 @@ def start_name_servers(state: LabState, names: Sequence[str], settings: Mapping[
         def build(ports: Ports) -> NameServer:
             return NameServer(ports, config)
 
-        state.handles[name] = NodeHandle(name, "name server", files, state.world.add_node(name, files), build)
+        state.handles[name] = NodeHandle(
+            name, "name server", files, state.world.add_node(name, files), state.fitted("name server", build)
+        )
         state.handles[name].start()
 
 
@@ -200,7 +202,7 @@ def _start_broker(
             memory_bytes=memory_bytes(memory),
         )
 
-    state.handles[name] = NodeHandle(name, role, files, state.world.add_node(name, files), build)
+    state.handles[name] = NodeHandle(name, role, files, state.world.add_node(name, files), state.fitted(role, build))
     state.handles[name].start()
 
 

@@ -5,6 +5,7 @@ The groups of verbs (clients, faults, schedule, stored, what_happened) extend th
 
     state.handle_of("broker-a", "broker", "slave")      a node by its name, or an error that lists the names
     state.simulation("step")                            the simulated world, or an error that names the verb
+    state.fit_nodes(fitter)                             other parts for nodes; mqlab.simulation plants defects so
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from mqlab.errors import UsageError
 from mqlab.lab.deliveries import DeliveryBook
-from mqlab.lab.handles import NodeHandle
+from mqlab.lab.handles import Build, NodeHandle
+from mqlab.ports import Ports
 from mqlab.runtime.files import RealFiles
 from mqlab.runtime.journal import Journal
 from mqlab.runtime.sim import SimWorld
@@ -25,6 +27,9 @@ from mqlab.runtime.world import World
 
 if TYPE_CHECKING:
     from mqlab.lab.shared_resources import Resource
+
+Fitter = Callable[[str, Any], None]
+"""What changes parts of a node: called with the node's role and the node object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,29 @@ class LabState:
         self.handles: dict[str, NodeHandle] = {}
         self.resources: dict[str, Resource] = {}
         self.delivery_book = DeliveryBook()
+        self._fitters: list[Fitter] = []
         self.crash_point: CrashPoint | None = None  # set in each run of every_crash
         world.on_change.update(self.delivery_book.listeners())
+
+    def fit_nodes(self, fitter: Fitter) -> None:
+        """Let ``fitter(role, node)`` change parts of nodes: of those that are up now, and of each later life of a node
+        before it starts.
+        """
+        self._fitters.append(fitter)
+        for handle in self.handles.values():
+            if handle.is_up:
+                fitter(handle.role, handle.node)
+
+    def fitted(self, role: str, build: Build) -> Build:
+        """The same way to build a node, followed by what ``fit_nodes`` was given until then."""
+
+        def build_and_fit(ports: Ports) -> Any:
+            node = build(ports)
+            for fitter in self._fitters:
+                fitter(role, node)
+            return node
+
+        return build_and_fit
 
     @property
     def now_ms(self) -> int:

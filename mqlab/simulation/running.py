@@ -117,29 +117,36 @@ class Run:
 
     def story(self, lab: Lab) -> None:
         """Members start, events happen, faults end, dust settles."""
+        self.begin(lab)
+        self.act()
+        # The dust settles.
+        self.mend()
+        lab.run_for(SETTLE_MS)
+        waited_ms = SETTLE_MS
+        while unsettled(lab, self.notes) and waited_ms < SETTLE_LIMIT_MS:
+            self.wake()
+            lab.run_for(15_000)
+            waited_ms += 15_000
+
+    def begin(self, lab: Lab) -> None:
+        """The topics, the members, the producers."""
         self.lab = lab
         self.notes.now_ms = lambda: lab.now_ms
         lab.world.on_change["offset.committed"] = self._committed
-        # 1. The topics, the members, the producers.
         queues = self.plan.world["queues"]
         for topic in (ORDERS, STEPS, PASSING):
             lab.create_topic(topic, read_queue_nums=queues, write_queue_nums=queues)
         for member in self.plan.members:
             self._join(member)
         self.producers = {"plain": lab.producer("shop"), "bank": lab.transaction_producer("pay", Bank())}
-        # 2. Events and ends of faults, by the clock. Verbs that wait may make later ones late.
+
+    def act(self) -> None:
+        """Events and ends of faults, by the clock. Verbs that wait may make later ones late."""
+        lab = self.lab
         begin_ms = lab.now_ms
         for at_ms, action in self._actions():
             lab.run_for(max(0, begin_ms + at_ms - lab.now_ms))
             harmless(action)
-        # 3. The dust settles.
-        self._mend()
-        lab.run_for(SETTLE_MS)
-        waited_ms = SETTLE_MS
-        while unsettled(lab, self.notes) and waited_ms < SETTLE_LIMIT_MS:
-            self._wake()
-            lab.run_for(15_000)
-            waited_ms += 15_000
 
     def _actions(self) -> list[tuple[int, Callable[[], Any]]]:
         actions: list[tuple[int, Callable[[], Any]]] = []
@@ -310,7 +317,7 @@ class Run:
 
     # the end ---------------------------------------------------------------------------------------------------
 
-    def _mend(self) -> None:
+    def mend(self) -> None:
         """Every fault ends. Servers come back first, because clients ask them at their start."""
         lab = self.lab
         lab.heal()
@@ -324,9 +331,9 @@ class Run:
                 if handle.role in roles and not handle.is_up:
                     harmless(partial(self._start, name))
             lab.run_for(1_000)
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         """An operator starts members that gave up at their start; a producer at work learns of its brokers again."""
         for name, handle in list(self.lab.handles.items()):
             if handle.role == "consumer" and name not in self.left and handle.is_up and not handle.is_running:
