@@ -164,7 +164,10 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
+# | batch | 微批 | what a stream reads and gives to its sink at a time; its borders are in the checkpoint before it begins | | [12](12a-every-number-twice.ipynb) |
+# | checkpoint of a stream | 检查点 | the folder in which a job remembers how far each batch reads (`offsets`) and which are done (`commits`) | | [12](12a-every-number-twice.ipynb) |
 # | DataFrame | 数据框 | a table in Spark; a store directory that is read with format `rocketmq` is one, with one row per message | | [10](10a-spark-reads-the-broker.ipynb) |
+# | exactly once | 精确一次 | each message is given at least once, and the sink makes a repetition harmless | | [12](12a-every-number-twice.ipynb) |
 # | hot key | 热点键 | a key, such as a customer, to which a large part of all messages belong | | [10](10a-spark-reads-the-broker.ipynb) |
 # | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often because of one key | | [10](10a-spark-reads-the-broker.ipynb) |
 # | Parquet | 列式存储 | a file format that keeps each column together, so that a query reads only the columns it needs | | [10](10b-what-a-query-costs.ipynb) |
@@ -172,9 +175,12 @@
 # | retry amplification | 重试放大 | how many more deliveries a failed message costs on average | | [10](10b-what-a-query-costs.ipynb) |
 # | selectivity | 选择性 | the share of messages that a filter lets pass | | [10](10b-what-a-query-costs.ipynb) |
 # | shuffle | 洗牌 | rows move between tasks, so that all rows with the same key are in one task | | [10](10b-what-a-query-costs.ipynb) |
+# | sink | 输出端 | where the rows of a stream go: a table, a file, another topic | | [12](12a-every-number-twice.ipynb) |
 # | skew | 数据倾斜 | one task has most of the rows, and all others wait until it is done | | [10](10b-what-a-query-costs.ipynb) |
 # | stage | 阶段 | the tasks between two shuffles; the next stage begins when the last of them has ended | | [10](10b-what-a-query-costs.ipynb) |
+# | stream | 流 | a query that is asked again and again, each time about what is new | | [12](12a-every-number-twice.ipynb) |
 # | task | 任务 | one part of the work of a query: a piece of the data that one core reads | | [10](10b-what-a-query-costs.ipynb) |
+# | trigger | 触发器 | says when a stream begins its next batch, and whether it ends | | [12](12a-every-number-twice.ipynb) |
 # | Zipf's law | 齐普夫定律 | the second most frequent key is half as frequent as the first, the tenth a tenth; a straight line on logarithmic axes | | [10](10a-spark-reads-the-broker.ipynb) |
 
 # %% [markdown]

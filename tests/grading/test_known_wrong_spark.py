@@ -1,4 +1,4 @@
-"""Lab 10's exercises: known-wrong answers lose with their message, and the reference passes behind the wall.
+"""Labs 10 and 12: known-wrong answers lose with their message, and the reference passes behind the wall.
 
 A JVM behind the wall starts once, for all exercises of a submission, as in grading; the known-wrong answers are judged
 here, in one session, because a wall of its own for each would cost minutes.
@@ -6,6 +6,7 @@ here, in one session, because a wall of its own for each would cost minutes.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import tempfile
 from collections.abc import Iterator
@@ -18,12 +19,14 @@ import pytest
 from mqlab.grading.job import Answer, Job
 from mqlab.grading.judging import judge
 from mqlab.grading.kernel import Judge
-from mqlab.grading.lab_files import Lab, open_lab
+from mqlab.grading.lab_files import open_lab
 from mqlab.grading.limits import SPARK
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import HIDDEN, PUBLIC
 from mqlab.teach.cases.lab10 import days as lab10_days
+from mqlab.teach.cases.lab12 import begin as lab12_begin
+from mqlab.teach.cases.lab12 import lag as lab12_lag
 from mqlab.teach.exercises import Case, Exercise, manifest
 from tests.grading.test_known_wrong import COURSE, KNOWN_WRONG, Wrong, wrong_module
 
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-EXERCISES = {exercise.id: exercise for exercise in manifest("lab10").exercises}
+LABS = ("10", "12")
+EXERCISES = {exercise.id: exercise for lab in LABS for exercise in manifest(f"lab{lab}").exercises}
 ALL_WRONG = [wrong for wrong in KNOWN_WRONG if wrong.exercise in EXERCISES]
 CLASS_SEED = 77
 
@@ -42,29 +46,25 @@ def days_folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -
     """Where the days of this file's cases are made, for a worker to be shown; an answer runs in the tests' session."""
     folder, before = tmp_path_factory.mktemp("days"), tempfile.tempdir
     folder.chmod(0o755)
-    for made in (lab10_days.day, lab10_days.odd_day, lab10_days.mixed_keys):
+    of_lab10 = lab10_days.day, lab10_days.odd_day, lab10_days.mixed_keys
+    for made in (*of_lab10, lab12_begin.stores, lab12_lag.board):
         made.cache_clear()
     tempfile.tempdir = str(folder)
     yield folder
     tempfile.tempdir = before
 
 
-@pytest.fixture(scope="module")
-def lab() -> Lab:
-    return open_lab(COURSE, "10")
-
-
-@pytest.fixture(scope="module")
-def hidden() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hidden_lab10", COURSE / "solutions" / "grading" / "lab10.py")
+@functools.cache
+def hidden(lab: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"hidden_{lab}", COURSE / "solutions" / "grading" / f"{lab}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def hidden_cases(exercise: Exercise, hidden: ModuleType) -> list[Case]:
-    made = hidden.FROM_SEED.get(exercise.id)
+def hidden_cases(exercise: Exercise) -> list[Case]:
+    made = hidden(exercise.id.partition(".")[0]).FROM_SEED.get(exercise.id)
     return [*(made(CLASS_SEED) if made is not None else ()), exercise.case(CLASS_SEED)]
 
 
@@ -73,18 +73,21 @@ def names_of(wrong: Wrong) -> dict[str, Any]:
     from pyspark.sql import Window, functions
 
     from mqlab.spark import rows_of
+    from mqlab.teach.lag_board import rows_of_board
 
-    names: dict[str, Any] = {"rows_of": rows_of, "Window": Window, "functions": functions}
+    names: dict[str, Any] = {
+        "rows_of": rows_of, "rows_of_board": rows_of_board, "Window": Window, "functions": functions,
+    }  # fmt: skip
     exec(compile(wrong.source(), wrong.id, "exec"), names)
     return names
 
 
 @pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.id)
-def test_a_known_wrong_answer_loses_a_hidden_case_with_the_message_that_helps(wrong: Wrong, hidden: ModuleType) -> None:
+def test_a_known_wrong_answer_loses_a_hidden_case_with_the_message_that_helps(wrong: Wrong) -> None:
     answers, exercise = names_of(wrong), EXERCISES[wrong.exercise]
     told, lost_hidden = [], False
     for kind, case in [
-        *((HIDDEN, case) for case in hidden_cases(exercise, hidden)),
+        *((HIDDEN, case) for case in hidden_cases(exercise)),
         *((PUBLIC, case) for case in exercise.public_cases()),
     ]:
         (result,) = judge([case], answers, kind)
@@ -102,12 +105,13 @@ def test_every_exercise_has_at_least_three_known_wrong_answers(exercise: str) ->
     assert len([wrong for wrong in ALL_WRONG if wrong.exercise == exercise]) >= 3
 
 
+@pytest.mark.parametrize(("number", "one_wrong"), [("10", "lab10.parts.by_place"), ("12", "lab12.once.deleted_first")])
 def test_behind_the_wall_the_reference_passes_and_a_wrong_answer_does_not(
-    lab: Lab, walls: Sandbox, days_folder: Path
+    number: str, one_wrong: str, walls: Sandbox, days_folder: Path
 ) -> None:
-    sources = wrong_module.references("10")
-    by_place = next(wrong for wrong in ALL_WRONG if wrong.id == "lab10.parts.by_place")
-    sources[by_place.exercise] = by_place.source()
+    lab, sources = open_lab(COURSE, number), wrong_module.references(number)
+    wrong = next(wrong for wrong in ALL_WRONG if wrong.id == one_wrong)
+    sources[wrong.exercise] = wrong.source()
     names = {answer.exercise.id: answer.names for answer in lab.answers}
     sandbox = Sandbox("bwrap", (str(days_folder),), limits=SPARK)
     job = Job(
@@ -118,8 +122,8 @@ def test_behind_the_wall_the_reference_passes_and_a_wrong_answer_does_not(
     for exercise in lab.exercises:
         court.give(exercise.id, {})
         results = judge([exercise.public_cases()[0], *court.hidden_cases(exercise)], court.answers[exercise.id], HIDDEN)
-        if exercise.id == by_place.exercise:
-            assert by_place.says in results[0].rule
+        if exercise.id == wrong.exercise:
+            assert wrong.says in results[0].rule
         else:
             assert [result for result in results if not result.passed] == [], exercise.id
     court.desk.close()

@@ -105,8 +105,10 @@ class Tables:
         return found, heard.text
 
     def _judged(self, answers: Answers, call: Call) -> Finding | None:
+        return self._told(answers, call, *self.ask(answers, call))
+
+    def _told(self, answers: Answers, call: Call, found: Any, printed: str) -> Finding | None:
         # 1. The form: rows that have the columns, one for each key.
-        found, printed = self.ask(answers, call)
         rows = self._rows(found)
         if isinstance(rows, str):
             return self._misfit(call, found, printed, rows)

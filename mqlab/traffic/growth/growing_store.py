@@ -50,7 +50,7 @@ class GrowingStore:
 
     def _begin(self) -> None:
         (self.directory / CONFIG).mkdir(parents=True)
-        for name in FIXED_TABLES:
+        for name in (name for name in FIXED_TABLES if (self.plan.source / CONFIG / name).exists()):
             shutil.copyfile(self.plan.source / CONFIG / name, self.directory / CONFIG / name)
         (self.directory / LOG).mkdir()
         (self.directory / ABORT).touch()

@@ -1,0 +1,21 @@
+"""What lab 12 asks: a stream over stores that grow, a sink that is killed, and how far groups are behind.
+
+    lab12.begin      a moment, bytes        ─▶ the options and the trigger of a stream
+    lab12.once       a batch, again         ─▶ a table that has each message once, wherever the process dies
+    lab12.lag_now    messages, offsets      ─▶ how far behind each group is, in messages and in seconds
+
+Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's source.
+"""
+
+from __future__ import annotations
+
+from mqlab.teach.cases.lab12.begin import BEGIN
+from mqlab.teach.cases.lab12.lag import LAG_NOW
+from mqlab.teach.cases.lab12.once import ONCE
+from mqlab.teach.cases.lab12.tasks import TASKS
+from mqlab.teach.exercises import Manifest
+from mqlab.teach.predictions import predictions_of
+
+EXERCISES = (BEGIN, ONCE, LAG_NOW)
+
+MANIFEST = Manifest("lab12", predictions_of("lab12"), EXERCISES, tasks=TASKS)
