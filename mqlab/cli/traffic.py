@@ -60,6 +60,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]
 )
 @click.option("--no-incidents", is_flag=True, help="No incidents; single deliveries still fail.")
 @click.option("--index", is_flag=True, help="Write the key index: about seven entries per message.")
+@click.option("--reminders", is_flag=True, help="For each order also a delayed message, due after 30 minutes.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a number of the traffic model; repeatable."
 )
@@ -70,7 +71,8 @@ class Number(click.ParamType):  # type: ignore[type-arg]
 @click.option("--json", "as_one_json", is_flag=True, help="Print one JSON object.")
 def traffic(
     messages: int, brokers: int, seed: int, out: Path, truth: Path | None, incidents: tuple[str, ...],
-    no_incidents: bool, index: bool, settings: tuple[str, ...], workers: int, spark: bool, as_one_json: bool,
+    no_incidents: bool, index: bool, reminders: bool, settings: tuple[str, ...], workers: int, spark: bool,
+    as_one_json: bool,
 ) -> None:  # fmt: skip
     """Write a day of traffic of an order platform as store directories, byte for byte as brokers write them.
 
@@ -91,8 +93,8 @@ def traffic(
     try:
         with bar:
             made = write(
-                out, messages=messages, brokers=brokers, seed=seed, truth=truth, index=index, progress=bar.update,
-                run=_runner(workers, spark), **changes,
+                out, messages=messages, brokers=brokers, seed=seed, truth=truth, index=index, reminders=reminders,
+                progress=bar.update, run=_runner(workers, spark), **changes,
             )  # fmt: skip
     except KeyboardInterrupt:
         click.echo(f"mqlab: stopped; the same command continues and writes what is missing in {out}", err=True)
@@ -117,10 +119,12 @@ def _runner(workers: int, spark: bool) -> RunBrokers | None:
 
 def _numbers(settings: tuple[str, ...]) -> dict[str, Any]:
     """NAME=VALUE as fields of the traffic model. Raises UsageError."""
+    from mqlab.traffic.model import ON_REQUEST
+
     changes: dict[str, Any] = {}
     for setting in settings:
         name, _, text = setting.partition("=")
-        if name in ("index", "incidents"):
+        if name in ("index", "incidents", *ON_REQUEST):
             raise UsageError(f"--set {setting}: {name} has an option of its own")
         try:
             changes[name] = text if name == "cluster" else int(text)

@@ -20,7 +20,7 @@ from mqlab.broker.tables.topics import TopicTable
 from mqlab.runtime.files import RealFiles
 from mqlab.store import config_texts
 from mqlab.store.checkpoint import Checkpoint
-from mqlab.traffic.model import GROUPS, ORDERS, STOCK, TRACED
+from mqlab.traffic.model import ORDERS, REMINDER_QUEUES, REMINDERS, STOCK, TRACED, TrafficModel
 from mqlab.traffic.offsets_and_truth import Outcomes
 from mqlab.traffic.store_state import StoreState
 from mqlab.wire.bodies import DataVersion, SubscriptionGroupConfig, TopicConfig
@@ -82,7 +82,7 @@ def _configs(state: StoreState, outcomes: Outcomes) -> dict[str, dict[str, Any]]
     }
     return {
         "topics.json": {**_topics(state).to_value(), "dataVersion": version},
-        "subscriptionGroup.json": {**_groups(start_ms).to_value(), "dataVersion": version},
+        "subscriptionGroup.json": {**_groups(state.asked.model).to_value(), "dataVersion": version},
         "consumerOffset.json": {"dataVersion": version, "offsetTable": outcomes.committed()},
         "delayOffset.json": {"dataVersion": version, "offsetTable": delays},
         "consumerFilter.json": {"filterDataByTopic": {}},
@@ -96,9 +96,10 @@ def _topics(state: StoreState) -> TopicTable:
         BrokerConfig(), broker_name=state.broker_name, broker_cluster_name=model.cluster, trace_topic_enable=True
     )
     topics = TopicTable(config, lambda: model.start_ms)
-    for topic, queue_count in ((ORDERS, model.queues), (STOCK, model.stock_queues)):
+    reminders = [(REMINDERS, REMINDER_QUEUES)] if model.reminders else []
+    for topic, queue_count in ((ORDERS, model.queues), (STOCK, model.stock_queues), *reminders):
         topics.update(TopicConfig(topic, queue_count, queue_count))
-    for group in GROUPS:
+    for group in model.groups:
         topics.update(TopicConfig(retry_topic(group.name), 1, 1))
     # A broker makes a dead letter topic when its first message comes.
     counts = _message_counts(state)
@@ -108,8 +109,8 @@ def _topics(state: StoreState) -> TopicTable:
     return topics
 
 
-def _groups(start_ms: int) -> GroupTable:
-    groups = GroupTable(lambda: start_ms)
-    for group in GROUPS:
+def _groups(model: TrafficModel) -> GroupTable:
+    groups = GroupTable(lambda: model.start_ms)
+    for group in model.groups:
         groups.update(SubscriptionGroupConfig(group.name, retry_max_times=group.max_reconsume_times))
     return groups

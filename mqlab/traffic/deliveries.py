@@ -30,8 +30,8 @@ from mqlab.traffic.trouble.incident import Incident
 from mqlab.traffic.trouble.members import Leave, Members
 
 FIRST_RETRY_LEVEL = 3
-_DELAYS_MS = np.array((0, *parse_delay_levels(StoreConfig().message_delay_level)), np.int64)
-_POLL_MS = 100
+DELAYS_MS = np.array((0, *parse_delay_levels(StoreConfig().message_delay_level)), np.int64)
+POLL_MS = 100
 _DELIVERY, _OUTCOME, _PARTLY = 20, 60, 200  # purposes of draws; one per group
 _SLOWER_PERCENT = 60  # of each minute is what a slow listener falls behind
 _ALL = 100
@@ -365,8 +365,8 @@ def _chosen(parked: Parked, rows: Array) -> Parked:
 
 def _parked(failed: Deliveries) -> Parked:
     max_tries = np.array([group.max_reconsume_times for group in TRACED], np.int64)[failed.group]
-    # The schedule polls every _POLL_MS, so a due time is rounded up to the next poll.
+    # The schedule polls every POLL_MS, so a due time is rounded up to the next poll.
     level = np.where(failed.tries >= max_tries, 0, FIRST_RETRY_LEVEL + failed.tries)
     stored_ms = failed.end_ms + 1
-    due_ms = -(-(stored_ms + _DELAYS_MS[level]) // _POLL_MS) * _POLL_MS
+    due_ms = -(-(stored_ms + DELAYS_MS[level]) // POLL_MS) * POLL_MS
     return Parked(failed.row, failed.group, failed.tries, stored_ms, due_ms, level)

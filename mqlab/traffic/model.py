@@ -10,6 +10,7 @@ Mirrors: a shop that uses RocketMQ.
       shipped     logistics         95 % of the paid ones, from two warehouses, one slower
       refunded    payment-service   6 % of the shipped ones
     stock, 4 queues per broker      levels of the warehouses, key S<article>; fills up to the number asked for
+    reminders, 4 queues             only with ``reminders``: a delayed message per order, see beside_orders
 
       group          reads                           trace   tries after the first
       billing        orders: created || paid          on     16
@@ -18,6 +19,7 @@ Mirrors: a shop that uses RocketMQ.
                              || cancelled             on     3
       analytics      orders: *                        off    16
       warehouse      stock: *                         off    16
+      cancelling     reminders: * (if there are any)  off    16
 
     customers      50,000 per broker, by Zipf's law, 32 people who share names and towns
     failures       0.4 % of all deliveries fail once, a quarter of those twice; retries as the broker schedules them
@@ -60,7 +62,7 @@ class Group:
         return " || ".join(self.tags) or "*"
 
 
-ORDERS, STOCK = "orders", "stock"
+ORDERS, STOCK, REMINDERS = "orders", "stock", "reminders"
 GROUPS = (
     Group("billing", ORDERS, ("created", "paid"), True, 16),
     Group("shipping", ORDERS, ("paid", "cancelled"), True, 5),
@@ -68,6 +70,10 @@ GROUPS = (
     Group("analytics", ORDERS, (), False, 16),
     Group("warehouse", STOCK, (), False, 16),
 )
+REMINDED = Group("cancelling", REMINDERS, (), False, 16)
+REMINDER_QUEUES = 4
+ON_REQUEST = ("reminders",)  # fields of TrafficModel: what a day has only when it is asked for
+ON_REQUEST_GROUPS = (REMINDED,)
 TRACED = tuple(group for group in GROUPS if group.traced)
 
 PEOPLE = (
@@ -91,7 +97,8 @@ ARTICLES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TrafficModel:
-    """The numbers that may be changed; sizes in bytes, ``index``: whether key indexes are written.
+    """The numbers that may be changed; sizes in bytes, ``index``: whether key indexes are written,
+    ``reminders``: whether each order has a delayed message.
 
     Wrong values raise UsageError.
     """
@@ -104,6 +111,7 @@ class TrafficModel:
     cluster: str = "DefaultCluster"
     incidents: tuple[str | Incident, ...] | None = None  # kinds, or when and where; None: the seed chooses
     index: bool = False
+    reminders: bool = False
     commit_log_bytes: int = 1 << 30
     consume_queue_bytes: int = 6_000_000
     hash_slot_num: int = 5_000_000
@@ -123,6 +131,11 @@ class TrafficModel:
             object.__setattr__(self, "consume_queue_bytes", -(-self.consume_queue_bytes // 20) * 20)
         if not 0 < len(self.cluster) <= MAX_TOPIC_LENGTH:
             raise UsageError(f"cluster {self.cluster!r} is not a valid name", hint="such as DefaultCluster")
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The consumer groups of such a day."""
+        return (*GROUPS, REMINDED) if self.reminders else GROUPS
 
     def changed(self, **fields: Any) -> TrafficModel:
         """The model with other numbers. Raises UsageError for an unknown name."""

@@ -19,7 +19,7 @@ from mqlab.traffic.clients import address, consumer
 from mqlab.traffic.day import MINUTE_MS
 from mqlab.traffic.deliveries import SUCCESS, Deliveries, Parked, Stored
 from mqlab.traffic.draws import Array
-from mqlab.traffic.model import GROUPS, TAGS, TRACED
+from mqlab.traffic.model import TAGS, TRACED
 from mqlab.traffic.slice_messages import Slice
 from mqlab.traffic.store_state import LEVELS, StoreState
 from mqlab.traffic.trouble.harm import Harm
@@ -135,7 +135,7 @@ class Outcomes:
         queues = self._state.queues
         ends = {place: int(end) for place, end in zip(queues.places, queues.ends, strict=True)}
         table: dict[str, dict[int, int]] = {}
-        for number, group in enumerate(GROUPS):
+        for number, group in enumerate(self._state.asked.model.groups):
             queue_ids = sorted(queue for topic, queue in ends if topic == group.topic)
             offsets = {queue: ends[group.topic, queue] for queue in queue_ids}
             if group.traced:

@@ -30,7 +30,18 @@ from mqlab.lab.lab import Lab
 from mqlab.lab.lab import play as play_story
 from mqlab.traffic.day import DAY_MS
 from mqlab.traffic.incidents import KINDS, incidents_of
-from mqlab.traffic.model import GROUPS, ORDERS, PRODUCER_OF, PRODUCERS, STOCK, TAGS, Asked, Group, TrafficModel
+from mqlab.traffic.model import (
+    GROUPS,
+    ON_REQUEST,
+    ORDERS,
+    PRODUCER_OF,
+    PRODUCERS,
+    STOCK,
+    TAGS,
+    Asked,
+    Group,
+    TrafficModel,
+)
 from mqlab.traffic.trouble.incident import Incident
 from mqlab.traffic.writing import make_store
 from mqlab.wire.java_hash import crc32
@@ -71,12 +82,15 @@ def play(
     """Play a day of about ``messages`` stored messages, shortened to ``minutes`` of virtual time, on a fresh Lab.
 
     ``incidents``: kinds (default: the seed chooses). Stores are under ``directory``, which is kept; other keywords are
-    Lab's. Raises UsageError as ``write`` does, and for a kind that is not in ``PLAYED``.
+    Lab's. Raises UsageError as ``write`` does, and for what only a written day has.
     """
     used = (model or TrafficModel()).changed(commit_log_bytes=1 << 24, consume_queue_bytes=20_000)
     if incidents is not None:
         used = used.changed(incidents=incidents)
     asked = Asked(messages, 1, seed, used)
+    for name in ON_REQUEST:
+        if getattr(used, name):
+            raise UsageError(f"{name} cannot be played, only written", hint="write the day with mqlab.traffic.write")
     for incident in incidents_of(asked):
         _must_be_played(incident)
     story = _Story(asked, minutes, _messages(asked))

@@ -2,7 +2,7 @@
 
 Mirrors: the append path of CommitLog and its dispatch, many units at a time.
 
-    order messages | copies of failed ones | trace messages | stock messages
+    order messages | copies of failed ones | reminders | trace messages | stock messages
        └──────────────── store time, size ────────────────┘──▶ one order ──▶ places in the log, offsets in queues
        each kind lays its stretches into the slice's buffer ──▶ body check sums ──▶ log, queues, index
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mqlab.traffic.beside_orders.reminders import Reminders
 from mqlab.traffic.columns.body_crcs import write_body_sums
 from mqlab.traffic.draws import Array
 from mqlab.traffic.offsets_and_truth import Outcomes
@@ -37,6 +38,7 @@ class SliceLayout:
         self._orders = OrderUnits(state, bodies, outcomes)
         self._stock = StockUnits(state)
         self._traces = TraceUnits(state)
+        self._reminders = Reminders(state, outcomes) if state.asked.model.reminders else None
         self._buffer = np.empty(1 << 20, np.uint8)
 
     def write(self, messages: Slice, copies: list[Array], entries: list[Array], room: int, *, is_last: bool) -> None:
@@ -51,7 +53,9 @@ class SliceLayout:
         for incident in state.incidents:
             if incident.kind == "trace_gap":
                 traces = traces.outside(incident.start_ms, incident.end_ms)
-        spare = room - len(messages.order) - len(due_copies) - len(traces.stored_ms)
+        if self._reminders is not None:
+            kinds.append(self._reminders.messages(messages, until_ms))
+        spare = room - sum(len(kind.stored_ms) for kind in kinds) - len(traces.stored_ms)
         if is_last and spare < 0:
             # The store must hold exactly what was asked for. Clients may still hold trace messages at the end of a day.
             traces = traces.first(len(traces.stored_ms) + spare)

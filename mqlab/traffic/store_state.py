@@ -17,7 +17,7 @@ from mqlab.traffic.deliveries import Consumers, Fixed
 from mqlab.traffic.draws import draws_of
 from mqlab.traffic.incidents import bursts, incidents_of
 from mqlab.traffic.log_files import Log, Queues
-from mqlab.traffic.model import ORDERS, STOCK, TRACED, Asked
+from mqlab.traffic.model import ORDERS, REMINDER_QUEUES, REMINDERS, STOCK, TRACED, Asked, TrafficModel
 from mqlab.traffic.order_bodies import OrderTexts
 from mqlab.traffic.orders import Orders
 from mqlab.traffic.pending_rows import COPY, ENTRY, Pool
@@ -27,14 +27,16 @@ from mqlab.wire.names import SCHEDULE_TOPIC, TRACE_TOPIC, dlq_topic, retry_topic
 
 LEVELS = 18  # of the delay schedule
 _UNITS_OF_40_ORDERS = 196  # with all that follows, stock included: chosen so that a sixth of it is stock
+_REMINDERS_OF_40_ORDERS = 80  # each waits in the schedule topic first
 
 
 @dataclass(frozen=True, slots=True)
 class QueueNumbers:
-    """The queues of a store, numbered: orders, stock, trace, schedule levels, retry and dead letter topics."""
+    """The queues of a store, numbered: orders, stock, trace, schedule levels, retry, dead letters, reminders."""
 
     orders: int
     stock: int
+    reminder_queues: int = 0
 
     @property
     def trace(self) -> int:
@@ -52,6 +54,10 @@ class QueueNumbers:
     def dead(self) -> int:
         return self.retry + len(TRACED)
 
+    @property
+    def reminders(self) -> int:
+        return self.dead + len(TRACED)
+
     def places(self) -> list[tuple[str, int]]:
         """(topic, queue id) by number."""
         return [
@@ -61,6 +67,7 @@ class QueueNumbers:
             *((SCHEDULE_TOPIC, level) for level in range(LEVELS)),
             *((retry_topic(group.name), 0) for group in TRACED),
             *((dlq_topic(group.name), 0) for group in TRACED),
+            *((REMINDERS, queue) for queue in range(self.reminder_queues)),
         ]
 
 
@@ -94,9 +101,9 @@ class StoreState:
         return self.asked.broker_name(self.broker)
 
 
-def order_count(message_count: int) -> int:
+def order_count(message_count: int, model: TrafficModel) -> int:
     """How many orders a store has, from the units that an order leads to on average."""
-    return max(1, message_count * 40 // _UNITS_OF_40_ORDERS)
+    return max(1, message_count * 40 // (_UNITS_OF_40_ORDERS + _REMINDERS_OF_40_ORDERS * model.reminders))
 
 
 def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
@@ -105,8 +112,8 @@ def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
     incidents = tuple(incident for incident in incidents_of(asked) if incident.concerns(broker))
     message_count = asked.messages_of(broker)
     draws = draws_of(asked.seed, asked.seal, broker)
-    day = Day(model.start_ms, order_count(message_count), bursts(incidents, model.start_ms))
-    numbers = QueueNumbers(model.queues, model.stock_queues)
+    day = Day(model.start_ms, order_count(message_count, model), bursts(incidents, model.start_ms))
+    numbers = QueueNumbers(model.queues, model.stock_queues, REMINDER_QUEUES * model.reminders)
     places = numbers.places()
     # Everything that follows is computed from the seed, so a store can be written without the others.
     return StoreState(

@@ -28,7 +28,7 @@ from mqlab.runtime.files import RealFiles
 from mqlab.traffic.broker_store import BrokerStore
 from mqlab.traffic.closing_files import BrokerSummary
 from mqlab.traffic.incidents import incidents_of
-from mqlab.traffic.model import Asked, TrafficModel
+from mqlab.traffic.model import ON_REQUEST, Asked, TrafficModel
 from mqlab.whole_files import whole_file
 
 VERSION = 1
@@ -255,6 +255,8 @@ class _Run:
 def _asked_value(asked: Asked) -> dict[str, Any]:
     fields = asdict(asked)
     del fields["seal"]
+    # What a day has only when it is asked for is not mentioned otherwise: runs of earlier versions stay the same runs.
+    fields["model"] = {name: v for name, v in fields["model"].items() if name not in ON_REQUEST or v}
     value: dict[str, Any] = json.loads(json.dumps(fields))
     return {"version": VERSION, **value}
 
@@ -285,9 +287,10 @@ def _command(asked: Asked) -> str:
     words = f"mqlab traffic --messages {asked.messages:_} --brokers {asked.brokers} --seed {asked.seed}"
     usual = TrafficModel()
     words += " --index" * asked.model.index
+    words += "".join(f" --{name}" for name in ON_REQUEST if getattr(asked.model, name))
     for name in asked.model.__dataclass_fields__:
         value = getattr(asked.model, name)
-        if name not in ("index", "incidents") and value != getattr(usual, name):
+        if name not in ("index", "incidents", *ON_REQUEST) and value != getattr(usual, name):
             words += f" --set {name}={value}"
     return words + " --out DIR"
 

@@ -43,6 +43,11 @@ def test_incidents_by_hand_and_none(tmp_path: Path) -> None:
         assert {incident["kind"] for incident in told} == ({"burst", "wrong_reset"} if name == "two" else set())
 
 
+def test_delayed_messages_on_request(tmp_path: Path) -> None:
+    code, out, _ = run("--messages", "1_000", "--out", str(tmp_path / "day"), *SMALL, "--reminders")
+    assert code == 0 and "reminders" in out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

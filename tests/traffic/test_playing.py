@@ -105,6 +105,11 @@ def test_a_magnitude_that_cannot_be_played_is_refused() -> None:
         play(messages=300, model=TrafficModel(incidents=(slow,)))
 
 
+def test_delayed_messages_are_not_played() -> None:
+    with pytest.raises(UsageError, match="reminders cannot be played, only written"):
+        play(messages=300, model=TrafficModel(reminders=True))
+
+
 def test_a_campaign_is_played() -> None:
     day = play(messages=300, seed=3, minutes=2, incidents=("campaign",))
     assert [incident.kind for incident in day.incidents] == ["campaign"] and day.sent > 150

@@ -7,7 +7,7 @@ Mirrors: ConsumerOffsetManager, which saves consumerOffset.json every five secon
 
     billing, shipping, notification   a message is finished when its listener has returned (SubAfter in the trace), one
                                       that the group does not read as soon as it is stored, one that hangs never
-    warehouse                         a second after it was stored
+    warehouse, cancelling             a second after it was stored
     analytics                         counts once an hour, at half past, and takes an hour for it
 
 Left out: offsets that were set back by hand; the committed offset of a day only grows.
@@ -21,7 +21,7 @@ from typing import Any
 
 from mqlab.client.sending.trace import CONTENT_SPLITTER, FIELD_SPLITTER
 from mqlab.scales import HOUR, MINUTE, SECOND
-from mqlab.traffic.model import GROUPS, Group
+from mqlab.traffic.model import GROUPS, ON_REQUEST_GROUPS, Group
 from mqlab.wire.names import TRACE_TOPIC, retry_topic
 
 Commits = dict[str, dict[str, list[int]]]
@@ -44,7 +44,8 @@ def commits_of(store: Path) -> Commits:
     # 2. For each group and queue that it reads, the times at which its offset moves on.
     finished = _finished(store)
     commits: Commits = {}
-    for group in GROUPS:
+    also = [group for group in ON_REQUEST_GROUPS if any(topic == group.topic for topic, _ in queues)]
+    for group in (*GROUPS, *also):
         for topic in (group.topic, retry_topic(group.name)):
             own = {str(queue_id): rows for (name, queue_id), rows in sorted(queues.items()) if name == topic}
             commits[f"{topic}@{group.name}"] = {

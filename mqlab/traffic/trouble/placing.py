@@ -139,7 +139,7 @@ class Placing:
 
     def _hangs_ms(self, minute: int, group: str) -> int:
         """How long a listener hangs until a few calls have come."""
-        day = Day(self.asked.model.start_ms, order_count(self.asked.messages_of(0)))
+        day = Day(self.asked.model.start_ms, order_count(self.asked.messages_of(0), self.asked.model))
         passed_ms = minute * MINUTE_MS
         an_hour = day.orders_before(passed_ms + _HOUR * MINUTE_MS) - day.orders_before(passed_ms)
         # A member has half of the calls; billing is called about twice for an order, the others once.
