@@ -5,6 +5,7 @@ Mirrors: spark-submit, for one job that is always the same.
     mqlab spark run stores --out out                      every step, resumed where an earlier run stopped
     mqlab spark run stores --out out --from life          ... again from one step on
     mqlab spark run stores --out out --stream             follow stores that are being written, until Ctrl-C
+    mqlab spark compact out                               few files of the many that a stream wrote
     mqlab spark report out --out report.html              the page; starts no Spark
 
 On a cluster, all workers must see the stores and --out under the same paths.
@@ -130,3 +131,18 @@ def report(directory: Path, out: Path) -> None:
     from mqlab.spark.report import write_report
 
     click.echo(write_report(directory, out))
+
+
+@spark.command(epilog="Example:  mqlab spark compact out")
+@click.argument("directory", type=FOLDER)
+@click.option("--master", help="Spark's master. Default: MQLAB_SPARK_MASTER, else local[*].")
+def compact(directory: Path, master: str | None) -> None:
+    """Write the tables of a stream in DIRECTORY again, in few files; end the stream first, it goes on afterwards.
+
+    The rows stay the same. An interruption leaves each table as it was, or complete.
+    """
+    from mqlab.spark import session
+    from mqlab.spark.pipeline import compact
+
+    for name, (before, after) in compact(directory, spark=session(master, app_name="mqlab spark compact")).items():
+        click.echo(f"{name}: {before:,} files before, {after:,} now", err=True)

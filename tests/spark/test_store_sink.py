@@ -10,11 +10,14 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql.types import StringType, StructField, StructType
 
+from mqlab import Lab
 from mqlab.arrow import read_table
+from mqlab.client.statuses import CONSUME_SUCCESS
 from mqlab.errors import StoreError, UsageError
 from mqlab.lab.borrowed_stores import open_stores
 from mqlab.spark.store_sink import Written, appended, checked, parse_store_sink, written
 from mqlab.store import MessageStore
+from mqlab.wire.message import MessageExt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,6 +75,25 @@ def test_what_cannot_be_written_is_said_and_nothing_is_appended(tmp_path: Path) 
     assert bodies(tmp_path / "broker-a") == Counter()
 
 
+def consumed(store: Path) -> list[tuple[bytes, str | None, str]]:
+    """Body, keys and unique key of each message that a new group of a Lab over this store is given."""
+    found: list[tuple[bytes, str | None, str]] = []
+
+    def listener(messages: list[MessageExt], context: object) -> str:
+        found.extend((each.body, each.keys or None, each.msg_id) for each in messages)
+        return CONSUME_SUCCESS
+
+    with Lab(stores={"broker-a": store}) as lab:
+        lab.create_topic("orders")
+        consumer = lab.push_consumer("archive", consume_from_where="CONSUME_FROM_FIRST_OFFSET")
+        consumer.subscribe("orders")
+        consumer.on_messages(listener)
+        consumer.start()
+        lab.run_for("1m")
+        assert {row.lag for row in lab.progress("archive") if row.topic == "orders"} == {0}
+    return found
+
+
 @pytest.mark.spark
 def test_a_batch_and_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     store, checkpoint = tmp_path / "broker-a", tmp_path / "checkpoint"
@@ -98,4 +120,9 @@ def test_a_batch_and_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     assert bodies(store) == expected + expected + expected
     read = spark.read.format("rocketmq").load(str(store))
     assert read.select("msg_id").distinct().count() == 40
+    found = consumed(store)
+    assert Counter(body for body, _, _ in found) == expected + expected + expected
+    assert {key for _, key, _ in found} == {*(f"k{number}" for number in range(20)), None}
+    # The batch that was done again is there twice, under the same unique keys.
+    assert sorted(Counter(unique for _, _, unique in found).values()) == [1] * 20 + [2] * 20
     assert [path.name for path in tmp_path.iterdir() if ".rows-" in path.name] == []

@@ -17,6 +17,7 @@ RocketMQ's own console asks one broker one question at a time; these functions r
 Left out: writing anywhere but to paths that the driver sees.
 """
 
+from mqlab.spark.pipeline.compacting import compact
 from mqlab.spark.pipeline.following import Follow
 from mqlab.spark.pipeline.job import STEPS, run, step_named
 from mqlab.spark.pipeline.listener_calls import deliveries
@@ -26,6 +27,6 @@ from mqlab.spark.pipeline.message_life import life, readers
 from mqlab.spark.pipeline.trace_entries import trace
 
 __all__ = [
-    "STEPS", "Follow", "deliveries", "life", "messages", "offsets", "raw", "readers", "run", "snapshot", "step_named",
-    "trace", "trace_raw",
+    "STEPS", "Follow", "compact", "deliveries", "life", "messages", "offsets", "raw", "readers", "run", "snapshot",
+    "step_named", "trace", "trace_raw",
 ]  # fmt: skip

@@ -39,7 +39,7 @@ from mqlab.spark.pipeline.suspicions import ISLANDS, SUSPICIONS, islands, suspic
 from mqlab.spark.pipeline.trace_entries import trace
 from mqlab.whole_files import whole_file
 
-MANIFEST, LOCK, UNFINISHED = "pipeline.json", ".lock", ".unfinished"
+MANIFEST, LOCK, UNFINISHED, BEFORE = "pipeline.json", ".lock", ".unfinished", ".before"
 FORMAT = 1
 STREAMED = ("messages", "trace")  # the first steps
 MAX_STRETCHES, MAX_KEY_WINDOWS = 300, 24
@@ -232,7 +232,16 @@ def held(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise StoreError(f"another run is working in {folder}", hint="wait for it, or give another --out") from None
+        _put_back(folder)
         yield
+
+
+def _put_back(folder: Path) -> None:
+    """Repair a compaction that died between its two renames: the table as it was takes its place again."""
+    for aside in (folder / BEFORE).iterdir() if (folder / BEFORE).is_dir() else ():
+        if not (folder / aside.name).exists():
+            aside.replace(folder / aside.name)
+    shutil.rmtree(folder / BEFORE, ignore_errors=True)
 
 
 def _begin(now: list[Extent], folder: Path, spark: SparkSession | None, first: int) -> Work:

@@ -21,6 +21,7 @@ from mqlab.cli import main
 from mqlab.errors import CorruptionError, StoreError, UsageError
 from mqlab.spark import pipeline
 from mqlab.spark.pipeline import job, schemas
+from mqlab.spark.pipeline.compacting import files_of
 from mqlab.spark.report import write_report
 from mqlab.store import MessageStore
 from mqlab.wire import names
@@ -255,23 +256,44 @@ def test_schemas_are_checked(spark: SparkSession) -> None:
 
 
 def test_a_stream_writes_the_same_tables_and_goes_on_where_it_was(day: Day, tmp_path: Path) -> None:
-    """Followed in two goes, while the log grew in between, then run: the tables of one run."""
+    """Followed in three goes, while the log grew in between, and compacted: the tables of one run."""
     stores, out = tmp_path / "stores", tmp_path / "out"
     shutil.copytree(day.world.directory, stores)
     rows: list[tuple[str, int]] = []
-    pipeline.Follow(stores, out, spark=day.spark, available_now=True).wait(lambda name, n: rows.append((name, n)))
-    with MessageStore.open(str(stores / "broker-a")) as store:
-        for number in range(5):
-            store.put(Message("orders", "ещё один".encode(), keys=f"more-{number}"))
+
+    def follow() -> None:
+        pipeline.Follow(stores, out, spark=day.spark, available_now=True).wait(lambda name, n: rows.append((name, n)))
+
+    def put(first: int, count: int) -> None:
+        with MessageStore.open(str(stores / "broker-a")) as store:
+            for number in range(first, first + count):
+                store.put(Message("orders", "ещё один".encode(), keys=f"more-{number}"))
+
+    follow()
+    put(0, 4)
     with pytest.raises(UsageError, match="are written by a stream"):
         pipeline.run(stores, out, spark=day.spark, start="messages")
-    pipeline.Follow(stores, out, spark=day.spark, available_now=True).wait(lambda name, n: rows.append((name, n)))
+    follow()
+    # 1. Compacted, and what a killed batch has left is gone.
+    orphan = out / "messages" / "part-of-a-killed-batch.parquet"
+    shutil.copyfile(next((out / "messages").glob("*.parquet")), orphan)
+    before = len(files_of(out / "messages"))
+    assert before > 1 and pipeline.compact(out, spark=day.spark)["messages"] == (before, 1)
+    assert not orphan.exists()
+    # 2. A compaction that dies between its two renames is undone by whoever works there next, here the stream.
+    (out / ".before").mkdir()
+    (out / "messages").rename(out / ".before" / "messages")
+    put(4, 5)
+    follow()
+    assert len(files_of(out / "messages")) == len(list((out / "messages").glob("*.parquet"))) > 1
     messages = day.spark.read.schema(schemas.MESSAGES).parquet(str(out / "messages"))
     assertDataFrameEqual(messages.where("keys NOT LIKE 'more-%'"), day.table("messages"))
-    assert messages.where("keys LIKE 'more-%'").count() == 5
+    assert messages.where("keys LIKE 'more-%'").count() == 9
     trace = day.spark.read.schema(schemas.TRACE).parquet(str(out / "trace"))
     assertDataFrameEqual(trace, day.table("trace"))
     assert rows[-1] == ("messages", 5)
+    with pytest.raises(UsageError, match="has no tables of a stream"):
+        pipeline.compact(day.out, spark=day.spark)
     with pytest.raises(UsageError, match="made by a run"):
         pipeline.Follow(day.world.directory, day.out, spark=day.spark)
 
