@@ -71,6 +71,7 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
     server, whose client needs no Java; ``settings`` are Spark's own by their full names:
     ``session(**{"spark.driver.memory": "4g"})``. Executors of a cluster are sent this mqlab. Raises JavaMissing,
     SparkFailed, or UsageError when a session with another master or other settings is running.
+    ``ui`` starts Spark's own pages, too: ``session(ui=True).sparkContext.uiWebUrl`` is their address.
     """
     from pyspark.sql import SparkSession
 
@@ -81,7 +82,8 @@ def session(master: str | None = None, *, app_name: str = "mqlab", ui: bool = Fa
         return _remote_session(chosen, as_text(settings))
     running = SparkSession.getActiveSession()
     if running is not None:
-        _refuse_change(running, {**({"spark.master": master} if master else {}), **as_text(settings)})
+        given = {**({"spark.master": master} if master else {}), **({"spark.ui.enabled": "true"} if ui else {})}
+        _refuse_change(running, {**given, **as_text(settings)})
         return register(running)
     # 2. Otherwise start the JVM here: PySpark would leave its output in the notebook.
     chosen_settings = settings_for(master, app_name, ui, settings)
