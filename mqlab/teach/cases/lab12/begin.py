@@ -200,7 +200,7 @@ BEGIN = Pure(
         "no trigger": "trigger is what .trigger(**trigger) takes: one name with its value, {'availableNow': True}",
         "once": refutation("lab12.once_keeps_limits"), "units": refutation("lab12.offsets_are_bytes"),
         "no limit": "Without maxBytesPerTrigger a batch takes everything that is there",
-        "another limit": refutation("lab12.small_limit_stops"),
+        "another limit": f"{refutation('lab12.small_limit_stops')}; 1k would be 1,024 bytes",
     },
     slips=[
         Slip("latest", _with(lambda call: {"startingTimestamp": None, "startingOffsets": "latest"}),
