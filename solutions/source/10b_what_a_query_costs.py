@@ -16,6 +16,7 @@
 #
 # - say what a group's tags cost the broker, and how often failures came back;
 # - read a plan: what is scanned, where rows move, which task does the work of all (数据倾斜, skew);
+# - join a log with its queues and offsets, and say which way moves how many rows;
 # - say when Spark is worth it, and when DuckDB, polars or pandas are.
 
 # %%
@@ -29,7 +30,8 @@ from pyspark.sql import functions
 from tqdm import tqdm
 
 from mqlab import arrow
-from mqlab.spark import plan_of, rows_of, session
+from mqlab.spark import messages as messages_of
+from mqlab.spark import plan_of, rows_of, session, stages_of
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.teach.datasets import small_day
 from mqlab.traffic import write
@@ -231,6 +233,109 @@ answer("lab10.moves", 1, plan_of(query))
 # answer("lab10.moves", ..., plan_of(query))
 ### END SOLUTION
 
+# %% [markdown] minutes=8
+# ## What each stage did
+#
+# A plan says what Spark is going to do. `stages_of` runs a query and says what it did: one row per stage, with its tasks
+# and the rows that came in from other tasks and went out to them. (Spark has pages of its own for this: start it with
+# `session(ui=True)`, and `spark.sparkContext.uiWebUrl` is their address.)
+
+# %% [prediction] lab10.rows_cross
+# Back to the count of each queue, sorted. How many rows leave the first stage, which reads the logs?
+#
+# - all: as many as there are messages
+#   > Then the plan would have no `partial_count`: every task adds up what it has before anything moves.
+# - queues: as many as there are queues, one for each
+#   > That is the answer's length. Two tasks that read different pieces of the log have both seen the same queue.
+# - some: more than queues, and far fewer than messages
+#   = Each task sends one row for each queue that it has seen in its piece.
+# note: Rows that are small and few cost little to move. What is expensive to move is the message itself.
+
+# %% tags=["nbval-ignore-output"]
+stages = stages_of(sorted_counts.collect)
+Table(stages.to_dict("records"))
+
+# %%
+crossed = int(stages.rows_out[0])
+found = {crossed == sorted_counts.count(): "queues", crossed >= messages.count(): "all"}
+reveal("lab10.rows_cross", found.get(True, "some"))
+
+# %% [markdown]
+# The first stage has a task for each piece of the logs. Those after it have as many as Spark finds useful for so few rows;
+# the setting was `spark.sql.shuffle.partitions`. Change the query, and watch `rows_out`: `distinct()` of a few topics
+# moves hardly anything, `distinct()` of all keys half the day.
+
+# %% tags=["parameter", "nbval-ignore-output"]
+QUERY = messages.select("keys").distinct()  # yours to change
+done = stages_of(QUERY.count)
+bars = {f"stage {row.stage}, {row.tasks} tasks": row.rows_out for row in done.itertuples()}
+Bars(bars, title="Rows that left each stage", unit="rows")
+
+# %% [markdown] minutes=12
+# ## A join: the log, its queues, and how far each group is
+#
+# "Which orders has `analytics` not read yet?" The log has the orders; how far a group has come is in another file,
+# `consumerOffset.json` (消费位点). Both know broker, topic and queue, so the two tables are joined (连接) by these three.
+# The data source `rocketmq-queues` reads what is beside the log.
+
+# %%
+place = ["broker_name", "topic", "queue_id"]
+beside = spark.read.format("rocketmq-queues")
+lag = beside.option("table", "lag").load(path)
+waiting = lag.groupBy("group").agg(functions.sum("lag").alias("messages")).collect()
+Bars(sorted(map(tuple, waiting)), title="Not read yet, by group", unit="messages")
+
+# %% [prediction] lab10.join_moves
+# The log has hundreds of thousands of messages, the group's offsets are about twenty rows. Rows of one queue have to
+# meet in one task. What has to move for that, at least?
+#
+# - all: the messages and the offsets, to the tasks of their queues
+#   > That is one way: sort-merge. It is the only one when both tables are large. Here one of them is tiny.
+# - offsets: the offsets only, a copy to every task
+#   = A broadcast join (广播连接): messages stay where they were read, and each task has all the offsets beside it.
+# - none: nothing, the two files are on the same disk
+#   > Spark's tasks read different files, and know of no common disk. Somebody must bring the rows together.
+# note: Spark broadcasts by itself when it knows that a table is small. A source in Python cannot say how large it is:
+#   give the hint yourself.
+
+# %%
+GROUP = "analytics"  # or billing, shipping, ...
+reached = lag.where(lag.group == GROUP).select(*place, "consumer_offset")
+log = messages_of(path, columns=[*place, "queue_offset", "physical_offset", "keys"])
+
+
+def unread(way):
+    joined = log.join(reached.hint(way), place)
+    return joined.where("queue_offset >= consumer_offset")
+
+
+print(plan_of(unread("broadcast")))
+
+# %% tags=["parameter", "nbval-ignore-output"]
+moved = {way: stages_of(unread(way).count) for way in ("merge", "broadcast")}
+bars = {f"{way} join": int(done.rows_out.sum()) for way, done in moved.items()}
+Bars(bars, title=f"Rows that moved to find what {GROUP} has not read", unit="rows")
+
+# %%
+few = moved["broadcast"].rows_out.sum() * 100 < moved["merge"].rows_out.sum()
+reveal("lab10.join_moves", "offsets" if few else "all")
+
+# %% [markdown]
+# The bars count rows that moved from task to task. The copies of the offsets are not in them: one for each executor, about
+# twenty rows. In the plan of the broadcast join only `BroadcastExchange` stands over the small side; print
+# `plan_of(unread("merge"))` and find the two `Exchange hashpartitioning` with a `Sort` over each.
+#
+# A broadcast is not always possible. Every entry of a consume queue names a message by its place in the log: **is each of
+# these messages there?** Now both tables have hundreds of thousands of rows, and no task can hold a copy of one.
+
+# %% tags=["nbval-ignore-output"]
+entries = beside.option("table", "units").load(path)
+same_message = ["broker_name", "physical_offset"]
+lost = entries.join(log, same_message, "left_anti")
+checked = stages_of(lambda: print(lost.count(), "entries without a message"))
+bars = {"entries": entries.count(), "rows moved": int(checked.rows_out.sum())}
+Bars(bars, title="Queues against the log", unit="rows")
+
 # %% [markdown] minutes=25
 # ## Break it: one task does the work of all
 #
@@ -371,8 +476,84 @@ check("lab10.parts")
 # claim: A number from 0 to 15.
 # refutation: A part is a number from 0 to parts - 1; a hash may be negative, and % keeps its sign: pmod does not.
 
+# %% [markdown] minutes=10
+# ## A second cure: cut the hot key
+#
+# The first cure was another key. Often you may not choose: to join messages with their customers, the key is the
+# customer, and the hot one fills a part again. Then cut it: give each message a **piece** (加盐, salt), a number made of its
+# order, and let customer and piece together be the key.
+
+# %% [prediction] lab10.salt
+# Each customer is cut into 16 pieces, and there are 64 parts. How much smaller is the fullest part now?
+#
+# - sixteen: 16 times smaller: it held one customer
+#   > The hot customer is in 16 parts now. But each of these parts holds pieces of many others as well.
+# - some: smaller, but less than 16 times
+#   = A part cannot become smaller than its fair share, which the other customers fill.
+# - none: as full as before, the messages are the same
+#   > The messages are the same, but those of the hot customer go to 16 tasks instead of one.
+# note: More pieces help until the fullest part is near the mean. After that they cost only.
+
+
+# %%
+def in_pieces(pieces):
+    piece = functions.pmod(functions.hash(key_of("O")), functions.lit(pieces))
+    return functions.struct(key_of("C").alias("customer"), piece.alias("piece"))
+
+
+fullest = {
+    f"cut into {n}": max(sizes_of(in_pieces(n), 64)) for n in (1, 4, 16)
+}
+fullest["mean"] = round(sum(sizes) / 64)
+Bars(fullest, title="The fullest of 64 parts", unit="messages")
+
+# %%
+smaller = fullest["cut into 1"] / fullest["cut into 16"]
+kinds = ("none", "some", "sixteen")
+reveal("lab10.salt", kinds[(smaller > 1.3) + (smaller > 14)])
+
 # %% [markdown]
-# **A good place to stop.** The rest takes three quarters of an hour and needs nothing from here but the day. When you come
+# It has a price. A message's piece can meet its customer only if the customer is there, so the other side of the join
+# needs **a row for each piece of each customer**.
+
+# %% [answer] lab10.pieces
+# ### Your turn: the price of the pieces
+#
+# Change `PIECES` to a number from 2 to 50, but not 4, and run the cell: it joins all messages that have a customer with
+# the customers, in pieces.
+#
+# How many rows has the table of customers in this join?
+#
+# wrong customers: That is the number of customers. Each of them is needed once for each piece.
+# wrong messages: That is the side of the messages: they are cut, not copied.
+# wrong: Multiply the number of customers by the number of pieces.
+# note: The fullest part becomes smaller and the other table larger. Spark can cut by itself what it finds too large while
+#   it runs (`spark.sql.adaptive.skewJoin.enabled`), with parts from 256 MB on.
+
+# %%
+### BEGIN SOLUTION
+PIECES = 16
+### STARTER
+# PIECES = 4  # yours to change
+### END SOLUTION
+
+cut = events.select("keys", in_pieces(PIECES).alias("key")).where("key.customer != ''")
+names = cut.select("key.customer").distinct()
+numbers = spark.range(PIECES).selectExpr("CAST(id AS int) AS piece")
+copies = names.crossJoin(numbers).select(functions.struct("customer", "piece").alias("key"))
+joined = cut.join(copies.hint("merge"), "key")
+sides = {"messages": cut.count(), "customers": names.count(), "joined": joined.count()}
+Bars(sides, title=f"Messages and customers, {PIECES} pieces", unit="rows")
+
+# %%
+### BEGIN SOLUTION
+answer("lab10.pieces", copies.count(), sides, PIECES)
+### STARTER
+# answer("lab10.pieces", ..., sides, PIECES)
+### END SOLUTION
+
+# %% [markdown]
+# **A good place to stop.** The rest takes an hour and needs nothing from here but the day. When you come
 # back, run the cells of the sections *Objectives* and *The day, once more*, and go on below.
 
 # %% [markdown] minutes=14
@@ -569,6 +750,53 @@ Bars(times, title="Messages and bytes of each queue", unit="s")
 # of this size pandas, DuckDB and polars need no cluster, and Parquet pays when a question is asked often enough. Spark's
 # case is what this picture cannot show: the same lines on fifty brokers' disks and fifty machines.
 
+# %% [markdown] minutes=8
+# ## What a format does for a condition
+#
+# A query says which rows and which columns it wants. Who listens?
+
+# %% [prediction] lab10.listens
+# `where("topic = 'orders'").select("tags")`, once on the Parquet files and once on the log, without any option. What is
+# read?
+#
+# - both: two columns, of both
+#   > Parquet's reader is told. A source written in Python is not: Spark tells it neither columns nor conditions.
+# - parquet: two columns of Parquet, all 23 of the log
+#   = Parquet's reader gets columns and condition. The log's source decodes everything, and Spark throws most of it away.
+# - neither: all columns of both, Spark chooses afterwards
+#   > So it is with a text file. A column of Parquet can be read alone, and Spark asks for those it needs.
+# note: In the plan it is the list behind `BatchScan` and `ReadSchema`, and `PushedFilters` for the condition (谓词下推).
+
+# %% tags=["nbval-ignore-output"]
+CONDITION = "topic = 'orders'"  # yours to change
+for frame in (parquet, messages):
+    print(plan_of(frame.where(CONDITION).select("tags")), "\n")
+
+# %%
+scanned = plan_of(messages.where(CONDITION).select("tags"))
+of_parquet = plan_of(parquet.where(CONDITION).select("tags"))
+all_read = "body_length" in scanned and "body_length" not in of_parquet
+reveal("lab10.listens", "parquet" if all_read else "both")
+
+# %% [markdown]
+# For the log you have to say it with options, as in the first part. `mqlab.spark.messages` (here `messages_of`) makes
+# them of a condition: it reads the columns that the query needs, and of the condition what the source can do, topic,
+# queues and times, becomes options. Spark checks all of it again, so the answer is the same.
+
+# %% tags=["parameter"]
+asked = messages_of(path, where=CONDITION, columns="tags")
+print(plan_of(asked))
+by_hand = spark.read.format("rocketmq").option("columns", "topic,tags")
+by_hand = by_hand.option("topic", "orders").load(path)
+bars = {"without option": messages.count(), "option topic": by_hand.count()}
+bars["the answer"] = asked.count()
+Bars(bars, title="What leaves the source, and what is wanted", unit="messages")
+
+# %% [markdown]
+# Change `CONDITION`, and run both cells. `topic = 'orders' AND queue_id = 3` is all the source's work. `tags = 'paid'` is
+# in Parquet's `PushedFilters`, but the source has no option for it: there Spark alone checks it. And
+# `upper(topic) = 'ORDERS'` is in nobody's list: a function hides the column.
+
 # %% [markdown] minutes=6
 # ## Break it: a byte is wrong
 #
@@ -610,6 +838,57 @@ except Exception as error:
 # %%
 reveal("lab10.torn", counted if counted in ("1", "error") else "one less")
 
+# %% [markdown] minutes=6
+# ## Break it: a bit in a body
+#
+# That byte was in a place on which the next message depends. Most bytes of a log are bodies. Flip one bit in one of them.
+
+# %% [prediction] lab10.flipped
+# One bit in the body of one message is wrong. What does Spark say when it counts the messages of that file?
+#
+# - error: it stops with an error, as before
+#   > Nobody has looked at the body: to count, the source reads sizes and places. An error comes when the body is read.
+# - same: the same number as before, and no error
+#   = The message is there, and its size and place are right. Its body is not looked at.
+# - less: one less: a message with a wrong body does not count
+#   > To know that it is wrong, somebody would have to read it, and compare its check sum (校验和).
+# note: A check sum that nobody compares finds nothing. Reading costs time, so each reader has to decide.
+
+# %%
+data = bytearray(source.read_bytes())
+at, unit = 0, record.decode(data, 0)
+while not unit.body:
+    at += unit.total_size
+    unit = record.decode(data, at)
+first_byte = data.find(unit.body, at)
+whole, flipped = (pathlib.Path(folder.name, name) for name in ("whole", "flipped"))
+for store, flip in ((whole, 0), (flipped, 1)):
+    data[first_byte] ^= flip
+    (store / "commitlog").mkdir(parents=True, exist_ok=True)
+    (store / "commitlog" / source.name).write_bytes(data)
+
+# %% tags=["parameter"]
+COLUMN = "topic"  # then try "keys", "body_crc", "body"
+said = {
+    store.name: messages_of(store, columns=COLUMN).count() for store in (whole, flipped)
+}
+Bars(said, title=f"Messages of one file, by {COLUMN}", unit="messages")
+
+# %%
+same = said["flipped"] == said["whole"]
+reveal("lab10.flipped", "same" if same else "less")
+
+# %% [markdown]
+# Now read the bodies:
+
+# %%
+try:
+    bodies = messages_of(flipped, columns="body")
+    bodies.agg(functions.sum(functions.length("body"))).show()
+except Exception as error:
+    line = next(line for line in str(error).splitlines() if "commitlog" in line)
+    print(line[line.index("commitlog") :])
+
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove
 #
@@ -626,7 +905,8 @@ reveal("lab10.torn", counted if counted in ("1", "error") else "one less")
 # | looked at, matched | `ExpressionMessageFilter.isMatchedByConsumeQueue`; the tag code of the entry is compared |
 # | copies that wait | `ScheduleMessageService` and the topic `SCHEDULE_TOPIC_XXXX`, a queue a delay level |
 # | copies to try again | `AbstractSendMessageProcessor.consumerSendMsgBack` and the topic `%RETRY%billing` |
-# | a wrong byte | `CommitLog.checkMessageAndReturnSize`, which every recovery uses |
+# | what a group has not read | `ConsumerOffsetManager` (`consumerOffset.json`) and the end of each `ConsumeQueue` |
+# | a wrong byte, a wrong bit | `CommitLog.checkMessageAndReturnSize`, with `checkCRC` for bodies; every recovery uses it |
 
 # %% [markdown] minutes=5 tags=["reading"]
 # ## Reflect

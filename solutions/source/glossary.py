@@ -165,6 +165,7 @@
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | batch | 微批 | what a stream reads and gives to its sink at a time; its borders are in the checkpoint before it begins | | [12](12a-every-number-twice.ipynb) |
+# | broadcast join | 广播连接 | every task gets a copy of the small table, so that the rows of the large one stay where they are | | [10](10b-what-a-query-costs.ipynb) |
 # | checkpoint of a stream | 检查点 | the folder in which a job remembers how far each batch reads (`offsets`) and which are done (`commits`) | | [12](12a-every-number-twice.ipynb) |
 # | DataFrame | 数据框 | a table in Spark; a store directory that is read with format `rocketmq` is one, with one row per message | | [10](10a-spark-reads-the-broker.ipynb) |
 # | exactly once | 精确一次 | each message is given at least once, and the sink makes a repetition harmless | | [12](12a-every-number-twice.ipynb) |
@@ -172,7 +173,9 @@
 # | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often because of one key | | [10](10a-spark-reads-the-broker.ipynb) |
 # | Parquet | 列式存储 | a file format that keeps each column together, so that a query reads only the columns it needs | | [10](10b-what-a-query-costs.ipynb) |
 # | plan | 执行计划 | what Spark is going to do for a query: which columns and partitions it reads, and where rows move | | [10](10a-spark-reads-the-broker.ipynb) |
+# | pushed-down condition | 谓词下推 | a condition that the reader of a file checks itself, before Spark sees a row | | [10](10b-what-a-query-costs.ipynb) |
 # | retry amplification | 重试放大 | how many more deliveries a failed message costs on average | | [10](10b-what-a-query-costs.ipynb) |
+# | salt | 加盐 | a number that cuts a hot key into pieces, so that several tasks share its rows | | [10](10b-what-a-query-costs.ipynb) |
 # | selectivity | 选择性 | the share of messages that a filter lets pass | | [10](10b-what-a-query-costs.ipynb) |
 # | shuffle | 洗牌 | rows move between tasks, so that all rows with the same key are in one task | | [10](10b-what-a-query-costs.ipynb) |
 # | sink | 输出端 | where the rows of a stream go: a table, a file, another topic | | [12](12a-every-number-twice.ipynb) |

@@ -142,6 +142,7 @@ def test_more_queues_take_away_the_neighbours_of_a_hot_customer_and_nothing_else
 TAGS = {"paid": 60, "shipped": 30, "cancelled": 10}
 CUSTOMERS, FILL = {"C1": 500, "C2": 90}, {f"queue {number}": 700 - number for number in range(128)}
 SIZES = [200, *[50] * 23]
+SIDES = {"messages": 900, "customers": 30, "joined": 900}
 PLAN = (
     "HashAggregate(keys)\n+- Exchange hashpartitioning(topic, 4)\n"
     "   +- HashAggregate(keys)\n      +- BatchScan rocketmq"
@@ -171,6 +172,11 @@ PLAN = (
         ("cores", 3.6, (SIZES,), "bad", "fuller the fullest part is than the mean"),
         ("cores", 16, ([1] * 16,), "open", "change PARTS first"),
         ("cores", "many", (SIZES,), "bad", "Divide the number of all messages"),
+        ("pieces", 300, (SIDES, 10), "good", "the other table larger"),
+        ("pieces", 30, (SIDES, 10), "bad", "needed once for each piece"),
+        ("pieces", 900, (SIDES, 10), "bad", "they are cut, not copied"),
+        ("pieces", 31, (SIDES, 10), "bad", "Multiply the number of customers"),
+        ("pieces", 120, (SIDES, 4), "open", "change PIECES first"),
     ],
 )
 def test_your_turn_is_judged_by_what_the_learner_has_counted(

@@ -1,7 +1,8 @@
 """Lab 10's your-turn tasks: what is right is computed from what the learner's own cells have counted.
 
     amplify  share  floor       the first part: a worse morning, another topic, as many queues as you like
-    looked  moves  cores        the second part: a group's tags, a plan, tasks that wait for the fullest one
+    looked  moves               the second part: a group's tags, a plan
+    cores  pieces               tasks that wait for the fullest one, and what it costs to cut a key
 
 What is said to a wrong answer is in the lab's sources.
 """
@@ -16,7 +17,7 @@ from mqlab.teach.tasks import Task
 
 RETRIES = "%RETRY%billing"
 OF_THE_SHOP = ("orders", "letters")
-FAILING_ORDERS, FIRST_QUEUES, FIRST_PARTS = 3, 64, 16
+FAILING_ORDERS, FIRST_QUEUES, FIRST_PARTS, FIRST_PIECES = 3, 64, 16, 4
 NOTIFICATION = {"shipped", "refunded", "cancelled"}
 
 
@@ -74,6 +75,10 @@ def _still_sorted(plan: str) -> str:
     return "this is still the first query: change it first" if sorted_by_count else ""
 
 
+def _still_4(_sides: Mapping[str, int], pieces: int) -> str:
+    return "there are still 4 pieces: change PIECES first" if pieces == FIRST_PIECES else ""
+
+
 TASKS = (
     Task(
         "lab10.amplify", right=_stored, unready=_fails_once,
@@ -109,6 +114,13 @@ TASKS = (
         wrong={
             "cores": len,
             "uneven": lambda sizes: round(max(sizes) * len(sizes) / sum(sizes), 1),
+        },
+    ),
+    Task(
+        "lab10.pieces", right=lambda sides, pieces: sides["customers"] * pieces, unready=_still_4,
+        wrong={
+            "customers": lambda sides, _pieces: sides["customers"],
+            "messages": lambda sides, _pieces: sides["messages"],
         },
     ),
 )  # fmt: skip
