@@ -275,7 +275,7 @@ Bars(bars, title="Rows that left each stage", unit="rows")
 # ## A join: the log, its queues, and how far each group is
 #
 # "Which orders has `analytics` not read yet?" The log has the orders; how far a group has come is in another file,
-# `consumerOffset.json` (消费位点). Both know broker, topic and queue, so the two tables are joined (连接) by these three.
+# `consumerOffset.json` (消费位点). Both know broker, topic and queue, so the two tables are joined by these three.
 # The data source `rocketmq-queues` reads what is beside the log.
 
 # %%
