@@ -164,7 +164,7 @@
 #
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
-# | batch | 微批 | what a stream reads and gives to its sink at a time; its borders are in the checkpoint before it begins | | [12](12a-every-number-twice.ipynb) |
+# | batch of a stream | 微批 | what a stream reads and gives to its sink at a time; its borders are in the checkpoint before it begins | | [12](12a-every-number-twice.ipynb) |
 # | broadcast join | 广播连接 | every task gets a copy of the small table, so that the rows of the large one stay where they are | | [10](10b-what-a-query-costs.ipynb) |
 # | checkpoint of a stream | 检查点 | the folder in which a job remembers how far each batch reads (`offsets`) and which are done (`commits`) | | [12](12a-every-number-twice.ipynb) |
 # | DataFrame | 数据框 | a table in Spark; a store directory that is read with format `rocketmq` is one, with one row per message | | [10](10a-spark-reads-the-broker.ipynb) |
