@@ -268,7 +268,9 @@ reveal("lab10.rows_cross", found.get(True, "some"))
 # %% tags=["parameter", "nbval-ignore-output"]
 QUERY = messages.select("keys").distinct()  # yours to change
 done = stages_of(QUERY.count)
-bars = {f"stage {row.stage}, {row.tasks} tasks": row.rows_out for row in done.itertuples()}
+bars = {
+    f"stage {row.stage}, {row.tasks} tasks": row.rows_out for row in done.itertuples()
+}
 Bars(bars, title="Rows that left each stage", unit="rows")
 
 # %% [markdown] minutes=12
@@ -501,9 +503,7 @@ def in_pieces(pieces):
     return functions.struct(key_of("C").alias("customer"), piece.alias("piece"))
 
 
-fullest = {
-    f"cut into {n}": max(sizes_of(in_pieces(n), 64)) for n in (1, 4, 16)
-}
+fullest = {f"cut into {n}": max(sizes_of(in_pieces(n), 64)) for n in (1, 4, 16)}
 fullest["mean"] = round(sum(sizes) / 64)
 Bars(fullest, title="The fullest of 64 parts", unit="messages")
 
@@ -540,7 +540,9 @@ PIECES = 16
 cut = events.select("keys", in_pieces(PIECES).alias("key")).where("key.customer != ''")
 names = cut.select("key.customer").distinct()
 numbers = spark.range(PIECES).selectExpr("CAST(id AS int) AS piece")
-copies = names.crossJoin(numbers).select(functions.struct("customer", "piece").alias("key"))
+copies = names.crossJoin(numbers).select(
+    functions.struct("customer", "piece").alias("key")
+)
 joined = cut.join(copies.hint("merge"), "key")
 sides = {"messages": cut.count(), "customers": names.count(), "joined": joined.count()}
 Bars(sides, title=f"Messages and customers, {PIECES} pieces", unit="rows")
