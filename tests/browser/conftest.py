@@ -117,7 +117,21 @@ def jupyterlab_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable
         server.wait(START_SECONDS)
 
 
-@pytest.fixture(params=["JupyterLab Light", "JupyterLab Dark"], ids=["light", "dark"])
-def jupyterlab(request: pytest.FixtureRequest, jupyterlab_in: Callable[[str], JupyterLab]) -> JupyterLab:
-    """JupyterLab in one theme; no two tests open the same notebook of the same theme."""
-    return jupyterlab_in(request.param)
+def end_kernels(lab: JupyterLab, path: str = "") -> None:
+    """Ends the kernel of a notebook, as after a night; without a path those of all notebooks."""
+    sessions = f"{lab.address}/api/sessions"
+    with urllib.request.urlopen(f"{sessions}?token={lab.token}") as answer:
+        found = json.loads(answer.read())
+    for session in (one for one in found if path in ("", one["path"])):
+        ended = urllib.request.Request(f"{sessions}/{session['id']}?token={lab.token}", method="DELETE")
+        urllib.request.urlopen(ended).close()
+
+
+@pytest.fixture(
+    params=["JupyterLab Light", pytest.param("JupyterLab Dark", marks=pytest.mark.long)], ids=["light", "dark"]
+)
+def jupyterlab(request: pytest.FixtureRequest, jupyterlab_in: Callable[[str], JupyterLab]) -> Iterator[JupyterLab]:
+    """JupyterLab in one theme; no two tests open the same notebook of the same theme. Its kernels end with the test."""
+    lab = jupyterlab_in(request.param)
+    yield lab
+    end_kernels(lab)  # one that was left in an endless loop would compute on beside all other tests

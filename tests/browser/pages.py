@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
@@ -29,6 +30,28 @@ def ran_to_its_end(page: Any, exercises: int) -> None:
     """No cell said anything in red, and every check says that nothing was begun."""
     assert page.locator(RED).count() == 0
     assert page.get_by_text("not started").count() == exercises
+
+
+def runs_to_its_end(browser: Any, lab: JupyterLab, path: str, exercises: int) -> None:
+    """A notebook of which no more is asked."""
+    page = open_and_run_all(browser, lab, path)
+    ran_to_its_end(page, exercises)
+    page.close()
+
+
+def interrupt_until(page: Any, shown: Any) -> None:
+    """Kernel > Interrupt Kernel, again and again until something is shown.
+
+    Two that come before a busy kernel looks count as one, and a listener that loops is left at the second.
+    """
+    from playwright.sync_api import TimeoutError as NotYet
+
+    for _ in range(PATIENCE_MS // 2_000):
+        page.get_by_role("menuitem", name="Kernel", exact=True).click()
+        page.get_by_role("menuitem", name="Interrupt Kernel").click()
+        with contextlib.suppress(NotYet):
+            return shown.wait_for(timeout=2_000)
+    shown.wait_for()
 
 
 def write_and_check(page: Any, exercise_id: str, answer: str) -> Any:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.conftest import JupyterLab
+from tests.browser.conftest import JupyterLab, end_kernels
 
 pytestmark = pytest.mark.browser
 
@@ -49,16 +48,6 @@ def opened(chromium: Any, jupyterlab: JupyterLab) -> Any:
     page.goto(jupyterlab.url("click.ipynb"))
     page.get_by_text("| Idle").wait_for()
     return page
-
-
-def end_kernel(jupyterlab: JupyterLab, notebook_path: str) -> None:
-    """Ends a notebook's kernel, as after a night."""
-    sessions = f"{jupyterlab.address}/api/sessions"
-    with urllib.request.urlopen(f"{sessions}?token={jupyterlab.token}") as answer:
-        found = json.loads(answer.read())
-    for session in (one for one in found if one["path"] == notebook_path):
-        ended = urllib.request.Request(f"{sessions}/{session['id']}?token={jupyterlab.token}", method="DELETE")
-        urllib.request.urlopen(ended).close()
 
 
 def run(page: Any, cell: int) -> Any:
@@ -146,7 +135,7 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     page.close()
 
     # 5. Without its kernel: what was answered is shown, the explorer moves, and nothing is broken.
-    end_kernel(jupyterlab, "click.ipynb")
+    end_kernels(jupyterlab, "click.ipynb")
     page = opened(chromium, jupyterlab)
     page.get_by_text("You predict 0: none; what is acknowledged is deleted").wait_for()
     page.get_by_role("slider", name="Step").wait_for()

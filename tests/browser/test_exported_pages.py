@@ -11,7 +11,10 @@ from tests.browser.conftest import ROOT
 
 pytestmark = pytest.mark.browser
 
-SOLUTIONS = sorted(path.name for path in (ROOT / "solutions").glob("*.ipynb"))
+SOLUTIONS = [
+    pytest.param(path.name, marks=pytest.mark.long if path.name[2] in "bcd" else (), id=path.name)  # "00-…", "01a-…"
+    for path in sorted((ROOT / "solutions").glob("*.ipynb"))
+]
 MEGABYTES = 3_000_000
 BRIGHTNESS = """(node, name) => {
   const [red, green, blue] = getComputedStyle(node)[name].match(/[0-9.]+/g).map(Number);

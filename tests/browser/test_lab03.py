@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import JupyterLab
-from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
+from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, runs_to_its_end, write_and_check
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
-PARTS = {
-    "labs/03a-who-reads-which-queue.ipynb": 3,
-    "labs/03b-what-a-change-moves.ipynb": 3,
-    "labs/03c-when-queues-move.ipynb": 2,
-}
+FIRST, SECOND, THIRD = (
+    f"labs/{name}.ipynb" for name in ("03a-who-reads-which-queue", "03b-what-a-change-moves", "03c-when-queues-move")
+)
 DEALT = (
     "def average(queues, members, me):\n    return queues[members.index(me) :: len(members)] if me in members else []"
 )
@@ -28,19 +26,19 @@ SHARED = (
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
 def test_lab03_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
-    first, second, third = PARTS
-    page = open_and_run_all(chromium, jupyterlab, first)
-    ran_to_its_end(page, exercises=PARTS[first])
+    page = open_and_run_all(chromium, jupyterlab, FIRST)
+    ran_to_its_end(page, exercises=3)
     check = write_and_check(page, "lab03.average", DEALT)
     check.locator(RED, has_text="dealt one by one, which is AVG_BY_CIRCLE").wait_for()
     page.close()
 
-    page = open_and_run_all(chromium, jupyterlab, second)
-    ran_to_its_end(page, exercises=PARTS[second])
-    page.close()
 
-    page = open_and_run_all(chromium, jupyterlab, third)
-    ran_to_its_end(page, exercises=PARTS[third])
+@pytest.mark.long
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
+def test_the_other_parts_are_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
+    runs_to_its_end(chromium, jupyterlab, SECOND, exercises=3)
+    page = open_and_run_all(chromium, jupyterlab, THIRD)
+    ran_to_its_end(page, exercises=2)
     check = write_and_check(page, "lab03.two_owners", SHARED)
     check.locator(RED, has_text="The second member was given nothing").wait_for()
     page.close()

@@ -11,14 +11,13 @@ from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and
 
 pytestmark = pytest.mark.browser
 
-PARTS = {"labs/05a-many-at-a-time.ipynb": 1, "labs/05b-one-at-a-time.ipynb": 4}
+FIRST, SECOND = "labs/05a-many-at-a-time.ipynb", "labs/05b-one-at-a-time.ipynb"
 
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
 def test_lab05_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
-    first, second = PARTS
-    page = open_and_run_all(chromium, jupyterlab, first)
-    ran_to_its_end(page, exercises=PARTS[first])
+    page = open_and_run_all(chromium, jupyterlab, FIRST)
+    ran_to_its_end(page, exercises=1)
     board = page.locator(".mqlab-board").first
     board.get_by_label("Listener").select_option(label="orderly: one thread per queue at a time")
     board.get_by_text("Nothing overtook.").wait_for()
@@ -31,8 +30,12 @@ def test_lab05_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     check.get_by_text("2 of 2 public checks pass; hidden checks run at grading").wait_for()
     page.close()
 
-    page = open_and_run_all(chromium, jupyterlab, second)
-    ran_to_its_end(page, exercises=PARTS[second])
+
+@pytest.mark.long
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
+def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
+    page = open_and_run_all(chromium, jupyterlab, SECOND)
+    ran_to_its_end(page, exercises=4)
     head = (
         "def lanes(handle):\n    def listener(messages, context):\n"
         "        works = [context.start(handle, one, context) for one in messages]\n"

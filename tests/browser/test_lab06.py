@@ -11,14 +11,13 @@ from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and
 
 pytestmark = pytest.mark.browser
 
-PARTS = {"labs/06a-two-tags-in-one-group.ipynb": 3, "labs/06b-what-a-filter-passes-over.ipynb": 3}
+FIRST, SECOND = "labs/06a-two-tags-in-one-group.ipynb", "labs/06b-what-a-filter-passes-over.ipynb"
 
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
 def test_lab06_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
-    first, second = PARTS
-    page = open_and_run_all(chromium, jupyterlab, first)
-    ran_to_its_end(page, exercises=PARTS[first])
+    page = open_and_run_all(chromium, jupyterlab, FIRST)
+    ran_to_its_end(page, exercises=3)
     board = page.locator(".mqlab-board").first
     board.get_by_label("billing subscribes to").fill("Aa")
     board.get_by_label("shipping subscribes to").fill("BB")
@@ -29,8 +28,12 @@ def test_lab06_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     check.locator(RED, has_text="The code is not a sum of letters").wait_for()
     page.close()
 
-    page = open_and_run_all(chromium, jupyterlab, second)
-    ran_to_its_end(page, exercises=PARTS[second])
+
+@pytest.mark.long
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
+def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
+    page = open_and_run_all(chromium, jupyterlab, SECOND)
+    ran_to_its_end(page, exercises=3)
     head = "def migrate(lab, members, listener):\n    for one in members:\n"
     at_once = head + "        one.subscribe('orders', 'paid || shipped')"
     check = write_and_check(page, "lab06.migrate", at_once)

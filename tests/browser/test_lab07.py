@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import JupyterLab
-from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
+from tests.browser.pages import RED, interrupt_until, open_and_run_all, ran_to_its_end, write_and_check
 
 pytestmark = pytest.mark.browser
 
-PARTS = {"labs/07a-failure-takes-time.ipynb": 3, "labs/07b-stop-in-time.ipynb": 3}
+FIRST, SECOND = "labs/07a-failure-takes-time.ipynb", "labs/07b-stop-in-time.ipynb"
 LINES_SHOWN = "pre => Math.round(pre.getBoundingClientRect().height / parseFloat(getComputedStyle(pre).lineHeight))"
 
 
@@ -25,11 +25,11 @@ def read_error(cell: Any, begins: str) -> list[str]:
     return lines  # type: ignore[no-any-return]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
-def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
-    first, second = PARTS
-    page = open_and_run_all(chromium, jupyterlab, first)
-    ran_to_its_end(page, exercises=PARTS[first])
+def test_the_first_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
+    page = open_and_run_all(chromium, jupyterlab, FIRST)
+    ran_to_its_end(page, exercises=3)
 
     wrong = "def give_back(message, group, limit, level):\n    return 'SCHEDULE_TOPIC_XXXX', level, 1, {}"
     check = write_and_check(page, "lab07.rewrite", wrong)
@@ -39,17 +39,17 @@ def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     )
 
     page.close()
-    page = open_and_run_all(chromium, jupyterlab, second)
-    ran_to_its_end(page, exercises=PARTS[second])
+
+
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
+def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
+    page = open_and_run_all(chromium, jupyterlab, SECOND)
+    ran_to_its_end(page, exercises=3)
 
     endless = "def pay(messages, context):\n    print('платёж')\n    while True: pass"
     check = write_and_check(page, "lab07.stuck", endless)
     check.get_by_text("платёж").wait_for()
-    page.keyboard.press("Escape")
-    for _ in range(2):  # a listener that loops is left at the second interrupt
-        with page.expect_response(lambda response: response.url.partition("?")[0].endswith("/interrupt")):
-            page.keyboard.press("i")
-            page.keyboard.press("i")
+    interrupt_until(page, check.locator(f"{RED} pre", has_text="✗ lab07.stuck: "))
     assert read_error(check, "✗ lab07.stuck: stopped before it ended")[1].endswith("line 4 of pay: while True: pass")
 
     right = "def pay(messages, context):\n    ask_bank(messages[0], context, 5000)\n    return CONSUME_SUCCESS"

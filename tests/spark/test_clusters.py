@@ -73,14 +73,8 @@ def test_a_standalone_master_and_worker(
     check("standalone", real_store, expected, tmp_path_factory.mktemp("standalone"))
 
 
-def test_spark_connect(
-    real_store: Callable[[str], Path], expected: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    check("connect", real_store, expected, tmp_path_factory.mktemp("connect"))
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["local-cluster", "connect-standalone"])
+@pytest.mark.parametrize("kind", ["connect", "local-cluster", "connect-standalone"])
 def test_other_clusters(
     kind: str,
     real_store: Callable[[str], Path],

@@ -21,6 +21,7 @@ import pytest
 
 from mqlab.grading.lab_files import course_folder, lab_numbers, open_lab
 from mqlab.teach import check
+from mqlab.teach.cases.lab08.commits import BothDie
 from mqlab.teach.exercises import Call, Case, Exercise, Finding, manifest
 from mqlab.teach.kit.crashing import Crashing
 from mqlab.teach.kit.form import SECONDS, SPARK_SECONDS
@@ -44,7 +45,8 @@ BY_ID = {one.id: one for one in OF_THE_KIT}
 SLIPS = [(one, slip) for one in OF_VALUES for slip in one.form.slips]
 SLIPS_OF_ROWS = [(one, slip) for one in OF_ROWS for slip in one.form.slips]
 FIRST_SEED = 1_000
-SEEDS, SEEDS_OF_OTHERS = {Values: 20, Tables: 2, Worlds: 1, Crashing: 1}, 2  # days: more behind the wall, and if long
+SEEDS, SEEDS_OF_OTHERS = {Values: 5, Tables: 2, Worlds: 1}, 2  # days: more behind the wall, and if long
+DIE_AT_EVERY_STEP = (Crashing, BothDie)  # hundreds of days in one: another behind the wall, others if long
 CALLS_A_SECOND = 1_000_000
 """Calls of Python functions, on a machine of five years ago."""
 
@@ -63,7 +65,11 @@ def failures(asked: Exercise, seeds: Sequence[int]) -> list[tuple[int, Finding]]
     return [(seed, finding) for seed, finding in found if finding is not None]
 
 
-@pytest.mark.parametrize("asked", EXERCISES, ids=lambda asked: asked.id)
+@pytest.mark.parametrize(
+    "asked",
+    [one for one in EXERCISES if not isinstance(one.values[0].form, DIE_AT_EVERY_STEP)],
+    ids=lambda asked: asked.id,
+)
 def test_the_reference_passes(asked: Exercise) -> None:
     count = SEEDS.get(type(asked.form), SEEDS_OF_OTHERS)
     assert failures(asked, range(FIRST_SEED, FIRST_SEED + count)) == []

@@ -116,7 +116,8 @@ def memory_of(process: psutil.Process) -> int:
     return total
 
 
-@pytest.mark.parametrize("messages", [SHORT, pytest.param(SMALL, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("messages", [SHORT, SMALL])
 def test_a_day_ends_in_a_report(tmp_path: Path, messages: int) -> None:
     """Every message is in the tables, in little memory. The next test makes the larger day ten times as large."""
     _, most_gib = measured(messages, tmp_path)
