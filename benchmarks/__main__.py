@@ -6,9 +6,12 @@ import importlib
 import sys
 
 BENCHMARKS = (
+    "start",
     "store",
     "messages",
     "day",
+    "growth",
+    "grading",
     "traffic",
     "columns",
     "served",
