@@ -61,7 +61,7 @@ WORLDS: dict[str, Callable[[int], Lab]] = {
     "queues": lambda size: _world(100, size, 2),
     "consumers": lambda size: _world(100, size, size),  # as many queues, so that each has work
 }
-SMALLEST = {"messages": 300, "queues": 10, "consumers": 10}
+SMALLEST = {"messages": 1_000, "queues": 10, "consumers": 10}
 
 
 def played(kind: str, size: int) -> Grown:

@@ -153,4 +153,7 @@ def _entries_agree(table: IndexTable) -> bool:
             return False
         if previous and (table.entry(previous)[0] - key_hash) % table.hash_slot_num:  # a chain stays in its slot
             return False
+        # A slot names its newest entry, so never an older one than this.
+        if table.slot(key_hash % table.hash_slot_num) < number:
+            return False
     return table.slot(table.entry(last)[0] % table.hash_slot_num) == last
