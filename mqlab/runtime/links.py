@@ -206,6 +206,10 @@ class Links:
         """Lose the next frames from one node to another."""
         self._drops[sender, receiver] = self._drops.get((sender, receiver), 0) + count
 
+    def drop_no_more(self) -> None:
+        """Forget the frames that were still to be lost."""
+        self._drops.clear()
+
     # inside ------------------------------------------------------------------------------------------------------
 
     def _arm(self, sender: Link, target: Machine, kind: str, action: Callable[[], None]) -> None:

@@ -321,6 +321,7 @@ class Run:
         """Every fault ends. Servers come back first, because clients ask them at their start."""
         lab = self.lab
         lab.heal()
+        lab.world.network.drop_no_more()
         for name, handle in list(lab.handles.items()):
             lab.slow(name, 0)
             lab.skew_clock(name, 0)

@@ -163,21 +163,45 @@ def verify(
     history = GroupHistory(journal, group, wishes=wishes, broadcasting=broadcasting)
     messages = [message for message in history.messages if history.concerns(message)]
     # 2. Anomalies of single messages, then those that need several messages.
-    judge = _Judge(history, milliseconds(stuck_after))
+    judge = _Judge(history, milliseconds(stuck_after), _copies(messages))
     anomalies = [anomaly for message in messages for anomaly in judge.of(message)]
-    anomalies += judge.stored_again(messages)
+    anomalies += judge.stored_again()
     anomalies += judge.out_of_order(messages)
     dead = sum(message.dead is not None for message in messages)
     topics = list(history.subscriptions)
     return Verdict(group, anomalies, len(messages), dead, history.dropped, topics, history.stored_before)
 
 
+def _copies(messages: Sequence[MessageHistory]) -> dict[tuple[str, str, int], list[MessageHistory]]:
+    """(unique id, topic, number in its batch) -> the entries that are one message, stored more than once.
+
+    Messages of one batch have one id; they follow each other and have the same stored record.
+    """
+    entries: dict[tuple[str, str, int], list[MessageHistory]] = {}
+    before, number = None, 0
+    for message in messages:
+        number = number + 1 if before is message.stored else 0
+        before = message.stored
+        entries.setdefault((message.msg_id, message.place[0].topic, number), []).append(message)
+    return entries
+
+
 class _Judge:
     """Applies the definitions at the top of this file to each message."""
 
-    def __init__(self, history: GroupHistory, stuck_after_ms: int) -> None:
+    def __init__(
+        self, history: GroupHistory, stuck_after_ms: int, copies: dict[tuple[str, str, int], list[MessageHistory]]
+    ) -> None:
         self.history = history
         self.stuck_after_ms = stuck_after_ms
+        self.copies = copies
+        # A retry bears the id alone: which of several entries it was made of cannot be told.
+        self.finished_by_copy = {
+            id(entry)
+            for entries in copies.values()
+            if len(entries) > 1 and any(delivery.is_good for each in entries for delivery in each.deliveries)
+            for entry in entries
+        }
 
     def of(self, message: MessageHistory) -> Iterator[Anomaly]:
         if message.overwritten is not None:
@@ -206,6 +230,8 @@ class _Judge:
             whose = f"{reader.client}'s" if reader.client else "the group's"
             how = f"ended it with {last.status}" if last.status else "began it and did not finish"
             yield _anomaly(LOST, message, reader.passed, f"{last.client} {how}, {whose} offset went past it")
+        elif id(message) in self.finished_by_copy:
+            return
         elif message.retry is not None and message.retry_passed and message.sent_back.step < message.retry.step:
             why = "its last retry was not finished, the group's offset of the retry topic went past it"
             yield _anomaly(LOST, message, message.retry_passed, why)
@@ -248,20 +274,12 @@ class _Judge:
         began = {delivery.started.node: delivery.started.step for delivery in reversed(deliveries)}
         return [end for end in self.history.ends if end.step > began.get(end.node, end.step)]
 
-    def stored_again(self, messages: Sequence[MessageHistory]) -> Iterator[Anomaly]:
-        """A message that its producer sent again, not knowing that it was stored: two entries, one unique id.
+    def stored_again(self) -> Iterator[Anomaly]:
+        """Of the copies of a message that one reader has finished, all but the first are duplicates.
 
-        The messages of a batch have one id, too: they are distinguished by their place in the batch.
+        Its producer sent it again, not knowing that it was stored, or a broker delivered a delayed one again.
         """
-        # 1. Entries of one id and topic. Messages of one batch follow each other and have the same stored record.
-        entries: dict[tuple[str, str, int], list[MessageHistory]] = {}
-        before, number = None, 0
-        for message in messages:
-            number = number + 1 if before is message.stored else 0
-            before = message.stored
-            entries.setdefault((message.msg_id, message.place[0].topic, number), []).append(message)
-        # 2. Of the copies that one reader has finished, all but the first are duplicates.
-        for copies in entries.values():
+        for copies in self.copies.values():
             done: dict[str, list[tuple[int, MessageHistory, StepRecord]]] = {}
             for copy in copies if len(copies) > 1 else ():
                 for reader in self.history.readers(copy):

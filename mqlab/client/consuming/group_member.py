@@ -126,6 +126,9 @@ class GroupMember(Generic[State]):
         self.service.move("shut down")
         self.rebalance.drop_all()
         yield self.client.shutdown()
+        # A round that was under way may have added a queue since: RocketMQ joins its thread before it lets go.
+        yield self.rebalance.round_is_over()
+        self.rebalance.drop_all()
 
     @flow
     def shutdown_async(self) -> Flow[None]:

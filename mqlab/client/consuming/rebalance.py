@@ -205,6 +205,12 @@ class Rebalance:
             move(self._state.process_queues.pop(queue), "drop")
             self._note_dropped(queue, "not subscribed")
 
+    @flow
+    def round_is_over(self) -> Flow[None]:
+        """Wait for the round that is under way, if there is one."""
+        if self._round is not None:
+            yield self._round
+
     def drop_all(self) -> None:
         """Mark every owned queue as dropped and remove them all (at shutdown)."""
         for process_queue in self._state.process_queues.values():
