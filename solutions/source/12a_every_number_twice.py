@@ -33,6 +33,7 @@ from pathlib import Path
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions
 
+# %%
 from mqlab import arrow
 from mqlab.spark import progress_of, session
 from mqlab.store import StoreInspector

@@ -108,7 +108,8 @@ def test_rows_move_twice(spark: SparkSession) -> None:
 def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
     beliefs: dict[str, object] = {
         "lab10.copies": "42", "lab10.even": "even", "lab10.read_again": "nothing", "lab10.exchanges": "1",
-        "lab10.more_queues": "quarter", "lab10.torn": "one less",
+        "lab10.more_queues": "quarter", "lab10.torn": "one less", "lab10.rows_cross": "queues",
+        "lab10.join_moves": "all", "lab10.salt": "sixteen", "lab10.listens": "both", "lab10.flipped": "error",
     }  # fmt: skip
     assert beliefs.keys() == QUESTIONS.keys()
     for question_id, belief in beliefs.items():
