@@ -31,7 +31,7 @@ VERBS = {  # verb -> where its click command is, and its summary in the list of 
     ),
     "serve": ("mqlab.cli.serve:serve", "Run a name server and brokers for real RocketMQ clients."),
     "traffic": ("mqlab.cli.traffic:traffic", "Generate a day of traffic, from a seed, as store directories."),
-    "incident": ("mqlab.cli.incident:incident", "Make a student's bad day for lab 13, or tell its truth."),
+    "incident": ("mqlab.cli.incident:incident", "Make a bad day for one student, or tell its truth."),
     "sim": ("mqlab.cli.sim:sim", "Try random faults on random work in simulated clusters."),
     "progress": ("mqlab.cli.progress:progress", "Show how far you are in the labs."),
     "check": ("mqlab.cli.grading:check", "Run the public checks on your own notebook."),

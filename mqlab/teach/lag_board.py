@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from mqlab.arrow.stores import find_stores
-from mqlab.errors import UsageError
 from mqlab.store import config_texts
 
 OFFSETS_FILE = "consumerOffset.json"
@@ -45,17 +44,7 @@ def rows_of_board(
     ``offsets``: stores whose files of offsets are read instead, such as a copy that was made a moment later.
     Raises UsageError when the function returns anything but a DataFrame.
     """
-    from pyspark.sql import DataFrame
+    from mqlab.spark import rows_of, session
 
-    from mqlab.spark import session
-
-    spark = session()
-    messages = spark.read.format("rocketmq").load(str(path))
-    answer = function(messages, spark.createDataFrame(offsets_in(path if offsets is None else offsets), COMMITTED))
-    if not isinstance(answer, DataFrame):
-        name = getattr(function, "__name__", "the function")
-        raise UsageError(
-            f"{name} returned {'nothing' if answer is None else f'a {type(answer).__name__}'}: expected a DataFrame",
-            hint="return the DataFrame itself, without collect(), toPandas(), count() or show()",
-        )
-    return [row.asDict(recursive=True) for row in answer.collect()]
+    committed = offsets_in(path if offsets is None else offsets)
+    return rows_of(function, path, session().createDataFrame(committed, COMMITTED))

@@ -11,5 +11,5 @@
 | spark   | a streaming job, with its JVM                 | each message is in the sink once                        |
 | server  | `mqlab serve` under a client's load           | nothing acknowledged under synchronous flush is lost    |
 
-`make test` kills each of them a few times, `make long` a hundred times.
+`make test` kills each of them a few times, `make long` a hundred times, the streaming job fifteen times.
 """

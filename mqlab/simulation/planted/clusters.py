@@ -1,6 +1,6 @@
 """Clusters in which one thing is wrong: somebody has to find out what, from what happens.
 
-Mirrors: a customer's cluster with a release that nobody else has. Lab 14 uses them.
+Mirrors: a customer's cluster with a release that nobody else has. For lab 14, which is planned.
 
     it = cluster("A")
     day = it.day(3)                    a plan: members, and the events of its schedule

@@ -1,4 +1,4 @@
-"""Where a day of lab 13 gets its incidents and decoys: kinds, groups, times and magnitudes, by draws.
+"""Where a student's bad day gets its incidents and decoys: kinds, groups, times and magnitudes, by draws.
 
 Mirrors: a bad day, on which several things go wrong at once and some that look so do not.
 

@@ -1,1 +1,1 @@
-"""Lab 14: the rules that a cluster obeys; its exercises are judged by them."""
+"""Lab 14, which is planned: the rules that a cluster obeys, by which its exercises will be judged."""
