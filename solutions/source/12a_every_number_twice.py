@@ -583,19 +583,11 @@ def outcome(lab):
 
 
 # %% tags=["explorer"]
-matrix = crash_matrix(
-    {
-        "one by one": job_story(one_by_one, BATCHES),
-        "looks first": job_story(looks_first, BATCHES),
-        "once": job_story(once, BATCHES),
-    },
-    node="job-1",
-    outcome=outcome,
-    good="once",
-    only=lambda point: point.kind == "line",
-    seed=7,
-    client={"enable_trace": False},
-)
+sinks = {"one by one": one_by_one, "looks first": looks_first, "once": once}
+kills = {"node": "job-1", "only": lambda point: point.kind == "line", "seed": 7}
+kills |= {"outcome": outcome, "good": "once", "client": {"enable_trace": False}}
+stories = {name: job_story(sink, BATCHES) for name, sink in sinks.items()}
+matrix = crash_matrix(stories, **kills)
 matrix
 
 # %%
@@ -614,25 +606,19 @@ matrix.table()
 
 # %%
 ### BEGIN SOLUTION
-def notes_with_rows(connection, batch_id, read):
-    connection.execute(TABLE)
-    connection.execute("CREATE TABLE IF NOT EXISTS done (batch_id PRIMARY KEY)")
-    known = connection.execute("SELECT 1 FROM done WHERE batch_id = ?", (batch_id,))
-    if known.fetchone() is None:
-        with connection:
-            connection.executemany(ROW, read())
-            connection.execute("INSERT INTO done VALUES (?)", (batch_id,))
+def notes_with_rows(db, number, read):
+    """Rows and note in one transaction."""
+    db.execute(TABLE)
+    db.execute("CREATE TABLE IF NOT EXISTS done (batch_id PRIMARY KEY)")
+    known = db.execute("SELECT 1 FROM done WHERE batch_id = ?", (number,))
+    if not known.fetchall():
+        with db:
+            db.executemany(ROW, read())
+            db.execute("INSERT INTO done VALUES (?)", (number,))
 
 
-yours = crash_matrix(
-    {"looks first": job_story(notes_with_rows, BATCHES)},
-    node="job-1",
-    outcome=outcome,
-    good="once",
-    only=lambda point: point.kind == "line",
-    seed=7,
-    client={"enable_trace": False},
-).run()
+changed = {"looks first": job_story(notes_with_rows, BATCHES)}
+yours = crash_matrix(changed, **kills).run()
 answer("lab12.safe_sinks", 0, yours)
 ### STARTER
 # answer("lab12.safe_sinks", ..., matrix)
