@@ -61,6 +61,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]
 @click.option("--no-incidents", is_flag=True, help="No incidents; single deliveries still fail.")
 @click.option("--index", is_flag=True, help="Write the key index: about seven entries per message.")
 @click.option("--reminders", is_flag=True, help="For each order also a delayed message, due after 30 minutes.")
+@click.option("--invoices", is_flag=True, help="For each paid order also an invoice, sent in a transaction.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a number of the traffic model; repeatable."
 )
@@ -71,8 +72,8 @@ class Number(click.ParamType):  # type: ignore[type-arg]
 @click.option("--json", "as_one_json", is_flag=True, help="Print one JSON object.")
 def traffic(
     messages: int, brokers: int, seed: int, out: Path, truth: Path | None, incidents: tuple[str, ...],
-    no_incidents: bool, index: bool, reminders: bool, settings: tuple[str, ...], workers: int, spark: bool,
-    as_one_json: bool,
+    no_incidents: bool, index: bool, reminders: bool, invoices: bool, settings: tuple[str, ...], workers: int,
+    spark: bool, as_one_json: bool,
 ) -> None:  # fmt: skip
     """Write a day of traffic of an order platform as store directories, byte for byte as brokers write them.
 
@@ -94,7 +95,7 @@ def traffic(
         with bar:
             made = write(
                 out, messages=messages, brokers=brokers, seed=seed, truth=truth, index=index, reminders=reminders,
-                progress=bar.update, run=_runner(workers, spark), **changes,
+                invoices=invoices, progress=bar.update, run=_runner(workers, spark), **changes,
             )  # fmt: skip
     except KeyboardInterrupt:
         click.echo(f"mqlab: stopped; the same command continues and writes what is missing in {out}", err=True)

@@ -6,6 +6,7 @@ Mirrors: what MessageClientIDSetter takes from a JVM. A client is recognised by 
               6 ... 11  billing, shipping, notification                    two each
               12 the warehouse system
               13 ...  processes that were started again, and third members: three members of each group, 12 lives each
+              the last two send invoices
     an id     ip, pid, class loader (20 letters, one table row per process) | ms of the month (8) | counter (4)
 
 Each broker has processes of its own, as in a cell of a larger platform, so that brokers can be written apart.
@@ -30,7 +31,8 @@ FIRST_CONSUMER = len(PRODUCERS) * INSTANCES
 WAREHOUSE = FIRST_CONSUMER + len(TRACED) * INSTANCES
 _ORDINARY = WAREHOUSE + 1
 MEMBERS, LIVES = 3, 12
-COUNT = _ORDINARY + len(TRACED) * MEMBERS * LIVES
+INVOICE_SERVICE = _ORDINARY + len(TRACED) * MEMBERS * LIVES
+COUNT = INVOICE_SERVICE + INSTANCES
 _PREFIX = 20
 
 
@@ -104,5 +106,7 @@ def machine(number: int) -> int:
     """The machine on which a process runs: those of lives after the first are on that of the first."""
     if number < _ORDINARY:
         return number
+    if number >= INVOICE_SERVICE:
+        return number - INVOICE_SERVICE + _ORDINARY + len(TRACED)
     group, member = divmod((number - _ORDINARY) // LIVES, MEMBERS)
     return FIRST_CONSUMER + group * INSTANCES + member if member < INSTANCES else _ORDINARY + group

@@ -17,10 +17,11 @@ from typing import Any
 from mqlab.broker.config import BrokerConfig
 from mqlab.broker.tables.groups import GroupTable
 from mqlab.broker.tables.topics import TopicTable
+from mqlab.broker.tables.transaction_metrics import TransactionMetrics
 from mqlab.runtime.files import RealFiles
 from mqlab.store import config_texts
 from mqlab.store.checkpoint import Checkpoint
-from mqlab.traffic.model import ORDERS, REMINDER_QUEUES, REMINDERS, STOCK, TRACED, TrafficModel
+from mqlab.traffic.model import INVOICES, ORDERS, STOCK, TRACED, TrafficModel
 from mqlab.traffic.offsets_and_truth import Outcomes
 from mqlab.traffic.store_state import StoreState
 from mqlab.wire.bodies import DataVersion, SubscriptionGroupConfig, TopicConfig
@@ -55,6 +56,8 @@ def finish_store(state: StoreState, outcomes: Outcomes) -> BrokerSummary:
     for name, value in _configs(state, outcomes).items():
         text = config_texts.encode(name, value)
         files.write(f"{state.directory}/config/{name}", text.encode(), sync=True)
+    if outcomes.half_queue is not None:
+        files.write(f"{state.directory}/config/transactionMetrics", _open_transactions(outcomes).encode(), sync=True)
     files.write(f"{state.directory}/lock", b"lock", sync=True)
     files.sync_directory(state.directory)
     return BrokerSummary(
@@ -90,14 +93,19 @@ def _configs(state: StoreState, outcomes: Outcomes) -> dict[str, dict[str, Any]]
     }
 
 
+def _open_transactions(outcomes: Outcomes) -> str:
+    metrics = TransactionMetrics(lambda: outcomes.last_ms)
+    metrics.add(INVOICES, outcomes.half_queue.open_count if outcomes.half_queue is not None else 0)
+    return metrics.encode()
+
+
 def _topics(state: StoreState) -> TopicTable:
     model = state.asked.model
     config = replace(
         BrokerConfig(), broker_name=state.broker_name, broker_cluster_name=model.cluster, trace_topic_enable=True
     )
     topics = TopicTable(config, lambda: model.start_ms)
-    reminders = [(REMINDERS, REMINDER_QUEUES)] if model.reminders else []
-    for topic, queue_count in ((ORDERS, model.queues), (STOCK, model.stock_queues), *reminders):
+    for topic, queue_count in ((ORDERS, model.queues), (STOCK, model.stock_queues), *model.topics_on_request):
         topics.update(TopicConfig(topic, queue_count, queue_count))
     for group in model.groups:
         topics.update(TopicConfig(retry_topic(group.name), 1, 1))

@@ -11,6 +11,7 @@ Mirrors: a shop that uses RocketMQ.
       refunded    payment-service   6 % of the shipped ones
     stock, 4 queues per broker      levels of the warehouses, key S<article>; fills up to the number asked for
     reminders, 4 queues             only with ``reminders``: a delayed message per order, see beside_orders
+    invoices, 4 queues              only with ``invoices``: sent in a transaction for each paid order, see beside_orders
 
       group          reads                           trace   tries after the first
       billing        orders: created || paid          on     16
@@ -20,11 +21,12 @@ Mirrors: a shop that uses RocketMQ.
       analytics      orders: *                        off    16
       warehouse      stock: *                         off    16
       cancelling     reminders: * (if there are any)  off    16
+      ledger         invoices: * (if there are any)   off    16
 
     customers      50,000 per broker, by Zipf's law, 32 people who share names and towns
     failures       0.4 % of all deliveries fail once, a quarter of those twice; retries as the broker schedules them
 
-Left out: transactional and batch messages; an order whose day began yesterday.
+Left out: batch messages; an order whose day began yesterday.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ class Group:
         return " || ".join(self.tags) or "*"
 
 
-ORDERS, STOCK, REMINDERS = "orders", "stock", "reminders"
+ORDERS, STOCK, REMINDERS, INVOICES = "orders", "stock", "reminders", "invoices"
 GROUPS = (
     Group("billing", ORDERS, ("created", "paid"), True, 16),
     Group("shipping", ORDERS, ("paid", "cancelled"), True, 5),
@@ -71,9 +73,11 @@ GROUPS = (
     Group("warehouse", STOCK, (), False, 16),
 )
 REMINDED = Group("cancelling", REMINDERS, (), False, 16)
-REMINDER_QUEUES = 4
-ON_REQUEST = ("reminders",)  # fields of TrafficModel: what a day has only when it is asked for
-ON_REQUEST_GROUPS = (REMINDED,)
+INVOICED = Group("ledger", INVOICES, (), False, 16)
+INVOICING = "invoice-service"  # the producer group that sends them
+REMINDER_QUEUES = INVOICE_QUEUES = 4
+ON_REQUEST = ("reminders", "invoices")  # fields of TrafficModel: what a day has only when it is asked for
+ON_REQUEST_GROUPS = (REMINDED, INVOICED)
 TRACED = tuple(group for group in GROUPS if group.traced)
 
 PEOPLE = (
@@ -98,7 +102,7 @@ ARTICLES = 2_000
 @dataclass(frozen=True, slots=True)
 class TrafficModel:
     """The numbers that may be changed; sizes in bytes, ``index``: whether key indexes are written,
-    ``reminders``: whether each order has a delayed message.
+    ``reminders``: whether each order has a delayed message, ``invoices``: whether each paid one has a transaction.
 
     Wrong values raise UsageError.
     """
@@ -112,6 +116,7 @@ class TrafficModel:
     incidents: tuple[str | Incident, ...] | None = None  # kinds, or when and where; None: the seed chooses
     index: bool = False
     reminders: bool = False
+    invoices: bool = False
     commit_log_bytes: int = 1 << 30
     consume_queue_bytes: int = 6_000_000
     hash_slot_num: int = 5_000_000
@@ -135,7 +140,14 @@ class TrafficModel:
     @property
     def groups(self) -> tuple[Group, ...]:
         """The consumer groups of such a day."""
-        return (*GROUPS, REMINDED) if self.reminders else GROUPS
+        wanted = zip(ON_REQUEST, ON_REQUEST_GROUPS, strict=True)
+        return (*GROUPS, *(group for name, group in wanted if getattr(self, name)))
+
+    @property
+    def topics_on_request(self) -> tuple[tuple[str, int], ...]:
+        """Topics beside orders and stock, with their queues."""
+        reminders = [(REMINDERS, REMINDER_QUEUES)] * self.reminders
+        return (*reminders, *[(INVOICES, INVOICE_QUEUES)] * self.invoices)
 
     def changed(self, **fields: Any) -> TrafficModel:
         """The model with other numbers. Raises UsageError for an unknown name."""

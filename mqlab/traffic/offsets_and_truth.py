@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mqlab.traffic.beside_orders.half_queue import HalfQueue
 from mqlab.traffic.clients import address, consumer
 from mqlab.traffic.day import MINUTE_MS
 from mqlab.traffic.deliveries import SUCCESS, Deliveries, Parked, Stored
@@ -25,7 +26,7 @@ from mqlab.traffic.store_state import LEVELS, StoreState
 from mqlab.traffic.trouble.harm import Harm
 from mqlab.traffic.trouble.incident import Incident
 from mqlab.wire.ids import offset_msg_id
-from mqlab.wire.names import retry_topic
+from mqlab.wire.names import HALF_TOPIC, OP_HALF_TOPIC, TRANSACTION_GROUP, retry_topic
 
 COUNTED_UNTIL = 22 * 60 + 30  # minute of the day
 _NEVER = np.int64(1 << 62)
@@ -51,6 +52,7 @@ class Outcomes:
         self._twice = 0
         self._singled_out: dict[str, dict[str, Any]] = {}
         self.first_ms = self.last_ms = 0
+        self.half_queue: HalfQueue | None = None  # of a day with transactions
 
     def note(self, deliveries: Deliveries, parked: Parked | None, stored: Stored) -> None:
         """Count one round of deliveries of one group."""
@@ -147,6 +149,9 @@ class Outcomes:
             # Every group reads its own retry topic to the end.
             retries = retry_topic(group.name)
             table[f"{retries}@{group.name}"] = {0: ends.get((retries, 0), 0)}
+        if self.half_queue is not None:
+            table[f"{HALF_TOPIC}@{TRANSACTION_GROUP}"] = {0: self.half_queue.offset}
+            table[f"{OP_HALF_TOPIC}@{TRANSACTION_GROUP}"] = {0: self.half_queue.op_offset}
         return table
 
     def delivered(self) -> list[int]:

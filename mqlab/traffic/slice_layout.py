@@ -2,8 +2,8 @@
 
 Mirrors: the append path of CommitLog and its dispatch, many units at a time.
 
-    order messages | copies of failed ones | reminders | trace messages | stock messages
-       └──────────────── store time, size ────────────────┘──▶ one order ──▶ places in the log, offsets in queues
+    order messages | copies of failed ones | reminders, invoices | trace messages | stock messages
+       └───────────────── store time, size ─────────────────┘──▶ one order ──▶ places in the log, offsets in queues
        each kind lays its stretches into the slice's buffer ──▶ body check sums ──▶ log, queues, index
 
 Left out: flushing in between; a store gets its name only when it is finished.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mqlab.traffic.beside_orders.invoices import Invoices
 from mqlab.traffic.beside_orders.reminders import Reminders
 from mqlab.traffic.columns.body_crcs import write_body_sums
 from mqlab.traffic.draws import Array
@@ -39,6 +40,7 @@ class SliceLayout:
         self._stock = StockUnits(state)
         self._traces = TraceUnits(state)
         self._reminders = Reminders(state, outcomes) if state.asked.model.reminders else None
+        self._invoices = Invoices(state) if state.asked.model.invoices else None
         self._buffer = np.empty(1 << 20, np.uint8)
 
     def write(self, messages: Slice, copies: list[Array], entries: list[Array], room: int, *, is_last: bool) -> None:
@@ -55,6 +57,9 @@ class SliceLayout:
                 traces = traces.outside(incident.start_ms, incident.end_ms)
         if self._reminders is not None:
             kinds.append(self._reminders.messages(messages, until_ms))
+        if self._invoices is not None:
+            kinds += self._invoices.messages(messages, until_ms, is_last=is_last)
+            self._outcomes.half_queue = self._invoices.queue
         spare = room - sum(len(kind.stored_ms) for kind in kinds) - len(traces.stored_ms)
         if is_last and spare < 0:
             # The store must hold exactly what was asked for. Clients may still hold trace messages at the end of a day.

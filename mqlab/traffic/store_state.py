@@ -17,26 +17,29 @@ from mqlab.traffic.deliveries import Consumers, Fixed
 from mqlab.traffic.draws import draws_of
 from mqlab.traffic.incidents import bursts, incidents_of
 from mqlab.traffic.log_files import Log, Queues
-from mqlab.traffic.model import ORDERS, REMINDER_QUEUES, REMINDERS, STOCK, TRACED, Asked, TrafficModel
+from mqlab.traffic.model import ORDERS, STOCK, TRACED, Asked, TrafficModel
 from mqlab.traffic.order_bodies import OrderTexts
 from mqlab.traffic.orders import Orders
 from mqlab.traffic.pending_rows import COPY, ENTRY, Pool
 from mqlab.traffic.store_index import StoreIndex
 from mqlab.traffic.trouble.incident import Incident
-from mqlab.wire.names import SCHEDULE_TOPIC, TRACE_TOPIC, dlq_topic, retry_topic
+from mqlab.wire.names import HALF_TOPIC, OP_HALF_TOPIC, SCHEDULE_TOPIC, TRACE_TOPIC, dlq_topic, retry_topic
 
 LEVELS = 18  # of the delay schedule
 _UNITS_OF_40_ORDERS = 196  # with all that follows, stock included: chosen so that a sixth of it is stock
 _REMINDERS_OF_40_ORDERS = 80  # each waits in the schedule topic first
+_INVOICES_OF_40_ORDERS = 109  # half message, invoice, and on a quiet day an op message for each
 
 
 @dataclass(frozen=True, slots=True)
 class QueueNumbers:
-    """The queues of a store, numbered: orders, stock, trace, schedule levels, retry, dead letters, reminders."""
+    """The queues of a store, numbered: orders, stock, trace, schedule levels, retry, dead letters; then those that
+    a day has on request.
+    """
 
     orders: int
     stock: int
-    reminder_queues: int = 0
+    on_request: tuple[tuple[str, int], ...] = ()  # topics and how many queues they have
 
     @property
     def trace(self) -> int:
@@ -54,9 +57,14 @@ class QueueNumbers:
     def dead(self) -> int:
         return self.retry + len(TRACED)
 
-    @property
-    def reminders(self) -> int:
-        return self.dead + len(TRACED)
+    def first_of(self, topic: str) -> int:
+        """The first queue of a topic that a day has on request."""
+        number = self.dead + len(TRACED)
+        for name, queue_count in self.on_request:
+            if name == topic:
+                return number
+            number += queue_count
+        raise KeyError(topic)
 
     def places(self) -> list[tuple[str, int]]:
         """(topic, queue id) by number."""
@@ -67,7 +75,7 @@ class QueueNumbers:
             *((SCHEDULE_TOPIC, level) for level in range(LEVELS)),
             *((retry_topic(group.name), 0) for group in TRACED),
             *((dlq_topic(group.name), 0) for group in TRACED),
-            *((REMINDERS, queue) for queue in range(self.reminder_queues)),
+            *((topic, queue) for topic, queue_count in self.on_request for queue in range(queue_count)),
         ]
 
 
@@ -103,7 +111,8 @@ class StoreState:
 
 def order_count(message_count: int, model: TrafficModel) -> int:
     """How many orders a store has, from the units that an order leads to on average."""
-    return max(1, message_count * 40 // (_UNITS_OF_40_ORDERS + _REMINDERS_OF_40_ORDERS * model.reminders))
+    beside = _REMINDERS_OF_40_ORDERS * model.reminders + _INVOICES_OF_40_ORDERS * model.invoices
+    return max(1, message_count * 40 // (_UNITS_OF_40_ORDERS + beside))
 
 
 def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
@@ -113,7 +122,10 @@ def open_state(asked: Asked, broker: int, directory: str) -> StoreState:
     message_count = asked.messages_of(broker)
     draws = draws_of(asked.seed, asked.seal, broker)
     day = Day(model.start_ms, order_count(message_count, model), bursts(incidents, model.start_ms))
-    numbers = QueueNumbers(model.queues, model.stock_queues, REMINDER_QUEUES * model.reminders)
+    on_request = model.topics_on_request
+    if model.invoices:
+        on_request += ((HALF_TOPIC, 1), (OP_HALF_TOPIC, 1))
+    numbers = QueueNumbers(model.queues, model.stock_queues, on_request)
     places = numbers.places()
     # Everything that follows is computed from the seed, so a store can be written without the others.
     return StoreState(

@@ -48,6 +48,11 @@ def test_delayed_messages_on_request(tmp_path: Path) -> None:
     assert code == 0 and "reminders" in out
 
 
+def test_transactions_on_request(tmp_path: Path) -> None:
+    code, out, _ = run("--messages", "1_000", "--out", str(tmp_path / "day"), *SMALL, "--invoices")
+    assert code == 0 and "invoices" in out and "RMQ_SYS_TRANS_HALF_TOPIC" in out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

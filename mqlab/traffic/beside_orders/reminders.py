@@ -80,7 +80,7 @@ class Reminders:
         count, sizes = len(rows), self._stretch.sizes[what]
         self._outcomes.came_back(np.full(int(what.sum()), LEVEL - 1))
         numbers = self._state.numbers
-        queues = np.where(what == WAITING, numbers.schedule + LEVEL - 1, numbers.reminders + rows["queue_id"])
+        queues = np.where(what == WAITING, numbers.schedule + LEVEL - 1, numbers.first_of(REMINDERS) + rows["queue_id"])
         topic_sizes = np.array([len(topic) for topic in _TOPICS])[what]
         return ReminderMessages(
             rows["time_ms"].copy(), sizes, queues, np.where(what == WAITING, rows["due_ms"], tags_code(TAG)),

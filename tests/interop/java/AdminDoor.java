@@ -7,6 +7,9 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.rocketmq.acl.common.AclClientRPCHook;
@@ -23,13 +26,14 @@ import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
  * mqadmin's commands one after another in one process: a file with a command a line (words between tabs), and a JSON file with
- * what each printed. Further "commands": +send TOPIC QUEUE KEY, +consume GROUP TOPIC (until the end), +wait SECONDS,
- * +user NAME PASSWORD (who signs from here on; "-" for nobody). In the words of a command UNIQUE-ID and OFFSET-ID stand for the
- * ids of the message that was sent last.
+ * what each printed. Further "commands": +send TOPIC QUEUE KEY, +consume GROUP TOPIC (until the end), +called GROUP MESSAGES
+ * (waits until the listener has had so many), +wait SECONDS, +user NAME PASSWORD (who signs from here on; "-" for nobody). In
+ * the words of a command UNIQUE-ID and OFFSET-ID stand for the ids of the message that was sent last.
  */
 public class AdminDoor {
     private static final Pattern USED = Pattern.compile("UNIQUE-ID|OFFSET-ID");
     private static final int PATIENCE = 30_000;
+    private static final Map<String, AtomicInteger> HAD = new ConcurrentHashMap<>();
     private static String uniqueId = "", offsetId = "";
     private static RPCHook hook;
     private static DefaultMQProducer producer;
@@ -84,8 +88,17 @@ public class AdminDoor {
                 consumer.setInstanceName("admin-door-" + words[1]);
                 consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
                 consumer.subscribe(words[2], "*");
-                consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> ConsumeConcurrentlyStatus.CONSUME_SUCCESS);
+                AtomicInteger had = HAD.computeIfAbsent(words[1], group -> new AtomicInteger());
+                consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
+                    had.addAndGet(messages.size());
+                    return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+                });
                 consumer.start();
+                break;
+            case "+called":
+                while (HAD.get(words[1]).get() < Integer.parseInt(words[2])) {
+                    Thread.sleep(100);
+                }
                 break;
             case "+wait":
                 Thread.sleep(Long.parseLong(words[1]) * 1_000);
