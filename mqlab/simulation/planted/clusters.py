@@ -1,13 +1,14 @@
 """Clusters in which one thing is wrong: somebody has to find out what, from what happens.
 
-Mirrors: a customer's cluster with a release that nobody else has. For lab 14, which is planned.
+Mirrors: a customer's cluster with a release that nobody else has. For lab 14.
 
     it = cluster("A")
     day = it.day(3)                    a plan: members, and the events of its schedule
     it.alarm(day)                      plays it; what a monitoring would report at its end, [] if all is well
     it.alarm(day, day.events[:5])      the same with another schedule
     lab = it.play(day)                 the Lab after the day, with the defect in it; history(lab) are its rows
-    it.explore(day)                    the day in the time machine
+    it.rolled_back("store")            the same cluster with the store of a sound release, on the same days
+    play(it.any_day, seed=3, **it.settings(day))     day 3 as a story: the seed is the number of the day
 
 Which defect a cluster has follows from its name alone. It is put into single parts of running nodes
 (mqlab.simulation.planted.fitting); links have small delays of the cluster's own, so a sound cluster does not do the
@@ -42,16 +43,21 @@ CATALOGUE: tuple[Defect, ...] = (*of_the_store.DEFECTS, *of_the_broker.DEFECTS, 
 class Cluster:
     """A cluster with a defect, and its days."""
 
-    def __init__(self, name: str, defects: Sequence[Defect] = CATALOGUE) -> None:
+    def __init__(self, name: str, defects: Sequence[Defect] = CATALOGUE, *, sound_room: str = "") -> None:
         self.name = name
         self._defects = defects
+        self._sound_room = sound_room
+
+    def rolled_back(self, room: str) -> Cluster:
+        """This cluster with one room of the code (store, broker or client) from a sound release."""
+        return Cluster(self.name, self._defects, sound_room=room)
 
     def _rng(self, purpose: object) -> Random:
         return Random(hashlib.sha256(f"{self.name} {purpose}".encode()).digest())
 
     def day(self, number: int) -> Plan:
         """One of the cluster's days."""
-        return draw_day(self._rng(f"day {number}"))
+        return draw_day(self._rng(f"day {number}"), number)
 
     def play(self, day: Plan, events: Sequence[Event] | None = None) -> Lab:
         """The Lab after a day, with the given events or those of the day."""
@@ -70,6 +76,10 @@ class Cluster:
         """A day as a story, for ``play`` and the time machine; its other keywords are ``settings(day)``."""
         return lambda lab: self._tell(Run(_with(day, events)), lab)
 
+    def any_day(self, lab: Lab) -> None:
+        """The day whose number is the Lab's seed, as a story."""
+        self._tell(Run(self.day(lab.seed)), lab)
+
     def settings(self, day: Plan) -> dict[str, Any]:
         """The keywords of ``play`` and ``explore`` for a day."""
         return {"seed": day.seed, **lab_settings(day)}
@@ -82,11 +92,16 @@ class Cluster:
         """Whether this is the rule that the cluster's defect breaks first of all."""
         return self._defect().breaks == rule
 
+    def has_defect_of(self, other: Cluster) -> bool:
+        """Whether both clusters have the same defect."""
+        return self._defect() is other._defect()
+
     def _defect(self) -> Defect:
         return self._rng("defect").choice(self._defects)
 
     def _tell(self, run: Run, lab: Lab) -> None:
-        lab.fit_nodes(self._defect().fit)
+        if self._defect().room != self._sound_room:
+            lab.fit_nodes(self._defect().fit)
         run.begin(lab)
         delays = self._rng(f"delays {run.plan.seed}")
         for name in list(lab.handles):

@@ -28,14 +28,14 @@ FAULTS = (
 )  # fmt: skip
 
 
-def draw_day(rng: Random) -> Plan:
-    """A day; the same random numbers give the same day."""
+def draw_day(rng: Random, seed: int) -> Plan:
+    """A day, and the seed of its Lab; the same random numbers give the same day."""
     members = [
         {"name": f"{group}-{number}", "group": group, "batch": 1, "threads": 4}
         for group, number in ((BILLING, 1), (BILLING, 2), (LEDGER, 1))
     ]
     events = [*_messages(rng), *_faults(rng)]
-    return Plan(rng.randrange(1_000), dict(WORLD), members, sorted(events, key=lambda event: event["at"]))
+    return Plan(seed, dict(WORLD), members, sorted(events, key=lambda event: event["at"]))
 
 
 def _messages(rng: Random) -> list[Event]:

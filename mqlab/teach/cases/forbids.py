@@ -71,4 +71,6 @@ FORBIDS = {
         ("lab10.fullest", "lab10.options", "lab10.busiest", "lab10.cost", "lab10.parts", "lab10.failures"), REPORTS
     ),
     "lab12.lag_now": REPORTS,
+    "lab14.shrink": ("mqlab.simulation.shrinking",),
+    "lab14.finding": ("mqlab.simulation.planted",),
 }

@@ -1,1 +1,5 @@
-"""Lab 14, which is planned: the rules that a cluster obeys, by which its exercises will be judged."""
+"""Lab 14: manifest, exercises (following, shortening, first_step, findings), the book of rules and the clusters."""
+
+from mqlab.teach.cases.lab14.manifest import MANIFEST
+
+__all__ = ["MANIFEST"]

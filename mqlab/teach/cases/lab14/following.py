@@ -1,0 +1,101 @@
+"""lab14.follow: the steps of a day that have to do with one message.
+
+    rows of a day, an id ─▶ follow(rows, msg_id) ─▶ [188, 190, 191, 193, …]
+
+Rows of programs name the message by its id; rows of queues name a place. A place is a queue with its number, it has the
+message that was stored there last, and a message that is tried again has several.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from mqlab.teach.cases.lab14.book import Row
+from mqlab.teach.cases.lab14.worlds import rows_of
+from mqlab.teach.exercises import Call
+from mqlab.teach.kit import Pure, Slip
+
+AT_PLACES = ("message.dispatched", "message.pulled")
+BERN, PUBLIC = "Bern", (1, 2)
+"""Its store gives numbers a second time, so that places change their messages."""
+
+
+def steps_of(
+    rows: Sequence[Row], msg_id: str, *, places: bool = True, whole: bool = True, copies: bool = True,
+    moves: bool = True,
+) -> list[int]:  # fmt: skip
+    """The steps at which a row is about the message. Each keyword, if false, is something that an answer may forget."""
+    at: dict[Any, str] = {}
+    steps: list[int] = []
+    was_stored = False
+    for row in rows:
+        queue = row.get("queue") if whole else None
+        ids = {row.get("id"), *row.get("ids", ())}
+        if row["what"] == "message.stored":
+            is_copy = row["id"] == msg_id and was_stored
+            was_stored = was_stored or row["id"] == msg_id
+            if (copies or not is_copy) and (moves or at.get((queue, row["offset"])) != msg_id):
+                at[queue, row["offset"]] = row["id"]
+        elif row["what"] in AT_PLACES and places:
+            ids |= {at.get((queue, offset)) for offset in row.get("offsets", [row.get("offset")])}
+        if msg_id in ids and row["step"] not in steps[-1:]:
+            steps.append(row["step"])
+    return steps
+
+
+def _calls_of(day: int, rng: random.Random) -> list[Call]:
+    """Up to three messages of a day: one that has copies, one whose place another message gets, and any other."""
+    rows = rows_of(BERN, day)
+    stored = [row for row in rows if row["what"] == "message.stored"]
+    copied = [row["id"] for row in stored if row["queue"].startswith("%RETRY%")]
+    moved = [
+        row["id"] for number, row in enumerate(stored)
+        if any((row["queue"], row["offset"]) == (later["queue"], later["offset"]) for later in stored[number + 1 :])
+    ]  # fmt: skip
+    if not copied or not moved:
+        return []
+    chosen = [rng.choice(sorted(set(copied))), rng.choice(sorted(set(moved))), rng.choice(stored)["id"]]
+    return [
+        Call(rows=rows, msg_id=one, right=steps_of(rows, one), about=f"message …{one[-4:]} of {BERN}, day {day}")
+        for one in dict.fromkeys(chosen)
+    ]
+
+
+def calls(seed: int) -> list[Call]:
+    """Messages of the first day, from a number on that the seed decides, on which there are messages of all kinds."""
+    rng = random.Random(f"lab14 follow {seed}")
+    begin = seed if seed in PUBLIC else rng.randrange(4, 400)
+    return next(found for day in count(begin) if (found := _calls_of(day, rng)))
+
+
+def _place(call: Call, seen: Any) -> str:
+    """Where the two lists part: the first step that is in one of them only."""
+    if seen is None or not isinstance(seen.found, list):
+        return call.about
+    only = sorted(set(seen.right) ^ set(seen.found))
+    rows = [row for row in call["rows"] if row["step"] in only[:1]]
+    words = f"step {only[0]}" + (f", {rows[-1]['what']} of {rows[-1]['node']}" if rows else "") if only else "the order"
+    return f"{call.about}: {words}"
+
+
+def _without(**forgotten: bool) -> Any:
+    return lambda call: steps_of(call["rows"], call["msg_id"], **forgotten)
+
+
+FOLLOW = Pure(
+    "lab14.follow", "follow(rows, msg_id)", points=2, about="messages of a day", calls=calls, returns=[int],
+    rules=(
+        "follow lists each step once, in order, at which some row is about the message: by its id, in ids, or by the "
+        "place that it has at that moment"
+    ),
+    place=_place,
+    slips=[
+        Slip("ids only", _without(places=False), belief="lab14.rows_have_ids"),
+        Slip("offset only", _without(whole=False), belief="lab14.offset_is_place"),
+        Slip("one place", _without(copies=False), belief="lab14.one_place"),
+        Slip("its place for ever", _without(moves=False), belief="lab14.place_for_ever"),
+    ],
+)  # fmt: skip

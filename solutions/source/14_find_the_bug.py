@@ -1,0 +1,782 @@
+# %% [markdown] minutes=3 tags=["reading"]
+# # Lab 14: Find the bug
+#
+# ## Why
+#
+# Three warehouses run three clusters: Tunis, Turin and Warsaw. Each of them has a release of its own, patched by somebody
+# who has left. Every few days an alarm comes from one of them: a message is lost, or two were handled at once. The meeting
+# next morning knows why:
+#
+# - "It never happens twice, so it must be the network."
+# - "The alarm says LOST, so the store has lost it."
+# - "Right before it, the broker was killed. That is the cause."
+# - "We have read the code for two days. It looks right."
+#
+# In this lab nobody reads code. The three clusters run the mqlab that you have, with one thing changed in the memory of
+# their nodes: no file shows it, and their nodes' classes have the names and the source of all others. What you have is a
+# seed, which plays the same bad day as often as you like, and a time machine. You find out **on which day, at which step
+# and which rule** each of them breaks, and you write the tools with which the next one takes you minutes.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need labs [01](01a-what-the-broker-writes.ipynb), [04](04a-how-far-have-we-read.ipynb) and
+# [07](07a-failure-takes-time.ipynb). When you are done you can
+#
+# - play a failure again until you understand it, and follow one message through it;
+# - make the schedule (故障计划) of a failure short (缩减), without an idea of its cause;
+# - say what must hold (不变式) at every step, and find the first step at which it does not;
+# - tell a cause (根因) from its consequences, and a quiet day from a sound system.
+
+# %%
+from collections import Counter
+
+from mqlab import play
+from mqlab.simulation.planted import cluster, history
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.teach.hunting import hunt, message_ids
+from mqlab.views import Bars, Table
+
+# %% [markdown] minutes=7
+# ## A day in Bern
+#
+# We practise with a fourth cluster, Bern. A cluster has days, one for each number, and the number is the seed (随机种子) of everything:
+# of what is sent, of what breaks and when, of each delay. A day has some twenty events. `billing` reads the topic `orders`
+# with two members, `ledger` reads `steps` in order (顺序消费).
+
+# %%
+bern = cluster("Bern")
+day = bern.day(1)
+
+
+def events_table(events):
+    rows = []
+    for number, event in enumerate(events):
+        known = ("at", "do", "number", "topic", "node", "fails", "sleep", "for")
+        rows.append({"event": number} | {name: event.get(name, "") for name in known})
+    return Table(rows)
+
+
+events_table(day.events)
+
+# %% [markdown]
+# A send has the number of its message, how often its listener will refuse it (99: always), and how many ms each call takes.
+# A message of `billing` is tried three times: once, and after two retries it is dead (死信). A fault ends by itself after
+# `for` ms, and when the last event is over everything is mended, and the cluster gets more than a minute to come to rest.
+# Then the monitoring compares: what was acknowledged, what is stored, what was handled? This is its **alarm** (告警):
+
+# | line | means |
+# |---|---|
+# | LOST | an acknowledged message is in no log, or a stored one was neither finished nor is it dead |
+# | PASSED | a group's offset has passed a message that no listener had given back |
+# | ORDER, TOGETHER | in `ledger`: a message finished before an earlier one; two of a queue in listeners at once |
+# | TRIED | a retry too early or too many, or a message that is dead too early |
+
+# %% tags=["parameter"]
+DAY = 1  # yours to change: 0, 1, 2, 3, …
+today = bern.day(DAY)
+alarm = bern.alarm(today)
+for line in alarm:
+    print(line)
+Bars(
+    {f"day {number}": len(bern.alarm(bern.day(number))) for number in range(3)},
+    title="Lines of the alarm",
+    unit="lines",
+)
+
+# %% [prediction] lab14.again
+# You play day 1 of Bern once more. What does the monitoring say?
+#
+# - same: the same lines
+#   = The seed decides everything that happens, so the defect shows in the same step again. That is what a simulation is for.
+# - other: other lines, or none: such a failure comes and goes
+#   > In production it does, because nobody can repeat the order in which things happened. Here the order is the seed.
+# - more: more lines, because the first run has left something behind
+#   > A run has a Lab of its own, with files of its own. Nothing is left of the one before.
+# note: FoundationDB, TigerBeetle and others are tested like this: the network, the disks and the clock are simulated, and a
+#   failure is a number that one can write on a piece of paper.
+
+# %%
+first, second = (bern.play(day).journal.digest() for _ in range(2))
+print(first, second, sep="\n")
+again = bern.alarm(day)
+reveal("lab14.again", "same" if first == second else "other")
+
+# %% [markdown] minutes=16
+# ## What happened to message 9?
+#
+# The alarm names message 9: stored, and `billing` never finished it. What did happen to it? A message has an id which all of
+# its copies have. This is the day from its point of view:
+
+# %%
+lab = bern.play(day)
+ids = message_ids(lab)  # number of a message -> its id
+lab.timeline(ids[9])
+
+# %% [markdown]
+# To a program, the same day is a list of rows, `history(lab)`: what each node noted, step by step.
+
+# %%
+rows = history(lab)
+Bars(Counter(row["what"] for row in rows), title=f"{len(rows)} rows", unit="rows")
+
+# %%
+for row in rows[24:34]:
+    print(row)
+
+# %% [markdown]
+# All rows have `step`, `ms`, `node` and `what`. What else is there:
+#
+# | `what` | other keys |
+# |---|---|
+# | `message.stored` | `queue`, `offset`, `start`, `end` (bytes of the log), `id` |
+# | `store.flushed` | `end`: the log of this node is on the disk (刷盘) up to this byte |
+# | `message.dispatched` | `queue`, `offset`: the entry in the consume queue is written |
+# | `message.sent` | `queue`, `offset`, `status`, `id`: what a producer was told |
+# | `message.pulled` | `group`, `queue`, `first`, `next`, `offsets`: asked from, continues at, what came |
+# | `listener.started`, `listener.returned` | `group`, `queue`, `call`, `offsets`, `ids`, and `status` when it has returned |
+# | `result.discarded` | `group`, `queue`, `call`, `offsets`, `ids`: the queue had gone to somebody else |
+# | `message.sent_back`, `message.dead` | `group`, `id`, `retries`: what the broker's copy counts |
+# | `offset.updated`, `offset.committed` | `group`, `queue`, `offset`: in the member's memory, in the broker's table |
+# | `queue.added`, `queue.dropped` | `group`, `queue`, and `next`, where the member begins |
+# | `queue.locked`, `queue.unlocked` | `group`, `queue`, `member` |
+# | `fault.killed`, `fault.powered_off`, `fault.start` | nothing: `node` died, or came back |
+#
+# A queue is one text of three words: topic, broker, number.
+
+# %% [exercise] lab14.follow
+# ### Exercise 1: follow a message
+#
+# Write `follow`. It gets the rows of a day and the id of a message, and returns the steps at which some row is about it, each
+# step once, in order. A row is about a message
+#
+# - if its `id` is the message's, or its `ids` contain it;
+# - if it is `message.dispatched` or `message.pulled` and names a place where the message is. A place is a queue with an
+#   offset. At a place is what was stored there **last**: after a power cut, numbers of messages that the disk did not keep
+#   may be given again.
+#
+# A message that is tried again has copies in other queues. They have its id, and places of their own.
+#
+# hint: Walk through the rows once. Keep a dictionary: (queue, offset) -> id of what was stored there last.
+# hint: `message.stored` sets `at[row["queue"], row["offset"]] = row["id"]`. Rows that name a place have one `offset`
+#   (dispatched) or several `offsets` (pulled).
+# hint: Collect the ids of each row in a set: `{row.get("id"), *row.get("ids", ())}`, and for the two kinds with places add
+#   `at.get((queue, offset))` for each offset. If `msg_id` is in the set, append the step, unless it is the last one already.
+# note: This is what a trace is made of. In production the rows come from five machines whose clocks differ; here they have a
+#   number.
+
+
+# %%
+# exercise: lab14.follow
+def follow(rows, msg_id):
+    """The steps at which a row is about the message, in order."""
+    ### BEGIN SOLUTION
+    at, steps = {}, []
+    for row in rows:
+        about = {row.get("id"), *row.get("ids", ())}
+        if row["what"] == "message.stored":
+            at[row["queue"], row["offset"]] = row["id"]
+        elif row["what"] in ("message.dispatched", "message.pulled"):
+            offsets = row["offsets"] if "offsets" in row else [row["offset"]]
+            about |= {at.get((row["queue"], offset)) for offset in offsets}
+        if msg_id in about and row["step"] not in steps[-1:]:
+            steps.append(row["step"])
+    return steps
+    ### END SOLUTION
+
+
+# %%
+check("lab14.follow")
+
+# %% [belief] lab14.rows_have_ids
+# question: How does one find all that happened to a message?
+# claim: By its id: every row about it has it.
+# refutation: Queues do not know ids. A row of a dispatch or a pull names a place, and the message is at that place.
+
+# %% [belief] lab14.offset_is_place
+# question: Where is offset 1?
+# claim: There is one message with offset 1.
+# refutation: Every queue counts for itself. A place is a queue and an offset together.
+
+# %% [belief] lab14.one_place
+# question: How many places has a message?
+# claim: One, where it was stored.
+# refutation: A message that is tried again is stored again: while it waits, and in the retry topic. Each copy has a place of
+#   its own.
+
+# %% [belief] lab14.place_for_ever
+# question: A place has a message. Can it have another one later?
+# claim: No, a log is never written over.
+# refutation: The log is not, but a number may be given again, after a power cut or by a broken store. From then on the place
+#   means the message that was stored there last.
+
+# %% [prediction] lab14.when_wrong
+# Message 9 is lost, says the alarm. When did something go wrong first?
+#
+# - end: at the end of the day, when the monitoring found it
+#   > That is when it was noticed. Everything that the alarm compares had been as it is for a long time.
+# - fault: in step 187, when the power was cut {lab14.fault_is_cause}
+#   > A fault is allowed to happen, be it a power cut or a kill: what was acknowledged is on the disk, and comes back with the
+#   > log. The first wrong step is the first one that a sound cluster would not do.
+# - stored: in step 205, when message 9 was stored, and its send was answered SEND_OK
+#   = It got a number that was given to message 0 before, and message 0 was on the disk. Two messages have one place, and a
+#   = reader at offset 0 can get only one of them.
+# note: The alarm names messages that are lost. The first thing that was wrong is not among its words: a number.
+
+# %% tags=["picture"]
+stored = [row for row in rows if row["what"] == "message.stored"]
+given = {}
+for twice in stored:
+    place = twice["queue"], twice["offset"]
+    if place in given:
+        break
+    given[place] = twice
+print("given before:", given[place])
+print("given again: ", twice)
+
+# %%
+reveal("lab14.when_wrong", "stored" if twice["id"] == ids[9] else "end")
+
+# %% [markdown] minutes=10
+# ## The time machine
+#
+# The same day to move in. *Seed* is the number of the day, *follow* the number of a message whose rows stand beside each
+# stop, *first events* how many of the day's events happen. Each of them plays the day again. Choose a stop with the slider,
+# and click what you want to see with all that belongs to it.
+
+# %% [answer] lab14.twice
+# ### Your turn: a day of your own
+#
+# Choose another day of Bern, 2 or 3, with *seed*. At which step does its store give a number for the second time, first of
+# all? Rows of one message are beside the picture: follow one that the day's alarm names, then the one that has its place.
+#
+# wrong last: That is the last time that something is wrong on this day. Look for the first.
+# wrong: Look at the first messages that are stored after the broker has come back: which offset do they get, and which did
+#   their queue have already?
+# note: One line of a recovery is wrong, and it shows seconds later, in another message. Nothing in that step looks like an
+#   error.
+
+# %% tags=["explorer"]
+machine = hunt(bern, day=1, follow=9)
+machine
+
+# %%
+### BEGIN SOLUTION
+machine.play_again(seed=2)
+answer("lab14.twice", 316, machine)
+### STARTER
+# answer("lab14.twice", ..., machine)
+### END SOLUTION
+
+# %% [markdown] minutes=18
+# ## Make it short
+#
+# Nineteen events, and you do not know which of them matter. You need not know: leave some out, play, look whether the alarm
+# still comes. A run takes half a second.
+
+# %% tags=["parameter"]
+faults = [event for event in day.events if event["do"] != "send"]
+sends = [event for event in day.events if event["do"] == "send"]
+tries = {
+    "all": day.events,
+    "no faults": sends,
+    "faults only": faults,
+    "first half": day.events[:9],
+    "second half": day.events[9:],
+}
+alarms = {name: len(bern.alarm(day, events)) for name, events in tries.items()}
+Bars(alarms, title="Lines of the alarm", unit="lines")
+
+# %% [prediction] lab14.how_many
+# Nothing more can be left out without the alarm going silent. How many of the 19 events are left?
+#
+# - most: fifteen or more, everything hangs together
+#   > It looks so, because each message moves all others a little. But few of them matter.
+# - few: ten or fewer
+#   = A message before the power cut, the power cut, and a few that come after it: a number is given twice, and somebody has
+#   = gone past it.
+# - fault: one, the power cut {lab14.faults_are_causes}
+#   > Faults alone raise no alarm: look at the bars. Without a message, nothing can get lost.
+# note: A short failure is worth more than a long one: you can read it, and it becomes a test.
+
+# %% [exercise] lab14.shrink
+# ### Exercise 2: shrink
+#
+# Write `shrink`. It gets a list of events and a function: `fails(events)` plays a schedule and says whether it goes wrong.
+# Return a schedule which goes wrong and from which no single event can be left out. Its events are some of those given, in
+# their order. Runs are dear: for 64 events **at most 60 runs**, so leave out many at a time while that works.
+#
+# What you may not take for granted: that one event is the cause; that what was needed once is needed for ever. An event may
+# matter only beside another one.
+#
+# hint: Try to leave out a half, then quarters, eighths, … and at last single events. What can go, goes at once.
+# hint: Walk over the list with `size` events at a time: `shorter = events[:start] + events[start + size:]`. If it fails, go on
+#   with it at the same start; else move on by `size`. At the end of the list, halve `size`.
+# hint: With size 1, repeat the round until it has left out nothing: `while True: … if size == 1 and not cut: return events`.
+# note: This is ddmin, delta debugging (Zeller and Hildebrandt, 2002), in its plainest form. `git bisect` is its little
+#   sister, for histories in which one commit is the cause.
+
+
+# %%
+# exercise: lab14.shrink
+def shrink(events, fails):
+    """A schedule that still fails, and from which no single event can be left out."""
+    ### BEGIN SOLUTION
+    size = len(events) // 2
+    while True:
+        start, cut = 0, False
+        while start < len(events):
+            shorter = events[:start] + events[start + size :]
+            if fails(shorter):
+                events, cut = shorter, True
+            else:
+                start += size
+        if size == 1 and not cut:
+            return events
+        size = max(1, size // 2)
+    ### END SOLUTION
+
+
+# %%
+check("lab14.shrink")
+
+# %% [belief] lab14.one_half
+# question: A failure is in one half of a schedule or in the other. Is it?
+# claim: Yes: play both, and go on with the one that fails.
+# refutation: It may need an event of each half, and then neither fails alone. Leave a part out and keep everything else.
+
+# %% [belief] lab14.once_needed
+# question: An event could not be left out. Do you have to try it again?
+# claim: No, it is needed.
+# refutation: It was needed beside another event that has gone meanwhile. Go on until a whole round leaves out nothing.
+
+# %% [belief] lab14.one_at_a_time
+# question: How does one find out which of 64 events are needed?
+# claim: Try each of them.
+# refutation: That is a run for each event, and most are needless. Leave out 32 at a time, then 16, and so on: when few matter,
+#   few runs are enough.
+
+# %% [markdown]
+# Now with your `shrink`, on day 1 of Bern. This cell takes some seconds: it plays the day two dozen times.
+
+# %% tags=["picture"]
+runs = []
+
+
+def bern_fails(events):
+    runs.append(len(events))
+    return bool(bern.alarm(day, events))
+
+
+try:
+    small = shrink(day.events, bern_fails) or day.events
+except Exception:
+    small = day.events  # exercise 2 is open
+Bars({f"run {number}": count for number, count in enumerate(runs, 1)}, title="Events")
+
+# %%
+events_table(small)
+
+# %%
+# The few that it comes to, if exercise 2 is open: five messages and the power cut.
+numbers = (0, 11, 3, 7, 2)
+few = [e for e in day.events if e.get("number") in numbers or e["do"] == "power_off"]
+for line in bern.alarm(day, few):
+    print(line)
+reveal("lab14.how_many", "few" if bern.alarm(day, few) else "most")
+
+# %% [markdown]
+# Look at the words of this alarm: another message is lost. Shrinking asks only whether *something* goes wrong, and so it may
+# slip from one failure to the next. Whoever minds asks `fails` for the same kind of line, or for the same broken rule.
+
+# %% [prediction] lab14.kill_too
+# Break it in another way. In the short schedule the broker's power is cut. We kill its process instead, at the same moment
+# and for the same time. Does the alarm come?
+#
+# - yes: yes, the broker recovers in both cases
+#   > It does, with the same defect. But a killed process closes its connections: senders hear of it at once and give up
+#   > messages which after a power cut arrive when the broker is back. So the queue that would count again gets no message.
+# - no: no
+#   = Senders hear of a kill at once and give up, and the queue that would count again gets no second message. The defect is
+#   = the same; an alarm needs a day that suits it as well.
+# note: A defect without an alarm is still there. Keep that in mind for the last section.
+
+# %% tags=["parameter"]
+INSTEAD = "kill"  # or "slow_disk", or "power_off" as before
+other = [e if e["do"] == "send" else {**e, "do": INSTEAD} for e in few]
+outcomes = {"power_off": bern.alarm(day, few), INSTEAD: bern.alarm(day, other)}
+Bars({name: len(lines) for name, lines in outcomes.items()}, title="Lines of the alarm")
+
+# %%
+killed = [e if e["do"] == "send" else {**e, "do": "kill"} for e in few]
+reveal("lab14.kill_too", "yes" if bern.alarm(day, killed) else "no")
+
+# %% [markdown] minutes=32
+# ## The first wrong step
+#
+# An alarm compares the end with the beginning. Between the two are some thousand steps, and only one of them is the first that
+# is wrong. To find it one needs rules that hold at *every* step (不变式). These nine are enough for all that can happen here:
+#
+# | rule | room | what must hold at every step | allowed |
+# |---|---|---|---|
+# | `acknowledged` | store | who is told SEND_OK has a message that is on the disk, up to its last byte | other answers than SEND_OK, before it is there |
+# | `dispatched` | store | units get their queue entries in the order of the log, each of them, and only from the disk | |
+# | `numbered` | store | the offsets of a queue have no gap, and none is given twice | again, if a power cut took the unit before it was on the disk |
+# | `committed` | broker | an offset in the broker's table is not beyond what some member of the group had in its memory | smaller ones, after a crash |
+# | `locked` | broker | a queue in order has one holder, as long as the holder lives and has not given it back | another one after that |
+# | `tried` | broker | a message goes back with `retries` 1 and 2, and is dead with 3 | |
+# | `finished` | client | a member's offset passes no message that it was given and has neither finished nor given back | |
+# | `pulled` | client | a pull brings all offsets from `first` to `next`, and begins where the last one of this member ended | further back; anywhere, once the queue was dropped or added, or the member died |
+# | `in order` | client | `ledger` has one call at a time in a queue, and gets the next message when the one before has succeeded | |
+
+# %% [exercise] lab14.first_wrong_step
+# ### Exercise 3: the first wrong step
+#
+# Write `first_wrong_step` for four of them: `acknowledged`, `committed`, `tried` and `pulled`. It gets the rows of a day and
+# returns the name of the rule that is broken first, and the step at which this shows: `("tried", 642)`. If none of the four is
+# broken it returns `(None, None)`. What shows a broken rule is
+#
+# | rule | the row |
+# |---|---|
+# | `acknowledged` | a `message.sent` |
+# | `committed` | an `offset.committed` |
+# | `tried` | a `message.sent_back` or `message.dead` |
+# | `pulled` | a `message.pulled` |
+#
+# It is judged by days of clusters that you do not know, and by days of sound ones.
+#
+# hint: One loop over the rows, and a dictionary for each rule: how far a node's log is on the disk; the end of the unit at
+#   each place; the largest offset that a member of (group, queue) had; where the last pull of (node, group, queue) ended.
+# hint: The broker of a queue is `row["queue"].split()[1]`. A place that was never stored has the end 0. An offset that
+#   nobody had is 0.
+# hint: pulled: `row["offsets"] != list(range(row["first"], row["next"]))` is a gap, and so is a `first` larger than where the
+#   last pull ended. Forget that end when the queue is added or dropped, and forget all ends of a node that dies.
+# note: You have written what Jepsen calls a checker. mqlab's own simulation has one that found real mistakes of mqlab, see
+#   docs/simulation.md.
+
+
+# %%
+# exercise: lab14.first_wrong_step
+def first_wrong_step(rows):
+    """(rule, step) where one of the four rules is broken first, or (None, None)."""
+    ### BEGIN SOLUTION
+    on_disk, end, had, ended = {}, {}, {}, {}
+    for row in rows:
+        what, node, queue = row["what"], row["node"], row.get("queue", "")
+        of_group, of_member = (row.get("group"), queue), (node, row.get("group"), queue)
+        if what == "store.flushed":
+            on_disk[node] = row["end"]
+        elif what == "message.stored":
+            end[queue, row["offset"]] = row["end"]
+        elif what == "message.sent" and row["status"] == "SEND_OK":
+            broker = queue.split()[1]
+            if end.get((queue, row["offset"]), 0) > on_disk.get(broker, 0):
+                return "acknowledged", row["step"]
+        elif what == "offset.updated":
+            had[of_group] = max(had.get(of_group, 0), row["offset"])
+        elif what == "offset.committed":
+            if row["offset"] > had.get(of_group, 0):
+                return "committed", row["step"]
+        elif what in ("message.sent_back", "message.dead"):
+            if (what == "message.dead") != (row["retries"] > 2):
+                return "tried", row["step"]
+        elif what in ("queue.added", "queue.dropped"):
+            ended.pop(of_member, None)
+        elif what in ("fault.killed", "fault.powered_off"):
+            ended = {place: one for place, one in ended.items() if place[0] != node}
+        elif what == "message.pulled":
+            whole = row["offsets"] == list(range(row["first"], row["next"]))
+            if not whole or row["first"] > ended.get(of_member, row["first"]):
+                return "pulled", row["step"]
+            ended[of_member] = max(row["next"], ended.get(of_member, 0))
+    return None, None
+    ### END SOLUTION
+
+
+# %%
+check("lab14.first_wrong_step")
+
+# %% [belief] lab14.last_is_cause
+# question: A rule is broken in many steps. Which of them tells the cause?
+# claim: The last one, right before the alarm.
+# refutation: The first one. What comes later may be a consequence of it: return as soon as a rule is broken.
+
+# %% [belief] lab14.every_answer_promises
+# question: A producer gets FLUSH_DISK_TIMEOUT. What was it promised?
+# claim: That the message is on the disk, for the send did not fail.
+# refutation: Nothing of that kind: the message is written, and the disk was too slow. Only SEND_OK promises that it is on the
+#   disk.
+
+# %% [belief] lab14.written_is_safe
+# question: A message is in the log. Is it safe?
+# claim: Yes, it is written.
+# refutation: Written is not on the disk. Under SYNC_FLUSH, SEND_OK may be said only when store.flushed has reached the end of
+#   the unit.
+
+# %% [belief] lab14.offset_is_done
+# question: A group has committed 5. Which messages are done?
+# claim: Those up to 5.
+# refutation: An offset names the next message to read: 5 means that 0 to 4 are done. An offset that a member had is allowed as
+#   it is.
+
+# %% [belief] lab14.retries_are_calls
+# question: Two retries are allowed. With which count is a message dead?
+# claim: With 2.
+# refutation: The first delivery is not a retry: copies with 1 and 2 are the two retries, and the copy that dies counts 3.
+
+# %% [belief] lab14.again_is_wrong
+# question: A member pulls an offset that it had already. What is wrong?
+# claim: A message comes twice.
+# refutation: Nothing. At least once is the promise; an answer that comes late may bring messages again. Only what is left out is
+#   wrong.
+
+# %% [belief] lab14.owner_for_ever
+# question: A queue goes to another member and comes back. Where does its first owner's next pull begin?
+# claim: Where its last pull ended.
+# refutation: At the group's offset, wherever that is now. What a member knew of a queue is over when the queue is dropped or
+#   added, or when the member dies.
+
+# %% [markdown]
+# A cluster that you have not seen yet, Wuhan, through your function. Which day you look at is yours.
+
+# %% tags=["picture", "parameter"]
+WUHAN_DAYS = range(4)
+wuhan = cluster("Wuhan")
+
+
+def found_by_you(it, number):
+    try:
+        return first_wrong_step(history(it.play(it.day(number))))
+    except Exception:
+        return None  # exercise 3 is open
+
+
+Table(
+    {
+        "day": number,
+        "lines of the alarm": len(wuhan.alarm(wuhan.day(number))),
+        "first wrong step": str(found_by_you(wuhan, number)),
+    }
+    for number in WUHAN_DAYS
+)
+
+# %% [answer] lab14.quiet
+# ### Your turn: a quiet day
+#
+# Find a day of Wuhan on which the monitoring raises no alarm, and a rule is broken all the same. Which day is it?
+#
+# wrong sound: On this day there is no alarm, and no rule is broken either.
+# wrong loud: On this day there is an alarm. Look for a quiet one.
+# wrong: Set QUIET to the day that you mean and run the cell: it has to be the day that you answer.
+# note: The group's offset was too far for a moment, and nobody began there. Next time somebody will. A quiet day is not a
+#   sound system.
+
+# %% tags=["parameter"]
+### BEGIN SOLUTION
+QUIET = 3
+### STARTER
+# QUIET = 0  # yours to change
+### END SOLUTION
+quiet_alarm = wuhan.alarm(wuhan.day(QUIET))
+quiet_lab = wuhan.play(wuhan.day(QUIET))
+print(len(quiet_alarm), "lines;", found_by_you(wuhan, QUIET))
+
+# %%
+### BEGIN SOLUTION
+answer("lab14.quiet", QUIET, quiet_alarm, quiet_lab)
+### STARTER
+# answer("lab14.quiet", ..., quiet_alarm, quiet_lab)
+### END SOLUTION
+
+# %% [markdown] minutes=6
+# ## In which room?
+#
+# A cluster's code has three rooms: store, broker, client. If you do not know in which of them to look, put back (回滚) the sound
+# release of one room after the other, and play the same day.
+
+# %% [prediction] lab14.rolled_back
+# The alarm of Turin, day 2: `LOST: message 40 is stored, billing never finished it`. With the sound release of which room does
+# it go silent?
+#
+# - store: the store, for a message is lost {lab14.alarm_names_the_cause}
+#   > The message is stored, says the alarm. LOST says what is missing in the end, and not who has made it so.
+# - broker: the broker, for it did not deliver it
+#   > With a sound broker the same message is lost.
+# - client: the client
+#   = The message is in the log, and its queue has it. Somebody went past it.
+# note: This narrows a cause from a million lines to one room without reading any of them. It needs a failure that comes again.
+
+# %% tags=["parameter"]
+PATIENT, SICK_DAY = "Turin", 2  # yours to change
+it = cluster(PATIENT)
+sick = it.day(SICK_DAY)
+for line in it.alarm(sick):
+    print(line)
+rooms = {
+    room: len(it.rolled_back(room).alarm(sick))
+    for room in ("store", "broker", "client")
+}
+Bars(rooms, title="Lines of the alarm, with the sound release of", unit="lines")
+
+# %%
+turin = cluster("Turin")
+silent = [r for r in rooms if not turin.rolled_back(r).alarm(turin.day(2))]
+reveal("lab14.rolled_back", silent[0])
+
+# %% [markdown] minutes=40
+# ## Three clusters
+#
+# Now they are yours: Tunis, Turin, Warsaw. Each has one defect, and the three are different. A way that works:
+#
+# 1. Play days until there is an alarm.
+# 2. Roll back one room after the other: three runs, and six of the nine rules are out.
+# 3. Shrink the day, and read what is left of it. It tells *what* has to happen. (The steps of the short schedule are others
+#    than those of the day.)
+# 4. Go back to the whole day in the time machine, follow the message that the alarm names, and go from the end to the
+#    beginning until everything is right.
+
+# %% tags=["parameter", "picture"]
+SEARCHED, DAYS = "Tunis", range(4)  # yours to change
+searched = cluster(SEARCHED)
+Bars(
+    {f"day {one}": len(searched.alarm(searched.day(one))) for one in DAYS},
+    title=f"{SEARCHED}: lines of the alarm",
+)
+
+# %% tags=["explorer"]
+room_of_proof = hunt(cluster("Tunis"), day=1)
+room_of_proof
+
+# %% [markdown]
+# Rows can be chosen as well: by node, by what they are, by queue, between two steps.
+
+
+# %% tags=["picture", "parameter"]
+def chosen_rows(lab, *, node="", what="", queue="", begin=0, end=10**6):
+    rows = [
+        row
+        for row in history(lab)
+        if node in row["node"]
+        and what in row["what"]
+        and queue in row.get("queue", "")
+        and begin <= row["step"] <= end
+    ]
+    names = list(dict.fromkeys(name for row in rows for name in row if name != "ids"))
+    return Table({name: row.get(name, "") for name in names} for row in rows)
+
+
+chosen_rows(lab, node="broker-a", queue="orders", begin=170, end=230)
+
+# %% [prediction] lab14.short_step
+# You have shrunk a day, and found the first wrong step of the short schedule. Which step is it in the whole day?
+#
+# - same: the same, for the same thing happens
+#   > The same thing happens, after other things. Steps are counted over everything that happens in the cluster.
+# - other: another one
+#   = Fewer messages are fewer steps, and moments move as well. Find the same *rows* in the whole day.
+# note: The day, too, is another one, as far as its delays go. A short schedule shows what is needed, and the day shows when.
+
+# %%
+short_rows = history(bern.play(day, few))
+again_at = {}
+for name, these in {"whole": rows, "short": short_rows}.items():
+    seen = set()
+    for row in these:
+        place = row["what"] == "message.stored" and (row["queue"], row["offset"])
+        if place and place in seen:
+            again_at[name] = row["step"]
+            break
+        seen.add(place)
+Bars(again_at, title="Bern: a number is given twice in step")
+
+# %%
+reveal("lab14.short_step", "same" if len(set(again_at.values())) == 1 else "other")
+
+# %% [exercise] lab14.finding
+# ### Exercise 4: three findings
+#
+# Write `finding`. It takes nothing, and returns what you have found out: for each cluster a tuple of a day, a step and the
+# name of a rule. On that day the rule is broken first at that step, and no other rule before it. Any day is right on which the
+# cluster's own defect shows first.
+#
+# hint: Which room? Roll back. Then three rules are left for each cluster. Warsaw's alarm is rare: try four days.
+# hint: Tunis: compare `message.stored` with `message.dispatched`, in the order of the log. Turin: follow the message
+#   from its failed call on; what becomes of the copy, and what of the offset? Warsaw: `chosen_rows(…, what="queue.")`.
+# hint: The step is that of the row which must not be there: a dispatch of a later unit, an `offset.updated` beyond a
+#   message that is neither finished nor given back, a `queue.locked` for a second member.
+# note: Day, step, rule: with these three, whoever knows the code finds the line within minutes. You have not read any.
+
+
+# %%
+# exercise: lab14.finding
+def finding():
+    """{"Tunis": (day, step, rule), "Turin": …, "Warsaw": …}"""
+    ### BEGIN SOLUTION
+    return {
+        "Tunis": (0, 273, "dispatched"),
+        "Turin": (2, 264, "finished"),
+        "Warsaw": (1, 306, "locked"),
+    }
+    ### END SOLUTION
+
+
+# %%
+check("lab14.finding")
+
+# %% [belief] lab14.any_breach
+# question: A rule is broken in many steps. Which one names a finding?
+# claim: Any of them shows the defect.
+# refutation: The rule is broken here, and not for the first time. Go back: only the first step has nothing wrong before it.
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **That the rest is right.** Nine rules are nine rules. A defect that breaks none of them is not seen, however many days you
+#   play. mqlab's simulation draws far more than these days do, and still only what somebody thought of.
+# - **That real failures are like this.** Here one thing is wrong, and it is wrong all the time. Two defects that hide each other
+#   take more than three roll-backs.
+# - **That a room which silences the alarm is guilty.** Another release is also faster or slower, and a failure that needs a
+#   certain moment goes away with anything. Here the sound release does the same steps.
+# - **That you could do it in production.** You had the seed. There you have logs of five machines and one chance; the rules are
+#   the same.
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## Others do it so
+#
+# | what you did | where it is done |
+# |---|---|
+# | a run from a seed | FoundationDB's simulation, TigerBeetle's VOPR, here `mqlab sim --seed 17` |
+# | a schedule made short | ddmin; QuickCheck and Hypothesis shrink in the same way; `mqlab sim` does it before it reports |
+# | rules over a history | Jepsen's checkers (Knossos, Elle); here [`model.py`](../mqlab/simulation/model.py) |
+# | defects on purpose | mutation testing: do your tests see them? mqlab has fifty of its own |
+# | where RocketMQ keeps these rules | `CommitLog`, `ReputMessageService`, `ConsumeQueue.correctMinOffset`, `RebalanceLockManager`, `ProcessQueue` |
+
+# %% [markdown] minutes=4 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab14.no_seed
+# **1.** A customer has no seed, and the failure came once. What do you ask for first?
+#
+# answer: For what does not change any more: the brokers' files, with commit log, queues and `consumerOffset.json`, and the logs
+#   of all members with their times. From the files you get places, numbers and offsets, so `numbered` and `dispatched` can be
+#   judged afterwards. For the others somebody must have noted what members did: a trace, if it was on.
+
+# %% [reflection] lab14.always_on
+# **2.** Which of the nine rules could run in production all the time?
+#
+# answer: Those that one machine can judge by itself, from a few numbers: `pulled`, `in order` and `tried` in a member or broker,
+#   `dispatched` in a store. `acknowledged` and `finished` as assertions in the code. `committed` needs both ends, so a trace
+#   and a job that joins it.
+
+# %% [reflection] lab14.test
+# **3.** You have repaired Warsaw. What do you leave behind?
+#
+# answer: The short schedule as a test that fails with the old code, and the rule as a check in the simulation, so that the next
+#   one that breaks it is found by a seed and not by a customer.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# All labs: [index](index.ipynb).
