@@ -175,21 +175,33 @@ class Watch:
         # "<string>" is the file of every method that dataclass makes, too: those are known by their globals alone.
         self._files = {function.__code__.co_filename for function in functions if not _is_ours(function)} - {"<string>"}
         self._before: Any = None
+        self._traced_before: Any = None
         self._outside: FrameType | None = None
 
     def __enter__(self) -> Watch:
-        self._before = sys.getprofile()
+        self._before, self._traced_before = sys.getprofile(), sys.gettrace()
         self._outside = sys._getframe(1)
         if self._globals and not self._forbidden.is_empty:
-            sys.setprofile(self._called)
+            if self._beside_a_profiler_in_c:
+                sys.settrace(self._called)
+            else:
+                sys.setprofile(self._called)
         return self
 
     def __exit__(self, *error: object) -> None:
-        sys.setprofile(self._before)
+        if self._beside_a_profiler_in_c:
+            sys.settrace(self._traced_before)
+        else:
+            sys.setprofile(self._before)
         self._outside = None
 
+    @property
+    def _beside_a_profiler_in_c(self) -> bool:
+        """True under ``%prun`` before Python 3.12: that profiler can be called, and put back, from C alone."""
+        return self._before is not None and not callable(self._before)
+
     def _called(self, frame: FrameType, event: str, argument: Any) -> None:
-        if self._before is not None:
+        if callable(self._before):
             self._before(frame, event, argument)
         if event != "call":
             return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import importlib
+import pstats
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -146,6 +148,18 @@ def test_who_counts_calls_goes_on_counting_while_an_answer_is_watched() -> None:
     finally:
         sys.setprofile(None)
     assert {"work", "answer"} <= set(counted)
+
+
+def test_a_profile_of_a_check_has_the_answer_and_the_check_still_watches_it() -> None:
+    """As ``%prun check(...)`` in a notebook."""
+    profile = cProfile.Profile()
+    right = answer_of("def answer(unit):\n    return 'orders'\n")
+    assert profile.runcall(run_watched, case(), right, FORBIDS) is None
+    assert {"run_watched", "answer"} <= {name for _, _, name in pstats.Stats(profile).stats}
+    for way in CALLED:
+        with pytest.raises(NotGiven):
+            profile.runcall(run_watched, case(), answer_of(CALLED[way]), FORBIDS)
+    assert sys.getprofile() is None and sys.gettrace() is None
 
 
 CONSOLE = {
