@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import nbformat
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from nbclient import NotebookClient
 from nbformat.v4 import new_output
+from nbval.plugin import IPyNbCell, coalesce_streams, nocolors
 from traitlets.config import Config
 
 from mqlab.grading.sandbox import SHORT_LIVED_JAVA as JAVA_OPTIONS
+
+NOT_COMPARED = (
+    "metadata", "traceback", "prompt_number", "output_type", "name", "execution_count", "image/png", "image/jpeg",
+    "application/vnd.jupyter.widget-view+json",
+)  # fmt: skip
+"""What nbval leaves out of its comparison."""
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT_LIVED_JAVA = {"JDK_JAVA_OPTIONS": JAVA_OPTIONS, "MQLAB_SPARK_SHARED_CLASSES": "0"}
 """For a JVM that ends with its notebook: without the second compiler, and without an archive of classes at its end."""
 
+NO_OTHER_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Those of this environment, such as hypothesis, take a second of each run of nbval and do nothing in it."""
+
 
 def read(path: Path) -> Any:
     return nbformat.read(path, as_version=4)
+
+
+def write(notebook: Any, path: Path) -> None:
+    nbformat.write(notebook, path)
 
 
 def execute(notebook: Any, folder: str = "labs") -> Any:
@@ -36,27 +53,64 @@ def execute(notebook: Any, folder: str = "labs") -> Any:
     return notebook
 
 
-def execute_here(notebook: Any) -> Any:
-    """The notebook with the outputs of a run in a shell of this process: what is open here, it uses as well."""
-    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+class WarmProcess:
+    """Runs notebooks in copies of a process that has made their imports; see tests.labs.warm."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.labs.warm"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=ROOT, env={**os.environ, **SHORT_LIVED_JAVA, "OPENBLAS_NUM_THREADS": "1"},
+        )  # fmt: skip
+
+    def execute(self, notebook: Any, folder: str = "labs") -> Any:
+        """The notebook with the outputs of a fresh run; errors stay in the cells that raised them."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "notebook.ipynb"
+            write(notebook, path)
+            self._process.stdin.write(json.dumps({"notebook": str(path), "folder": str(ROOT / folder)}) + "\n")
+            self._process.stdin.flush()
+            code = self._process.stdout.readline().strip()
+            assert code == "0", f"the copy that ran the notebook ended with {code or 'nothing'}: see stderr"
+            return read(path)
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@contextlib.contextmanager
+def shell_of_this_process() -> Iterator[InteractiveShell]:
+    """IPython's shell in this process: what is open here, its cells use as well."""
     try:
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                cell.outputs = _outputs(shell, cell.source)
+        yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     finally:
         InteractiveShell.clear_instance()
+
+
+def execute_in(shell: InteractiveShell, notebook: Any) -> Any:
+    """The notebook with the outputs of a run in a shell, which keeps what its cells define."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = _outputs(shell, cell.source)
+            cell.execution_count = shell.execution_count - 1
     return notebook
 
 
 def _outputs(shell: InteractiveShell, source: str) -> list[Any]:
-    with capture_output() as shown:
-        result = shell.run_cell(source, store_history=True)
-    outputs = [new_output("stream", text=shown.stdout)] if shown.stdout else []
-    outputs += [new_output("display_data", data=one.data) for one in shown.outputs]
-    error = result.error_before_exec or result.error_in_exec
-    if error is not None:
-        outputs.append(new_output("error", ename=type(error).__name__, evalue=str(error), traceback=[shown.stdout]))
-    return outputs
+    errors: list[Any] = []
+
+    def keep(kind: type, error: Any, lines: list[str]) -> None:
+        errors.append(new_output("error", ename=kind.__name__, evalue=str(error), traceback=lines))
+
+    with capture_output() as shown, patch.object(shell, "_showtraceback", keep):
+        shell.display_trap.hook = sys.displayhook  # the value of the last line is shown, and not printed
+        shell.run_cell(source, store_history=True)
+    streams = {"stdout": shown.stdout, "stderr": shown.stderr}
+    return [
+        *(new_output("stream", name=name, text=text) for name, text in streams.items() if text),
+        *(new_output("display_data", data=one.data) for one in shown.outputs),
+        *errors,
+    ]
 
 
 def texts(cell: Any) -> str:
@@ -100,18 +154,46 @@ def nbval(path: Path, *options: str, environment: dict[str, str] | None = None) 
     """Runs nbval on a notebook as an instructor would; its report, AssertionError when something failed."""
     command = [
         sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(path.parent), "-p", "no:cacheprovider", "-q",
-        "--nbval-current-env", "--nbval-cell-timeout", "300", *options, str(path),
+        "-p", "nbval.plugin", "--nbval-current-env", "--nbval-cell-timeout", "300", *options, str(path),
     ]  # fmt: skip
     for _ in range(2):
         with tempfile.TemporaryDirectory() as scratch:  # nbval kills its kernel: what that left goes with this
             done = subprocess.run(
                 command, capture_output=True, text=True, cwd=path.parent, check=False,
-                env={**(environment or os.environ), **SHORT_LIVED_JAVA, "TMPDIR": scratch},
+                env={**(environment or os.environ), **SHORT_LIVED_JAVA, **NO_OTHER_PLUGINS, "TMPDIR": scratch},
             )  # fmt: skip
         if "Kernel died before replying" not in done.stdout:  # its ports were taken between choosing and binding them
             break
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def differences(ran: Any, committed: Any) -> list[str]:
+    """Where the outputs of a run are not those of the committed notebook, as nbval compares them."""
+    found = []
+    for now, then in zip(ran.cells, committed.cells, strict=True):
+        if then.cell_type == "code" and "nbval-ignore-output" not in then.metadata.get("tags", ()):
+            comparing = _Comparing()
+            if not IPyNbCell.compare_outputs(
+                comparing, coalesce_streams(now.outputs), coalesce_streams(then.outputs), NOT_COMPARED
+            ):
+                found.append(f"{then.id}: " + "\n".join(comparing.comparison_traceback))
+    return found
+
+
+class _Comparing:
+    """What nbval's comparison of a cell uses of its cell."""
+
+    colors = nocolors
+
+    def __init__(self) -> None:
+        self.comparison_traceback: list[str] = []
+
+    def sanitize(self, text: Any) -> Any:
+        return text
+
+    def format_output_compare(self, key: str, committed: Any, now: Any) -> None:
+        self.comparison_traceback.append(f"{key} was\n{committed}\nand is\n{now}")
 
 
 def source(cell: Any) -> str:

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from nbformat import from_dict
+from nbformat.v4 import new_code_cell, new_notebook
 
 from mqlab.teach.exercises import manifest
 from solutions import build
 from tests.labs.notebooks import (
     ROOT,
+    WarmProcess,
+    differences,
     errors,
     execute,
-    execute_here,
+    execute_in,
     load_json,
     nbval,
     read,
+    shell_of_this_process,
     source,
     texts,
     without_java,
 )
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
     from pyspark.sql import SparkSession
 
 SOURCES = sorted(build.SOURCES.glob("*.py"))
@@ -36,6 +44,11 @@ WITH_SPARK = [
     pytest.param(path, marks=pytest.mark.spark, id=path.stem) for path in SOURCES if "10" <= path.stem[:2] <= "99"
 ]
 LABS = [*WITHOUT_SPARK, *WITH_SPARK]
+NBVAL = ("01a_what_the_broker_writes", "12a_every_number_twice")
+"""Those that nbval runs in `make test`, each in a kernel of its own; the others run without one."""
+
+LEAVES_THINGS_OPEN = [one.id for one in WITH_SPARK if one.id[:2] != "10"]
+"""Streams and growing stores, say: a second run in the same process would meet them."""
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
@@ -105,23 +118,31 @@ def test_cells_are_short_and_text_reads_well(path: Path) -> None:
         assert "TODO" not in text
 
 
-@pytest.mark.parametrize(
-    "path", [*WITHOUT_SPARK, *(pytest.param(*one.values, marks=pytest.mark.long, id=one.id) for one in WITH_SPARK)]
-)
-def test_unsolved_it_runs_to_the_end_and_every_check_says_not_started(path: Path) -> None:
-    nothing_was_started(path, execute(read(build.targets(path)[0])))
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmProcess]:
+    started = WarmProcess()
+    yield started
+    started.close()
 
 
-@pytest.mark.parametrize("path", WITH_SPARK)
-def test_unsolved_it_runs_to_the_end_in_a_session_that_is_open(
-    path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a kernel of its own it runs with the long tests; a JVM starts for its solution, which has the same cells."""
-    monkeypatch.chdir(ROOT / "labs")
+@pytest.fixture
+def as_in_a_kernel(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+    """A shell of this process, for a notebook of Spark's: a kernel would start a JVM of its own."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts its own in that place
-    for name, nothing in {"failed_cells._watched": None, "predictions._noted": {}, "showing._failed": {}}.items():
-        monkeypatch.setattr(f"mqlab.teach.{name}", nothing)
-    nothing_was_started(path, execute_here(read(build.targets(path)[0])))
+    forget_the_learner(monkeypatch)
+    with shell_of_this_process() as shell:
+        yield shell
+
+
+@pytest.mark.parametrize("path", WITHOUT_SPARK)
+def test_unsolved_it_runs_to_the_end_and_every_check_says_not_started(path: Path, warm: WarmProcess) -> None:
+    nothing_was_started(path, warm.execute(read(build.targets(path)[0])))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", LABS)
+def test_unsolved_it_runs_to_the_end_in_a_kernel_of_its_own(path: Path) -> None:
+    nothing_was_started(path, execute(read(build.targets(path)[0])))
 
 
 def nothing_was_started(path: Path, lab: Any) -> None:
@@ -154,19 +175,91 @@ def test_unsolved_it_runs_under_nbval() -> None:
     nbval(ROOT / "labs" / "00-a-messages-day.ipynb", "--nbval-lax")
 
 
-@pytest.mark.parametrize("path", LABS)
-def test_solved_a_fresh_run_gives_the_committed_outputs(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", WITHOUT_SPARK)
+def test_solved_a_fresh_run_gives_the_committed_outputs(path: Path, warm: WarmProcess) -> None:
+    committed = solution_of(path)
+    assert differences(warm.execute(copy.deepcopy(committed), "solutions"), committed) == []
+
+
+@pytest.mark.parametrize("path", [one for one in WITH_SPARK if one.id not in LEAVES_THINGS_OPEN])
+def test_in_an_open_session_solved_it_gives_the_committed_outputs_and_unsolved_nothing_is_started(
+    path: Path, as_in_a_kernel: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unsolved, only what an answer or a guess can change is run again: the queries between take most of the time."""
+    monkeypatch.chdir(ROOT / "solutions")
+    committed, lab = solution_of(path), read(build.targets(path)[0])
+    lab.cells = [cell for cell in lab.cells if depends_on_the_learner(cell, path)]
+    assert differences(execute_in(as_in_a_kernel, copy.deepcopy(committed)), committed) == []
+    forget_the_learner(monkeypatch)
+    nothing_was_started(path, execute_in(as_in_a_kernel, lab))
+
+
+@pytest.mark.parametrize("path", [one for one in WITH_SPARK if one.id in LEAVES_THINGS_OPEN])
+def test_in_an_open_session_unsolved_it_runs_to_the_end_and_every_check_says_not_started(
+    path: Path, as_in_a_kernel: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT / "labs")
+    nothing_was_started(path, execute_in(as_in_a_kernel, read(build.targets(path)[0])))
+
+
+def depends_on_the_learner(cell: Any, path: Path) -> bool:
+    """True for an answer, a prediction, and every cell that names one of the answers."""
+    defined = [name for one in manifest(f"lab{path.stem[:2]}").exercises for name in one.defines]
+    asks = re.compile(rf"\b({'|'.join([*defined, 'check', 'predict', 'reveal'])})\b")
+    return cell.cell_type == "code" and asks.search(cell.source) is not None
+
+
+def forget_the_learner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What mqlab.teach keeps of a notebook, as it is in a new kernel."""
+    for name, nothing in {"failed_cells._watched": None, "predictions._noted": {}, "showing._failed": {}}.items():
+        monkeypatch.setattr(f"mqlab.teach.{name}", nothing)
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(*one.values, marks=() if one.id in NBVAL else pytest.mark.long, id=one.id) for one in LABS]
+)
+def test_solved_it_passes_nbval(path: Path, tmp_path: Path) -> None:
     """Spark's labs with the Java that a wheel brings: unsolved they run with the machine's own, if it has one."""
-    _, solution = build.targets(path)
-    assert solution is not None
     environment = None
     if path.stem[:2] >= "10":
         environment = without_java(tmp_path)
         assert shutil.which("java", path=environment["PATH"]) is None
+    solution = build.targets(path)[1]
+    assert solution is not None
     nbval(solution, "--nbval", environment=environment)
-    cells = read(solution).cells
-    told = "\n".join(texts(cell) for cell in cells)
-    here = "\n".join(cell.source for cell in cells)
+
+
+def test_a_run_without_a_kernel_has_what_a_kernel_puts_out_and_what_differs_is_found(warm: WarmProcess) -> None:
+    cells = [
+        "import sys, os; print('in', os.path.basename(os.getcwd()), file=sys.stderr)",
+        "display(1)\nprint(2)\n3",
+        "1 / 0",
+    ]
+    notebook = new_notebook(cells=[new_code_cell(one) for one in cells])
+    ran, of_a_kernel = warm.execute(copy.deepcopy(notebook)), execute(copy.deepcopy(notebook))
+    assert differences(ran, of_a_kernel) == [] and len(errors(ran)) == 1
+    for number, old, new in [(0, "in labs", "in tests"), (1, "2", "4"), (1, "3", "4"), (2, "division", "what")]:
+        other = from_dict(json.loads(json.dumps(of_a_kernel).replace(f'"{old}', f'"{new}')))
+        assert [found.partition(":")[0] for found in differences(ran, other)] == [ran.cells[number].id]
+
+
+def test_a_notebook_that_ends_its_process_fails_and_the_next_one_runs(warm: WarmProcess) -> None:
+    with pytest.raises(AssertionError, match="ended with 3"):
+        warm.execute(new_notebook(cells=[new_code_cell("import os; os._exit(3)")]))
+    assert texts(warm.execute(new_notebook(cells=[new_code_cell("print('here')")])).cells[0]) == "here\n"
+
+
+def solution_of(path: Path) -> Any:
+    solution = build.targets(path)[1]
+    assert solution is not None
+    return read(solution)
+
+
+@pytest.mark.parametrize("path", LABS)
+def test_every_exercise_of_a_solution_passes_its_public_checks(path: Path) -> None:
+    solution = solution_of(path)
+    told = "\n".join(texts(cell) for cell in solution.cells)
+    here = "\n".join(cell.source for cell in solution.cells)
     of_this_part = [one for one in manifest(f"lab{path.stem[:2]}").exercises if f"# exercise: {one.id}\n" in here]
     assert of_this_part
     for exercise in of_this_part:
