@@ -48,7 +48,7 @@ def named_rows(lab: Lab, number: int, msg_id: str | None) -> Table:
 
 
 def hunt(it: Cluster, *, day: int, follow: int = NO_MESSAGE, events: Sequence[Event] | None = None) -> Explorer:
-    """The time machine over a day of a cluster. Its seed is the number of the day.
+    """The time machine over a day of a cluster, where a message is stored. Its seed is the number of the day.
 
     ``follow``: the number of a message whose rows stand beside each stop. ``events``: another schedule than the day's;
     without one, a knob says how many of the day's first events happen.
@@ -75,5 +75,16 @@ def hunt(it: Cluster, *, day: int, follow: int = NO_MESSAGE, events: Sequence[Ev
 
     settings = it.settings(it.day(day))
     if events is not None:
-        return explore(schedule, show=show, **settings)
-    return explore(whole_day, show=show, knobs={"first_events": (0, MOST_EVENTS)}, **settings)
+        machine = explore(schedule, show=show, **settings)
+    else:
+        machine = explore(whole_day, show=show, knobs={"first_events": (0, MOST_EVENTS)}, **settings)
+    machine.set("position", _first_stop(machine, follow))
+    return machine
+
+
+def _first_stop(machine: Explorer, number: int) -> int:
+    """The stop at which a message has been stored first; 0 without one."""
+    msg_id = message_ids(machine.recording.lab).get(number)
+    rows = (row for row in history(machine.recording.lab) if row["what"] == "message.stored")
+    step = next((row["step"] for row in rows if row["id"] == msg_id), None)
+    return 0 if step is None else 1 + sum(one < step for one in machine.recording.steps)

@@ -17,6 +17,7 @@ from mqlab.teach.cases.lab14.book import MOST_RETRIES, Row, broker_of
 from mqlab.teach.cases.lab14.worlds import rows_of
 from mqlab.teach.exercises import Call
 from mqlab.teach.kit import Pure, Slip, tuple_of
+from mqlab.teach.kit.shapes import Difference
 
 ASKED = ("acknowledged", "committed", "tried", "pulled")
 PUBLIC = {1: (("Wuhan", 0, ""), ("Rome", 0, "client")), 2: (("Hamburg", 0, ""), ("Genoa", 0, ""), ("Riga", 0, ""))}
@@ -179,18 +180,25 @@ def _explained(call: Call, value: Any, _seen: object) -> str:
     return RULES["rule"] if value[0] != call.right[0] else RULES["step"]
 
 
-def _place(call: Call, _seen: object) -> str:
-    """The row at which the right answer sees it; of a sound day, how long it is."""
-    if call.right == NOTHING:
+def _difference(call: Call, value: Any) -> Difference | None:
+    """Rule and step belong together, so both are shown."""
+    return None if value == call.right else Difference((), "", call.right, value)
+
+
+def _place(call: Call, seen: Difference | None) -> str:
+    """The row at which the right answer sees it; on a sound day, the one that the answer has named."""
+    named = seen.found if seen is not None and call.right == NOTHING else call.right
+    step = named[1] if isinstance(named, tuple) else None
+    row = next((row for row in call["rows"] if row["step"] == step), None)
+    if row is None:
         return f"{call.about}, {len(call['rows'])} rows"
-    row = next(row for row in call["rows"] if row["step"] == call.right[1])
-    return f"{call.about}: {row['what']} of {row['node']} at {row['ms']:,} ms"
+    return f"{call.about}: step {step}, {row['what']} of {row['node']}, at {row['ms']:,} ms"
 
 
 FIRST_WRONG_STEP = Pure(
     "lab14.first_wrong_step", "first_wrong_step(rows)", points=5, about="histories",
     calls=calls, returns=tuple_of("place", rule=str | None, step=int | None), rules=RULES, explain=_explained,
-    place=_place,
+    compares=_difference, place=_place,
     slips=[
         Slip("the last one", _last, belief="lab14.last_is_cause"),
         Slip("any answer", _without(any_status=True), belief="lab14.every_answer_promises"),

@@ -47,25 +47,23 @@ def steps_of(
 
 
 def _calls_of(day: int, rng: random.Random) -> list[Call]:
-    """Up to three messages of a day: one that has copies, one whose place another message gets, and any other."""
+    """Messages of a day that show what an answer has forgotten, one for each thing, and another message."""
     rows = rows_of(BERN, day)
-    stored = [row for row in rows if row["what"] == "message.stored"]
-    copied = [row["id"] for row in stored if row["queue"].startswith("%RETRY%")]
-    moved = [
-        row["id"] for number, row in enumerate(stored)
-        if any((row["queue"], row["offset"]) == (later["queue"], later["offset"]) for later in stored[number + 1 :])
-    ]  # fmt: skip
-    if not copied or not moved:
-        return []
-    chosen = [rng.choice(sorted(set(copied))), rng.choice(sorted(set(moved))), rng.choice(stored)["id"]]
+    ids = list(dict.fromkeys(row["id"] for row in rows if row["what"] == "message.stored"))
+    chosen = []
+    for forgotten in ({"copies": False}, {"moves": False}, {"whole": False}):
+        fitting = [one for one in ids if steps_of(rows, one, **forgotten) != steps_of(rows, one)]
+        if not fitting:
+            return []
+        chosen.append(rng.choice(fitting))
     return [
         Call(rows=rows, msg_id=one, right=steps_of(rows, one), about=f"message …{one[-4:]} of {BERN}, day {day}")
-        for one in dict.fromkeys(chosen)
+        for one in dict.fromkeys([*chosen, rng.choice(ids)])
     ]
 
 
 def calls(seed: int) -> list[Call]:
-    """Messages of the first day, from a number on that the seed decides, on which there are messages of all kinds."""
+    """Messages of the first day, from a number on that the seed decides, on which all of that can be seen."""
     rng = random.Random(f"lab14 follow {seed}")
     begin = seed if seed in PUBLIC else rng.randrange(4, 400)
     return next(found for day in count(begin) if (found := _calls_of(day, rng)))
