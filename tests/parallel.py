@@ -1,7 +1,8 @@
 """How `make test` shares the tests out to the worker processes of pytest-xdist, and what the workers share.
 
     group         its tests                                     why they stay in one worker
-    spark         all that use the shared Spark session         one JVM in a run
+    spark         all that use the shared Spark session         one JVM for them
+    spark-labs    those of labs, exercises and grading          a second JVM, so that two processors have work
     browser       all that open pages in Chromium               one Chromium, and one JupyterLab at a time
     <a file>      those of every other file                     what a file prepares is prepared once
     none          those of the files in SPLIT                   each is long and prepares what it needs itself
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 LONGEST_FIRST = (
-    "spark", "browser", "tests/labs/test_notebooks.py", "tests/grading/test_known_wrong_spark.py",
+    "spark", "spark-labs", "browser", "tests/labs/test_notebooks.py",
     "tests/grading/test_spark_answers.py", "tests/grading/test_hostile.py", "tests/grading/test_whole_labs.py",
     "tests/grading/test_commands.py", "tests/spark", "tests/grading", "tests/scenarios", "tests/conformance",
     "tests/cli", "tests/benchmarks", "tests/traffic", "tests/store", "tests/front_door", "tests/tidy", "tests/arrow",
@@ -38,12 +39,14 @@ LONGEST_FIRST = (
 """Groups and folders, by the time they take; all others come last."""
 
 SPLIT = ("tests/labs/test_notebooks.py",)
+OF_LABS = ("tests/labs/", "tests/teach/", "tests/grading/")
 
 
 def group_of(file: str, item: pytest.Item) -> str:
     """The name of a test's group; empty for a test that may run anywhere."""
-    if "spark" in getattr(item, "fixturenames", ()):
-        return "spark"
+    fixtures = getattr(item, "fixturenames", ())
+    if "spark" in fixtures or ("one_session" in fixtures and item.get_closest_marker("spark")):
+        return "spark-labs" if file.startswith(OF_LABS) else "spark"
     if item.get_closest_marker("browser"):
         return "browser"
     return "" if file in SPLIT else file

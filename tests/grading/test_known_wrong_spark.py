@@ -105,7 +105,10 @@ def test_every_exercise_has_at_least_three_known_wrong_answers(exercise: str) ->
     assert len([wrong for wrong in ALL_WRONG if wrong.exercise == exercise]) >= 3
 
 
-@pytest.mark.parametrize(("number", "one_wrong"), [("10", "lab10.parts.by_place"), ("12", "lab12.once.deleted_first")])
+@pytest.mark.parametrize(
+    ("number", "one_wrong"),
+    [("10", "lab10.parts.by_place"), pytest.param("12", "lab12.once.deleted_first", marks=pytest.mark.long)],
+)
 def test_behind_the_wall_the_reference_passes_and_a_wrong_answer_does_not(
     number: str, one_wrong: str, walls: Sandbox, days_folder: Path
 ) -> None:

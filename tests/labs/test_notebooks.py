@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 SOURCES = sorted(build.SOURCES.glob("*.py"))
 PAGES = ("explorers", "glossary", "index", "not_modelled")
-WITHOUT_SPARK = [pytest.param(path, id=path.stem) for path in SOURCES if "00" <= path.stem[:2] < "10"]
-WITH_SPARK = [
-    pytest.param(path, marks=pytest.mark.spark, id=path.stem) for path in SOURCES if "10" <= path.stem[:2] <= "99"
-]
+OF_LABS = [path for path in SOURCES if path.stem[:2].isdigit()]
+ASK_SPARK = [path for path in OF_LABS if "mqlab.spark" in path.read_text("utf-8")]
+WITHOUT_SPARK = [pytest.param(path, id=path.stem) for path in OF_LABS if path not in ASK_SPARK]
+WITH_SPARK = [pytest.param(path, marks=pytest.mark.spark, id=path.stem) for path in ASK_SPARK]
 LABS = [*WITHOUT_SPARK, *WITH_SPARK]
 NBVAL = ("01a_what_the_broker_writes", "12a_every_number_twice")
 """Those that nbval runs in `make test`, each in a kernel of its own; the others run without one."""
@@ -221,7 +221,7 @@ def forget_the_learner(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_solved_it_passes_nbval(path: Path, tmp_path: Path) -> None:
     """Spark's labs with the Java that a wheel brings: unsolved they run with the machine's own, if it has one."""
     environment = None
-    if path.stem[:2] >= "10":
+    if path in ASK_SPARK:
         environment = without_java(tmp_path)
         assert shutil.which("java", path=environment["PATH"]) is None
     solution = build.targets(path)[1]
