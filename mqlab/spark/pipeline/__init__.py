@@ -8,7 +8,8 @@ RocketMQ's own console asks one broker one question at a time; these functions r
     deliveries(trace)                      one row per call of a listener with a message
     readers(messages, deliveries, offsets) which groups read which topics
     life(messages, deliveries, readers, offsets)     one row per message and group: stored, tried, outcome, latency
-    facts                                  small tables per queue, group, tag, key, client and stretch of time
+    facts                                  small tables per queue, group, tag, key, client and stretch of time, and of
+                                           the messages that a group lost or gave up on
 
     from mqlab.spark import pipeline, session
     pipeline.deliveries(session().read.parquet("out/trace"))       one step in a notebook

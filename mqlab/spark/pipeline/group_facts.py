@@ -2,7 +2,8 @@
 
 Mirrors: mqadmin consumerProgress, consumerStatus and the numbers of the dashboard's consumer page.
 
-    groups       one row per group and topic: outcomes, retry amplification, percentiles of waiting and of latency
+    groups       one row per group and topic: outcomes, retry amplification, percentiles of waiting and of latency, and
+                 the coverage of the trace: of the calls that the group's offsets imply, the share that the trace tells
     group_tags   ... and tag: how much of it was delivered, which shows how selective the group is
     lag          ... and queue: how far behind at the end
     backlog      ... and stretch of time: stored, done, behind      latency   ... percentiles of messages stored then
@@ -11,7 +12,9 @@ Mirrors: mqadmin consumerProgress, consumerStatus and the numbers of the dashboa
     slowest      the calls that took longest, those that never returned first
     producers    one row per producer group and topic: sends, failures, how long they took
 
-Percentiles are approximate on many rows (1 in 10,000) and exact on few.
+Percentiles are approximate on many rows (1 in 10,000) and exact on few. Those of waiting and latency are of all
+messages that the group should consume: consumed, dead and pending ones. A message that was not consumed took longer
+than any that was, so a percentile that falls on such a message is null: it is not known yet, and not small.
 Left out: broadcasting groups in ``lag``: their offsets are on their own disks.
 """
 
@@ -25,15 +28,20 @@ from mqlab.spark.pipeline.stored_facts import stretch
 
 ACCURACY = 10_000
 SLOWEST = 50
-OUTCOMES = ("consumed", "dead", "pending", "passed", "untraced", "waiting")
+OUTCOMES = ("consumed", "dead", "pending", "filtered", "lost", "untraced", "waiting")
+TO_CONSUME = "outcome IN ('consumed', 'dead', 'pending')"
+NOT_YET = (1 << 63) - 1
 CAUSES = ("resend", "retry", "no_result", "soon", "late")
 
 _P3 = "p50_{0}, p90_{0}, p99_{0}"
 GROUPS = table(
     f"""
     string topic, consumer_group
-    long messages, consumed, dead, pending, passed, untraced, waiting
+    long messages, consumed, dead, pending, filtered, lost, untraced, waiting
     long attempts, failures, no_results
+    long calls_implied: calls without which the group's offsets could not be where they are
+    long calls_told: those of them that are in the trace
+    double coverage: calls_told / calls_implied; null without any implied call
     double amplification: calls of a listener for a message that had any
     double storage_amplification: units in the log for one message
     long {_P3.format("wait_ms")}
@@ -44,7 +52,7 @@ GROUPS = table(
 GROUP_TAGS = table(
     """
     string topic, consumer_group, tags
-    long messages, delivered, passed, dead, pending
+    long messages, delivered, filtered, lost, dead, pending
     double delivered_share
     """
 )
@@ -53,6 +61,8 @@ LAG = table(
     string topic, consumer_group, broker_name
     int queue_id
     long broker_offset, consumer_offset, lag
+    time next_stored: store time of the message at the consumer offset; null when it is not in the log, or there is none
+    long behind_ms: from then to the last unit of the broker's log; 0 without a lag
     """
 )
 BACKLOG = table(
@@ -68,7 +78,8 @@ LATENCY = table(
     f"""
     time stretch: when it begins; messages stored then
     string topic, consumer_group
-    long messages
+    long messages: consumed, dead and pending
+    long consumed
     long {_P3.format("latency_ms")}
     """
 )
@@ -115,6 +126,15 @@ def percentiles(value: str) -> list[Column]:
     return [F.get(values, F.lit(at)).cast("bigint").alias(f"{name}_{value}") for at, name in enumerate(names)]
 
 
+def percentiles_of_all(value: str) -> list[Column]:
+    """The same of all messages that should have been consumed; null where one falls on a message without the value."""
+    # A message that was not consumed counts as the slowest.
+    ranked = F.when(F.expr(TO_CONSUME), F.coalesce(F.col(value), F.lit(NOT_YET)))
+    values = F.percentile_approx(ranked, F.array(F.lit(0.5), F.lit(0.9), F.lit(0.99)), ACCURACY)
+    known = [F.nullif(F.get(values, F.lit(at)), F.lit(NOT_YET)) for at in range(3)]
+    return [one.cast("bigint").alias(f"{name}_{value}") for name, one in zip(("p50", "p90", "p99"), known, strict=True)]
+
+
 def groups(life: DataFrame) -> DataFrame:
     """LIFE -> GROUPS, without topics that no group reads."""
     # A row may be a batch under one id: outcomes count its members.
@@ -128,9 +148,13 @@ def groups(life: DataFrame) -> DataFrame:
         *[F.sum(name).alias(name) for name in ("attempts", "failures", "no_results")],
         (F.sum("attempts") / F.sum(delivered)).alias("amplification"),
         (F.sum("units_stored") / F.sum("members")).alias("storage_amplification"),
-        *percentiles("wait_ms"), *percentiles("latency_ms"), F.max("latency_ms").alias("max_latency_ms"),
+        *percentiles_of_all("wait_ms"), *percentiles_of_all("latency_ms"), F.max("latency_ms").alias("max_latency_ms"),
+        F.sum("calls_implied").alias("calls_implied"),
+        # More calls with one message do not make up for a missing call with another.
+        F.sum(F.least("attempts", "calls_implied")).alias("calls_told"),
     )  # fmt: skip
-    return checked(counts, GROUPS, "groups")
+    share = F.col("calls_told") / F.nullif("calls_implied", F.lit(0))
+    return checked(counts.withColumn("coverage", share), GROUPS, "groups")
 
 
 def group_tags(life: DataFrame) -> DataFrame:
@@ -138,7 +162,10 @@ def group_tags(life: DataFrame) -> DataFrame:
     members = F.col("members")
     counted = {
         "delivered": F.when(F.col("attempts") > 0, members).otherwise(0),
-        **{name: F.when(F.col("outcome") == name, members).otherwise(0) for name in ("passed", "dead", "pending")},
+        **{
+            name: F.when(F.col("outcome") == name, members).otherwise(0)
+            for name in ("filtered", "lost", "dead", "pending")
+        },
     }
     counts = (
         life.where("traced")
@@ -150,14 +177,27 @@ def group_tags(life: DataFrame) -> DataFrame:
     return checked(counts, GROUP_TAGS, "group_tags")
 
 
-def lag(queues: DataFrame, offsets: DataFrame) -> DataFrame:
-    """QUEUES, OFFSETS -> LAG, as mqadmin consumerProgress counts it: broker offset less consumer offset."""
+def lag(queues: DataFrame, offsets: DataFrame, messages: DataFrame) -> DataFrame:
+    """QUEUES, OFFSETS, MESSAGES -> LAG, as mqadmin consumerProgress counts it: broker offset less consumer offset.
+
+    The time behind is that of the log: a broker that was off for a night did not let its groups fall behind.
+    """
     place = ["broker_name", "topic", "queue_id"]
+    # 1. Behind in messages.
     ends = queues.select(*place, F.col("max_offset").alias("broker_offset"))
     rows = offsets.join(ends, place, "left").withColumn(
         "broker_offset", F.greatest(F.coalesce("broker_offset", "consumer_offset"), "consumer_offset")
     )  # a queue whose messages were all deleted has no unit that shows its end
-    return checked(rows.withColumn("lag", F.col("broker_offset") - F.col("consumer_offset")), LAG, "lag")
+    rows = rows.withColumn("lag", F.col("broker_offset") - F.col("consumer_offset"))
+    # 2. Behind in time: the message to be read next, if it is still in the log, and the end of the log.
+    nexts = rows.where("lag > 0").select(*place, F.col("consumer_offset").alias("queue_offset")).distinct()
+    stored = messages.select(*place, "queue_offset", F.col("store_timestamp").alias("next_stored"))
+    found = stored.join(F.broadcast(nexts), [*place, "queue_offset"])
+    found = found.withColumnRenamed("queue_offset", "consumer_offset")
+    ends_at = queues.groupBy("broker_name").agg(F.max("last_stored").alias("log_end"))
+    behind = F.when(F.col("lag") <= 0, 0).otherwise(F.unix_millis("log_end") - F.unix_millis("next_stored"))
+    timed = rows.join(found, [*place, "consumer_offset"], "left").join(F.broadcast(ends_at), "broker_name", "left")
+    return checked(timed.withColumn("behind_ms", behind), LAG, "lag")
 
 
 def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
@@ -165,7 +205,7 @@ def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
 
     Messages that the group skipped are not counted, because the time at which it did so is unknown.
     """
-    read = life.where("traced AND outcome IN ('consumed', 'dead', 'pending')")
+    read = life.where(f"traced AND {TO_CONSUME}")
     place = ["topic", "consumer_group"]
 
     def events(time: str, came: int) -> DataFrame:
@@ -194,10 +234,13 @@ def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
 
 
 def latency(life: DataFrame, stretch_ms: int) -> DataFrame:
-    """LIFE -> LATENCY, of the messages that were consumed."""
-    rows = life.where("consumed IS NOT NULL").groupBy(
+    """LIFE -> LATENCY, of traced groups; a stretch whose messages all wait has a row without percentiles."""
+    done = F.when(F.col("outcome") == "consumed", F.col("members")).otherwise(0)
+    rows = life.where(f"traced AND {TO_CONSUME}").groupBy(
         stretch("stored", stretch_ms).alias("stretch"), "topic", "consumer_group"
-    ).agg(F.sum("members").alias("messages"), *percentiles("latency_ms"))  # fmt: skip
+    ).agg(
+        F.sum("members").alias("messages"), F.sum(done).alias("consumed"), *percentiles_of_all("latency_ms")
+    )  # fmt: skip
     return checked(rows, LATENCY, "latency")
 
 

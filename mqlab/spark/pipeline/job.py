@@ -29,6 +29,7 @@ from pyspark.sql.types import StructType
 from mqlab.arrow.stores import Store, StorePath
 from mqlab.errors import StoreError, UsageError
 from mqlab.spark.pipeline import group_facts as g
+from mqlab.spark.pipeline import harmed_messages as h
 from mqlab.spark.pipeline import schemas as s
 from mqlab.spark.pipeline import stored_facts as t
 from mqlab.spark.pipeline.listener_calls import deliveries
@@ -40,7 +41,7 @@ from mqlab.spark.pipeline.trace_entries import trace
 from mqlab.whole_files import whole_file
 
 MANIFEST, LOCK, UNFINISHED, BEFORE = "pipeline.json", ".lock", ".unfinished", ".before"
-FORMAT = 1
+FORMAT = 2
 STREAMED = ("messages", "trace")  # the first steps
 MAX_STRETCHES, MAX_KEY_WINDOWS = 300, 24
 STRETCHES_MS = [1_000 * seconds for seconds in (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)]
@@ -108,7 +109,9 @@ def _steps() -> dict[str, Step]:
         ("keys", t.KEYS, lambda w: t.keys(w.read("messages"), w.key_window_ms)),
         ("groups", g.GROUPS, lambda w: g.groups(w.read("life"))),
         ("group_tags", g.GROUP_TAGS, lambda w: g.group_tags(w.read("life"))),
-        ("lag", g.LAG, lambda w: g.lag(*_of(w, "queues", "offsets"))),
+        ("lost", h.LOST, lambda w: h.lost(w.read("life"))),
+        ("dead_letters", h.DEAD_LETTERS, lambda w: h.dead_letters(*_of(w, "messages", "life"))),
+        ("lag", g.LAG, lambda w: g.lag(*_of(w, "queues", "offsets", "messages"))),
         ("backlog", g.BACKLOG, lambda w: g.backlog(w.read("life"), w.stretch_ms)),
         ("latency", g.LATENCY, lambda w: g.latency(w.read("life"), w.stretch_ms)),
         ("duplicates", g.DUPLICATES, lambda w: g.duplicates(w.read("life"))),

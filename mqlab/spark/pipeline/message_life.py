@@ -9,11 +9,13 @@ Mirrors: mqadmin queryMsgTraceById and messageTrackDetail, for all messages at o
 
     outcome   consumed   one call succeeded             dead      a unit of it is in %DLQ%group
               pending    to be read, tried again or on its way
-              passed     the group's offset is past it and no delivery is traced: filtered, skipped, or trace lost
-              untraced   likewise, of a group that writes no trace: most likely consumed
+              filtered   the group's offset is past it, and the group was never called with its tag
+              lost       the group's offset is past it, no call with it is traced, but others of its tag were
+                         delivered: it was skipped, or the trace of its call is missing (see the coverage in GROUPS)
+              untraced   the group's offset is past it, and the group writes no trace: most likely consumed
               waiting    delayed, its time has not come
 
-Left out: half messages; the later fate of a dead letter.
+Left out: half messages; the later fate of a dead letter; filters by properties (SQL92), whose messages look lost.
 """
 
 from __future__ import annotations
@@ -59,10 +61,23 @@ def life(messages: DataFrame, deliveries: DataFrame, readers: DataFrame, offsets
     # The small tables are broadcast, so that the messages are shuffled once.
     stored = for_each_group(first_copies(messages.where("kind = 'normal'")), readers)
     place = ["broker_name", "topic", "queue_id", "consumer_group"]
-    joined = stored.join(what_became(messages, deliveries), [*SAME, "consumer_group"], "left").join(
-        F.broadcast(offsets.select(*place, "consumer_offset")), place, "left"
+    joined = (
+        stored.join(what_became(messages, deliveries, offsets), [*SAME, "consumer_group"], "left")
+        .join(F.broadcast(offsets.select(*place, "consumer_offset")), place, "left")
+        .withColumn("tag", F.coalesce("tags", F.lit("")))
+        .join(F.broadcast(tags_read(messages, deliveries)), ["topic", "consumer_group", "tag"], "left")
     )
     return checked(_judged(joined), LIFE, "life")
+
+
+def tags_read(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
+    """One row per topic, group and tag with which the group was called at least once; a message without tag has ''."""
+    sent = messages.where("kind = 'normal' AND NOT parked").select(
+        "msg_id", F.col("user_topic").alias("topic"), F.coalesce("tags", F.lit("")).alias("tag")
+    )
+    called = deliveries.select("msg_id", "consumer_group").distinct()
+    read = called.join(sent, "msg_id").select("topic", "consumer_group", "tag").distinct()
+    return read.withColumn("reads_tag", F.lit(True))
 
 
 def first_copies(normal: DataFrame) -> DataFrame:
@@ -99,7 +114,7 @@ def for_each_group(stored: DataFrame, readers: DataFrame) -> DataFrame:
     return stored.join(F.broadcast(readers.select("topic", "consumer_group", "traced")), "topic", "left")
 
 
-def what_became(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
+def what_became(messages: DataFrame, deliveries: DataFrame, offsets: DataFrame) -> DataFrame:
     """One row per id, keys and group: the sum of its deliveries, retries and dead letters."""
     good, back = F.col("success"), F.col("ended").isNotNull()
     level = F.expr(f"shiftleft(1L, least(coalesce(retry_times, 0), {HIGHEST_LEVEL}))")
@@ -108,14 +123,18 @@ def what_became(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
         *SAME, "consumer_group", F.lit(1).alias("attempt"), (good & back).cast("int").alias("success"),
         (back & ~good).cast("int").alias("failure"), (~back).cast("int").alias("no_result"), level.alias("level"),
         "started", "ended", F.when(good, F.col("ended")).alias("consumed"), "cost_ms",
-        *[F.lit(0).alias(name) for name in ("retried", "parked", "died")],
+        *[F.lit(0).alias(name) for name in ("retried", "retries_past", "parked", "died")],
     )  # fmt: skip
-    returned = messages.where("kind IN ('retry', 'dead')").select(
+    place = ["broker_name", "topic", "queue_id", "consumer_group"]
+    given_back = messages.where("kind IN ('retry', 'dead')")
+    returned = given_back.join(F.broadcast(offsets.select(*place, "consumer_offset")), place, "left").select(
         *SAME, "consumer_group", *[F.lit(0).alias(name) for name in ("attempt", "success", "failure", "no_result")],
         F.lit(0).cast("bigint").alias("level"),
         *[F.lit(None).cast("timestamp").alias(name) for name in ("started", "ended", "consumed")],
         F.lit(None).cast("bigint").alias("cost_ms"),
-        (F.col("kind") == "retry").cast("int").alias("retry"), F.col("parked").cast("int").alias("parked"),
+        (F.col("kind") == "retry").cast("int").alias("retry"),
+        (F.col("kind").eqNullSafe("retry") & ~F.col("parked") & is_past()).cast("int").alias("retries_past"),
+        F.col("parked").cast("int").alias("parked"),
         (F.col("kind") == "dead").cast("int").alias("died"),
     ).withColumn("retried", F.col("retry") - F.col("parked")).drop("retry")  # fmt: skip
     together = calls.unionByName(returned).repartition(*SAME)  # as the messages are: one shuffle each
@@ -125,8 +144,14 @@ def what_became(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
         F.sum("no_result").alias("no_results"), F.bit_or("level").alias("level_bits"),
         F.min("started").alias("first_started"), F.min("ended").alias("first_ended"),
         F.min("consumed").alias("consumed"), F.max("started").alias("last_started"), F.sum("cost_ms").alias("busy_ms"),
-        F.sum("retried").alias("retried"), F.sum("parked").alias("parked_retries"), F.sum("died").alias("died"),
+        F.sum("retried").alias("retried"), F.sum("retries_past").alias("retries_past"),
+        F.sum("parked").alias("parked_retries"), F.sum("died").alias("died"),
     )  # fmt: skip
+
+
+def is_past() -> Column:
+    """Whether the group's offset is beyond the message: the group says that it is done with it."""
+    return F.coalesce(F.col("queue_offset") < F.col("consumer_offset"), F.lit(False))
 
 
 def _judged(joined: DataFrame) -> DataFrame:
@@ -134,23 +159,38 @@ def _judged(joined: DataFrame) -> DataFrame:
     # 1. Without any delivery the sums are null.
     count = {
         name: F.coalesce(F.col(name), F.lit(0)).cast("int")
-        for name in ("attempts", "successes", "failures", "no_results", "retried", "parked_retries", "died")
+        for name in (
+            "attempts",
+            "successes",
+            "failures",
+            "no_results",
+            "retried",
+            "retries_past",
+            "parked_retries",
+            "died",
+        )
     }
     levels = F.coalesce(F.bit_count("level_bits"), F.lit(0)).cast("int")
-    is_past = F.coalesce(F.col("queue_offset") < F.col("consumer_offset"), F.lit(False))
     untouched = count["attempts"] + count["retried"] + count["parked_retries"] == 0
+    reads_tag = F.coalesce("reads_tag", F.lit(False))
+    # A group without offsets at the broker (broadcasting) or without a trace implies nothing.
+    implied = F.when(
+        F.col("traced") & reads_tag & is_past() & ~F.col("parked"), F.col("members") + count["retries_past"]
+    )
     # 2. The first condition that holds decides.
     outcome = (
         F.when(F.col("parked"), "waiting")
         .when(count["successes"] > 0, "consumed")
         .when(count["died"] > 0, "dead")
-        .when(untouched & is_past, F.when(F.col("traced"), "passed").otherwise("untraced"))
+        .when(untouched & is_past() & ~F.col("traced"), "untraced")
+        .when(untouched & is_past(), F.when(reads_tag, "lost").otherwise("filtered"))
         .otherwise("pending")
     )
     judged = joined.withColumns(
         {
             "traced": F.coalesce("traced", F.lit(False)),
             **count, "levels": levels, "outcome": outcome,
+            "calls_implied": F.coalesce(implied, F.lit(0)).cast("int"),
             "units_stored": F.col("units") + count["retried"] + count["parked_retries"] + count["died"],
             "wait_ms": F.unix_millis("first_started") - F.unix_millis("stored"),
             "latency_ms": F.unix_millis("consumed") - F.unix_millis("stored"),

@@ -88,9 +88,9 @@ def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
     read = given.groupBy("topic", "consumer_group", "tag").agg(F.count("*").alias("read"))
     most = Window.partitionBy("topic", "consumer_group").orderBy(F.desc("read"), "tag")
     read = read.withColumn("most_read", (F.row_number().over(most) == 1).cast("int"))
-    # 2. Skipped messages with such a tag; those close together in time are one island.
-    passed = life.where("outcome = 'passed'").withColumn("tag", F.coalesce("tags", F.lit("")))
-    unusual = passed.join(F.broadcast(read), ["topic", "consumer_group", "tag"])
+    # 2. Lost messages have such a tag; those close together in time are one island.
+    lost = life.where("outcome = 'lost'").withColumn("tag", F.coalesce("tags", F.lit("")))
+    unusual = lost.join(F.broadcast(read), ["topic", "consumer_group", "tag"])
     order = Window.partitionBy(*place).orderBy("queue_offset")
     apart = F.unix_millis("stored") - F.unix_millis(F.lag("stored").over(order)) > 2 * stretch_ms
     found = (

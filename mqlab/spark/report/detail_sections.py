@@ -205,12 +205,16 @@ def lag(facts: Facts) -> Section:
     frame = facts["lag"].sort_values("lag", ascending=False)
     rows = [
         (row.consumer_group, row.topic, row.broker_name, str(row.queue_id), number(row.broker_offset),
-         number(row.consumer_offset), number(row.lag))
+         number(row.consumer_offset), number(row.lag), moment(row.next_stored), duration(row.behind_ms))
         for row in frame[frame["lag"] > 0].itertuples()
     ]  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("broker", "text"), ("queue", "number"),
-               ("broker offset", "number"), ("consumer offset", "number"), ("lag", "number")]  # fmt: skip
-    note = f"By consumerOffset.json, as mqadmin consumerProgress counts it; of {len(frame)} queues those with a lag."
+               ("broker offset", "number"), ("consumer offset", "number"), ("lag", "number"),
+               ("next message stored", "text"), ("behind", "number")]  # fmt: skip
+    note = (
+        f"By consumerOffset.json, as mqadmin consumerProgress counts it; of {len(frame)} queues those with a lag. "
+        "Behind: from the time at which the next message to be read was stored to the end of the broker's log."
+    )
     return Section("lag", "Lag at the end", note, [], [FactTable(columns, rows, "no group is behind")])
 
 

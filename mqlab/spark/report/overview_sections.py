@@ -9,6 +9,7 @@ Left out: anything that needs a second look at the messages; the page only shows
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from mqlab.durations import rounded_text
@@ -39,8 +40,8 @@ KINDS = {
     "hot key": 0, "hot queue": 0, "burst": 0,
 }  # fmt: skip
 OUTCOMES = {
-    "consumed": ("consumed", 2), "passed": ("skipped", 5), "untraced": ("read, no trace", 6),
-    "pending": ("pending", 1), "waiting": ("still delayed", 0), "dead": ("dead letter", 4),
+    "consumed": ("consumed", 2), "filtered": ("filtered", 5), "untraced": ("read, no trace", 6),
+    "pending": ("pending", 1), "waiting": ("still delayed", 0), "dead": ("dead letter", 4), "lost": ("lost", 3),
 }  # fmt: skip
 
 
@@ -112,22 +113,26 @@ def groups(facts: Facts) -> Section:
         parts = [(float(getattr(row, outcome)), colour, meaning) for outcome, (meaning, colour) in OUTCOMES.items()]
         # Without traced calls the outcomes come from the offset alone, and the text at the bar's end states that.
         traced = row.untraced == 0 or row.attempts > 0
-        text_at_end = f"{count_text(row.dead)} dead, {count_text(row.pending)} pending" if traced else "writes no trace"
+        bad = f"{count_text(row.lost)} lost, {count_text(row.dead)} dead, {count_text(row.pending)} pending"
+        text_at_end = bad if traced else "writes no trace"
         bars.append((f"{row.consumer_group} ← {row.topic}", parts, text_at_end))
-        rows.append((row.consumer_group, row.topic, number(row.messages), number(row.consumed), number(row.passed),
-                     number(row.untraced), number(row.pending + row.waiting), number(row.dead),
+        rows.append((row.consumer_group, row.topic, number(row.messages), number(row.consumed), number(row.filtered),
+                     number(row.untraced), number(row.pending + row.waiting), number(row.dead), number(row.lost),
+                     None if row.coverage != row.coverage else f"{row.coverage:.2%}",
                      None if row.amplification != row.amplification else f"{row.amplification:.3f}",
                      duration(row.p50_latency_ms), duration(row.p90_latency_ms), duration(row.p99_latency_ms),
                      duration(row.max_latency_ms)))  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("messages", "number"), ("consumed", "number"),
-               ("skipped", "number"), ("no trace", "number"), ("pending", "number"), ("dead", "number"),
-               ("calls per message", "number"), ("p50", "number"), ("p90", "number"), ("p99", "number"),
-               ("longest", "number")]  # fmt: skip
+               ("filtered", "number"), ("no trace", "number"), ("pending", "number"), ("dead", "number"),
+               ("lost", "number"), ("calls in the trace", "number"), ("calls per message", "number"), ("p50", "number"),
+               ("p90", "number"), ("p99", "number"), ("longest", "number")]  # fmt: skip
     # 2. The note explains the words of the columns.
     note = (
-        "Each message counts once for every group that reads its topic. Skipped: the group's offset is beyond the "
-        "message, which was never delivered, usually because of its tag. Latency: from the time at which it was stored "
-        "to the end of the first successful call."
+        "Each message counts once for every group that reads its topic. Filtered: the group never reads its tag. Lost: "
+        "the group reads its tag, its offset is beyond the message, and no call with it is in the trace. Calls in the "
+        "trace: their share of the calls that the group's offsets imply; below 100 %, messages were skipped or a part "
+        "of the trace is missing. Latency: from the time at which it was stored to the end of the first successful "
+        "call, of all messages consumed, dead and pending; a dash where too many were not consumed to know it."
     )
     picture = c.bars(bars, "outcomes of each group's messages")
     pictures = [Figure(picture, colours=list(OUTCOMES.values()))] if bars else []
@@ -158,7 +163,7 @@ def behind(facts: Facts) -> Section:
     columns = [("group", "text"), ("topic", "text"), ("most", "number"), ("at", "text"), ("at the end", "number")]
     note = (
         "Stored messages for which no call of the group's listener had returned yet. Only groups that write a trace "
-        "are shown; skipped messages are not counted."
+        "are shown; filtered and lost messages are not counted."
     )
     return Section("behind", "Behind, over time", note, pictures, [FactTable(columns, rows, "no group writes a trace")])
 
@@ -173,23 +178,32 @@ def latency(facts: Facts) -> Section:
         names = ("p50", "p90", "p99")
         values = {name: mine[f"{name}_latency_ms"] for name in names}
         # The axis of each group has its own range: a slow group must not flatten the others.
-        least, most = float(values["p50"].min()), float(values["p99"].max())
+        known = mine[[f"{name}_latency_ms" for name in names]].stack()
+        least, most = (float(known.min()), float(known.max())) if len(known) else (1.0, 1.0)
         room = c.Frame(times[0], times[-1], durations(least, most), rounded_text, HALF, SMALL, SHORT_NAMES)
         # A stretch without messages is a gap and not a latency of zero.
         series = [
-            c.Series(name, [(t, float(values[name][t]) if t in values[name].index else None) for t in times], at,
-                     c.DASHES[at])
+            c.Series(name, [(t, value_of(values[name], t)) for t in times], at, c.DASHES[at])
             for at, name in enumerate(names)
         ]  # fmt: skip
         alt = f"latency of {group} over the day, p50 from {rounded_text(least)}, p99 up to {rounded_text(most)}"
         pictures.append(Figure(c.lines(room, series, alt), f"{group} ← {topic}", "half"))
-        worst = mine.loc[mine["p99_latency_ms"].idxmax()]
+        # A percentile that is not known yet, because too many messages were not consumed, is worse than any other.
+        p99 = values["p99"].fillna(math.inf)
+        worst, when = float(p99.max()), p99.idxmax()
         rows.append((group, topic, duration(values["p50"].median()), duration(values["p99"].median()),
-                     duration(most), moment(worst.name)))  # fmt: skip
+                     "not consumed" if worst == math.inf else duration(worst), moment(when)))  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("p50, usually", "number"), ("p99, usually", "number"),
                ("p99, at worst", "number"), ("of messages stored from", "text")]  # fmt: skip
     note = (
         "From the time at which a message was stored to the end of the first successful call, plotted at the time of "
-        "storing, on a logarithmic scale. The clocks of brokers and clients are not corrected."
+        "storing, on a logarithmic scale. A message that was not consumed counts as the slowest: a line ends where too "
+        "many of them were stored to know its value. The clocks of brokers and clients are not corrected."
     )
     return Section("latency", "Latency", note, pictures, [FactTable(columns, rows, "no group writes a trace")])
+
+
+def value_of(column: Any, at: int) -> float | None:
+    """The value of a column at a time; None where it has no row, or an unknown value."""
+    value = column.get(at)
+    return None if value is None or value != value else float(value)

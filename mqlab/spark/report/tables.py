@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 MANIFEST = "pipeline.json"
 FACTS = (
-    "traffic", "queues", "keys", "groups", "group_tags", "lag", "backlog", "latency", "duplicates", "calls", "slowest",
-    "producers", "islands", "suspicions",
+    "traffic", "queues", "keys", "groups", "group_tags", "lost", "dead_letters", "lag", "backlog", "latency",
+    "duplicates", "calls", "slowest", "producers", "islands", "suspicions",
 )  # fmt: skip
 
 

@@ -56,8 +56,12 @@ def test_the_incidents_of_a_day_are_found_where_they_are(spark: SparkSession, tm
 
     (vanished,) = {(one["group"], tuple(one["tags"])) for one in truth if one["kind"] == "inconsistent_tags"}
     lost = sum(one["messages_not_delivered"] for one in truth if one["kind"] == "inconsistent_tags")
+    listed = [row for row in rows(tmp_path / "out", "facts/lost") if row["consumer_group"] == vanished[0]]
+    assert {row["of"] for row in listed} == {lost} and {row["tags"] for row in listed} <= set(vanished[1])
+    groups = rows(tmp_path / "out", "facts/groups")
+    assert [row["coverage"] < 1 for row in groups if row["lost"]] == [True] and lost == sum(r["lost"] for r in groups)
     tags = rows(tmp_path / "out", "facts/group_tags")
-    assert lost == sum(r["passed"] for r in tags if r["consumer_group"] == vanished[0] and r["tags"] in vanished[1])
+    assert lost == sum(r["lost"] for r in tags if r["consumer_group"] == vanished[0] and r["tags"] in vanished[1])
     (told,) = [row for row in found if row["kind"] == "inconsistent subscription"]
     assert told["subject"] == ", ".join(sorted(vanished[1]))
     assert 0 < told["messages"] <= lost  # what vanished alone, with nothing read beside it, is not counted

@@ -303,7 +303,7 @@ def test_the_command_line(day: Day, copy: Path, tmp_path: Path) -> None:
     runner = CliRunner()
     ran = runner.invoke(main, ["spark", "run", str(day.world.directory), "--out", str(copy)])
     assert ran.exit_code == 0, ran.output
-    assert "[20/20] suspicions: 4 rows" in ran.stderr
+    assert "[22/22] suspicions: 4 rows" in ran.stderr
     page = tmp_path / "day.html"
     told = runner.invoke(main, ["spark", "report", str(copy), "--out", str(page)])
     assert (told.exit_code, told.stdout) == (0, f"{page}\n")
