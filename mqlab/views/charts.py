@@ -8,7 +8,7 @@ Lab 10 compares numbers of partitions and shows how uneven keys are with them; o
     Histogram(latencies_ms, unit="ms", log=True)                how many values are in each range
 
 Hand-written: none of the libraries of the environment draws charts; a new one would bring scripts or a drawing stack.
-Left out: charts over times of day (the Spark report has them), colours chosen by the caller.
+Left out: charts over times of day (mqlab.views.day_charts has them), colours chosen by the caller.
 """
 
 from __future__ import annotations

@@ -52,8 +52,10 @@ DOORS = {
 
 # arrow and spark read stores through the reading half alone, so that a Spark worker starts fast
 STORE_READERS = {"errors", "durations", "notebook", "scales", "whole_files", "wire", "inspector", "arrow", "spark"}
-# these parts of spark do more, and are imported by a worker only when a read or a write needs them
-BEYOND_STORES = ("mqlab.spark.live", "mqlab.spark.store_sink")
+# these parts of spark do more: a worker imports the first two only when a read or a write needs them, the others never
+BEYOND_STORES = (
+    "mqlab.spark.live", "mqlab.spark.store_sink", "mqlab.spark.report", "mqlab.spark.pipeline.biographies",
+)  # fmt: skip
 
 
 def climbs(module: Module, found: Import) -> str | None:

@@ -14,10 +14,12 @@ RocketMQ's own console asks one broker one question at a time; these functions r
     from mqlab.spark import pipeline, session
     pipeline.deliveries(session().read.parquet("out/trace"))       one step in a notebook
     pipeline.run("stores", "out")                                  all of them, as `mqlab spark run` does
+    pipeline.biography("out", "order-1047")                        what happened to one message, in time order
 
 Left out: writing anywhere but to paths that the driver sees.
 """
 
+from mqlab.spark.pipeline.biographies import biography
 from mqlab.spark.pipeline.compacting import compact
 from mqlab.spark.pipeline.following import Follow
 from mqlab.spark.pipeline.job import STEPS, run, step_named
@@ -28,6 +30,6 @@ from mqlab.spark.pipeline.message_life import life, readers
 from mqlab.spark.pipeline.trace_entries import trace
 
 __all__ = [
-    "STEPS", "Follow", "compact", "deliveries", "life", "messages", "offsets", "raw", "readers", "run", "snapshot",
-    "step_named", "trace", "trace_raw",
+    "STEPS", "Follow", "biography", "compact", "deliveries", "life", "messages", "offsets", "raw", "readers", "run",
+    "snapshot", "step_named", "trace", "trace_raw",
 ]  # fmt: skip

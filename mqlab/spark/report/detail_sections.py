@@ -10,12 +10,12 @@ Left out: anything that needs a second look at the messages; the page only shows
 from __future__ import annotations
 
 from mqlab.durations import rounded_text
-from mqlab.scales import bytes_text, count_text, linear
-from mqlab.spark.report import charts as c
+from mqlab.scales import bytes_text, count_text
 from mqlab.spark.report.section_parts import (
     HALF,
     NO_NAMES,
     SMALL,
+    WHOLE,
     FactTable,
     Figure,
     Section,
@@ -26,6 +26,7 @@ from mqlab.spark.report.section_parts import (
     text,
 )
 from mqlab.spark.report.tables import Facts
+from mqlab.views.day_charts import Areas, Heat, Stacked
 
 CAUSES = {
     "retry": ("tried again after a failure", 1),
@@ -54,11 +55,12 @@ def failures(facts: Facts) -> Section:
         # Only groups with failures get a picture; the table has all groups.
         if total["failures"] > 0:
             most = float(sums["failures"].max())
-            room = c.Frame(times[0], times[-1], linear(most), width=HALF, height=SMALL, right=NO_NAMES)
-            series = [c.Series("", [(t, float(sums["failures"].get(t, 0))) for t in times], 4)]
-            alt = f"failed calls of {group} over the day; at most {count_text(most)} in a stretch"
+            area = {"": [(t, float(sums["failures"].get(t, 0))) for t in times]}
+            said = f"failed calls of {group} over the day; at most {count_text(most)} in a stretch"
+            day = times[0], times[-1]
+            chart = Areas(area, span_ms=day, said=said, width=HALF, height=SMALL, right=NO_NAMES, colours=[4])
             caption = f"{group}: failed calls in {rounded_text(facts.stretch_ms)}"
-            pictures.append(Figure(c.areas(room, series, alt), caption, "half"))
+            pictures.append(Figure(chart, caption, "half"))
         share = total["failures"] / total["calls"] if total["calls"] else 0
         rows.append((group, number(total["calls"]), number(total["failures"]), f"{share:.2%}", number(total["retries"]),
                      number(total["no_results"]), number(dead.get(group, 0))))  # fmt: skip
@@ -75,18 +77,18 @@ def failures(facts: Facts) -> Section:
 def again(facts: Facts) -> Section:
     """Deliveries after the first of a message, by cause."""
     frame = facts["duplicates"]
-    bars, rows = [], []
+    bars, rows = {}, []
     for group in sorted(set(frame["consumer_group"])):
         mine = frame[frame["consumer_group"] == group]
         sums = mine.groupby("cause")["deliveries"].sum()
-        parts = [(float(sums.get(cause, 0)), colour, meaning) for cause, (meaning, colour) in CAUSES.items()]
-        bars.append((group, parts, count_text(sum(value for value, _, _ in parts))))
+        bars[group] = {meaning: float(sums.get(cause, 0)) for cause, (meaning, _) in CAUSES.items()}
         rows += [(group, row.topic, CAUSES[row.cause][0], number(row.messages), number(row.deliveries))
                  for row in mine.sort_values("deliveries", ascending=False).itertuples()]  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("cause", "text"), ("messages", "number"),
                ("deliveries", "number")]  # fmt: skip
     note = "Every delivery after the first, by its cause. Only the first cause, a retry after a failure, is intended."
-    picture = c.bars(bars, "repeated deliveries of each group, by cause")
+    said = "repeated deliveries of each group, by cause"
+    picture = Stacked(bars, colours=dict(CAUSES.values()), said=said, width=WHOLE, label=200)
     pictures = [Figure(picture, colours=list(CAUSES.values()))] if bars else []
     tables = [FactTable(columns, rows, "every message was delivered once")]
     return Section("again", "Delivered again, and why", note, pictures, tables)
@@ -129,17 +131,17 @@ def queues(facts: Facts) -> Section:
     # 1. One picture for each of the four largest topics: a row of cells per broker.
     pictures = []
     for topic in mine.groupby("topic")["messages"].sum().sort_values(ascending=False).index[:4]:
-        heat = []
-        its = mine[mine["topic"] == topic]
-        most = its["messages"].max()
-        for broker in sorted(set(its["broker_name"])):
-            cells = [
-                (count_text(row.messages), row.messages / most,
-                 f"{broker} queue {row.queue_id}: {count_text(row.messages)} messages, {row.skew:.2f} times its share")
-                for row in its[its["broker_name"] == broker].sort_values("queue_id").itertuples()
-            ]  # fmt: skip
-            heat.append((broker, cells))
-        pictures.append(Figure(c.heat(heat, f"messages of each queue of {topic}"), f"{topic}: messages of each queue"))
+        its = mine[mine["topic"] == topic].sort_values(["broker_name", "queue_id"])
+        cells: dict[str, dict[str, int]] = {}
+        told = {}
+        for row in its.itertuples():
+            cells.setdefault(row.broker_name, {})[str(row.queue_id)] = row.messages
+            told[row.broker_name, str(row.queue_id)] = (
+                f"{row.broker_name} queue {row.queue_id}: {count_text(row.messages)} messages, {row.skew:.2f} times "
+                "its share"
+            )
+        caption = f"{topic}: messages of each queue"
+        pictures.append(Figure(Heat(cells, told=told, said=caption, width=WHOLE), caption))
     # 2. The table has all queues.
     rows = [
         (row.topic, row.broker_name, str(row.queue_id), number(row.messages), bytes_text(row.bytes), f"{row.share:.1%}",
@@ -163,11 +165,11 @@ def keys(facts: Facts) -> Section:
     frame = (many if len(many) else found[found["messages"] > 1]).sort_values("share", ascending=False)
     at_most = frame.drop_duplicates(["message_key", "broker_name"])
     # 2. The picture has each key once, in its hottest window; the table repeats it for each window.
-    bars = [
-        (f"{row.message_key} · {row.broker_name}", [(float(row.share * 100), 0, "percent of the window")],
-         f"{row.share:.1%}, {row.share_of_day:.1%} of the day")
-        for row in at_most.head(FEW).itertuples()
-    ]  # fmt: skip
+    bars, notes = {}, {}
+    for row in at_most.head(FEW).itertuples():
+        name = f"{row.message_key} · {row.broker_name}"
+        bars[name] = {"percent of the window": float(row.share * 100)}
+        notes[name] = f"{row.share:.1%}, {row.share_of_day:.1%} of the day"
     rows = [
         (row.message_key, row.topic, row.broker_name, moment(row.window_start), number(row.messages),
          f"{row.share:.1%}", f"{row.share_of_day:.1%}")
@@ -179,11 +181,8 @@ def keys(facts: Facts) -> Section:
         "A window is an hour of a day. A key whose share of a window is far above its share of the day is hot for a "
         "while, and so is its queue."
     )
-    pictures = (
-        [Figure(c.bars(bars, "the hottest keys", label=260), "share of the messages in its hottest window")]
-        if bars
-        else []
-    )
+    chart = Stacked(bars, notes=notes, said="the hottest keys", width=WHOLE, label=260)
+    pictures = [Figure(chart, "share of the messages in its hottest window")] if bars else []
     return Section("keys", "Hot keys", note, pictures, [FactTable(columns, rows, "no key was used twice")])
 
 

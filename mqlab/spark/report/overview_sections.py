@@ -13,14 +13,14 @@ import math
 from typing import Any
 
 from mqlab.durations import rounded_text
-from mqlab.scales import bytes_text, count_text, durations, linear
-from mqlab.spark.report import charts as c
+from mqlab.scales import bytes_text, count_text
 from mqlab.spark.report.section_parts import (
     HALF,
     MAX_ROWS,
     NO_NAMES,
     SHORT_NAMES,
     SMALL,
+    WHOLE,
     FactTable,
     Figure,
     Section,
@@ -31,6 +31,9 @@ from mqlab.spark.report.section_parts import (
     text,
 )
 from mqlab.spark.report.tables import Facts
+from mqlab.views.day_charts import Areas, Lines, Span, Spans, Stacked
+
+MOST_TAGS = 6  # with a colour of their own
 
 # kind of suspicion -> colour: red for lost or stopped messages, orange for repeats and slowness, blue for unevenness
 KINDS = {
@@ -57,10 +60,11 @@ def wrong(facts: Facts) -> Section:
         rows.append((row.kind, where, moment(row.since), moment(row.until), number(row.messages), row.told))
         times = [None if value != value else int(value) for value in (row.since, row.until)]
         name = f"{row.kind}: {text(row.consumer_group) or text(row.subject) or text(row.topic) or ''}"
-        bars.append(c.Span(name, times[0], times[1], f"{row.kind}, {where}: {row.told}", KINDS.get(row.kind, 0)))
+        bars.append(Span(name, times[0], times[1], f"{row.kind}, {where}: {row.told}", KINDS.get(row.kind, 0)))
     # 2. The picture and the table; the picture has room for some of the bars only.
     shown = bars[:MAX_ROWS]
-    picture = c.spans(facts.start_ms, facts.end_ms, shown, f"{len(bars)} things that look wrong, over the day")
+    said = f"{len(bars)} things that look wrong, over the day"
+    picture = Spans(shown, (facts.start_ms, facts.end_ms), said=said, width=WHOLE)
     columns = [("what", "text"), ("where", "where"), ("since", "text"), ("until", "text"), ("messages", "number"),
                ("in words", "wide")]  # fmt: skip
     note = "Found by rules: a rule shows where to look, not why. A bar shows the time of the messages or calls."
@@ -83,15 +87,15 @@ def traffic(facts: Facts) -> Section:
         mine = frame[frame["topic"] == topic]
         tags = mine.groupby("tags")["messages"].sum().sort_values(ascending=False)
         # The most frequent tags have a colour each, the rest share the last one.
-        shown = list(tags.index[: c.COLOURS - 1])
+        shown = list(tags.index[:MOST_TAGS])
         mine = mine.assign(tags=mine["tags"].where(mine["tags"].isin(shown), "other"))
         counted = mine.groupby(["tags", "stretch"])["messages"].sum() / minutes
         names = [*shown, *(["other"] if len(tags) > len(shown) else [])]
-        series = [c.Series(tag, [(t, counted.get((tag, t), 0.0)) for t in times], at) for at, tag in enumerate(names)]
-        most = max((sum(one.points[at][1] or 0 for one in series) for at in range(len(times))), default=0)
-        room = c.Frame(times[0], times[-1] + facts.stretch_ms, linear(most))
-        alt = f"messages per minute of topic {topic} over the day, by tag; at most {count_text(most)}"
-        pictures.append(Figure(c.areas(room, series, alt), f"{topic}, messages per minute"))
+        areas = {tag: [(t, counted.get((tag, t), 0.0)) for t in times] for tag in names}
+        most = mine.groupby("stretch")["messages"].sum().max() / minutes
+        said = f"messages per minute of topic {topic} over the day, by tag; at most {count_text(most)}"
+        chart = Areas(areas, span_ms=(times[0], times[-1] + facts.stretch_ms), said=said, width=WHOLE)
+        pictures.append(Figure(chart, f"{topic}, messages per minute"))
     # 2. The table has all topics, each with its busiest stretch.
     rows = []
     for topic, sums in topics.iterrows():
@@ -108,14 +112,14 @@ def groups(facts: Facts) -> Section:
     """The outcomes of the messages in each group."""
     frame = facts["groups"].sort_values(["topic", "consumer_group"])
     # 1. Each group of a topic is a bar, divided by outcome, and a row of the table.
-    bars, rows = [], []
+    bars, notes, rows = {}, {}, []
     for row in frame.itertuples():
-        parts = [(float(getattr(row, outcome)), colour, meaning) for outcome, (meaning, colour) in OUTCOMES.items()]
+        name = f"{row.consumer_group} ← {row.topic}"
+        bars[name] = {meaning: float(getattr(row, outcome)) for outcome, (meaning, _) in OUTCOMES.items()}
         # Without traced calls the outcomes come from the offset alone, and the text at the bar's end states that.
         traced = row.untraced == 0 or row.attempts > 0
         bad = f"{count_text(row.lost)} lost, {count_text(row.dead)} dead, {count_text(row.pending)} pending"
-        text_at_end = bad if traced else "writes no trace"
-        bars.append((f"{row.consumer_group} ← {row.topic}", parts, text_at_end))
+        notes[name] = bad if traced else "writes no trace"
         rows.append((row.consumer_group, row.topic, number(row.messages), number(row.consumed), number(row.filtered),
                      number(row.untraced), number(row.pending + row.waiting), number(row.dead), number(row.lost),
                      None if row.coverage != row.coverage else f"{row.coverage:.2%}",
@@ -134,7 +138,10 @@ def groups(facts: Facts) -> Section:
         "of the trace is missing. Latency: from the time at which it was stored to the end of the first successful "
         "call, of all messages consumed, dead and pending; a dash where too many were not consumed to know it."
     )
-    picture = c.bars(bars, "outcomes of each group's messages")
+    colours = dict(OUTCOMES.values())
+    picture = Stacked(
+        bars, colours=colours, notes=notes, said="outcomes of each group's messages", width=WHOLE, label=200
+    )
     pictures = [Figure(picture, colours=list(OUTCOMES.values()))] if bars else []
     return Section("groups", "Consumer groups", note, pictures, [FactTable(columns, rows, "no group is known")])
 
@@ -153,11 +160,11 @@ def behind(facts: Facts) -> Section:
         points = [(int(t), float(v)) for t, v in zip(mine["stretch"], mine["behind"], strict=True)]
         most = max(value for _, value in points)
         end_ms = facts.end_ms + facts.stretch_ms
-        room = c.Frame(facts.start_ms, end_ms, linear(most), width=HALF, height=SMALL, right=NO_NAMES)
         # What is counted in a stretch is known at its end, so the point is drawn there.
-        series = [c.Series("", [(t + facts.stretch_ms, v) for t, v in points])]
-        alt = f"messages that {group} had before it, over the day; at most {count_text(most)}"
-        pictures.append(Figure(c.lines(room, series, alt), f"{group} ← {topic}", "half"))
+        line = {"": [(t + facts.stretch_ms, v) for t, v in points]}
+        said = f"messages that {group} had before it, over the day; at most {count_text(most)}"
+        chart = Lines(line, span_ms=(facts.start_ms, end_ms), said=said, width=HALF, height=SMALL, right=NO_NAMES)
+        pictures.append(Figure(chart, f"{group} ← {topic}", "half"))
         at = mine.loc[mine["behind"].idxmax()]
         rows.append((group, topic, number(most), moment(at["stretch"] + facts.stretch_ms), number(points[-1][1])))
     columns = [("group", "text"), ("topic", "text"), ("most", "number"), ("at", "text"), ("at the end", "number")]
@@ -180,14 +187,12 @@ def latency(facts: Facts) -> Section:
         # The axis of each group has its own range: a slow group must not flatten the others.
         known = mine[[f"{name}_latency_ms" for name in names]].stack()
         least, most = (float(known.min()), float(known.max())) if len(known) else (1.0, 1.0)
-        room = c.Frame(times[0], times[-1], durations(least, most), rounded_text, HALF, SMALL, SHORT_NAMES)
         # A stretch without messages is a gap and not a latency of zero.
-        series = [
-            c.Series(name, [(t, value_of(values[name], t)) for t in times], at, c.DASHES[at])
-            for at, name in enumerate(names)
-        ]  # fmt: skip
-        alt = f"latency of {group} over the day, p50 from {rounded_text(least)}, p99 up to {rounded_text(most)}"
-        pictures.append(Figure(c.lines(room, series, alt), f"{group} ← {topic}", "half"))
+        lines = {name: [(t, value_of(values[name], t)) for t in times] for name in names}
+        said = f"latency of {group} over the day, p50 from {rounded_text(least)}, p99 up to {rounded_text(most)}"
+        day = times[0], times[-1]
+        chart = Lines(lines, unit="ms", span_ms=day, said=said, width=HALF, height=SMALL, right=SHORT_NAMES)
+        pictures.append(Figure(chart, f"{group} ← {topic}", "half"))
         # A percentile that is not known yet, because too many messages were not consumed, is worse than any other.
         p99 = values["p99"].fillna(math.inf)
         worst, when = float(p99.max()), p99.idxmax()

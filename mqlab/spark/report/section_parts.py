@@ -1,6 +1,6 @@
 """The parts of a section of the report: heading, sentence, figures and tables; and how the cells are written.
 
-Section ─┬─ Figure      an SVG picture, its caption, and the meaning of its colours
+Section ─┬─ Figure      a chart (mqlab.views.day_charts), its caption, and the meaning of its colours
          └─ FactTable   columns and rows; page.html writes them as HTML
 """
 
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
 from mqlab.durations import rounded_text
 from mqlab.scales import count_text, time_text
 from mqlab.spark.report.tables import Facts
+from mqlab.views.day_charts.day_chart import DayChart
 
 MAX_ROWS = 40  # a longer table reports how many rows are missing
+WHOLE = 1040  # width of a picture that has its line for itself, in pixels
 HALF = 510  # width of a picture that shares its line with another, in pixels
 SMALL = 170  # its height
 NO_NAMES, SHORT_NAMES = 16, 44  # room to the right of the lines, for their names
@@ -27,9 +27,9 @@ Columns = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture with its caption. ``colours``: (meaning, number of the colour)."""
+    """A picture with its caption. ``colours``: (meaning, number of the colour). A notebook can show ``chart``."""
 
-    picture: Markup
+    chart: DayChart
     caption: str = ""
     kind: str = ""
     colours: Sequence[tuple[str, int]] = ()

@@ -1,10 +1,10 @@
-"""Pictures of the report: SVG without scripts, in the page's own colours, so that they follow light and dark.
+"""How the charts of a day are drawn: SVG without scripts and without colours, for a style sheet to colour.
 
-    over_time   lines, or areas on each other, over the day        spans   bars from a time to a time
-    bars        level bars, each in parts                          heat    one cell per queue, darker for more
+    lines, areas   over the day, areas on each other               spans   bars from a time to a time
+    bars           level bars, each in parts                       heat    cells, stronger for more
 
 A line's name is at its end; dashes and order repeat what colours mean; every part has its value as a title.
-Left out: the same as text; every picture is above a table.
+Left out: the same as text; each view of this folder has it.
 """
 
 from __future__ import annotations
@@ -215,20 +215,37 @@ def bars(
     return _svg(width, 12 + row_height * len(rows), alt, drawn)
 
 
-def heat(rows: Sequence[tuple[str, Sequence[tuple[str, float, str]]]], alt: str, width: int = 1040) -> Markup:
-    """Cells: (row name, cells of (text, share of the fullest from 0 to 1, title)); the text is in the cell."""
+Cell = tuple[str, float, str]
+"""Text, share of the fullest cell from 0 to 1, title."""
+
+
+def heat(
+    rows: Sequence[tuple[str, Sequence[Cell | None]]], alt: str, width: int = 1040, columns: Sequence[str] = ()
+) -> Markup:
+    """Cells: (row name, cells); None leaves a gap. Texts stand in cells, and names of columns below, where they fit."""
     label, cell_height = 120, 30
-    columns = max((len(cells) for _, cells in rows), default=1) or 1
-    cell = min((width - label) / columns, 90)
+    count = max((len(cells) for _, cells in rows), default=1) or 1
+    cell = min((width - label) / count, 90)
+    gap = 3 if cell > 12 else 0.5
+    longest = max((len(each[0]) for _, cells in rows for each in cells if each is not None), default=0)
     parts = []
     for number, (name, cells) in enumerate(rows):
         y = 4 + (cell_height + 3) * number
         parts.append(_text(label - 10, y + 19, name, "", "end"))
-        for column, (text, share, told) in enumerate(cells):
+        for column, each in enumerate(cells):
+            if each is None:
+                continue
+            text, share, told = each
             x = label + cell * column
             parts.append(
-                f'<rect class="heat" x="{x:.1f}" y="{y}" width="{cell - 3:.1f}" height="{cell_height}" rx="3" '
-                f'fill-opacity="{0.08 + 0.72 * min(max(share, 0), 1):.2f}"><title>{escape(told)}</title></rect>'
+                f'<rect class="heat" x="{x:.1f}" y="{y}" width="{cell - gap:.1f}" height="{cell_height}" '
+                f'rx="{min(gap, 3)}" fill-opacity="{0.08 + 0.72 * min(max(share, 0), 1):.2f}">'
+                f"<title>{escape(told)}</title></rect>"
             )
-            parts.append(_text(x + (cell - 3) / 2, y + 19, text, "cell", "middle"))
-    return _svg(width, 8 + (cell_height + 3) * len(rows), alt, parts)
+            if longest * CHARACTER <= cell:
+                parts.append(_text(x + (cell - gap) / 2, y + 19, text, "cell", "middle"))
+    bottom = 4 + (cell_height + 3) * len(rows)
+    every = max(1, -(-int(max(map(len, columns), default=1) * CHARACTER + 8) // max(int(cell), 1)))
+    for column in range(0, len(columns), every):
+        parts.append(_text(label + cell * column + (cell - gap) / 2, bottom + 14, columns[column], "tick", "middle"))
+    return _svg(width, bottom + (20 if columns else 4), alt, parts)

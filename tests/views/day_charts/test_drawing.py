@@ -1,4 +1,4 @@
-"""Pictures of the report: where things stand, what is written beside them."""
+"""How charts of a day are drawn: where things stand, what is written beside them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mqlab.scales import DAY, HOUR, MINUTE, Scale, durations, linear, time_ticks
-from mqlab.spark.report import charts
+from mqlab.views.day_charts import drawing as charts
 
 FRAME = charts.Frame(0, 100, linear(10), width=300, height=100, right=20)
 
