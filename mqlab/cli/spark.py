@@ -4,6 +4,7 @@ Mirrors: spark-submit, for one job that is always the same.
 
     mqlab spark run stores --out out                      every step, resumed where an earlier run stopped
     mqlab spark run stores --out out --from life          ... again from one step on
+    mqlab spark run stores --out out --thresholds t.json  ... with other thresholds of the rules; --without suspicions
     mqlab spark run stores --out out --stream             follow stores that are being written, until Ctrl-C
     mqlab spark compact out                               few files of the many that a stream wrote
     mqlab spark report out --out report.html              the page; starts no Spark
@@ -57,6 +58,15 @@ def spark() -> None:
     is_flag=True,
     help="Continue with a warning, here and in the report, when a log ends before its queues do.",
 )
+@click.option(
+    "--thresholds",
+    "limits",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help='A JSON file with thresholds of the rules: {"slow_times": 3}. The report shows all of them.',
+)
+@click.option(
+    "--without", type=click.Choice(["suspicions"]), help="Leave the rules out: the tables, and no findings in them."
+)
 def run(
     directory: Path,
     out: Path,
@@ -66,6 +76,8 @@ def run(
     stream: bool,
     available_now: bool,
     allow_data_loss: bool,
+    limits: Path | None,
+    without: str | None,
 ) -> None:
     """Make tables of messages, deliveries, lives and facts of the store in DIRECTORY, or of all stores in it.
 
@@ -73,15 +85,18 @@ def run(
     """
     from mqlab.errors import UsageError
     from mqlab.spark import session
-    from mqlab.spark.pipeline import STEPS, Follow, run, snapshot, step_named
+    from mqlab.spark.pipeline import Thresholds, run, snapshot, step_named
 
     # 1. Check everything that can be checked without a JVM, which takes seconds to start.
     if stream and start:
         raise UsageError("--from and --stream cannot be used together", hint="leave one out")
     if available_now and not stream:
         raise UsageError("--available-now needs --stream", hint="give --stream too")
+    if stream and (limits or without):
+        raise UsageError("--stream applies no rules", hint="leave --thresholds and --without out")
     if start:
         step_named(start)
+    thresholds = Thresholds.from_file(limits) if limits else None
     if not allow_data_loss:
         snapshot(directory)  # before a JVM starts
     # 2. Start Spark, or take the session that is running.
@@ -89,25 +104,15 @@ def run(
     started = session(master, app_name="mqlab spark run", **settings)
     # 3. A stream follows the stores until it is stopped.
     if stream:
-        follow = Follow(
-            directory, out, spark=started, available_now=available_now, fail_on_data_loss=not allow_data_loss
-        )
-        click.echo(f"following {directory}; Ctrl-C ends it" if not available_now else f"reading {directory}", err=True)
-        follow.wait(tell=lambda name, rows: click.echo(f"{name}: {rows:,} rows", err=True))
-        click.echo(f"next:  mqlab spark run {directory} --out {out}", err=True)
+        _follow(started, directory, out, available_now, fail_on_data_loss=not allow_data_loss)
         return
     # 4. Otherwise run the steps, and report each when it begins and when its table is complete.
-    number = {name: at for at, name in enumerate(STEPS, start=1)}
-
-    def tell(step: str, numbers: dict[str, float]) -> None:
-        if numbers:
-            click.echo(f"{numbers['rows']:,} rows, {numbers['seconds']:.1f} s", err=True)
-        else:
-            click.echo(f"[{number[step]}/{len(STEPS)}] {step}: ", nl=False, err=True)
-
     logging.getLogger().addFilter(_not_of_interrupts)
     try:
-        done = run(directory, out, spark=started, start=start, tell=tell, fail_on_data_loss=not allow_data_loss)
+        done = run(
+            directory, out, spark=started, start=start, tell=_tell, fail_on_data_loss=not allow_data_loss,
+            thresholds=thresholds, without=(without,) if without else (),
+        )  # fmt: skip
     except KeyboardInterrupt:
         click.echo(f"\nstopped; finished steps are kept in {out}, and the same command continues from there", err=True)
         raise click.exceptions.Exit(130) from None
@@ -115,6 +120,26 @@ def run(
         logging.getLogger().removeFilter(_not_of_interrupts)
     seconds = sum(numbers["seconds"] for numbers in done.values())
     click.echo(f"{len(done)} tables in {out}, {seconds:.0f} s in all; next:  mqlab spark report {out}", err=True)
+
+
+def _tell(step: str, numbers: dict[str, float]) -> None:
+    """Say that a step begins, or what it has made."""
+    from mqlab.spark.pipeline import STEPS
+
+    if numbers:
+        click.echo(f"{numbers['rows']:,} rows, {numbers['seconds']:.1f} s", err=True)
+    else:
+        click.echo(f"[{list(STEPS).index(step) + 1}/{len(STEPS)}] {step}: ", nl=False, err=True)
+
+
+def _follow(started: Any, directory: Path, out: Path, available_now: bool, *, fail_on_data_loss: bool) -> None:
+    """Follow the stores and report each batch."""
+    from mqlab.spark.pipeline import Follow
+
+    follow = Follow(directory, out, spark=started, available_now=available_now, fail_on_data_loss=fail_on_data_loss)
+    click.echo(f"following {directory}; Ctrl-C ends it" if not available_now else f"reading {directory}", err=True)
+    follow.wait(tell=lambda name, rows: click.echo(f"{name}: {rows:,} rows", err=True))
+    click.echo(f"next:  mqlab spark run {directory} --out {out}", err=True)
 
 
 def _not_of_interrupts(record: logging.LogRecord) -> bool:
@@ -126,11 +151,12 @@ def _not_of_interrupts(record: logging.LogRecord) -> bool:
 @click.argument("directory", type=FOLDER)
 @click.option("--out", default="report.html", show_default=True, type=click.Path(dir_okay=False, path_type=Path),
               help="The HTML file to write.")  # fmt: skip
-def report(directory: Path, out: Path) -> None:
+@click.option("--beside", type=FOLDER, help="The tables of another day, for a section that compares the two.")
+def report(directory: Path, out: Path, beside: Path | None) -> None:
     """Write the report on the run whose tables are in DIRECTORY: one HTML file that opens in any browser."""
     from mqlab.spark.report import write_report
 
-    click.echo(write_report(directory, out))
+    click.echo(write_report(directory, out, beside))
 
 
 @spark.command(epilog="Example:  mqlab spark compact out")

@@ -60,5 +60,7 @@ def lines_of_report(out: Path, folder: Path) -> list[str]:
         table = pyarrow.dataset.dataset(facts).to_table()
         lines.append(f"{facts.name} {table.column_names}")
         lines += sorted(json.dumps(_plain(row), default=str, ensure_ascii=False) for row in table.to_pylist())
-    lines += Numbers(write_report(out, folder / "report.html").read_text("utf-8")).lines
+    # Queries on the page name the folder, and its name may have numbers in it.
+    page = write_report(out, folder / "report.html").read_text("utf-8").replace(str(out), "FOLDER")
+    lines += Numbers(page).lines
     return [line.replace(str(out.parent), "FOLDER") for line in lines]

@@ -28,8 +28,9 @@ from mqlab.spark.pipeline.log_units import offsets, raw, snapshot, trace_raw
 from mqlab.spark.pipeline.message_kinds import messages
 from mqlab.spark.pipeline.message_life import life, readers
 from mqlab.spark.pipeline.trace_entries import trace
+from mqlab.spark.thresholds import Thresholds
 
 __all__ = [
-    "STEPS", "Follow", "biography", "compact", "deliveries", "life", "messages", "offsets", "raw", "readers", "run",
-    "snapshot", "step_named", "trace", "trace_raw",
+    "STEPS", "Follow", "Thresholds", "biography", "compact", "deliveries", "life", "messages", "offsets", "raw",
+    "readers", "run", "snapshot", "step_named", "trace", "trace_raw",
 ]  # fmt: skip

@@ -38,11 +38,13 @@ from mqlab.spark.pipeline.message_kinds import messages
 from mqlab.spark.pipeline.message_life import life, readers
 from mqlab.spark.pipeline.suspicions import ISLANDS, SUSPICIONS, islands, suspicions
 from mqlab.spark.pipeline.trace_entries import trace
+from mqlab.spark.thresholds import Thresholds
 from mqlab.whole_files import whole_file
 
 MANIFEST, LOCK, UNFINISHED, BEFORE = "pipeline.json", ".lock", ".unfinished", ".before"
 FORMAT = 2
 STREAMED = ("messages", "trace")  # the first steps
+RULES = ("islands", "suspicions")  # the last steps
 MAX_STRETCHES, MAX_KEY_WINDOWS = 300, 24
 STRETCHES_MS = [1_000 * seconds for seconds in (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)]
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -59,6 +61,8 @@ class Work:
     span_ms: tuple[int, int] = (0, 0)
     done: dict[str, dict[str, float]] = field(default_factory=dict)
     streamed: bool = False
+    limits: Thresholds = field(default_factory=Thresholds)
+    without: tuple[str, ...] = ()
 
     @property
     def stretch_ms(self) -> int:
@@ -118,8 +122,8 @@ def _steps() -> dict[str, Step]:
         ("calls", g.CALLS, lambda w: g.calls(w.read("deliveries"), w.stretch_ms)),
         ("slowest", g.SLOWEST_CALLS, lambda w: g.slowest(w.read("deliveries"))),
         ("producers", g.PRODUCERS, lambda w: g.producers(w.read("trace"))),
-        ("islands", ISLANDS, lambda w: islands(w.read("life"), w.stretch_ms)),
-        ("suspicions", SUSPICIONS, lambda w: suspicions(_Tables(w), w.stretch_ms, w.extents)),
+        ("islands", ISLANDS, lambda w: islands(w.read("life"), w.stretch_ms, w.limits)),
+        ("suspicions", SUSPICIONS, lambda w: suspicions(_Tables(w), w.stretch_ms, w.extents, w.limits)),
     ]
     steps += [Step(name, schema, make, f"facts/{name}") for name, schema, make in facts]
     return {step.name: step for step in steps}
@@ -153,9 +157,13 @@ def run(
     start: str | None = None,
     tell: Told = lambda step, numbers: None,
     fail_on_data_loss: bool = True,
+    thresholds: Thresholds | None = None,
+    without: Sequence[str] = (),
 ) -> dict[str, dict[str, float]]:
     """Run every step that is not done yet, in order; ``start`` names the first of those to be made again.
 
+    ``thresholds`` are those of the rules; without them those of the last run hold. ``without=("suspicions",)`` leaves
+    the rules out, and removes what they had found.
     ``tell`` is called when each begins (no numbers) and ends (seconds, rows). Returns seconds and rows of all steps.
     After an interrupt only complete steps are left, and another call resumes there. Raises UsageError for an output
     of something else or of other stores, StoreError while another run works in it, CorruptionError for a log that ends
@@ -167,14 +175,18 @@ def run(
     first = names.index(step_named(start)) if start else len(names)
     with held(folder):
         work = _begin(snapshot(stores, fail_on_data_loss=fail_on_data_loss), folder, spark, first)
-        missing = [at for at, step in enumerate(STEPS.values()) if not (folder / step.folder).is_dir()]
+        left_out = _left_out(without)
+        missing = [names.index(name) for name in names if name not in left_out and not _is_done(folder, name)]
         if work.streamed:  # messages and trace have grown since
             missing.append(names.index("deliveries"))
-        _forget(work, names[min([first, *missing]) :])
+        if thresholds is not None and thresholds != work.limits:  # the rules may find something else
+            missing.append(names.index(RULES[0]))
+        work.limits, work.without = thresholds or work.limits, left_out
+        _forget(work, [*names[min([first, *missing]) :], *left_out])
         # 2. Make them. The length of a stretch is known after the first step, and the facts need it.
         with _settings_for(work):
             for name in names:
-                if not (folder / STEPS[name].folder).is_dir():
+                if name not in left_out and not _is_done(folder, name):
                     tell(name, {})
                     _make(work, STEPS[name])
                     tell(name, work.done[name])
@@ -182,6 +194,18 @@ def run(
                     work.span_ms = _span(work.read("messages"))
                     save(work)
         return work.done
+
+
+def _is_done(folder: Path, name: str) -> bool:
+    return (folder / STEPS[name].folder).is_dir()
+
+
+def _left_out(without: Sequence[str]) -> tuple[str, ...]:
+    """The steps to be left out: the rules and their table of islands, or none. Raises UsageError for other steps."""
+    wrong = [name for name in without if name != RULES[-1]]
+    if wrong:
+        raise UsageError(f"a run cannot do without {wrong[0]!r}", hint=f"only {RULES[-1]} can be left out")
+    return tuple(name for name in STEPS if name in RULES) if without else ()
 
 
 @contextlib.contextmanager
@@ -259,7 +283,7 @@ def _begin(now: list[Extent], folder: Path, spark: SparkSession | None, first: i
         from mqlab.spark.session import session
 
         spark = session()
-    work = Work(spark, folder, now)
+    work = Work(spark, folder, now, limits=Thresholds.of((before or {}).get("thresholds", {})))
     # An earlier run is resumed with the extents that it read: tables of different moments do not fit together.
     if before is not None and before["streamed"]:
         work.streamed = True
@@ -318,6 +342,8 @@ def save(work: Work) -> None:
         "span_ms": work.span_ms,
         "stretch_ms": work.stretch_ms,
         "streamed": work.streamed,
+        "thresholds": work.limits.as_dict(),
+        "without": work.without,
         "steps": work.done,
     }
     with whole_file(work.out / MANIFEST) as draft:

@@ -11,7 +11,8 @@ Mirrors: what people look for in the dashboard, mqadmin and client logs when the
     dead letters  sent twice  hot key  hot queue  burst  damaged trace
     missing messages           the log of a store ends before its queues do, and the run was allowed to continue
 
-The rules read the small fact tables, and the rows of LIFE for messages that were skipped or delivered again.
+The rules read the small fact tables, and the rows of LIFE for messages that were skipped or delivered again; from which
+numbers on they speak is in mqlab.spark.thresholds.
 Left out: causes. A rule shows where to look; what it finds may be harmless.
 """
 
@@ -25,12 +26,9 @@ from pyspark.sql import functions as F
 
 from mqlab.spark.pipeline.log_units import Extent
 from mqlab.spark.pipeline.schemas import checked, table
+from mqlab.spark.thresholds import Thresholds
 
-FEWEST = 3  # messages skipped or delivered again: fewer may only mean that a part of the trace was lost
-SKEW, KEY_SHARE, KEY_TIMES_ITS_DAY = 2.0, 0.05, 3.0
-ENOUGH, ENOUGH_OF_A_KEY = 100, 25  # messages before shares mean something
-BURST_TIMES, NEIGHBOURS = 3.0, 12
-FAILED_SHARE, SLOW_TIMES, SLOW_MS = 0.5, 5.0, 100
+NEIGHBOURS = 12  # stretches on either side with which a burst is compared
 
 SUSPICIONS = table(
     """
@@ -58,16 +56,20 @@ ISLANDS = table(
     """
 )
 Tables = Mapping[str, DataFrame]
+DEFAULTS = Thresholds()
 
 
-def suspicions(tables: Tables, stretch_ms: int, extents: Sequence[Extent] = ()) -> DataFrame:
+def suspicions(
+    tables: Tables, stretch_ms: int, extents: Sequence[Extent] = (), limits: Thresholds = DEFAULTS
+) -> DataFrame:
     """LIFE, ISLANDS, LAG, CALLS, KEYS, QUEUES, TRAFFIC, TRACE by their names, and the extents read -> SUSPICIONS."""
     life = tables["life"]
     found = [
-        inconsistent(tables["islands"]), skipped(tables["islands"]), set_back(life), stuck(life, tables["lag"]),
-        dead_letters(life), sent_twice(life), failing(tables["calls"], stretch_ms), slow(tables["calls"], stretch_ms),
-        hot_keys(tables["keys"]), hot_queues(tables["queues"]), bursts(tables["traffic"], stretch_ms),
-        damaged(tables["trace"]), missing(life.sparkSession, extents),
+        inconsistent(tables["islands"]), skipped(tables["islands"]), set_back(life, limits),
+        stuck(life, tables["lag"]), dead_letters(life), sent_twice(life), failing(tables["calls"], stretch_ms, limits),
+        slow(tables["calls"], stretch_ms, limits), hot_keys(tables["keys"], limits),
+        hot_queues(tables["queues"], limits), bursts(tables["traffic"], stretch_ms, limits), damaged(tables["trace"]),
+        missing(life.sparkSession, extents),
     ]  # fmt: skip
     return checked(reduce(DataFrame.unionByName, found), SUSPICIONS, "suspicions")
 
@@ -80,7 +82,7 @@ def _rows(frame: DataFrame, kind: str, told: Column, **columns: str | Column) ->
     return frame.select([given.get(f.name, none).cast(f.dataType).alias(f.name) for f in SUSPICIONS.fields])
 
 
-def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
+def islands(life: DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) -> DataFrame:
     """LIFE -> ISLANDS: messages that a group skipped although it reads their tag elsewhere, and what it read there."""
     place = ["topic", "consumer_group", "broker_name", "queue_id"]
     given = life.where("attempts > 0").withColumn("tag", F.coalesce("tags", F.lit("")))
@@ -101,7 +103,7 @@ def islands(life: DataFrame, stretch_ms: int) -> DataFrame:
             F.max("stored").alias("until"), F.sum("members").cast("bigint").alias("messages"),
             F.sort_array(F.collect_set("tag")).alias("lost"), (F.max("most_read") == 1).alias("lost_most_read"),
         )
-        .where(F.col("messages") >= FEWEST)
+        .where(F.col("messages") >= limits.fewest)
     )  # fmt: skip
     # 3. What the group read between the first and the last message of an island.
     inside = given.select(*place, "queue_offset", "tag").join(F.broadcast(found), place)
@@ -145,12 +147,12 @@ def skipped(islands: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def set_back(life: DataFrame) -> DataFrame:
+def set_back(life: DataFrame, limits: Thresholds = DEFAULTS) -> DataFrame:
     """Messages that were consumed, and consumed again more than a minute later."""
     found = life.where("again_late > 0").groupBy("topic", "consumer_group").agg(
         F.min("last_started").alias("since"), F.max("last_started").alias("until"),
         F.min("stored").alias("from"), F.max("stored").alias("to"), F.sum("again_late").alias("messages"),
-    ).where(F.col("messages") >= FEWEST)  # fmt: skip
+    ).where(F.col("messages") >= limits.fewest)  # fmt: skip
     told = F.format_string(
         "messages stored from %s to %s were consumed and then delivered again", _clock("from"), _clock("to")
     )
@@ -203,9 +205,11 @@ def sent_twice(life: DataFrame) -> DataFrame:
     return _rows(found, "sent twice", told, topic="topic", since="since", until="until", messages="messages")
 
 
-def failing(calls: DataFrame, stretch_ms: int) -> DataFrame:
+def failing(calls: DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) -> DataFrame:
     """Stretches in which half of a group's calls failed."""
-    bad = _by_group(calls).where(f"failures >= {FEWEST} AND failures >= {FAILED_SHARE} * (calls - no_results)")
+    bad = _by_group(calls).where(
+        f"failures >= {limits.fewest} AND failures >= {limits.failed_share} * (calls - no_results)"
+    )
     told = F.format_string("%d of %d calls of the listener failed", "failures", "calls")
     return _rows(
         _joined(bad, stretch_ms), "failing listener", told, consumer_group="consumer_group", since="since",
@@ -213,14 +217,14 @@ def failing(calls: DataFrame, stretch_ms: int) -> DataFrame:
     )  # fmt: skip
 
 
-def slow(calls: DataFrame, stretch_ms: int) -> DataFrame:
-    """Stretches whose calls took SLOW_TIMES as long as the average of the better half of the group's day."""
+def slow(calls: DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) -> DataFrame:
+    """Stretches whose calls took several times as long as the average of the better half of the group's day."""
     mean = F.col("busy_ms") / F.greatest(F.col("calls"), F.lit(1))
     each = _by_group(calls).withColumn("mean_ms", mean)
     # The median of the day is the usual time: a bad hour does not move it.
     usual = each.groupBy("consumer_group").agg(F.percentile_approx("mean_ms", 0.5).alias("usual_ms"))
     bad = each.join(F.broadcast(usual), "consumer_group").where(
-        f"mean_ms >= {SLOW_TIMES} * greatest(usual_ms, 1) AND mean_ms >= {SLOW_MS}"
+        f"mean_ms >= {limits.slow_times} * greatest(usual_ms, 1) AND mean_ms >= {limits.slow_ms}"
     )
     told = F.format_string("a call took %.0f ms on average; %.0f ms are usual on this day",
                            F.col("busy_ms") / F.col("calls"), "usual_ms")  # fmt: skip
@@ -247,10 +251,11 @@ def _joined(stretches: DataFrame, stretch_ms: int, *same: str) -> DataFrame:
     )
 
 
-def hot_keys(keys: DataFrame) -> DataFrame:
+def hot_keys(keys: DataFrame, limits: Thresholds = DEFAULTS) -> DataFrame:
     """Keys whose share of a window is far above their share of the day."""
     hot = keys.where(
-        f"messages >= {ENOUGH_OF_A_KEY} AND share >= {KEY_SHARE} AND share >= {KEY_TIMES_ITS_DAY} * share_of_day"
+        f"messages >= {limits.enough_of_a_key} AND share >= {limits.key_share} "
+        f"AND share >= {limits.key_times_its_day} * share_of_day"
     )
     found = hot.groupBy("topic", "broker_name", "message_key").agg(
         F.min("window_start").alias("since"), F.max("window_end").alias("until"), F.sum("messages").alias("messages"),
@@ -262,20 +267,20 @@ def hot_keys(keys: DataFrame) -> DataFrame:
                  until="until", messages="messages")  # fmt: skip
 
 
-def hot_queues(queues: DataFrame) -> DataFrame:
+def hot_queues(queues: DataFrame, limits: Thresholds = DEFAULTS) -> DataFrame:
     """Queues of a user topic that hold twice their share of its messages."""
-    hot = queues.where(f"kind = 'normal' AND messages >= {ENOUGH} AND skew >= {SKEW}")
+    hot = queues.where(f"kind = 'normal' AND messages >= {limits.enough} AND skew >= {limits.skew}")
     told = F.format_string("this queue holds %.1f times the topic's average per queue", "skew")
     return _rows(hot, "hot queue", told, topic="topic", broker_name="broker_name", queue_id="queue_id",
                  since="first_stored", until="last_stored", messages="messages")  # fmt: skip
 
 
-def bursts(traffic: DataFrame, stretch_ms: int) -> DataFrame:
-    """Stretches with BURST_TIMES as many messages as the median of their neighbours."""
+def bursts(traffic: DataFrame, stretch_ms: int, limits: Thresholds = DEFAULTS) -> DataFrame:
+    """Stretches with several times as many messages as the median of their neighbours."""
     each = traffic.groupBy("topic", "stretch").agg(F.sum("messages").alias("calls"))
     around = Window.partitionBy("topic").orderBy("stretch").rowsBetween(-NEIGHBOURS, NEIGHBOURS)
     high = each.withColumn("usual", F.percentile("calls", 0.5).over(around)).where(
-        f"calls >= {ENOUGH} AND calls >= {BURST_TIMES} * usual"
+        f"calls >= {limits.enough} AND calls >= {limits.burst_times} * usual"
     )
     named = high.withColumnRenamed("topic", "consumer_group").withColumns(
         {"failures": F.lit(0), "busy_ms": F.col("usual")}

@@ -18,6 +18,7 @@ from mqlab.spark.report.section_parts import (
     WHOLE,
     FactTable,
     Figure,
+    Rows,
     Section,
     duration,
     moment,
@@ -67,11 +68,11 @@ def failures(facts: Facts) -> Section:
     columns = [("group", "text"), ("calls", "number"), ("failed", "number"), ("share", "number"),
                ("with a retried message", "number"), ("never returned", "number"),
                ("dead letters", "number")]  # fmt: skip
-    note = (
-        "Each call of a listener counts once per message, at the time at which it began. Dead letters are the "
-        "messages in %DLQ% topics."
+    note = "Each call of a listener counts once per message, at the time at which it began."
+    behind = [Rows("deliveries", "NOT success"), Rows("deliveries", "ended IS NULL")]
+    return Section(
+        "failures", "Failures and retries", note, pictures, [FactTable(columns, rows, "no call")], rows=behind
     )
-    return Section("failures", "Failures, retries, dead letters", note, pictures, [FactTable(columns, rows, "no call")])
 
 
 def again(facts: Facts) -> Section:
@@ -91,7 +92,8 @@ def again(facts: Facts) -> Section:
     picture = Stacked(bars, colours=dict(CAUSES.values()), said=said, width=WHOLE, label=200)
     pictures = [Figure(picture, colours=list(CAUSES.values()))] if bars else []
     tables = [FactTable(columns, rows, "every message was delivered once")]
-    return Section("again", "Delivered again, and why", note, pictures, tables)
+    behind = [Rows("life", f"again_{cause} > 0") for cause in CAUSES if cause in set(frame["cause"])]
+    return Section("again", "Delivered again, and why", note, pictures, tables, rows=behind)
 
 
 def listeners(facts: Facts) -> Section:
@@ -151,8 +153,8 @@ def queues(facts: Facts) -> Section:
     columns = [("topic", "text"), ("broker", "text"), ("queue", "number"), ("messages", "number"), ("bytes", "number"),
                ("share", "number"), ("times its share", "number"), ("offsets", "number")]  # fmt: skip
     note = (
-        "A darker cell has more messages. Times its share: 1 when all queues of the topic hold the same number. System "
-        "topics are in the table only."
+        "The stronger the colour of a cell, the more messages the queue has. Times its share: 1 when all queues of the "
+        "topic hold the same number. System topics are in the table only."
     )
     return Section("queues", "Queues", note, pictures, [FactTable(columns, rows, "no queue")])
 
@@ -214,7 +216,8 @@ def lag(facts: Facts) -> Section:
         f"By consumerOffset.json, as mqadmin consumerProgress counts it; of {len(frame)} queues those with a lag. "
         "Behind: from the time at which the next message to be read was stored to the end of the broker's log."
     )
-    return Section("lag", "Lag at the end", note, [], [FactTable(columns, rows, "no group is behind")])
+    tables = [FactTable(columns, rows, "no group is behind")]
+    return Section("lag", "Lag at the end", note, [], tables, rows=[Rows("facts/lag", "lag > 0")])
 
 
 def source(facts: Facts) -> Section:

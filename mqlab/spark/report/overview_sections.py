@@ -23,6 +23,7 @@ from mqlab.spark.report.section_parts import (
     WHOLE,
     FactTable,
     Figure,
+    Rows,
     Section,
     duration,
     moment,
@@ -31,9 +32,11 @@ from mqlab.spark.report.section_parts import (
     text,
 )
 from mqlab.spark.report.tables import Facts
+from mqlab.spark.thresholds import Thresholds
 from mqlab.views.day_charts import Areas, Lines, Span, Spans, Stacked
 
 MOST_TAGS = 6  # with a colour of their own
+FEWEST = (1, 10, 100)  # messages of a stretch below which its p50, p90 and p99 are those of single messages
 
 # kind of suspicion -> colour: red for lost or stopped messages, orange for repeats and slowness, blue for unevenness
 KINDS = {
@@ -71,8 +74,13 @@ def wrong(facts: Facts) -> Section:
     if not bars:
         note = "No rule found anything."
     pictures = [Figure(picture)] if bars else []
-    tables = [FactTable(columns, rows, "nothing")]
-    return Section("wrong", "What looks wrong", note, pictures, tables, tables_folded=False)
+    limits = Thresholds.of(facts.manifest.get("thresholds", {}))
+    known = [(name, f"{value:g}", f"{built_in:g}", meaning) for name, value, built_in, meaning in limits.rows()]
+    of_limits = [("threshold", "text"), ("here", "number"), ("built in", "number"), ("meaning", "wide")]
+    thresholds = FactTable(of_limits, known, heading="From which numbers on the rules speak", folded=True)
+    tables = [FactTable(columns, rows, "nothing"), thresholds]
+    rows_behind = [Rows("facts/suspicions")]
+    return Section("wrong", "What looks wrong", note, pictures, tables, tables_folded=False, rows=rows_behind)
 
 
 def traffic(facts: Facts) -> Section:
@@ -118,7 +126,8 @@ def groups(facts: Facts) -> Section:
         bars[name] = {meaning: float(getattr(row, outcome)) for outcome, (meaning, _) in OUTCOMES.items()}
         # Without traced calls the outcomes come from the offset alone, and the text at the bar's end states that.
         traced = row.untraced == 0 or row.attempts > 0
-        bad = f"{count_text(row.lost)} lost, {count_text(row.dead)} dead, {count_text(row.pending)} pending"
+        counts = {"lost": row.lost, "dead": row.dead, "pending": row.pending}
+        bad = ", ".join(f"{count_text(count)} {name}" for name, count in counts.items() if count)
         notes[name] = bad if traced else "writes no trace"
         rows.append((row.consumer_group, row.topic, number(row.messages), number(row.consumed), number(row.filtered),
                      number(row.untraced), number(row.pending + row.waiting), number(row.dead), number(row.lost),
@@ -128,13 +137,13 @@ def groups(facts: Facts) -> Section:
                      duration(row.max_latency_ms)))  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("messages", "number"), ("consumed", "number"),
                ("filtered", "number"), ("no trace", "number"), ("pending", "number"), ("dead", "number"),
-               ("lost", "number"), ("calls in the trace", "number"), ("calls per message", "number"), ("p50", "number"),
+               ("lost", "number"), ("calls traced", "number"), ("calls per message", "number"), ("p50", "number"),
                ("p90", "number"), ("p99", "number"), ("longest", "number")]  # fmt: skip
     # 2. The note explains the words of the columns.
     note = (
         "Each message counts once for every group that reads its topic. Filtered: the group never reads its tag. Lost: "
-        "the group reads its tag, its offset is beyond the message, and no call with it is in the trace. Calls in the "
-        "trace: their share of the calls that the group's offsets imply; below 100 %, messages were skipped or a part "
+        "the group reads its tag, its offset is beyond the message, and no call with it is in the trace. Calls "
+        "traced: their share of the calls that the group's offsets imply; below 100 %, messages were skipped or a part "
         "of the trace is missing. Latency: from the time at which it was stored to the end of the first successful "
         "call, of all messages consumed, dead and pending; a dash where too many were not consumed to know it."
     )
@@ -143,7 +152,9 @@ def groups(facts: Facts) -> Section:
         bars, colours=colours, notes=notes, said="outcomes of each group's messages", width=WHOLE, label=200
     )
     pictures = [Figure(picture, colours=list(OUTCOMES.values()))] if bars else []
-    return Section("groups", "Consumer groups", note, pictures, [FactTable(columns, rows, "no group is known")])
+    tables = [FactTable(columns, rows, "no group is known")]
+    behind = [Rows("facts/groups"), Rows("life", "consumer_group = 'GROUP' AND outcome = 'pending'")]
+    return Section("groups", "Consumer groups", note, pictures, tables, rows=behind)
 
 
 def by_group(frame: Any) -> list[tuple[str, str]]:
@@ -183,10 +194,14 @@ def latency(facts: Facts) -> Section:
     for topic, group in by_group(frame):
         mine = frame[(frame["topic"] == topic) & (frame["consumer_group"] == group)].set_index("stretch")
         names = ("p50", "p90", "p99")
-        values = {name: mine[f"{name}_latency_ms"] for name in names}
+        # A percentile of few messages is one of them, and says nothing about the others: it is not drawn.
+        values = {
+            name: mine[f"{name}_latency_ms"].where(mine["messages"] >= fewest)
+            for name, fewest in zip(names, FEWEST, strict=True)
+        }
         # The axis of each group has its own range: a slow group must not flatten the others.
-        known = mine[[f"{name}_latency_ms" for name in names]].stack()
-        least, most = (float(known.min()), float(known.max())) if len(known) else (1.0, 1.0)
+        known = [value for name in names for value in values[name].dropna()]
+        least, most = float(min(known, default=1)), float(max(known, default=1))
         # A stretch without messages is a gap and not a latency of zero.
         lines = {name: [(t, value_of(values[name], t)) for t in times] for name in names}
         said = f"latency of {group} over the day, p50 from {rounded_text(least)}, p99 up to {rounded_text(most)}"
@@ -194,18 +209,30 @@ def latency(facts: Facts) -> Section:
         chart = Lines(lines, unit="ms", span_ms=day, said=said, width=HALF, height=SMALL, right=SHORT_NAMES)
         pictures.append(Figure(chart, f"{group} ← {topic}", "half"))
         # A percentile that is not known yet, because too many messages were not consumed, is worse than any other.
-        p99 = values["p99"].fillna(math.inf)
-        worst, when = float(p99.max()), p99.idxmax()
-        rows.append((group, topic, duration(values["p50"].median()), duration(values["p99"].median()),
-                     "not consumed" if worst == math.inf else duration(worst), moment(when)))  # fmt: skip
-    columns = [("group", "text"), ("topic", "text"), ("p50, usually", "number"), ("p99, usually", "number"),
-               ("p99, at worst", "number"), ("of messages stored from", "text")]  # fmt: skip
+        p50 = mine["p50_latency_ms"].fillna(math.inf)
+        worst, when = float(p50.max()), p50.idxmax()
+        late = mine["messages"].sum() - mine["consumed"].sum()
+        rows.append((group, topic, number(mine["messages"].sum()), number(late), usual(values["p50"]),
+                     usual(values["p99"]), "not consumed" if worst == math.inf else duration(worst),
+                     moment(when)))  # fmt: skip
+    columns = [("group", "text"), ("topic", "text"), ("messages", "number"), ("not consumed", "number"),
+               ("p50, usually", "number"), ("p99, usually", "number"), ("p50, at worst", "number"),
+               ("of messages stored from", "text")]  # fmt: skip
     note = (
         "From the time at which a message was stored to the end of the first successful call, plotted at the time of "
         "storing, on a logarithmic scale. A message that was not consumed counts as the slowest: a line ends where too "
-        "many of them were stored to know its value. The clocks of brokers and clients are not corrected."
+        "many of them were stored to know its value. p90 is drawn where at least 10 messages were stored, p99 where "
+        "100 were. The clocks of brokers and clients are not corrected."
     )
-    return Section("latency", "Latency", note, pictures, [FactTable(columns, rows, "no group writes a trace")])
+    tables = [FactTable(columns, rows, "no group writes a trace")]
+    behind = [Rows("facts/latency"), Rows("life", "consumer_group = 'GROUP' AND latency_ms > 60000")]
+    return Section("latency", "Latency", note, pictures, tables, rows=behind)
+
+
+def usual(column: Any) -> str | None:
+    """The median of a column's known values, as a duration."""
+    known = column.dropna()
+    return duration(known.median()) if len(known) else None
 
 
 def value_of(column: Any, at: int) -> float | None:

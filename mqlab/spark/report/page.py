@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from jinja2 import Environment
@@ -21,15 +22,17 @@ from markupsafe import Markup
 from mqlab.durations import rounded_text
 from mqlab.scales import bytes_text, count_text, time_text
 from mqlab.spark.report import detail_sections as d
+from mqlab.spark.report import harm_sections as h
 from mqlab.spark.report import overview_sections as o
-from mqlab.spark.report.section_parts import MAX_ROWS
+from mqlab.spark.report.beside_section import beside
+from mqlab.spark.report.section_parts import MAX_ROWS, Rows
 from mqlab.spark.report.tables import Facts, read_facts
 from mqlab.whole_files import whole_file
 
 FOLDER = Path(__file__).parent
 SECTIONS = (
-    o.wrong, o.traffic, o.groups, o.behind, o.latency, d.failures, d.again, d.listeners, d.queues, d.keys, d.producers,
-    d.lag, d.source,
+    o.wrong, o.traffic, o.groups, h.lost, h.dead, o.behind, o.latency, d.failures, d.again, d.listeners, d.queues,
+    d.keys, d.producers, d.lag, d.source,
 )  # fmt: skip
 
 
@@ -43,9 +46,14 @@ class Tile:
     kind: str = ""
 
 
-def write_report(directory: str | os.PathLike[str], path: str | os.PathLike[str]) -> Path:
-    """Write the report of a finished run to a file, completely or not at all. Raises UsageError without such a run."""
-    page = report(read_facts(Path(directory)))
+def write_report(
+    directory: str | os.PathLike[str], path: str | os.PathLike[str], beside: str | os.PathLike[str] | None = None
+) -> Path:
+    """Write the report of a finished run to a file, completely or not at all. Raises UsageError without such a run.
+
+    ``beside``: the output of a run over another day, to be compared.
+    """
+    page = report(read_facts(Path(directory)), None if beside is None else read_facts(Path(beside)))
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as draft:
@@ -53,23 +61,39 @@ def write_report(directory: str | os.PathLike[str], path: str | os.PathLike[str]
     return target
 
 
-def report(facts: Facts) -> str:
-    """The page's HTML."""
+def report(facts: Facts, other: Facts | None = None) -> str:
+    """The page's HTML; with a section beside another day when its facts are given."""
+    sections = [make(facts) for make in SECTIONS if facts.has_rules or make is not o.wrong]
+    if other is not None:
+        sections.insert(int(facts.has_rules), beside(facts, other))
     template = Environment(autoescape=True).from_string((FOLDER / "page.html").read_text("utf-8"))
     return template.render(
         title=f"Message traffic, {_day(facts)}",
         style=Markup((FOLDER / "page.css").read_text("utf-8")),
         summary=_summary(facts),
         tiles=tiles(facts),
-        sections=[make(facts) for make in SECTIONS],
+        sections=sections,
+        query=lambda rows: _query(facts, rows),
         max_rows=MAX_ROWS,
     )
 
 
+def _query(facts: Facts, rows: Rows) -> str:
+    """What shows rows of a table of the run in a notebook."""
+    read = f'session().read.parquet("{facts.directory}/{rows.table}")'
+    return f'{read}.where("{rows.where}").show()' if rows.where else f"{read}.show()"
+
+
 def _day(facts: Facts) -> str:
+    """The day or days, with the year: 11 November 2024.
+
+    >>> _day(Facts({"span_ms": [1731283200000, 1731369599999]}, {}))
+    '11 November 2024'
+    """
     if not facts.end_ms:
         return "none"
-    first, last = (time_text(ms, 86_400_000) for ms in (facts.start_ms, facts.end_ms))
+    days = [datetime.fromtimestamp(ms / 1000, tz=UTC) for ms in (facts.start_ms, facts.end_ms)]
+    first, last = (f"{day.day} {day:%B %Y}" for day in days)
     return first if first == last else f"{first} – {last}"
 
 
@@ -82,18 +106,51 @@ def _summary(facts: Facts) -> str:
     )
 
 
+def worst(facts: Facts) -> Tile:
+    """The one thing to look at first: the most messages that one group lost, gave up on, is held up with, or got again.
+
+    What is worse comes first: a lost message is worse than a dead letter, which can be sent again; what waits will be
+    consumed, and what came again has been.
+    """
+    groups, again = facts["groups"], facts["duplicates"]
+    stuck = facts["suspicions"].query("kind == 'stuck message'") if facts.has_rules else groups[:0]
+    needless = again[again["cause"] != "retry"]
+    candidates = [
+        (groups, "lost", "messages lost", "by {}, which reads their tag"),
+        (groups, "dead", "dead letters", "of {}; they can be sent again"),
+        (stuck, "messages", "messages held up", "of {}, behind a call that never returned"),
+        (groups, "pending", "messages waiting", "of {} at the end"),
+        (needless, "deliveries", "needless deliveries", "to {}"),
+    ]  # fmt: skip
+    for frame, column, name, note in candidates:
+        if len(frame) and frame[column].max() > 0:
+            row = frame.loc[frame[column].idxmax()]
+            return Tile(
+                name, count_text(row[column]), "worst of the day: " + note.format(row["consumer_group"]), "bad worst"
+            )
+    return Tile("nothing lost, dead, held up or repeated", "0", "worst of the day", "good worst")
+
+
 def tiles(facts: Facts) -> list[Tile]:
     """The numbers that come first."""
-    traffic, groups, suspicions = facts["traffic"], facts["groups"], facts["suspicions"]
+    traffic, groups = facts["traffic"], facts["groups"]
     calls, lag = facts["calls"], facts["lag"]
     failed = calls["failures"].sum() / max(calls["calls"].sum(), 1)
     dead = groups["dead"].sum()
     repeated = facts["duplicates"]["deliveries"].sum()
-    return [
+    implied, told = groups["calls_implied"].sum(), groups["calls_told"].sum()
+    lost = groups["lost"].sum()
+    every = [
+        worst(facts),
         Tile("messages sent", count_text(traffic["messages"].sum()), bytes_text(traffic["bytes"].sum())),
         Tile("calls of listeners", count_text(calls["calls"].sum()), f"{failed:.2%} failed"),
         Tile("delivered again", count_text(repeated), "all causes together"),
+        Tile("lost", count_text(lost), "their group reads the tag", "bad" if lost else ""),
+        Tile("calls in the trace", f"{told / implied:.2%}" if implied else "–", "of those that offsets imply"),
         Tile("dead letters", count_text(dead), f"{len(groups)} groups and topics", "bad" if dead else ""),
         Tile("lag at the end", count_text(lag["lag"].sum()), "all groups and queues"),
-        Tile("findings", count_text(len(suspicions)), "found by rules", "bad" if len(suspicions) else "good"),
     ]
+    if facts.has_rules:
+        found = len(facts["suspicions"])
+        every.append(Tile("findings", count_text(found), "found by rules", "bad" if found else "good"))
+    return every

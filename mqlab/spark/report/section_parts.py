@@ -16,6 +16,7 @@ from mqlab.spark.report.tables import Facts
 from mqlab.views.day_charts.day_chart import DayChart
 
 MAX_ROWS = 40  # a longer table reports how many rows are missing
+MOST_ROWS_OPEN = 12  # longer tables are folded
 WHOLE = 1040  # width of a picture that has its line for itself, in pixels
 HALF = 510  # width of a picture that shares its line with another, in pixels
 SMALL = 170  # its height
@@ -37,17 +38,29 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class FactTable:
-    """A table; ``empty`` is shown instead when it has no rows. A cell of None is shown as a dash."""
+    """A table; ``empty`` stands for no rows, ``folded`` hides it behind its heading. None is shown as a dash."""
 
     columns: Columns
     rows: Sequence[Sequence[Any]]
     empty: str = "none"
     heading: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Where the rows behind a section's numbers are: a table of the run, and the condition that selects them."""
+
+    table: str
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section. ``tables_folded``: under pictures, the tables can be folded away."""
+    """One section. ``tables_folded``: under pictures, the tables can be folded away; long ones are at first.
+
+    ``rows``: the rows behind its numbers, the first the most important.
+    """
 
     anchor: str
     heading: str
@@ -56,6 +69,12 @@ class Section:
     tables: Sequence[FactTable]
     tables_folded: bool = True
     side_by_side: bool = False
+    rows: Sequence[Rows] = ()
+
+    @property
+    def opened(self) -> bool:
+        """Whether its tables are unfolded when the page opens."""
+        return sum(len(table.rows) for table in self.tables) <= MOST_ROWS_OPEN
 
 
 def number(value: Any) -> str | None:

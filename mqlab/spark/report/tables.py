@@ -32,10 +32,16 @@ class Facts:
 
     manifest: dict[str, Any]
     tables: dict[str, pandas.DataFrame]
+    directory: str = ""
 
     def __getitem__(self, name: str) -> Any:
         """The DataFrame of a fact; untyped, because the schema states what its cells hold and the stubs cannot."""
         return self.tables[name]
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether rules were applied; a run can leave them out."""
+        return "suspicions" in self.tables
 
     @property
     def start_ms(self) -> int:
@@ -61,14 +67,15 @@ def read_facts(directory: Path) -> Facts:
             f"{directory} is not an output of 'mqlab spark run'",
             hint="run it first:  mqlab spark run STORES --out DIR, then give this DIR",
         )
-    missing = [name for name in FACTS if not (directory / "facts" / name).is_dir()]
+    manifest = json.loads(path.read_text("utf-8"))
+    wanted = [name for name in FACTS if name not in manifest.get("without", ())]
+    missing = [name for name in wanted if not (directory / "facts" / name).is_dir()]
     if missing:
         raise UsageError(
             f"the run in {directory} is not finished: {', '.join(missing)} are missing",
             hint="run the same 'mqlab spark run' again; it continues where it stopped",
         )
-    tables = {name: _read(directory / "facts" / name) for name in FACTS}
-    return Facts(json.loads(path.read_text("utf-8")), tables)
+    return Facts(manifest, {name: _read(directory / "facts" / name) for name in wanted}, str(directory))
 
 
 def _read(folder: Path) -> pandas.DataFrame:

@@ -23,6 +23,7 @@ from mqlab.spark import pipeline
 from mqlab.spark.pipeline import job, schemas
 from mqlab.spark.pipeline.compacting import files_of
 from mqlab.spark.report import write_report
+from mqlab.spark.thresholds import Thresholds
 from mqlab.store import MessageStore
 from mqlab.wire import names
 from mqlab.wire.message import Message
@@ -90,6 +91,27 @@ def test_from_a_step_on(day: Day, copy: Path) -> None:
     assert written(day, copy, start="slowest") == ["slowest", "producers"]
     with pytest.raises(UsageError, match=r"unknown step 'lives'[\s\S]*steps are messages, trace"):
         written(day, copy, start="lives")
+
+
+def test_the_rules_take_thresholds_and_can_be_left_out(day: Day, copy: Path, tmp_path: Path) -> None:
+    """Other thresholds make the rules' tables again, and hold until others are given; a page may be without rules."""
+
+    def kinds() -> set[str]:
+        return {row[0] for row in day.spark.read.parquet(str(copy / "facts" / "suspicions")).select("kind").collect()}
+
+    before = kinds()
+    limits = Thresholds.of({"fewest": 10_000})
+    assert written(day, copy, thresholds=limits) == ["islands", "suspicions"]
+    assert kinds() == before - {"offset set back"} < before
+    assert written(day, copy) == written(day, copy, thresholds=limits) == []
+    page = write_report(copy, tmp_path / "day.html").read_text("utf-8")
+    assert "10000" in page and 'id="wrong"' in page
+    assert written(day, copy, without=["suspicions"]) == []
+    assert not (copy / "facts" / "islands").exists() and not (copy / "facts" / "suspicions").exists()
+    page = write_report(copy, tmp_path / "day.html").read_text("utf-8")
+    assert 'id="wrong"' not in page and "findings" not in page and 'id="lost"' in page
+    with pytest.raises(UsageError, match="cannot do without 'life'"):
+        written(day, copy, without=["life"])
 
 
 def test_what_is_not_ours_is_left_alone(day: Day, tmp_path: Path) -> None:
@@ -312,6 +334,8 @@ def test_the_command_line(day: Day, copy: Path, tmp_path: Path) -> None:
         (["run", str(copy), "--out", str(tmp_path / "x")], "no commit log in"),
         (["run", str(day.world.directory), "--out", str(tmp_path / "x"), "--from", "lives"], "unknown step 'lives'"),
         (["run", str(day.world.directory), "--out", str(tmp_path / "x"), "--available-now"], "give --stream too"),
+        (["run", str(day.world.directory), "--out", str(tmp_path / "x"), "--stream", "--without", "suspicions"],
+         "--stream applies no rules"),
         (["report", str(day.world.directory), "--out", str(page)], "is not an output of 'mqlab spark run'"),
     ]:  # fmt: skip
         refused = runner.invoke(main, ["spark", *arguments])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -91,6 +92,73 @@ def test_the_page_of_a_day(day: Day, tmp_path: Path) -> None:
     assert "NO_RESULT" in outline.text["listeners"]
     assert "broker-b" in outline.text["queues"]
     assert [path.name for path in (tmp_path / "pages").iterdir()] == ["day.html"]
+
+
+def test_what_came_to_harm_is_listed_with_what_finds_it(day: Day, tmp_path: Path) -> None:
+    """A lost message and a dead letter: ids, keys, the query for all of them, how to send a letter again."""
+    out = Path(shutil.copytree(day.out, tmp_path / "out"))
+    change(out, "group_tags", lost=3, messages=12)
+    row = {"topic": "orders", "consumer_group": "billing", "tags": "shipped", "broker_name": "broker-a", "queue_id": 1,
+           "queue_offset": 7, "msg_id": "0A…01", "keys": "<k-1>", "members": 1, "of": 3}  # fmt: skip
+    put(out, "lost", [row])
+    change(out, "groups", lost=3, coverage=0.975)
+    text, outline = page_of(out, tmp_path)
+    assert "<k-1>" in outline.text["lost"] and "0A…01" in outline.text["lost"] and "25.0%" in outline.text["lost"]
+    assert f"{out}/life" in outline.text["lost"] and "outcome = 'lost' AND" in outline.text["lost"]
+    assert "97.50%" in outline.text["groups"]
+    assert re.search(r'class="tile bad worst"><b>3</b><span>messages lost', text)
+    dead = outline.text["dead"]
+    assert POISON in dead and day.world.ids[POISON] in dead
+    assert "resendDeadLetters" in dead and "kind = 'dead'" in dead
+
+
+def test_a_day_stands_beside_another(day: Day, tmp_path: Path) -> None:
+    """What differs is told group by group, what does not is not; a group of one day alone has dashes."""
+    other = Path(shutil.copytree(day.out, tmp_path / "other"))
+    rows = day.rows("groups")
+    theirs = [{**row, "consumed": 5} for row in rows if row["consumer_group"] == "billing"]
+    put(other, "groups", [*theirs, *({**row, "consumer_group": "mail"} for row in theirs)])
+    text = write_report(day.out, tmp_path / "day.html", beside=other).read_text("utf-8")
+    outline = Outline(text)
+    assert outline.ids[:2] == ["wrong", "beside"] and outline.pictures["beside"] == 1
+    section = text[text.index('id="beside"') :].partition("</section>")[0]
+    cells = [re.findall("<td[^>]*>([^<]*)</td>", row) for row in section.split("<tr>")]
+    (mine,) = [row for row in rows if row["consumer_group"] == "billing"]
+    (consumed,) = [row for row in cells if row[:2] == ["billing ← orders", "consumed"]]
+    assert consumed[2:] == [str(mine["consumed"]), "5", f"{mine['consumed'] / 5 - 1:+.1%}"]
+    assert not [row for row in cells if row[:2] == ["billing ← orders", "dead letters"]]
+    assert ["mail ← orders", "messages", "–", str(mine["messages"]), "–"] in cells
+    assert "beside" not in page_of(day.out, tmp_path)[1].ids
+
+
+def test_the_worst_of_a_quiet_day_is_nothing(day: Day, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(day.out, tmp_path / "out"))
+    put(out, "suspicions", [])
+    put(out, "duplicates", [])
+    change(out, "groups", lost=0, dead=0, pending=0)
+    text, _ = page_of(out, tmp_path)
+    assert re.search(r'class="tile good worst"><b>0</b><span>nothing lost', text)
+
+
+def test_percentiles_of_few_messages_are_not_drawn(day: Day, tmp_path: Path) -> None:
+    """A line of p99 needs a hundred messages in a stretch, one of p90 ten."""
+    out = Path(shutil.copytree(day.out, tmp_path / "out"))
+    drawn = {}
+    for messages in (9, 99, 100):
+        change(out, "latency", messages=messages, p50_latency_ms=20, p90_latency_ms=30, p99_latency_ms=40)
+        text, _ = page_of(out, tmp_path)
+        section = text[text.index('id="latency"') :].partition("</section>")[0]
+        drawn[messages] = re.findall(r'class="name t\d" text-anchor="start">(p\d\d)', section)
+    assert [set(names) for names in drawn.values()] == [{"p50"}, {"p50", "p90"}, {"p50", "p90", "p99"}]
+
+
+def put(out: Path, fact: str, rows: list[dict[str, Any]]) -> None:
+    """Write these rows instead of those of a fact; columns that a row lacks are null."""
+    files = sorted((out / "facts" / fact).glob("*.parquet"))
+    schema = pyarrow.parquet.read_schema(files[0])
+    for path in files:
+        path.unlink()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema), files[0])
 
 
 def test_names_are_escaped(day: Day, tmp_path: Path) -> None:
