@@ -121,8 +121,8 @@ def durations(least_ms: float, most_ms: float) -> Scale:
     """
     words = (1, 10, 100, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY)
     least_ms, most_ms = max(least_ms, 1), max(most_ms, 2)
-    low = max((word for word in words if word <= least_ms), default=words[0])
-    high = next((word for word in words if word >= most_ms and word > low), words[-1])
+    low = max((word for word in words[:-1] if word <= least_ms), default=words[0])
+    high = next((word for word in words if word >= most_ms and word > low), most_ms)
     return Scale(low, high, tuple(word for word in words if low <= word <= high), logarithmic=True)
 
 

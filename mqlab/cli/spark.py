@@ -8,6 +8,7 @@ Mirrors: spark-submit, for one job that is always the same.
     mqlab spark run stores --out out --stream             follow stores that are being written, until Ctrl-C
     mqlab spark compact out                               few files of the many that a stream wrote
     mqlab spark report out --out report.html              the page; starts no Spark
+    mqlab spark keep-offsets stores --out kept            every few minutes, for report --offsets-kept kept
 
 On a cluster, all workers must see the stores and --out under the same paths.
 """
@@ -152,11 +153,30 @@ def _not_of_interrupts(record: logging.LogRecord) -> bool:
 @click.option("--out", default="report.html", show_default=True, type=click.Path(dir_okay=False, path_type=Path),
               help="The HTML file to write.")  # fmt: skip
 @click.option("--beside", type=FOLDER, help="The tables of another day, for a section that compares the two.")
-def report(directory: Path, out: Path, beside: Path | None) -> None:
+@click.option(
+    "--offsets-kept", type=FOLDER, help="What 'mqlab spark keep-offsets' kept: a section about lag over time."
+)
+def report(directory: Path, out: Path, beside: Path | None, offsets_kept: Path | None) -> None:
     """Write the report on the run whose tables are in DIRECTORY: one HTML file that opens in any browser."""
     from mqlab.spark.report import write_report
 
-    click.echo(write_report(directory, out, beside))
+    click.echo(write_report(directory, out, beside, offsets_kept))
+
+
+@spark.command("keep-offsets", epilog="Example:  mqlab spark keep-offsets stores --out kept")
+@click.argument("directory", type=FOLDER)
+@click.option(
+    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="The folder to keep them in."
+)
+def keep_offsets(directory: Path, out: Path) -> None:
+    """Copy the present consumerOffset.json of each store in DIRECTORY, for a report about lag over time.
+
+    To be called every few minutes, by cron for instance; starts no Spark.
+    """
+    from mqlab.spark.report import keep_offsets
+
+    for path in keep_offsets(directory, out):
+        click.echo(path)
 
 
 @spark.command(epilog="Example:  mqlab spark compact out")

@@ -3,10 +3,12 @@
 Mirrors: RocketMQ's dashboard, as a file to keep.
 
     write_report("out", "report.html")      of mqlab.spark.pipeline's output; no Spark is started
+    lag_over_time("out", "kept")            from snapshots of consumerOffset.json that keep_offsets has made
 
 Left out: anything live.
 """
 
+from mqlab.spark.report.lag_over_time import keep_offsets, lag_over_time
 from mqlab.spark.report.page import write_report
 
-__all__ = ["write_report"]
+__all__ = ["keep_offsets", "lag_over_time", "write_report"]

@@ -15,6 +15,7 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -25,9 +26,13 @@ from mqlab.spark.report import detail_sections as d
 from mqlab.spark.report import harm_sections as h
 from mqlab.spark.report import overview_sections as o
 from mqlab.spark.report.beside_section import beside
+from mqlab.spark.report.lag_over_time import behind_by_offsets, lag_over_time
 from mqlab.spark.report.section_parts import MAX_ROWS, Rows
 from mqlab.spark.report.tables import Facts, read_facts
 from mqlab.whole_files import whole_file
+
+if TYPE_CHECKING:
+    import pandas
 
 FOLDER = Path(__file__).parent
 SECTIONS = (
@@ -47,13 +52,21 @@ class Tile:
 
 
 def write_report(
-    directory: str | os.PathLike[str], path: str | os.PathLike[str], beside: str | os.PathLike[str] | None = None
+    directory: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    beside: str | os.PathLike[str] | None = None,
+    offsets_kept: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the report of a finished run to a file, completely or not at all. Raises UsageError without such a run.
 
-    ``beside``: the output of a run over another day, to be compared.
+    ``beside``: the output of a run over another day, to be compared. ``offsets_kept``: snapshots of consumerOffset.json
+    from that day, for a section about lag over time.
     """
-    page = report(read_facts(Path(directory)), None if beside is None else read_facts(Path(beside)))
+    facts = read_facts(Path(directory))
+    page = report(
+        facts, None if beside is None else read_facts(Path(beside)),
+        None if offsets_kept is None else lag_over_time(directory, offsets_kept),
+    )  # fmt: skip
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as draft:
@@ -61,9 +74,12 @@ def write_report(
     return target
 
 
-def report(facts: Facts, other: Facts | None = None) -> str:
-    """The page's HTML; with a section beside another day when its facts are given."""
+def report(facts: Facts, other: Facts | None = None, lags: pandas.DataFrame | None = None) -> str:
+    """The page's HTML; with a section beside another day when its facts are given, and one about lag over time."""
     sections = [make(facts) for make in SECTIONS if facts.has_rules or make is not o.wrong]
+    if lags is not None:
+        at = next(number for number, section in enumerate(sections) if section.anchor == "behind")
+        sections.insert(at, behind_by_offsets(lags))
     if other is not None:
         sections.insert(int(facts.has_rules), beside(facts, other))
     template = Environment(autoescape=True).from_string((FOLDER / "page.html").read_text("utf-8"))

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from mqlab.durations import rounded_text
 from mqlab.errors import UsageError
-from mqlab.scales import Scale, count_text, durations, linear
+from mqlab.scales import Scale, count_text, durations, linear, spans
 from mqlab.views.day_charts import drawing
 from mqlab.views.day_charts.day_chart import NOTEBOOK_WIDTH, DayChart, known, time_ms
 from mqlab.views.table import Table
@@ -46,10 +46,11 @@ class _OverTime(DayChart):
         height: int = 200,
         right: int | None = None,
         colours: Sequence[int] = (),
+        log: bool = True,
     ) -> None:
         if len(lines) > MOST + 1:
             raise UsageError(f"{len(lines)} lines in one chart cannot be told apart", hint=f"at most {MOST + 1}")
-        self.title, self.unit, self._said = title, unit, said
+        self.title, self.unit, self._said, self._log = title, unit, said, log
         self.lines = {str(name): _points(points) for name, points in lines.items()}
         times = [time for points in self.lines.values() for time, _ in points]
         self.span_ms = span_ms or (min(times, default=0), max(times, default=0))
@@ -58,6 +59,8 @@ class _OverTime(DayChart):
 
     def _scale(self) -> Scale:
         values = self._values()
+        if self.unit == "ms" and not self._log:
+            return spans(max(values, default=1))
         if self.unit == "ms":
             return durations(min(values, default=1), max(values, default=1))
         return linear(max(values, default=0))
@@ -98,7 +101,8 @@ class Lines(_OverTime):
     """One line per name over the time of a day, broken where a value is not known.
 
     ``lines``: name -> (time, value) pairs, a mapping or a pandas Series; at most seven. ``unit="ms"`` writes durations
-    and makes the axis logarithmic. ``span_ms``: first and last time of the axis, by default those of the points.
+    and makes the axis logarithmic, unless ``log=False``: then it begins at 0. ``span_ms``: first and last time of the
+    axis, by default those of the points.
     Raises UsageError for too many lines.
 
     >>> print(Lines({"p50": {1767225600000: 20, 1767225660000: 25}, "p99": {1767225600000: 900}}, unit="ms"))

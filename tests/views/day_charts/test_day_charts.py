@@ -70,6 +70,11 @@ def test_the_upper_edge_of_areas_is_the_sum() -> None:
     assert chart.table().column("b") == [7, 1] and chart.table().column("a") == [6, None]
 
 
+def test_durations_that_may_be_0_have_an_axis_from_0() -> None:
+    axis = str(Lines({"": {NOON: 0, NOON + 60_000: 180_000}}, unit="ms", log=False).drawing())
+    assert re.findall(r'class="tick" text-anchor="end">([^<]*)<', axis)[:2] == ["0", "30 s"]
+
+
 def test_small_cells_have_no_text_and_gaps_no_cell() -> None:
     few, many = (ElementTree.fromstring(str(CHARTS[at].drawing())) for at in (7, 8))
     assert [node.text for node in few.iter("text") if node.get("class") == "cell"] == ["12", "3"]

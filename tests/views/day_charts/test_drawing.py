@@ -25,7 +25,9 @@ def test_a_linear_axis_reaches_its_most_in_few_round_steps(most: float) -> None:
     assert (scale.part(0), scale.part(scale.high)) == (0, 1)
 
 
-@pytest.mark.parametrize(("least", "most"), [(0, 0), (1, 1), (3, 7), (20, 900), (5, 40 * DAY), (2 * HOUR, 3 * HOUR)])
+@pytest.mark.parametrize(
+    ("least", "most"), [(0, 0), (1, 1), (3, 7), (20, 900), (5, 40 * DAY), (2 * HOUR, 3 * HOUR), (40 * DAY, 50 * DAY)]
+)
 def test_an_axis_of_durations_holds_them(least: int, most: int) -> None:
     scale = durations(least, most)
     assert scale.low <= max(least, 1) and scale.low < scale.high
