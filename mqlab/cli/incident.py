@@ -1,6 +1,6 @@
 """`mqlab incident`: a bad day for one student, made from the course's secret; its truth for whoever has the secret.
 
-RocketMQ has no such tool. Lab 13, which is planned, will work on such a day.
+RocketMQ has no such tool. Lab 13 is about such days.
 
     mqlab incident --for anna --secret FILE --out anna          stores, calendar.json, incident.json; nothing tells
                                                                 what went wrong

@@ -192,11 +192,12 @@
 # | term | Chinese&nbsp;(中&#8288;文) | what it is | in RocketMQ | lab |
 # |---|---|---|---|---|
 # | alarm | 告警 | what a monitoring says of a run when it is over: what is wrong in the end, and not why | | [14](14-find-the-bug.ipynb) |
+# | harm | 损害 | what an incident did to messages: lost, more than five minutes late, or given twice; it lasts longer than the trouble | | [13](13a-what-went-wrong.ipynb) |
 # | invariant | 不变式 | what must hold at every step; the first step at which it does not is where a cause is looked for | | [14](14-find-the-bug.ipynb) |
 # | journal | 事件记录 | everything that happened in a run, step by step, with its cause; timelines and deliveries are read from it | | [00](00-a-messages-day.ipynb) |
 # | kill | 杀进程 | the process ends at once, and what it had written stays with the operating system (`kill -9`) | | [00](00-a-messages-day.ipynb) |
 # | Lab | 实验环境 | a whole cluster inside a notebook, with a clock of its own | | [00](00-a-messages-day.ipynb) |
-# | message trace | 消息轨迹 | what clients report about sending and consuming, as messages in a topic of their own | `RMQ_SYS_TRACE_TOPIC` | 11 |
+# | message trace | 消息轨迹 | what clients report about sending and consuming, as messages in a topic of their own | `RMQ_SYS_TRACE_TOPIC` | [13](13a-what-went-wrong.ipynb) |
 # | rolling back | 回滚 | putting back the release of before, of one room of the code at a time, and playing the same day | | [14](14-find-the-bug.ipynb) |
 # | root cause | 根因 | the first thing that is wrong; all that is wrong after it may be a consequence | | [14](14-find-the-bug.ipynb) |
 # | schedule of a failure | 故障计划 | what is sent and what breaks in a run, event by event, each of which can be left out | | [14](14-find-the-bug.ipynb) |
@@ -205,4 +206,5 @@
 # | story | 剧本 | a function that receives a Lab and makes things happen in it; `play` runs it | | [00](00-a-messages-day.ipynb) |
 # | system topic | 系统主题 | a topic that brokers and clients make for themselves; programs may not send to most of them | `TopicValidator` | [07](07a-failure-takes-time.ipynb) |
 # | timeline | 时间线 | the journal of a run as a picture: time goes downwards, and each machine has a column | | [00](00-a-messages-day.ipynb) |
+# | triage | 分诊 | the first list of what went wrong, the most harmful first | | [13](13a-what-went-wrong.ipynb) |
 # | virtual time | 虚拟时间 | a Lab's clock, which jumps to the next thing that is due; a day takes as long as its events | | [00](00-a-messages-day.ipynb) |

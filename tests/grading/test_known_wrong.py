@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from mqlab.grading.lab_files import Lab, course_folder, lab_numbers, open_lab
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import FAILED, HIDDEN, PUBLIC, RAISED, CaseResult
+from mqlab.teach.cases.lab13 import days as lab13_days
 from mqlab.teach.exercises import Call, Case, Exercise
 from mqlab.teach.kit import form
 from mqlab.teach.kit.form import Form
@@ -94,7 +96,19 @@ def lasting(
 
 
 @pytest.fixture(scope="module")
-def court_of(walls: Sandbox) -> Iterator[Callable[[str], Court]]:
+def walls_with_files(walls: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """Walls behind which an answer sees the files that a case hands over, as in grading."""
+    folder, before = tmp_path_factory.mktemp("handing"), tempfile.tempdir
+    folder.chmod(0o755)
+    lab13_days.day.cache_clear()
+    lab13_days.days_of.cache_clear()
+    tempfile.tempdir = str(folder)
+    yield replace(walls, handing=str(folder.resolve()))
+    tempfile.tempdir = before
+
+
+@pytest.fixture(scope="module")
+def court_of(walls_with_files: Sandbox) -> Iterator[Callable[[str], Court]]:
     """``court_of(exercise)``: one is open at a time, and wrong answers come exercise by exercise."""
     opened: dict[str, Court] = {}
 
@@ -104,7 +118,8 @@ def court_of(walls: Sandbox) -> Iterator[Callable[[str], Court]]:
                 court.close()
             opened.clear()
             lab = open_lab(COURSE, one[3:5])
-            opened[one] = Court(next(exercise for exercise in lab.exercises if exercise.id == one), lab, walls)
+            asked = next(exercise for exercise in lab.exercises if exercise.id == one)
+            opened[one] = Court(asked, lab, walls_with_files)
         return opened[one]
 
     with pytest.MonkeyPatch.context() as patch:
@@ -116,25 +131,25 @@ def court_of(walls: Sandbox) -> Iterator[Callable[[str], Court]]:
 
 @pytest.mark.parametrize("number", LABS)
 def test_the_reference_passes_a_day_of_each_kind_behind_the_wall(
-    number: str, walls: Sandbox, monkeypatch: pytest.MonkeyPatch
+    number: str, walls_with_files: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One public day, one hidden one, and all that the lab's hidden file makes."""
     one_day_and_one_to_make_others = slice(-2, None)
     monkeypatch.setattr(
         "mqlab.grading.kernel.hidden_seeds", lambda *given: hidden_seeds(*given)[one_day_and_one_to_make_others]
     )
-    the_reference_passes(number, walls, slice(1))
+    the_reference_passes(number, walls_with_files, slice(1))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", LABS)
-def test_the_reference_passes_every_case_behind_the_wall(number: str, walls: Sandbox) -> None:
-    the_reference_passes(number, walls, slice(None))
+def test_the_reference_passes_every_case_behind_the_wall(number: str, walls_with_files: Sandbox) -> None:
+    the_reference_passes(number, walls_with_files, slice(None))
 
 
-def the_reference_passes(number: str, walls: Sandbox, public: slice) -> None:
+def the_reference_passes(number: str, walls_with_files: Sandbox, public: slice) -> None:
     lab = open_lab(COURSE, number)
-    court = judge_of(lab, wrong_module.references(number), walls)
+    court = judge_of(lab, wrong_module.references(number), walls_with_files)
     for exercise in lab.exercises:
         court.give(exercise.id, {})
         given, hidden = court.answers[exercise.id], court.hidden_cases(exercise)

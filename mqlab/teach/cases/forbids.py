@@ -32,6 +32,7 @@ HASHES = (
 TAG_FILTERS = ("mqlab.filter.tags", "mqlab.client.consuming.subscriptions")
 RESETS = ("mqlab.admin.offset_resets",)
 DEATHS = ("mqlab.lab.faults.Faults.kill", "mqlab.lab.faults.Faults.power_off")
+TRUTHS = ("mqlab.traffic.trouble.capstone", "mqlab.traffic.trouble.truth")
 REPORTS = ("mqlab.spark.pipeline", "mqlab.spark.report")
 
 FORBIDS = {
@@ -73,4 +74,5 @@ FORBIDS = {
     "lab12.lag_now": REPORTS,
     "lab14.shrink": ("mqlab.simulation.shrinking",),
     "lab14.finding": ("mqlab.simulation.planted",),
+    **dict.fromkeys(("lab13.when", "lab13.whom", "lab13.why", "lab13.triage"), (*REPORTS, *TRUTHS)),
 }

@@ -1,0 +1,23 @@
+"""What lab 13 asks: a day on which three things went wrong, found out from its disks.
+
+    lab13.when     whom one incident harmed  ─▶ from when to when
+    lab13.whom     a day, its calendar       ─▶ the messages that were lost, late or given twice
+    lab13.why      a finding                 ─▶ the processes that did it, if processes did
+    lab13.triage   a day                     ─▶ what went wrong, the most harmful first
+
+Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's source.
+"""
+
+from __future__ import annotations
+
+from mqlab.teach.cases.lab13.tasks import TASKS
+from mqlab.teach.cases.lab13.triage import TRIAGE
+from mqlab.teach.cases.lab13.when import WHEN
+from mqlab.teach.cases.lab13.whom import WHOM
+from mqlab.teach.cases.lab13.why import WHY
+from mqlab.teach.exercises import Manifest
+from mqlab.teach.predictions import predictions_of
+
+EXERCISES = (WHEN, WHOM, WHY, TRIAGE)
+
+MANIFEST = Manifest("lab13", predictions_of("lab13"), EXERCISES, tasks=TASKS)

@@ -1,0 +1,104 @@
+"""lab13.triage: what went wrong on a day, the most harmful first.
+
+    facts, seen, calendar ─▶ [(kind, group)]      beside the truth: a wrong finding costs what a right one earns
+
+``seen`` is what a first look finds: whom the incidents harmed, and what was only meant to fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mqlab.teach.cases.lab13.days import KINDS, JudgedDay, by_group, days_of
+from mqlab.teach.exercises import Call, Finding
+from mqlab.teach.kit import tuple_of
+from mqlab.teach.kit.scored import Scored
+from mqlab.teach.kit.scores import in_order, recalled
+from mqlab.teach.words import refutation
+from mqlab.traffic.model import GROUPS
+
+Named = tuple[str, str]
+OUT_OF_ORDER = 0.75
+FEW = 10  # messages
+NOT_THERE = (
+    "On every day some calls fail, and retries heal them: a finding needs somebody who was harmed, and each day has "
+    "three"
+)
+SIGNS = {
+    "slow_consumer": "late, though their calls succeeded: they waited, and nearly none of them failed",
+    "failing_consumer": "calls of several messages failed, and these are late or dead",
+    "poison_message": "one message, of which every call failed",
+    "stuck_message": "a call began and never ended, and its message was not consumed by midnight",
+    "inconsistent_tags": "never called, and all of some tags only; other tags of the group were called meanwhile",
+    "wrong_reset": "called again long after they were consumed, by processes that had never gone",
+    "skipped": "never called, whatever their tag, for some minutes",
+    "lost_answer": "stored twice: one id at two places",
+    "deploy": "called again soon after they were consumed, at processes that go one after the other",
+    "killed_listener": "calls of one process never ended, and another process was called with the same messages",
+}
+
+
+def calls(seed: int) -> Iterator[Call]:
+    """The days of a seed."""
+    for day in days_of(seed):
+        harms = {(told["kind"], told["group"] or ""): len(told["harmed"]) for told in day.incidents}
+        right = sorted(harms, key=lambda one: -harms[one])
+        seen = by_group(day.harmed | day.meant)
+        yield Call(facts=day.store, seen=seen, calendar=list(day.calendar), given=(day, harms), right=right,
+                   about=day.name)  # fmt: skip
+
+
+def known(call: Call, found: list[Named]) -> Finding | None:
+    """Kinds and groups that there are."""
+    groups = {"", *(group.name for group in GROUPS)}
+    for kind, group in found:
+        if kind not in KINDS:
+            return _told(call, found, f"The kinds are those of the table above, and not {kind!r}")
+        if group not in groups:
+            rule = f"The second part of a finding is a group, or '' where no single group is concerned: not {group!r}"
+            return _told(call, found, rule)
+    return None
+
+
+def complete(call: Call, found: list[Named]) -> Finding | None:
+    """Decoys, what is missing, what is called by another name, and the order."""
+    day, harms = call.given
+    away = recalled(found, call.right, _decoys(day, found, harms))
+    if away.decoys:
+        return _told(call, found, refutation("lab13.tests_alarm"), "lab13.tests_alarm", away.share)
+    if away.missed:
+        return _missed(call, found, away.missed, away.invented, away.share)
+    if away.invented:
+        return _told(call, found, NOT_THERE, share=away.share)
+    if not in_order(found, harms):
+        return _told(call, found, refutation("lab13.by_time"), "lab13.by_time", OUT_OF_ORDER)
+    return None
+
+
+def _missed(call: Call, found: list[Named], missed: tuple, invented: tuple, share: float) -> Finding:  # type: ignore[type-arg]
+    _, harms = call.given
+    kind, group = missed[0]
+    others = [one for one, of in invented if of == group]
+    if others:
+        return _told(call, found, f"{others[0]} is something else than {kind}. Its sign: {SIGNS[kind]}", "", share)
+    if all(harms[one] <= FEW for one in missed):
+        return _told(call, found, refutation("lab13.few_is_none"), "lab13.few_is_none", share)
+    return _told(call, found, f"{kind} is missing. Its sign: {SIGNS[kind]}", "", share)
+
+
+def _decoys(day: JudgedDay, found: list[Named], harms: dict[Named, int]) -> list[Named]:
+    """Findings about a group that only a load test or a switch of the day's plan concerns."""
+    harmed = {group for _, group in harms}
+    looks = {told["group"] for told in day.decoys if told["kind"] in ("load_test", "group_off")} - harmed
+    return [one for one in found if one[1] in looks and one not in harms]
+
+
+def _told(call: Call, found: list[Named], rule: str, belief: str = "", share: float = 0.0) -> Finding:
+    return Finding(rule, call.about, call.right, found, call=call, belief=belief, share=share)
+
+
+TRIAGE = Scored(
+    "lab13.triage", "triage(facts, seen, calendar)", points=7, about="whole days", opens="with_day", calls=calls,
+    returns=[tuple_of("finding", kind=str, group=str)], judges=(known, complete),
+    limits={"seconds": 120, "total_seconds": 600},
+)  # fmt: skip

@@ -1,0 +1,175 @@
+"""Lab 13: its predictions against the night that the notebook shows, the days of its cases, and what findings say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.teach import answer
+from mqlab.teach.cases.lab13 import days
+from mqlab.teach.cases.lab13.triage import SIGNS, TRIAGE
+from mqlab.teach.cases.lab13.when import WHEN
+from mqlab.teach.cases.lab13.whom import WHOM
+from mqlab.teach.cases.lab13.why import WHY
+from mqlab.teach.exercises import Call, Finding, manifest
+from mqlab.teach.words import refutation
+from mqlab.traffic import capstone
+from tests.labs.notebooks import ROOT, read, texts
+
+QUESTIONS = {question.id: question for question in manifest("lab13").predictions}
+SOLUTION = ROOT / "solutions" / "13a-what-went-wrong.ipynb"
+HOUR, MINUTE = 3_600_000, 60_000
+
+
+def happened(question_id: str) -> str:
+    """What the solution's page says that happened."""
+    shown = [texts(cell) for cell in read(SOLUTION).cells if cell.cell_type == "code" and question_id in cell.source]
+    told = next(text for text in shown if "it happened" in text)
+    line = next(line for line in told.splitlines() if "it happened" in line)
+    return line.removeprefix("  it happened").partition(":")[0].strip()
+
+
+def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
+    beliefs = {
+        "lab13.lag_zero": "none", "lab13.dead_letters": "three", "lab13.repaired": "at_once",
+        "lab13.planned": "nobody", "lab13.third": "idle",
+    }  # fmt: skip
+    assert beliefs.keys() == QUESTIONS.keys()
+    for question_id, belief in beliefs.items():
+        assert QUESTIONS[question_id].problem_with(belief) == ""
+        assert belief != happened(question_id)
+
+
+# the days -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 20_611])
+def test_a_seed_has_every_kind_of_incident_and_a_test_that_harms_nobody(seed: int) -> None:
+    made = days.days_of(seed)
+    kinds = {told["kind"] for day in made for told in day.incidents}
+    assert kinds == set(days.KINDS) == set(SIGNS)
+    first = made[0]
+    assert first.meant and not first.meant & first.harmed
+    assert "shipping" not in {told["group"] for told in first.incidents}
+    assert 4 <= len(made) <= 8
+    slow = [told for day in made for told in day.incidents if told["kind"] == "slow_consumer"]
+    assert any(len(told["clients"]) == days.BROKERS for told in slow)
+
+
+def test_the_tables_are_there_and_the_stores_are_not() -> None:
+    (day, *_) = days.days_of(1)
+    assert len(day.facts.life) > 1_000
+    assert sorted(path.name for path in Path(day.store).parent.iterdir()) == ["day"]
+
+
+# what findings say --------------------------------------------------------------------------------------------------
+
+
+def told(exercise: Any, call: Call, value: Any) -> Finding | None:
+    """The finding about an answer that returns this value for one call."""
+    found = exercise.form.judge({exercise.form.name: None, "with_day": lambda *given: value}, [call])
+    assert found is None or isinstance(found, Finding)
+    return found
+
+
+def test_times_that_are_nearly_right_pass() -> None:
+    for call in WHEN.form.make(1):
+        since, until = call.right
+        assert told(WHEN, call, (since + MINUTE, until - MINUTE)) is None
+        tenth = (until - since) // 11
+        assert told(WHEN, call, (since + tenth, until + tenth)) is None
+
+
+def test_times_of_another_unit_or_zone_are_told_so() -> None:
+    call = WHEN.form.make(1)[0]
+    since, until = call.right
+    seconds = told(WHEN, call, (since // 1000, until // 1000))
+    assert seconds is not None and seconds.rule.startswith("Times are ms since 1970")
+    zone = told(WHEN, call, (since - 5 * HOUR, until - 5 * HOUR))
+    assert zone is not None and zone.belief == "lab13.local_time"
+
+
+def test_an_incident_of_hours_is_not_in_another_zone_because_it_is_found_at_another_time() -> None:
+    call = max(WHEN.form.make(1), key=lambda one: one.right[1] - one.right[0])
+    since, until = call.right
+    found = told(WHEN, call, (since - 2 * (until - since) - 17 * MINUTE, until))
+    assert found is not None and found.belief == "" and "Only the harmed messages count" in found.rule
+
+
+def test_one_message_in_a_thousand_may_be_missing_and_one_in_ten_not() -> None:
+    call = max(WHOM.form.make(1), key=lambda one: len(one.given.harmed))
+    every = sorted(call.given.harmed)
+    assert told(WHOM, call, days.by_group(set(every[: -len(every) // 1000 or None]))) is None
+    assert told(WHOM, call, days.by_group(set(every[len(every) // 10 :]))) is not None
+
+
+def test_ids_that_do_not_exist_are_told_so() -> None:
+    call = WHOM.form.make(1)[0]
+    found = told(WHOM, call, {"billing": [f"{number:032X}" for number in range(900)]})
+    assert found is not None and "belong together" in found.rule and found.share < 0.01
+
+
+def test_a_name_that_is_no_address_is_told_so() -> None:
+    call = next(one for one in WHY.form.make(1) if one.right)
+    found = told(WHY, call, ["billing-1"])
+    assert found is not None and "named by its address" in found.rule
+    assert told(WHY, call, list(reversed(call.right))) is None
+
+
+def test_a_triage_of_other_names_is_told_the_names() -> None:
+    call = TRIAGE.form.make(1)[0]
+    kind = told(TRIAGE, call, [("earthquake", "billing")])
+    group = told(TRIAGE, call, [("skipped", "finance")])
+    assert kind is not None and "'earthquake'" in kind.rule
+    assert group is not None and "'finance'" in group.rule
+
+
+def test_a_finding_too_many_costs_what_a_right_one_gives() -> None:
+    call = TRIAGE.form.make(1)[0]
+    free = next(group for group in ("billing", "notification", "shipping", "warehouse")
+                if group not in {of for _, of in call.right} and group != "shipping")  # fmt: skip
+    found = told(TRIAGE, call, [*call.right, ("slow_consumer", free)])
+    assert found is not None and found.share == pytest.approx(2 / 3)
+    another = next(kind for kind in SIGNS if kind != call.right[0][0])
+    mistaken = told(TRIAGE, call, [(another, call.right[0][1]), *call.right[1:]])
+    assert mistaken is not None and SIGNS[call.right[0][0]] in mistaken.rule
+
+
+def test_the_most_harmful_comes_first() -> None:
+    call = max(TRIAGE.form.make(1), key=lambda one: max(one.given[1].values()))
+    found = told(TRIAGE, call, list(reversed(call.right)))
+    assert found is not None and found.rule == refutation("lab13.by_time") and found.share == 0.75
+
+
+# your turn ----------------------------------------------------------------------------------------------------------
+
+
+class Wall:
+    """A claim board as a task sees it."""
+
+    def __init__(self, verdicts: int) -> None:
+        self.claims, self.verdicts = range(6), range(verdicts)
+
+
+@pytest.mark.parametrize(
+    ("value", "verdicts", "state", "said"),
+    [
+        (4, 6, "good", "nobody checks it"), (5, 6, "bad", "nobody's hand"), (3, 6, "bad", "it harmed nobody"),
+        (4, 2, "open", "4 claims have no verdict yet"),
+    ],
+)  # fmt: skip
+def test_claims_are_counted_when_all_are_judged(value: int, verdicts: int, state: str, said: str) -> None:
+    reply = answer("lab13.false_claims", value, Wall(verdicts))
+    assert reply.state == state and said in f"{reply.headline} {reply.note}"
+
+
+def test_another_night_is_judged_by_its_truth() -> None:
+    made = capstone("night of a test", b"the practice of lab 13", messages=8_000, brokers=2)
+    harms = [len(one["harmed"]) for one in made.truth()["incidents"]]
+    good = answer("lab13.another_night", max(harms), (made, None), "night of a test")
+    every = answer("lab13.another_night", sum(harms), (made, None), "night of a test")
+    same = answer("lab13.another_night", max(harms), (made, None), "night 2410")
+    assert (good.state, every.state, same.state) == ("good", "bad", "open")
+    assert "different groups" in f"{every.headline} {every.note}"
