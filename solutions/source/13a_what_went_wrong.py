@@ -820,4 +820,4 @@ answer("lab13.false_claims", 4, board)
 # %% [markdown] minutes=1 tags=["reading"]
 # ## Next
 #
-# All labs: [index](index.ipynb).
+# The [second part](13b-what-now.ipynb): a repair, and an alarm for the next time.

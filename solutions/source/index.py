@@ -33,6 +33,7 @@
 # | [10b What a query costs](10b-what-a-query-costs.ipynb) | what a tag costs, where rows move, skew, how often failures came back, Parquet and other readers | lab 10a | {minutes:10b} |
 # | [12a Every number twice](12a-every-number-twice.ipynb) | a stream over stores that grow; checkpoints, a sink that is killed before every line, lag in messages and in seconds | labs 10a and 04a | {minutes:12a} |
 # | [13a What went wrong](13a-what-went-wrong.ipynb) | a bad day from its disks alone: whom it harmed, from when to when, which process did it, what only looks like trouble | labs 04b and 07a, some pandas | {minutes:13a} |
+# | [13b What now](13b-what-now.ipynb) | a repair that is counted, carried out and judged by deliveries; an alarm that rings in time and is quiet on good days | lab 13a | {minutes:13b} |
 # | [14 Find the bug](14-find-the-bug.ipynb) | three clusters with one defect each: seeds, a schedule made short, rules that hold at every step, a cause and its consequences | labs 01, 04 and 07 | {minutes:14} |
 #
 # Begin with lab 00. There are three more pages. The [explorers](explorers.ipynb) are a tour of what can be clicked and

@@ -20,7 +20,9 @@ from mqlab.grading.lab_files import Lab, course_folder, lab_numbers, open_lab
 from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import FAILED, HIDDEN, PUBLIC, RAISED, CaseResult
+from mqlab.teach.cases.lab13 import alarm as lab13_alarm
 from mqlab.teach.cases.lab13 import days as lab13_days
+from mqlab.teach.cases.lab13 import repair as lab13_repair
 from mqlab.teach.exercises import Call, Case, Exercise
 from mqlab.teach.kit import form
 from mqlab.teach.kit.form import Form
@@ -100,8 +102,8 @@ def walls_with_files(walls: Sandbox, tmp_path_factory: pytest.TempPathFactory) -
     """Walls behind which an answer sees the files that a case hands over, as in grading."""
     folder, before = tmp_path_factory.mktemp("handing"), tempfile.tempdir
     folder.chmod(0o755)
-    lab13_days.day.cache_clear()
-    lab13_days.days_of.cache_clear()
+    for made in (lab13_days.day, lab13_days.days_of, lab13_repair.repairs, lab13_alarm.watched_day):
+        made.cache_clear()
     tempfile.tempdir = str(folder)
     yield replace(walls, handing=str(folder.resolve()))
     tempfile.tempdir = before

@@ -9,23 +9,27 @@ import pytest
 
 from mqlab.teach import answer
 from mqlab.teach.cases.lab13 import days
+from mqlab.teach.cases.lab13.alarm import ALARM, IN_TIME_MS
+from mqlab.teach.cases.lab13.repair import REPAIR
 from mqlab.teach.cases.lab13.triage import SIGNS, TRIAGE
 from mqlab.teach.cases.lab13.when import WHEN
 from mqlab.teach.cases.lab13.whom import WHOM
 from mqlab.teach.cases.lab13.why import WHY
+from mqlab.teach.day_answers import rung
 from mqlab.teach.exercises import Call, Finding, manifest
 from mqlab.teach.words import refutation
 from mqlab.traffic import capstone
 from tests.labs.notebooks import ROOT, read, texts
 
 QUESTIONS = {question.id: question for question in manifest("lab13").predictions}
-SOLUTION = ROOT / "solutions" / "13a-what-went-wrong.ipynb"
+SOLUTIONS = [ROOT / "solutions" / name for name in ("13a-what-went-wrong.ipynb", "13b-what-now.ipynb")]
 HOUR, MINUTE = 3_600_000, 60_000
 
 
 def happened(question_id: str) -> str:
     """What the solution's page says that happened."""
-    shown = [texts(cell) for cell in read(SOLUTION).cells if cell.cell_type == "code" and question_id in cell.source]
+    cells = [cell for path in SOLUTIONS for cell in read(path).cells]
+    shown = [texts(cell) for cell in cells if cell.cell_type == "code" and question_id in cell.source]
     told = next(text for text in shown if "it happened" in text)
     line = next(line for line in told.splitlines() if "it happened" in line)
     return line.removeprefix("  it happened").partition(":")[0].strip()
@@ -34,7 +38,7 @@ def happened(question_id: str) -> str:
 def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
     beliefs = {
         "lab13.lag_zero": "none", "lab13.dead_letters": "three", "lab13.repaired": "at_once",
-        "lab13.planned": "nobody", "lab13.third": "idle",
+        "lab13.planned": "nobody", "lab13.third": "idle", "lab13.reset_twice": "nothing", "lab13.lag_rings": "never",
     }  # fmt: skip
     assert beliefs.keys() == QUESTIONS.keys()
     for question_id, belief in beliefs.items():
@@ -69,7 +73,9 @@ def test_the_tables_are_there_and_the_stores_are_not() -> None:
 
 def told(exercise: Any, call: Call, value: Any) -> Finding | None:
     """The finding about an answer that returns this value for one call."""
-    found = exercise.form.judge({exercise.form.name: None, "with_day": lambda *given: value}, [call])
+    found = exercise.form.judge(
+        {exercise.form.name: None, "with_day": lambda *given: value, "with_moments": lambda *given: value}, [call]
+    )
     assert found is None or isinstance(found, Finding)
     return found
 
@@ -143,6 +149,52 @@ def test_the_most_harmful_comes_first() -> None:
     assert found is not None and found.rule == refutation("lab13.by_time") and found.share == 0.75
 
 
+# a repair, an alarm --------------------------------------------------------------------------------------------------
+
+
+def test_a_day_to_repair_has_lost_messages_and_letters_that_may_and_may_not_be_sent_again() -> None:
+    healed, poisoned = (call.given for call in REPAIR.form.make(1))
+    for asked in (healed, poisoned):
+        assert asked.wanted and not asked.wanted & asked.handled and not asked.wanted & asked.living
+    dead = healed.day.facts.life[healed.day.facts.life["dead"]]
+    assert set(zip(dead["group"], dead["msg_id"], strict=True)) & healed.wanted and poisoned.living
+
+
+def test_a_plan_that_cannot_be_carried_out_is_told_why() -> None:
+    call = REPAIR.form.make(1)[0]
+    nothing: dict[str, list[Any]] = {"offsets": [], "again": [], "skip": []}
+    far = told(REPAIR, call, nothing | {"offsets": [("billing", "broker-a", 0, 10**6)]})
+    alive = told(REPAIR, call, nothing | {"again": [next(iter(call.given.handled))]})
+    idle = told(REPAIR, call, nothing)
+    assert far is not None and "and not to 1000000" in far.rule
+    assert alive is not None and "is not a dead letter" in alive.rule
+    assert idle is not None and idle.belief in ("lab13.resend_is_repair", "")
+
+
+def test_an_alarm_is_asked_with_the_past_only() -> None:
+    lengths: list[int] = []
+
+    def alarm(so_far: list[Any]) -> bool:
+        lengths.append(len(so_far))
+        return len(so_far) == 2
+
+    assert rung(alarm, [[{"at_ms": number}] for number in (5, 10, 15)]) == [10]
+    assert lengths == [1, 2, 3]
+
+
+def test_an_alarm_must_ring_in_time_and_not_before() -> None:
+    good, *_, bad = ALARM.form.make(1)
+    since = bad.given.since_ms
+    assert told(ALARM, good, []) is None and told(ALARM, bad, [since, since + HOUR]) is None
+    assert told(ALARM, bad, [since + IN_TIME_MS]) is None
+    late, never = told(ALARM, bad, [since + IN_TIME_MS + 1]), told(ALARM, bad, [])
+    early, evening = told(ALARM, bad, [since - 1, since]), told(ALARM, good, [days.MIDNIGHT])
+    assert late is not None and late.belief == "lab13.end_of_day"
+    assert never is not None and never.belief == "lab13.failures_only"
+    assert early is not None and "nobody is harmed" in early.rule
+    assert evening is not None and evening.belief == "lab13.lag_alarm"
+
+
 # your turn ----------------------------------------------------------------------------------------------------------
 
 
@@ -173,3 +225,21 @@ def test_another_night_is_judged_by_its_truth() -> None:
     same = answer("lab13.another_night", max(harms), (made, None), "night 2410")
     assert (good.state, every.state, same.state) == ("good", "bad", "open")
     assert "different groups" in f"{every.headline} {every.note}"
+
+
+class Shown:
+    """A replay as a task sees it."""
+
+    first, again = 30, 700
+
+
+@pytest.mark.parametrize(
+    ("value", "moment", "state", "said"),
+    [
+        (700, "14:00", "good", "no offset divides them"), (30, "14:00", "bad", "for the first time"),
+        (730, "14:00", "bad", "How much of it"), (700, "12:30", "open", "change MOMENT first"),
+    ],
+)  # fmt: skip
+def test_what_a_reset_gives_again_is_read_off_the_replay(value: int, moment: str, state: str, said: str) -> None:
+    reply = answer("lab13.again", value, Shown(), moment)
+    assert reply.state == state and said in f"{reply.headline} {reply.note}"

@@ -74,5 +74,7 @@ FORBIDS = {
     "lab12.lag_now": REPORTS,
     "lab14.shrink": ("mqlab.simulation.shrinking",),
     "lab14.finding": ("mqlab.simulation.planted",),
-    **dict.fromkeys(("lab13.when", "lab13.whom", "lab13.why", "lab13.triage"), (*REPORTS, *TRUTHS)),
+    **dict.fromkeys(
+        ("lab13.when", "lab13.whom", "lab13.why", "lab13.triage", "lab13.repair", "lab13.alarm"), (*REPORTS, *TRUTHS)
+    ),
 }

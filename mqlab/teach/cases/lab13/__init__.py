@@ -1,4 +1,4 @@
-"""Lab 13: manifest, exercises (when, whom, why, triage), the tasks, and the days they are about."""
+"""Lab 13: manifest, exercises (when, whom, why, triage, repair, alarm), the tasks, and the days they are about."""
 
 from mqlab.teach.cases.lab13.manifest import MANIFEST
 

@@ -3,7 +3,8 @@
     days_of(seed)    a few days that have every kind of incident and a load test among them
     day(name)        one of them: its tables where an answer can read them, its calendar, its truth
 
-The stores are deleted at once: an answer gets the tables. A day costs about two seconds and is made once per process.
+The stores are deleted at once, unless they are to be repaired: an answer gets the tables. A day costs about two seconds
+and is made once per process.
 """
 
 from __future__ import annotations
@@ -83,23 +84,25 @@ def by_group(pairs: Pairs | set[tuple[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def judged(made: SealedDay, name: str) -> JudgedDay:
-    """Write a day, read its tables, and keep these."""
+def judged(made: SealedDay, name: str, keeps_stores: bool = False) -> tuple[JudgedDay, str]:
+    """Write a day, read its tables, and keep these; the day, and the folder of its stores."""
     from mqlab.traffic.day_facts import facts_of
 
     folder = shared_folder("lab13")
     made.write(folder / "stores")
     facts_of(folder / "stores").save(folder / "day")
-    shutil.rmtree(folder / "stores")
+    if not keeps_stores:
+        shutil.rmtree(folder / "stores")
     truth = made.truth()
     store = Store(str(folder / "day"), name)
-    return JudgedDay(store, tuple(made.calendar), tuple(truth["incidents"]), tuple(truth["decoys"]))
+    day = JudgedDay(store, tuple(made.calendar), tuple(truth["incidents"]), tuple(truth["decoys"]))
+    return day, str(folder / "stores")
 
 
 @functools.cache
 def day(name: str) -> JudgedDay:
     """The day of a name."""
-    return judged(_sealed(name), name)
+    return judged(_sealed(name), name)[0]
 
 
 @functools.cache

@@ -4,12 +4,16 @@
     lab13.whom     a day, its calendar       ─▶ the messages that were lost, late or given twice
     lab13.why      a finding                 ─▶ the processes that did it, if processes did
     lab13.triage   a day                     ─▶ what went wrong, the most harmful first
+    lab13.repair   a day, what went wrong    ─▶ a plan, which is carried out in a Lab
+    lab13.alarm    what is known so far      ─▶ whether to ring
 
 Reference and known-wrong answers are not in this package. Questions, titles, hints and notes are in the lab's source.
 """
 
 from __future__ import annotations
 
+from mqlab.teach.cases.lab13.alarm import ALARM
+from mqlab.teach.cases.lab13.repair import REPAIR
 from mqlab.teach.cases.lab13.tasks import TASKS
 from mqlab.teach.cases.lab13.triage import TRIAGE
 from mqlab.teach.cases.lab13.when import WHEN
@@ -18,6 +22,6 @@ from mqlab.teach.cases.lab13.why import WHY
 from mqlab.teach.exercises import Manifest
 from mqlab.teach.predictions import predictions_of
 
-EXERCISES = (WHEN, WHOM, WHY, TRIAGE)
+EXERCISES = (WHEN, WHOM, WHY, TRIAGE, REPAIR, ALARM)
 
 MANIFEST = Manifest("lab13", predictions_of("lab13"), EXERCISES, tasks=TASKS)

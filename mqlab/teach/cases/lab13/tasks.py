@@ -12,6 +12,7 @@ from mqlab.teach.tasks import Task
 
 FIRST_NIGHT = "night 2410"
 FALSE = 4
+FIRST_RESET = "12:30"
 
 Night = tuple[Any, Any]  # the sealed day, and its tables
 
@@ -29,6 +30,10 @@ def _unjudged(board: Any) -> str:
     return f"{left} claims have no verdict yet: ask and judge them first" if left else ""
 
 
+def _same_moment(_shown: Any, moment: str) -> str:
+    return f"it is still {FIRST_RESET}: change MOMENT first" if moment == FIRST_RESET else ""
+
+
 TASKS = (
     Task(
         "lab13.another_night", right=lambda night, _: max(_harms(night)), unready=_same_night,
@@ -37,5 +42,9 @@ TASKS = (
     Task(
         "lab13.false_claims", right=lambda board: FALSE, unready=_unjudged,
         wrong={"five": lambda board: FALSE + 1, "planned": lambda board: FALSE - 1},
+    ),
+    Task(
+        "lab13.again", right=lambda shown, _: shown.again, unready=_same_moment,
+        wrong={"first": lambda shown, _: shown.first, "all": lambda shown, _: shown.first + shown.again},
     ),
 )  # fmt: skip
