@@ -166,15 +166,22 @@
 # |---|---|---|---|---|
 # | batch of a stream | 微批 | what a stream reads and gives to its sink at a time; its borders are in the checkpoint before it begins | | [12](12a-every-number-twice.ipynb) |
 # | broadcast join | 广播连接 | every task gets a copy of the small table, so that the rows of the large one stay where they are | | [10](10b-what-a-query-costs.ipynb) |
+# | call of a listener | 调用 | a listener is given one message or a batch; a trace has its beginning and its end | `SubBefore`, `SubAfter` | [11](11a-what-happened-to-each-message.ipynb) |
 # | checkpoint of a stream | 检查点 | the folder in which a job remembers how far each batch reads (`offsets`) and which are done (`commits`) | | [12](12a-every-number-twice.ipynb) |
+# | coverage of a trace | 覆盖率 | for how many of the messages that a group has passed a call is known; below 100 %, "lost" is a guess | | [11](11a-what-happened-to-each-message.ipynb) |
 # | DataFrame | 数据框 | a table in Spark; a store directory that is read with format `rocketmq` is one, with one row per message | | [10](10a-spark-reads-the-broker.ipynb) |
 # | exactly once | 精确一次 | each message is given at least once, and the sink makes a repetition harmless | | [12](12a-every-number-twice.ipynb) |
+# | filtered | 过滤 | not given to a group, because the group never gets messages with this tag | | [11](11a-what-happened-to-each-message.ipynb) |
 # | hot key | 热点键 | a key, such as a customer, to which a large part of all messages belong | | [10](10a-spark-reads-the-broker.ipynb) |
 # | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often because of one key | | [10](10a-spark-reads-the-broker.ipynb) |
+# | lost | 丢失 | passed by the offset of a group that wanted it, without a call | | [11](11a-what-happened-to-each-message.ipynb) |
+# | outcome | 结局 | what became of a message in a group: consumed, dead, pending, filtered or lost | | [11](11a-what-happened-to-each-message.ipynb) |
 # | Parquet | 列式存储 | a file format that keeps each column together, so that a query reads only the columns it needs | | [10](10b-what-a-query-costs.ipynb) |
+# | percentile | 百分位数 | the value that so many per cent of all values do not exceed, such as p99; it cannot be made from percentiles of parts | | [11](11b-slow-and-again.ipynb) |
 # | plan | 执行计划 | what Spark is going to do for a query: which columns and partitions it reads, and where rows move | | [10](10a-spark-reads-the-broker.ipynb) |
 # | pushed-down condition | 谓词下推 | a condition that the reader of a file checks itself, before Spark sees a row | | [10](10b-what-a-query-costs.ipynb) |
 # | retry amplification | 重试放大 | how many more deliveries a failed message costs on average | | [10](10b-what-a-query-costs.ipynb) |
+# | retry storm | 重试风暴 | minutes in which much of what a broker stores are messages that come again | | [11](11b-slow-and-again.ipynb) |
 # | salt | 加盐 | a number that cuts a hot key into pieces, so that several tasks share its rows | | [10](10b-what-a-query-costs.ipynb) |
 # | selectivity | 选择性 | the share of messages that a filter lets pass | | [10](10b-what-a-query-costs.ipynb) |
 # | shuffle | 洗牌 | rows move between tasks, so that all rows with the same key are in one task | | [10](10b-what-a-query-costs.ipynb) |
@@ -197,7 +204,7 @@
 # | journal | 事件记录 | everything that happened in a run, step by step, with its cause; timelines and deliveries are read from it | | [00](00-a-messages-day.ipynb) |
 # | kill | 杀进程 | the process ends at once, and what it had written stays with the operating system (`kill -9`) | | [00](00-a-messages-day.ipynb) |
 # | Lab | 实验环境 | a whole cluster inside a notebook, with a clock of its own | | [00](00-a-messages-day.ipynb) |
-# | message trace | 消息轨迹 | what clients report about sending and consuming, as messages in a topic of their own | `RMQ_SYS_TRACE_TOPIC` | [13](13a-what-went-wrong.ipynb) |
+# | message trace | 消息轨迹 | what clients report about sending and consuming, as messages in a topic of their own | `RMQ_SYS_TRACE_TOPIC` | [11](11a-what-happened-to-each-message.ipynb) |
 # | rolling back | 回滚 | putting back the release of before, of one room of the code at a time, and playing the same day | | [14](14-find-the-bug.ipynb) |
 # | root cause | 根因 | the first thing that is wrong; all that is wrong after it may be a consequence | | [14](14-find-the-bug.ipynb) |
 # | schedule of a failure | 故障计划 | what is sent and what breaks in a run, event by event, each of which can be left out | | [14](14-find-the-bug.ipynb) |

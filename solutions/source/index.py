@@ -31,6 +31,8 @@
 # | [09b What gives way](09b-what-gives-way.ipynb) | one database for all, time limits that make an overload stay, the client's brake, cold reads, slow steps | lab 09a | {minutes:09b} |
 # | [10a Spark reads the broker](10a-spark-reads-the-broker.ipynb) | a cluster's logs as one table; options of a read; the hot queue, the hot key, and what more queues change | lab 00, some Spark | {minutes:10a} |
 # | [10b What a query costs](10b-what-a-query-costs.ipynb) | what a tag costs, where rows move, skew, how often failures came back, Parquet and other readers | lab 10a | {minutes:10b} |
+# | [11a What happened to each message](11a-what-happened-to-each-message.ipynb) | three tickets; the trace of clients, calls that never came back, what was lost although the lag is 0 | labs 10a, 06a and 07a | {minutes:11a} |
+# | [11b Slow, and again](11b-slow-and-again.ipynb) | when orders were slow, by the minute of storing; one cause for each repeated call; storms of retries | lab 11a | {minutes:11b} |
 # | [12a Every number twice](12a-every-number-twice.ipynb) | a stream over stores that grow; checkpoints, a sink that is killed before every line, lag in messages and in seconds | labs 10a and 04a | {minutes:12a} |
 # | [13a What went wrong](13a-what-went-wrong.ipynb) | a bad day from its disks alone: whom it harmed, from when to when, which process did it, what only looks like trouble | labs 04b and 07a, some pandas | {minutes:13a} |
 # | [13b What now](13b-what-now.ipynb) | a repair that is counted, carried out and judged by deliveries; an alarm that rings in time and is quiet on good days | lab 13a | {minutes:13b} |

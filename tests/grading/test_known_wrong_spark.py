@@ -1,4 +1,4 @@
-"""Labs 10 and 12: known-wrong answers lose with their message, and the reference passes behind the wall.
+"""Labs 10, 11 and 12: known-wrong answers lose with their message, and the reference passes behind the wall.
 
 A JVM behind the wall starts once, for all exercises of a submission, as in grading; the known-wrong answers are judged
 here, in one session, because a wall of its own for each would cost minutes.
@@ -25,6 +25,7 @@ from mqlab.grading.rebuild import transplant
 from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import HIDDEN, PUBLIC
 from mqlab.teach.cases.lab10 import days as lab10_days
+from mqlab.teach.cases.lab11 import days as lab11_days
 from mqlab.teach.cases.lab12 import begin as lab12_begin
 from mqlab.teach.cases.lab12 import lag as lab12_lag
 from mqlab.teach.exercises import Case, Exercise, manifest
@@ -35,10 +36,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-LABS = ("10", "12")
+LABS = ("10", "11", "12")
 EXERCISES = {exercise.id: exercise for lab in LABS for exercise in manifest(f"lab{lab}").exercises}
 ALL_WRONG = [wrong for wrong in KNOWN_WRONG if wrong.exercise in EXERCISES]
 CLASS_SEED = 77
+OF_LAB_11 = (
+    "FIELDS", "FEWEST", "NUMBERS", "rows_of_calls", "rows_of_life", "rows_of_group", "rows_with_calls",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,7 +51,7 @@ def days_folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -
     folder, before = tmp_path_factory.mktemp("days"), tempfile.tempdir
     folder.chmod(0o755)
     of_lab10 = lab10_days.day, lab10_days.odd_day, lab10_days.mixed_keys
-    for made in (*of_lab10, lab12_begin.stores, lab12_lag.board):
+    for made in (*of_lab10, lab11_days.day, lab12_begin.stores, lab12_lag.board):
         made.cache_clear()
     tempfile.tempdir = str(folder)
     yield folder
@@ -73,10 +77,12 @@ def names_of(wrong: Wrong) -> dict[str, Any]:
     from pyspark.sql import Window, functions
 
     from mqlab.spark import rows_of
+    from mqlab.teach import trace_tables
     from mqlab.teach.lag_board import rows_of_board
 
     names: dict[str, Any] = {
         "rows_of": rows_of, "rows_of_board": rows_of_board, "Window": Window, "functions": functions,
+        **{name: getattr(trace_tables, name) for name in OF_LAB_11},
     }  # fmt: skip
     exec(compile(wrong.source(), wrong.id, "exec"), names)
     return names
@@ -107,7 +113,11 @@ def test_every_exercise_has_at_least_three_known_wrong_answers(exercise: str) ->
 
 @pytest.mark.parametrize(
     ("number", "one_wrong"),
-    [("10", "lab10.parts.by_place"), pytest.param("12", "lab12.once.deleted_first", marks=pytest.mark.long)],
+    [
+        ("10", "lab10.parts.by_place"),
+        pytest.param("11", "lab11.calls.by_request", marks=pytest.mark.long),
+        pytest.param("12", "lab12.once.deleted_first", marks=pytest.mark.long),
+    ],
 )
 def test_behind_the_wall_the_reference_passes_and_a_wrong_answer_does_not(
     number: str, one_wrong: str, walls: Sandbox, days_folder: Path

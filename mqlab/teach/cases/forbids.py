@@ -33,6 +33,7 @@ TAG_FILTERS = ("mqlab.filter.tags", "mqlab.client.consuming.subscriptions")
 RESETS = ("mqlab.admin.offset_resets",)
 DEATHS = ("mqlab.lab.faults.Faults.kill", "mqlab.lab.faults.Faults.power_off")
 TRUTHS = ("mqlab.traffic.trouble.capstone", "mqlab.traffic.trouble.truth")
+DAY_TABLES = ("mqlab.traffic.day_facts", "mqlab.teach.played_truth")
 REPORTS = ("mqlab.spark.pipeline", "mqlab.spark.report")
 
 FORBIDS = {
@@ -71,6 +72,14 @@ FORBIDS = {
     **dict.fromkeys(
         ("lab10.fullest", "lab10.options", "lab10.busiest", "lab10.cost", "lab10.parts", "lab10.failures"), REPORTS
     ),
+    "lab11.entries": (
+        *REPORTS,
+        *DAY_TABLES,
+        "mqlab.teach.trace_tables.read_entries",
+        "mqlab.teach.trace_tables.entries_in",
+    ),
+    "lab11.calls": (*REPORTS, *DAY_TABLES, "mqlab.teach.trace_tables.calls_of", "mqlab.teach.trace_tables.calls_in"),
+    **dict.fromkeys(("lab11.life", "lab11.slow_when", "lab11.why_again", "lab11.storm"), (*REPORTS, *DAY_TABLES)),
     "lab12.lag_now": REPORTS,
     "lab14.shrink": ("mqlab.simulation.shrinking",),
     "lab14.finding": ("mqlab.simulation.planted",),

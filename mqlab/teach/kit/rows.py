@@ -195,16 +195,19 @@ class Tables:
     def _finding(self, call: Call, rows: Sequence[Row], wrong: WrongRow) -> Finding:
         fitting = self._fitting(call, rows, wrong)
         chosen = fitting[0].says if fitting else ""
-        rule = chosen or (self.explain(call, rows, wrong) if self.explain is not None else "")
-        rule = rule or self.rules.get(wrong.part) or self.rules.get("") or ANOTHER_ROW.format(name=self.name)
-        if wrong.part == TWICE:
-            rule = chosen or self.rules.get(TWICE) or f"One row for each {', '.join(self.by)}"
+        explained = self.explain(call, rows, wrong) if self.explain is not None and not chosen else ""
+        rule = chosen or explained or self.rules.get(wrong.part) or self._usual_rule(wrong.part)
         expected = "one row" if wrong.part == TWICE else self._plain(wrong.right)
         found = "two rows" if wrong.part == TWICE else self._plain(wrong.found)
         # Where several misunderstandings give the same rows, nobody knows which one it was.
         beliefs = {slip.belief for slip in fitting}
         belief = beliefs.pop() if len(beliefs) == 1 else ""
         return Finding(rule, self._place(call, wrong), expected, found, call=call, belief=belief)
+
+    def _usual_rule(self, part: str) -> str:
+        if part == TWICE:
+            return f"One row for each {', '.join(self.by)}"
+        return self.rules.get("") or ANOTHER_ROW.format(name=self.name)
 
     def _fitting(self, call: Call, rows: Sequence[Row], wrong: WrongRow) -> list[Slip]:
         """The misunderstandings that give all of these rows; else those that give what is wrong in the first."""

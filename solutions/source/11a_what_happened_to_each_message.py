@@ -1,0 +1,791 @@
+# %% [markdown] minutes=3 tags=["reading"]
+# # Lab 11a: What happened to each message
+#
+# ## Why
+#
+# Monday morning, three tickets. Support: "A customer got the same letter twice." Accounting: "Some letters never went
+# out." Operations: "Impossible. The lag is 0, everything has been consumed."
+#
+# All three are right. The log says what was stored. The trace topic (消息轨迹) says which listener was called with it,
+# and when. A file of offsets says how far each group believes to be. None of the three can answer alone. In this lab you
+# put them together, until each message has a life that you can look up.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need [lab 10a](10a-spark-reads-the-broker.ipynb) for Spark,
+# [lab 06a](06a-two-tags-in-one-group.ipynb) for tags and [lab 07a](07a-failure-takes-time.ipynb) for retries.
+# When you are done you can
+#
+# - read the trace of clients, old and new, and keep what is damaged;
+# - join the two halves of each call (调用), and see those that never came back;
+# - say of each message and group whether it was consumed, is dead, is still to come, was filtered, or is lost;
+# - say how much of that you would still know if a part of the trace were missing.
+
+# %%
+from collections import Counter
+from itertools import pairwise
+
+from pyspark.sql import functions
+
+from mqlab.spark import session
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.teach.datasets import played_day, small_day
+from mqlab.teach.lag_board import offsets_in
+
+# %%
+from mqlab.teach.trace_tables import (
+    FEWEST,
+    FIELDS,
+    NUMBERS,
+    calls_in,
+    entries_in,
+    rows_of_calls,
+    rows_of_life,
+    trace_bodies,
+)
+from mqlab.views import Bars, Table
+from mqlab.views.waits import Call, Wait, Waits
+
+# %% [markdown] minutes=8
+# ## A day with everything in it
+#
+# `played_day` plays a day in a Lab, as in the labs before, and leaves the stores of two brokers. A shop sends orders.
+# `billing` and `audit` read them, `mail` sends letters about those that are paid or shipped, and `quiet` reads them with
+# its trace switched off. During this day everything happens to them that can happen. We look at what is left of it:
+
+# %% tags=["picture"]
+day = played_day()
+spark = session()
+messages = spark.read.format("rocketmq").load(str(day.stores))
+per_topic = dict(map(tuple, messages.groupBy("topic").count().collect()))
+Bars(sorted(per_topic.items()), title="What is in the logs", unit="messages")
+
+# %% [markdown]
+# How far are the groups? The lag (消费堆积) of a queue is the offset that its next message will get, less the offset that
+# the group has committed:
+
+# %%
+queue = ["broker_name", "topic", "queue_id"]
+last = functions.max("queue_offset").alias("last")
+ends = {
+    tuple(row)[:3]: row["last"] + 1
+    for row in messages.groupBy(queue).agg(last).collect()
+}
+lag = Counter()
+for row in offsets_in(day.stores):
+    if row["topic"] == "orders":
+        behind = ends[tuple(row[name] for name in queue)] - row["committed"]
+        lag[row["group_name"]] += behind
+Bars(lag, title="Behind at the end of the day", unit="messages")
+
+# %% [prediction] lab11.lag_zero
+# Mail is not behind: it has committed the end of every queue. It wants the orders that are paid or shipped, 280 of them.
+# How many of these did no member of mail ever get?
+#
+# - none: none, the lag is 0 {lab11.passed_is_done}
+#   > The offset says how far mail has come in its queues. It says nothing about what lies behind it: an offset can be set,
+#   > and a member can let messages pass. Only a call with the message shows that somebody got it.
+# - few: one to nine, something is always lost
+#   > More than nine. Whoever sets an offset ahead, or lets two members with different tags read, loses all messages of
+#   > that time, not one or two.
+# - many: ten or more
+#   = Nobody got them, and no number of the broker shows it.
+# note: You have found each of them, with its key: the letters can be sent after all.
+
+# %% [markdown] minutes=22
+# ## The diary of the clients
+#
+# Clients with `enableMsgTrace` write down what they do. A client notes an entry when it has sent a message (`Pub`), when it
+# calls a listener (`SubBefore`), when the listener is back (`SubAfter`), and when a transaction is over
+# (`EndTransaction`). Ten entries, or what came within half a second, are sent as one message to the topic
+# `RMQ_SYS_TRACE_TOPIC`. Here is one; `·` stands for the byte 0x01 that ends a field, and a new line for 0x02, which ends
+# an entry:
+
+# %% tags=["parameter"]
+NUMBER = 18  # which of the trace messages: try others
+bodies = [message["body"] for message in trace_bodies(day.stores)]
+print(bodies[NUMBER].decode().replace("\x01", " · ").replace("\x02", "\n"))
+
+# %% [markdown]
+# What a field means depends on the kind of the entry. The kind is field 0. `FIELDS` has the numbers of the fields that we
+# need, and `FEWEST` how many fields an entry of a kind has at least:
+
+# %%
+names = list(dict.fromkeys(name for columns in FIELDS.values() for name in columns))
+Table(
+    {"kind": kind, "fewest": FEWEST[kind], **{n: FIELDS[kind].get(n) for n in names}}
+    for kind in FIELDS
+)
+
+# %% [markdown]
+# Releases differ, and a trace has entries of all that are in use:
+#
+# - A `Pub` entry of an old client has 13 fields: its `success` is field 12.
+# - A `SubAfter` entry of an old client has 6 fields: it ends with its keys, and has no time and no group.
+# - Some releases write more fields at the end of an entry, such as the client's address.
+# - Java writes `null` where it has no value. True and false are the words `true` and `false`.
+
+# %% [exercise] lab11.entries
+# ### Exercise 1: take a body apart
+#
+# Write `entries`. It gets the body of one trace message (bytes), and returns a list of dictionaries, one for each entry in
+# order. Each has all these keys: `position` (0, 1, …), `kind`, `time_ms`, `group_name`, `request_id`, `msg_id`, `keys`,
+# `cost_ms`, `retry_times`, `success` and `reason`. The columns of `NUMBERS` are whole numbers, `success` is `True` or
+# `False`, the others are texts. What the kind of entry does not have, and `null`, is `None`. An entry without keys has the
+# keys `""`. Plain Python, no Spark.
+#
+# An entry that cannot be read is kept, with its position and a `reason`; everything else of it is `None`. The first of
+# these that is true is the reason: `"no end mark"` (the body ends inside it), `"unknown kind"`, `"too short"` (fewer
+# fields than `FEWEST`), `"not a number"` (a field of `NUMBERS` is not all digits). A good entry has the reason `None`.
+#
+# hint: Split the bytes at 0x02 first, and only then make text of each piece. What stands after the last 0x02 is empty, or an
+#   entry that was cut.
+# hint: `piece.decode("utf-8", "replace").split("\x01")` gives the fields of an entry even if it ends inside a letter. Then find
+#   the reason, and if there is none, go through `FIELDS[kind].items()`.
+# hint: A field that is not there (`at >= len(field)`) is None. `field[at].isdigit()` says whether all of it are digits.
+#   `field[at] == "true"` is a bool; `bool("false")` is True, as for every text that is not empty.
+# note: 2,259 entries of this day can be read now, and of tomorrow's damaged ones you will know where they are.
+
+
+# %%
+# exercise: lab11.entries
+def entries(body):
+    """The entries of a trace body: a list of dictionaries."""
+    ### BEGIN SOLUTION
+    columns = ["position", "kind", "time_ms", "group_name", "request_id", "msg_id"]
+    columns += ["keys", "cost_ms", "retry_times", "success", "reason"]
+    *whole, rest = body.split(b"\x02")
+    rows = []
+    for position, piece in enumerate([*whole, rest] if rest else whole):
+        field = piece.decode("utf-8", "replace").split("\x01")
+        at = {n: i for n, i in FIELDS.get(field[0], {}).items() if i < len(field)}
+        if field[0] == "Pub" and len(field) == 13:
+            at["success"] = 12
+        row, reason = {}, None
+        if position == len(whole):
+            reason = "no end mark"
+        elif field[0] not in FIELDS:
+            reason = "unknown kind"
+        elif len(field) < FEWEST[field[0]]:
+            reason = "too short"
+        elif not all(field[at[name]].isdigit() for name in NUMBERS if name in at):
+            reason = "not a number"
+        else:
+            row = {name: field[i] for name, i in at.items() if field[i] != "null"}
+            row |= {name: int(row[name]) for name in NUMBERS if name in row}
+            if "success" in row:
+                row["success"] = row["success"] == "true"
+            row["kind"] = field[0]
+        rows.append(
+            dict.fromkeys(columns) | row | {"position": position, "reason": reason}
+        )
+    return rows
+    ### END SOLUTION
+
+
+# %%
+check("lab11.entries")
+
+# %% [belief] lab11.rest_is_nothing
+# question: What is an entry without an end mark?
+# claim: Nothing that has to be told; only whole entries count.
+# refutation: A body that was cut has lost entries, and somebody must see that: what stands after the last 0x02 is a row with
+#   the reason "no end mark".
+
+# %% [belief] lab11.rest_is_whole
+# question: May the last entry be read without its end mark?
+# claim: Yes, if all fields are there, it is as good as the others.
+# refutation: Nobody knows whether its last field is whole: 17672256 may be the beginning of 1767225600045. Without its 0x02
+#   an entry is not read, and has the reason "no end mark".
+
+# %% [belief] lab11.false_is_true
+# question: What is bool("false")?
+# claim: False.
+# refutation: bool of a text is True unless the text is empty. success is True where the text is "true", and False otherwise.
+
+# %% [belief] lab11.counted_from_the_end
+# question: May fields be counted from the end of an entry?
+# claim: Yes, keys are the last field of a SubBefore entry.
+# refutation: Some releases write more at the end of an entry. Count from the beginning, as FIELDS does: keys are field 7 of a
+#   SubBefore entry, however many follow.
+
+# %% [belief] lab11.null_is_text
+# question: What does the text null mean in a trace?
+# claim: It is a text like others.
+# refutation: Java writes null where it has no value: it is None, no message has the key "null".
+
+# %% [belief] lab11.one_release
+# question: Where is the flag success of a Pub entry?
+# claim: In field 13, in all releases.
+# refutation: A Pub entry of an old client has 13 fields, so there is no field 13: its success is its field 12.
+
+# %% [belief] lab11.enough_fields
+# question: When can an entry be read?
+# claim: When it has enough fields.
+# refutation: A field of NUMBERS must also be a number. One that is damaged has the reason "not a number", and is not guessed, left
+#   out, or a reason to throw the rest of the body away.
+
+# %% [belief] lab11.body_is_text
+# question: Can a trace body be decoded as a whole?
+# claim: Yes, it is UTF-8.
+# refutation: Each whole entry is. A body that was cut may end inside a letter, and then decode raises UnicodeDecodeError for
+#   all of it: split the bytes, and decode each entry with "replace".
+
+# %% [answer] lab11.cut
+# ### Your turn: cut it
+#
+# A disk was full, and the first `CUT` bytes of this body are all there is. Change `CUT`, anything from 450 to 1,200. How
+# many entries can still be read?
+#
+# wrong rows: You have counted the row without an end mark, too. It is kept, but it cannot be read.
+# wrong: Count the rows whose reason is None.
+# note: One byte less at the wrong place is one call less that you know of.
+
+# %% tags=["parameter"]
+### BEGIN SOLUTION
+CUT = 700
+### STARTER
+# CUT = 400  # yours to change
+### END SOLUTION
+
+try:
+    cut = list(entries(bodies[0][:CUT]))
+except Exception:
+    cut = []  # exercise 1 is open
+reasons = Counter(row["reason"] or "read" for row in cut)
+Bars(reasons, title=f"{CUT} bytes", unit="entries")
+
+# %%
+### BEGIN SOLUTION
+answer("lab11.cut", reasons["read"], bodies[0], CUT)
+### STARTER
+# answer("lab11.cut", ..., bodies[0], CUT)
+### END SOLUTION
+
+# %% [markdown] minutes=24
+# ## Two halves of a call
+#
+# In the evening, billing is called with the order `k-never`. Its listener waits for a database, and waits, and is still
+# waiting when the day is over.
+
+# %% [prediction] lab11.stuck
+# How many entries of the trace are about billing's call with `k-never`?
+#
+# - none: none; an entry is written when the call is over {lab11.every_call_ends}
+#   > The client writes SubBefore before it calls the listener. That is what makes a listener visible that never comes back:
+#   > it has a beginning, and no end. Whoever joins both halves must keep beginnings without an end.
+# - one: one, its beginning
+#   = SubBefore was written before the listener was called. SubAfter would come after it.
+# - two: two; when the client gives up, it writes the end
+#   > This client does not give up: its consumeTimeout is 15 minutes, and even then the message goes back to the broker while
+#   > the listener goes on waiting.
+# note: A call without an end is the entry that matters most, and the one that an inner join throws away.
+
+# %%
+about_it = [
+    row
+    for row in entries_in(day.stores)
+    if (row["group_name"], row["keys"]) == ("billing", "k-never")
+]
+Table(
+    {name: row[name] for name in ("kind", "time_ms", "request_id", "keys")}
+    for row in about_it
+)
+
+# %%
+reveal("lab11.stuck", {0: "none", 1: "one"}.get(len(about_it), "two"))
+
+# %% [markdown]
+# Each call has a `request_id`. Both of its entries have it, and the `msg_id` of the message. A call with a batch of ten
+# messages has ten `SubBefore` and ten `SubAfter` entries, all with one `request_id`. A message that is tried again has one
+# `msg_id` and several requests.
+#
+# `cost_ms` is the time of the whole call divided by the number of its messages. And since a client that gets no answer
+# sends its trace message again, the same message (`trace_msg_id`) may be stored twice, with the same entries at the same
+# positions.
+
+# %% [exercise] lab11.calls
+# ### Exercise 2: a row for each call
+#
+# Write `calls`. It gets all entries of a day as a DataFrame: the columns of exercise 1, and `broker_name` and
+# `trace_msg_id` of the message that has the entry. It returns one row for each call and message in it:
+#
+# | column | is |
+# |---|---|
+# | `group_name`, `request_id`, `msg_id`, `keys`, `retry_times` | those of the `SubBefore` entry |
+# | `started_ms` | when the listener was called |
+# | `ended_ms` | `time_ms` of the `SubAfter` entry; an old client has none: `started_ms + cost_ms` |
+# | `status` | `SUCCESS` or `FAILED`, as `success` says, and `NO_RESULT` where nothing came back |
+#
+# `rows_of_calls(calls, day.stores)` tries it on this day.
+#
+# hint: First `dropDuplicates(["trace_msg_id", "position"])`. Then make two DataFrames of it, one of each kind, and give the time
+#   of the second one another name.
+# hint: Join them by `["request_id", "msg_id"]`, and keep the beginnings without an end: the third argument of `join` is "left".
+# hint: After the join `success` is NULL where nothing came back: `functions.when(functions.col("success").isNull(), "NO_RESULT")`,
+#   then `.when("success", "SUCCESS")` and `.otherwise("FAILED")`. `functions.coalesce` takes the first value that is not NULL.
+# note: `mqadmin queryMsgTraceById` does this for one message. You have done it for all of them.
+
+
+# %%
+# exercise: lab11.calls
+def calls(entries):
+    """Each call with a message, as a DataFrame."""
+    ### BEGIN SOLUTION
+    told = entries.dropDuplicates(["trace_msg_id", "position"])
+    columns = ["group_name", "request_id", "msg_id", "keys", "retry_times"]
+    started = functions.col("time_ms").alias("started_ms")
+    before = told.where("kind = 'SubBefore'").select(*columns, started)
+    back = functions.col("time_ms").alias("back_ms")
+    after = told.where("kind = 'SubAfter'")
+    after = after.select("request_id", "msg_id", back, "cost_ms", "success")
+    both = before.join(after, ["request_id", "msg_id"], "left")
+    success = functions.col("success")
+    by_cost = functions.col("started_ms") + functions.col("cost_ms")
+    status = functions.when(success.isNull(), "NO_RESULT")
+    status = status.when(success, "SUCCESS").otherwise("FAILED")
+    ended = functions.coalesce("back_ms", by_cost)
+    return both.select(
+        *columns, "started_ms", ended.alias("ended_ms"), status.alias("status")
+    )
+    ### END SOLUTION
+
+
+# %%
+check("lab11.calls")
+
+# %% [belief] lab11.id_names_a_call
+# question: Which entries belong to one call?
+# claim: Those with one msg_id.
+# refutation: A message that is tried again has the same msg_id in each of its calls, so each beginning meets every end: the rows
+#   multiply. A call is named by its request_id, and a message in it by its msg_id: join by both.
+
+# %% [belief] lab11.request_is_message
+# question: What does a request_id name?
+# claim: A message that was given to a listener.
+# refutation: It names a call, and a call may have a batch of messages: joined by request_id alone, 4 messages become 16 rows.
+#   Join by request_id and msg_id.
+
+# %% [belief] lab11.stored_once
+# question: How often is an entry in the trace topic?
+# claim: Once, each entry is sent once.
+# refutation: A client that got no answer sends its trace message again, and then the topic has it twice. The same trace_msg_id and
+#   position is the same entry: count it once.
+
+# %% [belief] lab11.cost_is_length
+# question: What is cost_ms of a SubAfter entry?
+# claim: How long the call has lasted.
+# refutation: In a call with several messages it is the time of the call divided by their number. time_ms says when it was over; only
+#   for an old client, which does not tell it, started_ms + cost_ms is the best there is.
+
+# %% [belief] lab11.old_tells_when
+# question: When was a call of an old client over?
+# claim: Nobody knows.
+# refutation: An old client does not tell when the call was over, but how long it took: started_ms + cost_ms.
+
+# %% [belief] lab11.no_end_is_failure
+# question: Has a call failed that did not come back?
+# claim: Yes.
+# refutation: Nobody knows whether a call that did not come back has done its work. It is NO_RESULT, not FAILED.
+
+# %% tags=["picture"]
+try:
+    your_calls = rows_of_calls(calls, day.stores)
+except Exception:
+    your_calls = []  # exercise 2 is open
+by_status = Counter(f"{row['group_name']}: {row['status']}" for row in your_calls)
+Bars(sorted(by_status.items()), title="Calls of the day", unit="calls")
+
+# %% [markdown]
+# Is it also right for brokers that nobody played? These are 3,000 messages of an order platform, and the same function:
+
+# %%
+try:
+    other_calls = rows_of_calls(calls, small_day())
+except Exception:
+    other_calls = []
+by_status = Counter(f"{row['group_name']}: {row['status']}" for row in other_calls)
+Bars(sorted(by_status.items()), title="Calls of a platform", unit="calls")
+
+# %% [answer] lab11.again
+# ### Your turn: called again
+#
+# Support has a name for it: twice. `told` is the table of calls as it should be. Set `GROUP` to `audit` or `mail`. How many
+# calls did its messages have in addition to their first ones? A message is its `msg_id` and `keys` together, because the
+# messages of a batch that was sent have one `msg_id`.
+#
+# wrong retries: These are the calls whose retry_times is not 0. A message can also come again as it is, because somebody set an
+#   offset back, or because a member died before it had committed.
+# wrong all: That is all its calls, the first ones too.
+# wrong: Take the number of its calls, less the number of different (msg_id, keys).
+# note: None of them was a retry. Why each of them came again is what the second part is about.
+
+# %% tags=["parameter"]
+told = calls_in(day.stores)
+### BEGIN SOLUTION
+GROUP = "audit"
+### STARTER
+# GROUP = "billing"  # yours to change
+### END SOLUTION
+
+of_message = Counter(
+    (row["msg_id"], row["keys"]) for row in told if row["group_name"] == GROUP
+)
+Bars(
+    sorted(Counter(of_message.values()).items()),
+    title="Calls a message",
+    unit="messages",
+)
+
+# %%
+### BEGIN SOLUTION
+answer("lab11.again", sum(of_message.values()) - len(of_message), told, GROUP)
+### STARTER
+# answer("lab11.again", ..., told, GROUP)
+### END SOLUTION
+
+# %% [markdown] minutes=32
+# ## A life for each message
+#
+# A message that fails is stored again and again: a copy waits in `SCHEDULE_TOPIC_XXXX`, another one is delivered from the
+# group's retry topic, and the last one is a dead letter (死信). All of them have the `msg_id` of the first. This is the life
+# of one order in one group, from the log and the trace:
+
+
+# %%
+def biography(keys, group):
+    """Calls of a group with a message, and where it waited in between."""
+    mine = [c for c in told if (c["keys"], c["group_name"]) == (keys, group)]
+    ms = functions.unix_millis("store_timestamp").alias("ms")
+    copies = messages.where(functions.col("keys") == keys).orderBy("physical_offset")
+    copies = copies.where("topic NOT LIKE 'RMQ_SYS%'").select("topic", ms).collect()
+    copies.sort(key=lambda copy: copy["ms"])
+    waits = [Wait(a["ms"], b["ms"], a["topic"]) for a, b in pairwise(copies)]
+    waits = [wait for wait in waits if wait.where.startswith("SCHEDULE")]
+    dead = [copy["ms"] for copy in copies if copy["topic"] == f"%DLQ%{group}"]
+    columns = ("started_ms", "ended_ms", "status", "retry_times")
+    seen = [Call(*[call[name] for name in columns]) for call in mine]
+    title, dead_ms = f"{keys} in {group}", dead[0] if dead else None
+    return Waits(seen, waits, dead_ms=dead_ms, title=title)
+
+
+# %% tags=["parameter", "picture"]
+KEYS = "k-3"  # also: яд-1, k-4, k-never, and with audit k-killed
+biography(KEYS, "billing")
+
+# %% [markdown]
+# What is to be said of a message in a group? Five outcomes are possible, and the first that is true counts:
+#
+# | outcome | when |
+# |---|---|
+# | `consumed` | one of its calls in this group was a `SUCCESS`, whatever other calls were |
+# | `dead` | a copy of it is in `%DLQ%` and the group's name |
+# | `pending` | there was a call, or the group's committed offset is not yet past it |
+# | `lost` (丢失) | the offset is past it, no call, and the group gets messages with this tag at other times |
+# | `filtered` (过滤) | the offset is past it, no call, and the group never gets messages with this tag |
+#
+# Which tags does a group get? The trace has no tags, but the log has: here are the calls by group and tag.
+
+# %%
+orders = messages.where("topic = 'orders'")
+tag_of = {(row["msg_id"], row["keys"] or ""): row["tags"] for row in orders.collect()}
+gets = Counter(
+    (row["group_name"], tag_of.get((row["msg_id"], row["keys"]))) for row in told
+)
+Bars({f"{g}, {tag}": n for (g, tag), n in sorted(gets.items())}, unit="calls")
+
+# %% [exercise] lab11.life
+# ### Exercise 3: what became of it
+#
+# Write `life`. It gets three DataFrames: `messages`, everything in the logs but the trace (`keys` is `""` where a message has
+# none); `calls`, as exercise 2 returns them; and `committed`, with `broker_name`, `group_name`, `topic`, `queue_id` and
+# `committed`, the offset of the next message that the group will read. It returns a row for each order and group:
+#
+# `group_name`, `msg_id`, `keys`, `calls` (how many calls this group had with it), and `outcome` as in the table above.
+#
+# An order is a message of the topic `orders`, named by `msg_id` and `keys`. A send that was repeated has stored it twice: it
+# is one order, at the place where it was stored first. The groups are those that have calls and have committed an offset
+# for the order's queue. `rows_of_life(life, day.stores)` tries it.
+#
+# hint: One row per order: `groupBy("msg_id", "keys")` and `functions.min(functions.struct("store_timestamp", …))`; `select("first.*")`
+#   takes a struct apart. A join with `committed` by broker_name, topic and queue_id gives a row for each group.
+# hint: Then left joins with three small tables: calls per group and message (their number, and whether one is a SUCCESS), the
+#   dead letters (`topic = concat('%DLQ%', group_name)`, or cut the group's name out of the topic), and the tags that each
+#   group gets.
+# hint: After a left join, NULL means that there was nothing: `functions.coalesce("calls", functions.lit(0))`. Then one chain of
+#   `functions.when(…, "consumed").when(…, "dead")…` in the order of the table.
+# note: Every order now has a life in every group, and the three tickets have an answer each.
+
+
+# %%
+# exercise: lab11.life
+def life(messages, calls, committed):
+    """What became of each order in each group, as a DataFrame."""
+    ### BEGIN SOLUTION
+    col, lit = functions.col, functions.lit
+    same, place = ["msg_id", "keys"], ["broker_name", "topic", "queue_id"]
+    # 1. A row for each order and group.
+    unit = functions.struct("store_timestamp", *place, "queue_offset", "tags")
+    orders = messages.where("topic = 'orders'").groupBy(*same)
+    orders = orders.agg(functions.min(unit).alias("first")).select(*same, "first.*")
+    groups = committed.join(calls.select("group_name").distinct(), "group_name")
+    rows = orders.join(groups, place)
+    # 2. What is known of it: calls, a dead letter, and whether the group gets its tag.
+    succeeds = (col("status") == "SUCCESS").cast("int")
+    called = calls.groupBy("group_name", *same)
+    called = called.agg(
+        functions.count("*").alias("calls"), functions.max(succeeds).alias("succeeds")
+    )
+    dead = messages.where("topic LIKE '\\%DLQ\\%%'").select(
+        functions.expr("substring(topic, 6)").alias("group_name"),
+        *same,
+        lit(True).alias("dead"),
+    )
+    gets = calls.join(orders, same).select("group_name", "tags").distinct()
+    rows = rows.join(called, ["group_name", *same], "left")
+    rows = rows.join(dead, ["group_name", *same], "left")
+    rows = rows.join(gets.withColumn("gets", lit(True)), ["group_name", "tags"], "left")
+    # 3. The first that is true.
+    number = functions.coalesce("calls", lit(0))
+    outcome = functions.when(col("succeeds") == 1, "consumed")
+    outcome = outcome.when(col("dead"), "dead")
+    is_left = col("queue_offset") >= col("committed")
+    outcome = outcome.when((number > 0) | is_left, "pending")
+    outcome = outcome.when(col("gets"), "lost").otherwise("filtered")
+    return rows.select(
+        "group_name", *same, number.alias("calls"), outcome.alias("outcome")
+    )
+    ### END SOLUTION
+
+
+# %%
+check("lab11.life")
+
+# %% [belief] lab11.only_called
+# question: Which messages does a table of lives have?
+# claim: Those of the trace, for the others nothing happened.
+# refutation: Those to which nothing happened are what you are looking for. Start from the orders and the groups, and add the calls by
+#   a left join: a message without a call has a row, with 0 calls.
+
+# %% [belief] lab11.copies_are_messages
+# question: What is a unit in a retry topic or in the dead letters?
+# claim: Another message.
+# refutation: It is a copy of an order that failed, with the same msg_id, and belongs to the life of that order. Only what is in the
+#   topic orders has a row of its own.
+
+# %% [belief] lab11.unit_is_message
+# question: How many orders are two units of the topic orders with one msg_id and the same keys?
+# claim: Two.
+# refutation: One. Its sender did not hear that it was stored and sent it again. It has one row, at the place where it was stored first.
+
+# %% [belief] lab11.last_call_counts
+# question: A message was consumed, came again, and failed. Is it consumed?
+# claim: No, the last call decides.
+# refutation: What was done is done: a later call that failed does not undo it. One SUCCESS among the calls is enough for consumed.
+
+# %% [belief] lab11.one_fate
+# question: Billing has consumed an order. Is it consumed?
+# claim: Yes.
+# refutation: For billing. Each group reads each message on its own: join the calls by group_name, msg_id and keys.
+
+# %% [belief] lab11.passed_is_filtered
+# question: The offset is past a message, and there was no call. Why?
+# claim: Its tag is none that the group wants.
+# refutation: Only if the group never gets messages with this tag. Where it gets them at other times, this one is lost: its offset was
+#   set ahead, or a member with another subscription let it pass.
+
+# %% [belief] lab11.passed_is_lost
+# question: The offset is past a message, and there was no call. Is it lost?
+# claim: Yes, always.
+# refutation: A group whose members never get a tag does not read it: such a message is filtered, and nobody misses it.
+
+# %% tags=["picture"]
+try:
+    your_lives = rows_of_life(life, day.stores)
+except Exception:
+    your_lives = []  # exercise 3 is open
+outcomes = Counter(f"{row['group_name']}: {row['outcome']}" for row in your_lives)
+Bars(sorted(outcomes.items()), title="What became of the orders", unit="orders")
+
+# %% [markdown]
+# Is it true? For once we can know: the day was played in a Lab, and the Lab saw every call, trace or not. `day.lives` is
+# what it saw. So what about the letters of mail?
+
+# %%
+true_lives = [row for row in day.lives if row.outcome != "waiting" and row.traced]
+seen = Counter(f"{row.consumer_group}: {row.outcome}" for row in true_lives)
+Table(
+    {"group and outcome": name, "the Lab saw": seen[name], "you say": outcomes[name]}
+    for name in sorted(seen | outcomes)
+)
+
+# %%
+never = seen["mail: lost"]
+reveal("lab11.lag_zero", "none" if never == 0 else "few" if never < 10 else "many")
+
+# %% [answer] lab11.lost_when
+# ### Your turn: which letters?
+#
+# Accounting asks for one kind of letters at a time. Set `TAG` to `paid` or to `shipped`. How many orders with this tag are lost
+# for mail?
+#
+# wrong filtered: Created orders are filtered: mail never wanted them. Look for lost.
+# wrong all: That is all that mail has lost. Count those with your tag.
+# wrong: Among the rows of mail whose outcome is lost, count those whose tag in the log is TAG.
+# note: Where one tag loses more than the other, somebody in the group subscribes to less than the others do: a member of an older
+#   release, say. Where an offset was set ahead, all tags lose.
+
+# %% tags=["parameter"]
+### BEGIN SOLUTION
+TAG = "shipped"
+### STARTER
+# TAG = "created"  # yours to change
+### END SOLUTION
+
+fates = Counter(
+    row["outcome"]
+    for row in your_lives
+    if row["group_name"] == "mail" and tag_of[row["msg_id"], row["keys"]] == TAG
+)
+Bars(sorted(fates.items()), title=f"Orders that are {TAG}, in mail", unit="orders")
+
+# %%
+### BEGIN SOLUTION
+answer("lab11.lost_when", fates["lost"], day.lives, TAG)
+### STARTER
+# answer("lab11.lost_when", ..., day.lives, TAG)
+### END SOLUTION
+
+# %% [markdown] minutes=12
+# ## Break it
+#
+# Trace messages are sent without waiting, and a client that cannot send one throws it away. What if every tenth of them had
+# been lost on its way? With `forgets=10` the tables are made as if it had.
+
+# %% [prediction] lab11.trace_gap
+# Audit has consumed all its orders. Every tenth trace message is missing. What will your table of lives say?
+#
+# - same: the same, trace is a diary and decides nothing
+#   > Nothing else shows that a listener was called. A call that nobody wrote down looks like no call at all.
+# - pending: some orders of audit are pending
+#   > Only where the end of a call is missing, and its beginning is there. Both halves of a short call are mostly in one message.
+# - lost: some orders of audit are lost
+#   = The offset is past them, and no call is known. That is what a loss looks like, too.
+# note: So "lost" means: nobody wrote down a call. Before you accuse somebody, ask how much of the trace is there.
+
+# %% tags=["picture"]
+try:
+    with_gaps = rows_of_life(life, day.stores, forgets=10)
+except Exception:
+    with_gaps = []
+gaps = Counter(f"{row['group_name']}: {row['outcome']}" for row in with_gaps)
+Bars(sorted(gaps.items()), title="Every tenth trace message is missing", unit="orders")
+
+# %% [markdown]
+# Can you see that from the trace itself? In two ways. First its coverage (覆盖率): of the orders that audit's offsets say
+# are done, for how many is there a call? Audit reads all tags, so it should be all of them. Second, halves without their
+# other half: a `SubAfter` without a `SubBefore` cannot happen, unless something is missing.
+
+
+# %%
+def coverage(forgets):
+    """Share of the orders that audit's offsets have passed for which there is a call."""
+    rows = calls_in(day.stores, forgets=forgets)
+    called = {(c["msg_id"], c["keys"]) for c in rows if c["group_name"] == "audit"}
+    return round(100 * len(called & tag_of.keys()) / len(tag_of), 1)
+
+
+def ends_alone(forgets):
+    """How many SubAfter entries have no SubBefore entry."""
+    told = entries_in(day.stores, forgets=forgets)
+    began = {row["request_id"] for row in told if row["kind"] == "SubBefore"}
+    ended = {row["request_id"] for row in told if row["kind"] == "SubAfter"}
+    return len(ended - began)
+
+
+# %%
+shares = {"nothing is missing": coverage(0), "every 10th message is": coverage(10)}
+Bars(shares, title="Audit's orders with a call", unit="%")
+
+# %%
+reveal("lab11.trace_gap", "lost" if coverage(10) < coverage(0) else "same")
+
+# %% [answer] lab11.alone
+# ### Your turn: a worse network
+#
+# Set `EVERY` to 2, 3, 4 or 5: every so many trace messages one is missing. How many calls have an end and no beginning?
+#
+# wrong begun: That is the other way round: calls that have begun and have no end. Some of them never ended.
+# wrong: Count the request_ids of SubAfter entries that no SubBefore entry has; `ends_alone` does it.
+# note: Write both numbers beside every table of lives: its coverage, and the halves that stand alone. If they are not 100 % and 0,
+#   "lost" is a guess.
+
+# %% tags=["parameter"]
+### BEGIN SOLUTION
+EVERY = 3
+### STARTER
+# EVERY = 10  # yours to change
+### END SOLUTION
+
+alone = {f"1 in {n} missing": ends_alone(n) for n in (20, 10, EVERY)}
+Bars(alone, title="Ends without a beginning", unit="calls")
+
+# %%
+### BEGIN SOLUTION
+answer("lab11.alone", ends_alone(EVERY), day.stores, EVERY)
+### STARTER
+# answer("lab11.alone", ..., day.stores, EVERY)
+### END SOLUTION
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **That a consumed message has done its work.** `SUCCESS` is what the listener returned. What it did is in the bank and in
+#   the mailbox, see [lab 04b](04b-beginning-again.ipynb).
+# - **That a lost message was never delivered.** Nobody wrote a call down. With a trace that is complete it is so.
+# - **Anything about groups without a trace.** `quiet` has consumed all its orders, and no table here can tell.
+# - **That clocks agree.** `started_ms` comes from the client's clock, `store_timestamp` from the broker's. The second part
+#   meets a client whose clock is wrong.
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what you saw | where it is |
+# |---|---|
+# | entries and bodies | `TraceDataEncoder`, `TraceBean`, `TraceContext` |
+# | ten entries or half a second, sent without waiting | `AsyncTraceDispatcher` |
+# | before and after a listener | `ConsumeMessageTraceHookImpl` |
+# | one message's trace | `mqadmin queryMsgTraceById -i MSG_ID`, and the dashboard's page *Message Trace* |
+# | what became of one message in each group | `mqadmin queryMsgById`, `MessageTrack` and its `TrackType` |
+# | committed offsets | `ConsumerOffsetManager`, `config/consumerOffset.json` |
+
+# %% [markdown] minutes=5 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab11.three_tickets
+# **1.** Answer the three tickets in one sentence each.
+#
+# answer: Support: some messages had a second call that was no retry, and you have their keys. Accounting: the orders whose
+#   outcome in mail is lost had no call at all; here is the list, and the letters can be sent. Operations: the lag is 0, and it says
+#   how far mail has come, not what it has done.
+
+# %% [reflection] lab11.track_type
+# **2.** `mqadmin` calls a message CONSUMED when the group's offset is past it. When is that wrong?
+#
+# answer: When an offset was set ahead, when a member with other tags owned the queue, and when a failed message waits in the retry
+#   topic: the offset goes past all of them. It is right about where the group is, and knows nothing of the message.
+
+# %% [reflection] lab11.cheap
+# **3.** Three of five messages in these logs are trace. A colleague wants to switch it off for the large groups. What
+# do you lose, and what could you do instead?
+#
+# answer: You lose every answer of this lab for these groups; offsets remain. Trace can have a topic of its own on brokers of its
+#   own (customizedTraceTopic), keep fewer hours, or be on for one member in ten: then you know a share of the calls, and can say which.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# [Part b](11b-slow-and-again.ipynb) asks *when* messages were slow and *why* they came again. All labs: [index](index.ipynb).

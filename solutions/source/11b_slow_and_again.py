@@ -1,0 +1,616 @@
+# %% [markdown] minutes=2 tags=["reading"]
+# # Lab 11b: Slow, and again
+#
+# ## Why
+#
+# "It was slow this morning." When, and for whom? "The p99 is 300 ms." Of which messages, and what of those that are still
+# waiting? "Twice, again." Because it failed, because somebody died, or because somebody set an offset back?
+#
+# In [part a](11a-what-happened-to-each-message.ipynb) you have found out what became of each message. Here you ask when it
+# was slow, why it came again, and how much work the repetitions were. Each of the three questions has a number that
+# everybody believes, and that is wrong.
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Objectives
+#
+# About {minutes} minutes. You need [part a](11a-what-happened-to-each-message.ipynb). When you are done you can
+#
+# - say when messages were slow, by the time at which they were stored, and how many of them are not done yet;
+# - say why a percentile (百分位数) of several queues cannot be made from the percentiles of each;
+# - give each repeated delivery exactly one cause;
+# - see a storm of retries (重试风暴) in the minute in which it blows, and count what it costs.
+
+# %%
+from collections import Counter
+
+from pyspark.sql import Window, functions
+
+from mqlab.spark import rows_of, session
+from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.teach.datasets import played_day, small_day
+from mqlab.teach.trace_tables import calls_in, rows_of_group, rows_with_calls
+from mqlab.views import Bars, Curve, Table
+from mqlab.views.day_charts import Ecdf, Heat, Stacked
+
+# %% [markdown] minutes=9
+# ## The same day once more
+#
+# This is the day of part a: a shop, and the groups `billing`, `audit` and `mail`. How long does an order wait for mail?
+# From the moment at which it is stored (`store_timestamp`, by the broker's clock) to the end of mail's first call that
+# succeeds. Here are two of mail's queues, each as a curve: which share of its orders were done within so many ms?
+
+# %%
+day = played_day()
+spark = session()
+told = calls_in(day.stores)
+messages = spark.read.format("rocketmq").load(str(day.stores))
+ms = functions.unix_millis("store_timestamp").alias("stored_ms")
+stored = messages.where("topic = 'orders'").select(
+    "msg_id", "broker_name", "queue_id", ms
+)
+place = {row["msg_id"]: row for row in stored.collect()}
+
+# %%
+late = {}
+for call in told:
+    if call["group_name"] == "mail" and call["status"] == "SUCCESS":
+        unit = place[call["msg_id"]]
+        queue = f"{unit['broker_name']}, queue {unit['queue_id']}"
+        late.setdefault(queue, []).append(call["ended_ms"] - unit["stored_ms"])
+
+
+# %%
+def p99(values):
+    """The value below which 99 per cent of the values are."""
+    values = sorted(values)
+    return values[int(0.99 * (len(values) - 1))]
+
+
+# %%
+def in_minutes(rows, name):
+    """A column of a table by the minute, with the minutes counted from the first one."""
+    rows = sorted(rows, key=lambda row: row["minute_ms"])
+    number = {
+        row["minute_ms"]: (row["minute_ms"] - rows[0]["minute_ms"]) for row in rows
+    }
+    return {
+        f"minute {number[row['minute_ms']] // 60_000}": row[name] or 0 for row in rows
+    }
+
+
+# %% tags=["picture"]
+first, second = sorted(late)[:2]
+Ecdf({name: late[name] for name in (first, second)}, title="Orders of mail", unit="ms")
+
+# %% [prediction] lab11.two_queues
+# One queue has a p99 of 60 ms, another one of 600 ms: 99 of 100 of its messages are done in that time. What is the p99 of both
+# queues together?
+#
+# - mean: 330 ms, the mean of the two {lab11.percentiles_add}
+#   > The mean of two percentiles is no percentile of anything: it would be the same if the slow queue had a thousand messages
+#   > or three. Put the times of all messages together, and take the percentile of these.
+# - larger: 600 ms, the larger one
+#   > It is never more than that. But if the slow queue has few messages, they are among the one in a hundred that a p99 leaves out.
+# - unknown: anything from 60 to 600 ms; these two numbers do not tell
+#   = It depends on how many messages each queue has, and on all their times.
+# note: So keep times, or counts of times in ranges, for each queue. From those a percentile of all can be made; from percentiles it
+#   cannot.
+
+# %% [markdown]
+# Try it. The fast queue has 1,000 messages. How many has the slow one?
+
+# %% tags=["parameter"]
+SLOW = 20  # messages of the slow queue: try 5, 50, 1_000
+fast = [60 * n / 990 for n in range(1, 1_001)]
+
+
+def together(count):
+    """p99 of the fast queue and a slow one with so many messages."""
+    return round(p99(fast + [600 * n / count for n in range(1, count + 1)]))
+
+
+p99_of_both = {
+    f"{count:,} slow ones": together(count) for count in (5, 20, 1_000, SLOW)
+}
+Bars(p99_of_both, title="p99 of both queues", unit="ms")
+
+# %%
+reveal("lab11.two_queues", "unknown" if together(5) != together(1_000) else "mean")
+
+# %% [markdown] minutes=22
+# ## When was it slow?
+#
+# A board shows for each minute the p99 of the messages that were *done* in it. When the listener hangs, nothing is done, and
+# the board is green. So ask by the minute in which a message was *stored*, and say beside it how many of that minute are not
+# done at all: their times are not known, and they are the worst.
+
+# %% [exercise] lab11.slow_when
+# ### Exercise 4: by the minute of storing
+#
+# Write `slow_when`. It gets `messages`, everything in the logs but the trace; `calls` of one group, as in part a; and `tags`, a
+# list of the tags that the group wants. It returns a row for each minute in which such an order was stored:
+#
+# | column | is |
+# |---|---|
+# | `minute_ms` | the beginning of the minute, in ms since 1970 |
+# | `orders` | how many orders (`msg_id` and `keys`) with one of the tags were stored first in it |
+# | `waiting` | the share of them without a successful call, from 0 to 1 |
+# | `p50_ms`, `p99_ms` | `functions.percentile` of the times from storing to the end of the first successful call; NULL if none is done |
+#
+# An order is stored first when its first unit in the topic `orders` is stored, by `store_timestamp`.
+# `rows_of_group(slow_when, day.stores, "mail", ["paid", "shipped"])` tries it.
+#
+# hint: One row per order: `groupBy("msg_id", "keys")` with the smallest `functions.unix_millis("store_timestamp")`, of topic orders and
+#   the tags only. A retry copy is in another topic.
+# hint: One row per order that is done: the smallest `ended_ms` of its calls with status SUCCESS. A left join keeps the others.
+# hint: `functions.expr("stored_ms div 60000 * 60000")` is the minute. In the `agg`, `functions.percentile("late_ms", 0.99)` leaves NULL
+#   out; `functions.avg(functions.col("late_ms").isNull().cast("double"))` is the share that waits.
+# note: Read `waiting` first. A minute with a good p99 and half of its orders waiting is the worst of the day.
+
+
+# %%
+# exercise: lab11.slow_when
+def slow_when(messages, calls, tags):
+    """How long orders waited, by the minute in which they were stored, as a DataFrame."""
+    ### BEGIN SOLUTION
+    same, col = ["msg_id", "keys"], functions.col
+    at = functions.unix_millis("store_timestamp")
+    wanted = messages.where("topic = 'orders'").where(col("tags").isin(tags))
+    orders = wanted.groupBy(*same).agg(functions.min(at).alias("stored_ms"))
+    done = calls.where("status = 'SUCCESS'").groupBy(*same)
+    done = done.agg(functions.min("ended_ms").alias("done_ms"))
+    rows = orders.join(done, same, "left")
+    rows = rows.withColumn("late_ms", col("done_ms") - col("stored_ms"))
+    minute = functions.expr("stored_ms div 60000 * 60000").alias("minute_ms")
+    return rows.groupBy(minute).agg(
+        functions.count("*").alias("orders"),
+        functions.avg(col("late_ms").isNull().cast("double")).alias("waiting"),
+        functions.percentile("late_ms", 0.5).alias("p50_ms"),
+        functions.percentile("late_ms", 0.99).alias("p99_ms"),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("lab11.slow_when")
+
+# %% [belief] lab11.done_when_slow
+# question: To which minute does a slow message belong?
+# claim: To the minute in which it was done.
+# refutation: In the minute in which it is done the trouble is over, and while it lasts nothing is done and nothing shows. A message
+#   belongs to the minute in which it was stored.
+
+# %% [belief] lab11.done_ones_tell
+# question: Which messages does a percentile of waiting times need?
+# claim: Those that are done, for the others there is no time.
+# refutation: Those that are not done have waited longest. They are in orders, and their share is in waiting: without them the worst
+#   minute looks best.
+
+# %% [belief] lab11.born_starts_clock
+# question: When does a message begin to wait?
+# claim: At its born_timestamp.
+# refutation: born_timestamp comes from the clock of the sender, which may be wrong by minutes, and counts its own attempts to send. The
+#   broker's store_timestamp is one clock for all of its messages.
+
+# %% [belief] lab11.copy_starts_clock
+# question: A message failed twice. Since when has it waited?
+# claim: Since its last copy was stored.
+# refutation: The customer has waited since the order was stored. The copies in the retry topic and the schedule topic are later: only
+#   what is in the topic orders says when it began.
+
+# %% tags=["picture"]
+try:
+    slow = rows_of_group(slow_when, day.stores, "mail", ["paid", "shipped"])
+except Exception:
+    slow = []  # exercise 4 is open
+shares = {name: 100 * share for name, share in in_minutes(slow, "waiting").items()}
+Bars(shares, title="Orders for mail that are not done", unit="%")
+
+# %% [answer] lab11.slow_minute
+# ### Your turn: the worst minute of a group
+#
+# Set `GROUP` to `billing` or `audit`, and `TAGS` to what it reads: billing wants paid and shipped, audit all three tags. In which
+# minute (minute 0 is the first) was the largest p99 of the group?
+#
+# wrong: Take the row with the largest p99_ms, and count its minute from that of the first row.
+# note: For billing it is a minute with failures: a retry waits ten seconds at first, then thirty.
+
+# %% tags=["parameter"]
+### BEGIN SOLUTION
+GROUP, TAGS = "billing", ["paid", "shipped"]
+### STARTER
+# GROUP, TAGS = "mail", ["paid", "shipped"]  # yours to change
+### END SOLUTION
+
+try:
+    yours = rows_of_group(slow_when, day.stores, GROUP, TAGS)
+except Exception:
+    yours = []
+worst = in_minutes(yours, "p99_ms")
+Bars(worst, title=f"p99 of {GROUP}", unit="ms")
+
+# %%
+### BEGIN SOLUTION
+minute = int(max(worst, key=worst.get).removeprefix("minute "))
+answer("lab11.slow_minute", minute, yours, GROUP)
+### STARTER
+# answer("lab11.slow_minute", ..., yours, GROUP)
+### END SOLUTION
+
+# %% [markdown] minutes=24
+# ## Why again?
+#
+# Here are audit's calls. The row says in which minute the order was stored, the column in which minute audit was called with it. A
+# call that comes at once is in the cell of its own minute; what stands to the right of it came late, or again:
+
+# %% tags=["picture"]
+start = min(row["stored_ms"] for row in place.values())
+
+
+def echo(group):
+    """Minute of storing -> minute of the call -> how many calls."""
+    cells = Counter()
+    for call in told:
+        if call["group_name"] == group:
+            stored_ms = place[call["msg_id"]]["stored_ms"]
+            at = (stored_ms - start) // 60_000, (call["started_ms"] - start) // 60_000
+            cells[at] += 1
+    numbers = range(max(max(cells)) + 1)
+    return {
+        f"stored in minute {a}": {str(b): cells.get((a, b)) for b in numbers}
+        for a in numbers
+    }
+
+
+Heat(echo("audit"), title="Calls of audit, by the minute in which they came")
+
+# %% [prediction] lab11.again_why
+# After some minutes somebody set audit's offsets back to the beginning. How many of these repeated calls have a `retry_times`
+# above 0?
+#
+# - all: all, a message that comes again has been retried {lab11.again_is_retry}
+#   > retry_times counts failures: the copy in the retry topic has it. Here nothing failed, and the broker gave out the same unit
+#   > once more. Look at the calls themselves: what came before each of them?
+# - some: some, those that had failed before
+#   > None of audit's calls has failed.
+# - none: none of them
+#   = Nothing failed. The broker was asked for old offsets and gave out the same units again.
+# note: A listener that trusts `reconsumeTimes > 0` to find duplicates finds its own failures, and no other duplicate.
+
+# %%
+audit = [call for call in told if call["group_name"] == "audit"]
+again = len(audit) - len({(call["msg_id"], call["keys"]) for call in audit})
+retried = sum(call["retry_times"] > 0 for call in audit)
+Bars({"called again": again, "with retry_times": retried}, title="audit", unit="calls")
+
+# %%
+happened = "none" if retried == 0 else "all" if retried == again else "some"
+reveal("lab11.again_why", happened)
+
+# %% [exercise] lab11.why_again
+# ### Exercise 5: one cause for each call
+#
+# Write `why_again`. It gets `messages` and `calls` as in part a. It returns a row for each call with a message that has keys:
+# `group_name`, `request_id`, `msg_id`, `keys` and `cause`. Look at the calls of one group with one message (`msg_id` and `keys`) in
+# the order of `started_ms`. The first of these that is true is the cause of a call:
+#
+# | cause | when |
+# |---|---|
+# | `first` | there was no call before it |
+# | `retry` (重试) | its `retry_times` is larger than in every call before it |
+# | `resend` | there were fewer calls before it than units of this message in the topic `orders` |
+# | `no_result` | the call just before it did not come back (`ended_ms` is NULL) |
+# | `soon` | it began 60 s or less after the end of the call just before it: a queue went to another member |
+# | `late` | anything else: somebody has set an offset back |
+#
+# `rows_with_calls(why_again, day.stores)` tries it.
+#
+# hint: `Window.partitionBy("group_name", "msg_id", "keys").orderBy("started_ms")` sees the calls with one message in order.
+# hint: Over this window: `functions.row_number()`, `functions.lag("ended_ms")`, and for all calls before it `functions.max("retry_times")`
+#   over the same window with `.rowsBetween(Window.unboundedPreceding, -1)`.
+# hint: The units: `messages.where("topic = 'orders'").groupBy("msg_id", "keys").count()`, joined to the calls. Then one chain of
+#   `functions.when` in the order of the table; the number of calls before is the row number less 1.
+# note: The causes of a group add up to its calls: no duplicate is counted twice, none is left over.
+
+
+# %%
+# exercise: lab11.why_again
+def why_again(messages, calls):
+    """Each call with a message, and why it came, as a DataFrame."""
+    ### BEGIN SOLUTION
+    col = functions.col
+    same = ["msg_id", "keys"]
+    units = messages.where("topic = 'orders'").groupBy(*same).count()
+    rows = calls.where("keys != ''").join(units, same, "left")
+    calls_with_it = Window.partitionBy("group_name", *same).orderBy("started_ms")
+    earlier = calls_with_it.rowsBetween(Window.unboundedPreceding, -1)
+    rows = rows.withColumns(
+        {
+            "before": functions.row_number().over(calls_with_it) - 1,
+            "most": functions.max("retry_times").over(earlier),
+            "end_before": functions.lag("ended_ms").over(calls_with_it),
+        }
+    )
+    cause = functions.when(col("before") == 0, "first")
+    cause = cause.when(col("retry_times") > col("most"), "retry")
+    cause = cause.when(col("before") < col("count"), "resend")
+    cause = cause.when(col("end_before").isNull(), "no_result")
+    is_soon = col("started_ms") - col("end_before") <= 60_000
+    cause = cause.when(is_soon, "soon").otherwise("late")
+    return rows.select("group_name", "request_id", *same, cause.alias("cause"))
+    ### END SOLUTION
+
+
+# %%
+check("lab11.why_again")
+
+# %% [belief] lab11.time_tells
+# question: Can the time between two calls tell why a message came again?
+# claim: Yes, soon after is a retry or a rebalance, much later is a reset.
+# refutation: A retry of a high level comes after two hours, and is no reset; one of level 3 comes after ten seconds, and is no rebalance. First
+#   look at retry_times, at how often the order was stored, and whether the call before came back.
+
+# %% [belief] lab11.sent_once
+# question: How often is an order stored?
+# claim: Once, all further calls are the consumer's fault.
+# refutation: A sender that hears no answer stores it twice, and each unit is delivered once. Count the units of the order in the topic orders:
+#   until there were as many calls, it is a resend.
+
+# %% [belief] lab11.died_is_soon
+# question: A process was killed in a call, and the message came again. What is the cause?
+# claim: A rebalance, like every second call that comes soon.
+# refutation: The call before it did not come back, and that is why: no_result. Without an end there is no time after the end either.
+
+# %% [belief] lab11.groups_repeat
+# question: Two groups were called with one message. Was it delivered again?
+# claim: Yes, twice.
+# refutation: Once to each: every group reads every message. Put the group into the window, beside msg_id and keys.
+
+# %% tags=["picture"]
+try:
+    causes = rows_with_calls(why_again, day.stores)
+except Exception:
+    causes = []  # exercise 5 is open
+parts = {}
+for row in causes:
+    if row["cause"] != "first":
+        parts.setdefault(row["group_name"], Counter())[row["cause"]] += 1
+Stacked(parts, title="Calls after the first, by cause")
+
+# %% [markdown]
+# Is it true? The Lab saw every call, and knows which unit it was with:
+
+# %%
+saw = Counter((c.consumer_group, c.cause) for c in day.calls if c.cause and c.keys)
+Table(
+    {"group": g, "cause": c, "the Lab saw": n, "you say": parts.get(g, {}).get(c)}
+    for (g, c), n in sorted(saw.items())
+    if g != "quiet"
+)
+
+# %% [markdown]
+# Your table cannot be the Lab's in two places, and it is good to know why. A member of mail was killed after it had consumed and
+# before its trace was sent: for the trace these calls have no result. And the order that was stored twice was read twice again after
+# audit's offsets were set back: the Lab knows which unit each call was with, the trace does not.
+
+# %% [markdown] minutes=20
+# ## The storm
+#
+# A listener fails from 11:00 to 11:20, with every message. One message comes each second. Each failure stores two copies: one waits,
+# and one is delivered (see [lab 07a](07a-failure-takes-time.ipynb)).
+
+# %% [prediction] lab11.last_echo
+# At 11:20 the listener is well again. When is the last retry delivered?
+#
+# - once: at 11:20
+#   > The copies wait for their time, whatever the listener does meanwhile.
+# - soon: within ten minutes
+#   = A message that fails at 11:00 waits longer and longer: at 11:15:40 it fails once more, and then it waits for six minutes.
+# - night: at 15:46, after all sixteen retries
+#   > Only if it goes on failing. The first retry after 11:20 succeeds.
+# note: The echo of a failure is about as long as the pause that the oldest message has reached: the longer it lasts, the longer
+#   the echo.
+
+# %% tags=["parameter"]
+FAILS_MIN = 20  # so many minutes long does the listener fail: try 5, 60
+WAITS_S = [10, 30, *(60 * n for n in range(1, 11)), 1200, 1800, 3600, 7200]
+
+
+def retries_of(first_s):
+    """When the retries of a message are delivered whose first call is at this second."""
+    at, times = first_s, []
+    for wait in WAITS_S:
+        if at >= FAILS_MIN * 60:
+            break
+        at += wait
+        times.append(at)
+    return times
+
+
+# %% tags=["picture"]
+every = [at for first_s in range(FAILS_MIN * 60) for at in retries_of(first_s)]
+by_minute = Counter(at // 60 for at in every)
+Curve(sorted(by_minute.items()), title="Retries", x="minutes after 11:00", y="a minute")
+
+# %%
+last_min = max(every) / 60
+at_twenty = "soon" if FAILS_MIN <= last_min < FAILS_MIN + 10 else "night"
+reveal("lab11.last_echo", at_twenty)
+
+# %% [exercise] lab11.storm
+# ### Exercise 6: the storm by the minute
+#
+# Write `storm`. It gets all messages of some stores as a DataFrame, trace included. It returns a row for each minute in which
+# something other than trace was stored: `minute_ms`, `stored` (units of all topics but `RMQ_SYS_TRACE_TOPIC`), `retries` (those of
+# them in topics whose names begin with `%RETRY%`) and `share` (`retries / stored`). A unit belongs to the minute of its
+# `store_timestamp`.
+#
+# hint: `functions.expr("unix_millis(store_timestamp) div 60000 * 60000").alias("minute_ms")` is the minute, for `groupBy`.
+# hint: `functions.col("topic").startswith("%RETRY%")` is true or false; cast to "int", its sum is the number of retries.
+# hint: Leave the trace out with `where` before the `groupBy`; everything else stays in. Then `retries / stored` in a `select`.
+# note: An alarm on this share rings in the first minute of a storm. The mean of the day would ring in the afternoon.
+
+
+# %%
+# exercise: lab11.storm
+def storm(messages):
+    """The share of retries in what was stored, by the minute, as a DataFrame."""
+    ### BEGIN SOLUTION
+    minute = functions.expr("unix_millis(store_timestamp) div 60000 * 60000")
+    units = messages.where("topic != 'RMQ_SYS_TRACE_TOPIC'")
+    again = functions.col("topic").startswith("%RETRY%").cast("int")
+    rows = units.groupBy(minute.alias("minute_ms")).agg(
+        functions.count("*").alias("stored"), functions.sum(again).alias("retries")
+    )
+    return rows.withColumn("share", functions.col("retries") / functions.col("stored"))
+    ### END SOLUTION
+
+
+# %%
+check("lab11.storm")
+
+# %% [belief] lab11.waiting_is_retry
+# question: Which units of a log are retries?
+# claim: Those in the retry topics and those that wait in SCHEDULE_TOPIC_XXXX.
+# refutation: One failure stores two copies, one that waits and one that is delivered: counted together, each retry is two. What is in a
+#   %RETRY% topic was delivered again; what waits may also be an ordinary delayed message.
+
+# %% [belief] lab11.dead_is_retry
+# question: Is a dead letter a retry?
+# claim: Yes, the last one.
+# refutation: It is the end of the retries: nobody is called with it. Only topics that begin with %RETRY% are read again by the group.
+
+# %% [belief] lab11.trace_is_load
+# question: Of what is the share of retries a share?
+# claim: Of everything in the log.
+# refutation: More than half of this log is trace, written about the others. With it in the denominator, the same storm looks half as bad
+#   when trace is on: leave RMQ_SYS_TRACE_TOPIC out.
+
+# %% [belief] lab11.born_is_stored
+# question: To which minute does a retry belong?
+# claim: To that of its born_timestamp.
+# refutation: A copy keeps the born_timestamp of the first message, hours ago perhaps. The broker had the work when it stored the copy:
+#   store_timestamp.
+
+# %% [belief] lab11.mean_is_enough
+# question: Is the share of retries of a whole day a good alarm?
+# claim: Yes, it is more stable.
+# refutation: In the mean of a day, twenty minutes of storm are one part in seventy-two. Each minute has its own share.
+
+# %% tags=["picture"]
+try:
+    minutes = rows_of(storm, day.stores)
+except Exception:
+    minutes = []  # exercise 6 is open
+shares = {name: 100 * share for name, share in in_minutes(minutes, "share").items()}
+Bars(shares, title="Share of retries in what was stored", unit="%")
+
+# %% [markdown]
+# And on the day of a platform, with 3,000 messages: the twelve minutes with most retries.
+
+# %%
+try:
+    platform = rows_of(storm, small_day())
+except Exception:
+    platform = []
+platform.sort(key=lambda row: (-row["share"], row["minute_ms"]))
+Table(platform[:12])
+
+# %% [answer] lab11.longer
+# ### Your turn: a longer failure
+#
+# Set `FAILS_MIN` above to 60 or 120 and run the cells from there. How many retries are delivered for each message that failed, on
+# average, rounded to one decimal?
+#
+# wrong all: That is the number of all retries. Divide by the messages: one a second, for FAILS_MIN minutes.
+# wrong: Divide the number of retries by the number of messages that came while the listener failed, and round to one decimal.
+# note: Waits grow, so a failure that lasts six times as long costs far less than six times as many calls a message. That is what the
+#   eighteen levels are for.
+
+# %%
+### BEGIN SOLUTION
+FAILS_MIN = 60
+retries = [at for second in range(3_600) for at in retries_of(second)]
+answer("lab11.longer", round(len(retries) / 3_600, 1), retries, FAILS_MIN)
+### STARTER
+# answer("lab11.longer", ..., every, FAILS_MIN)
+### END SOLUTION
+
+# %% [markdown] minutes=8
+# ## Break it
+#
+# `started_ms` and `ended_ms` come from the client's clock, `store_timestamp` from the broker's. What if the clock of audit's machine is
+# slow? `SKEW_S` seconds behind, all its times are earlier than they were:
+
+# %% tags=["parameter"]
+SKEW_S = 90  # try -90, 1
+skewed = []
+for call in told:
+    if call["group_name"] == "audit" and call["ended_ms"] is not None:
+        done_ms = call["ended_ms"] - 1_000 * SKEW_S
+        skewed.append((done_ms - place[call["msg_id"]]["stored_ms"]) / 1_000)
+Ecdf({"audit": skewed}, title="Audit, by a wrong clock", unit="s", log=False)
+
+# %% [prediction] lab11.skew
+# Audit's clock is 90 s behind. How many of its calls seem to end before their message was stored?
+#
+# - none: none; percentiles are differences, and differences do not depend on the clock
+#   > They do when the two times come from two clocks. A difference within one clock, from started_ms to ended_ms, stays right.
+# - most: most of them
+#   = All that were done within 90 seconds.
+# - half: about half, errors of clocks cancel out
+#   > One clock has one error, and it goes in one direction.
+# note: A time below zero shows the fault. With the clock 90 s ahead everything looks slow, and nothing looks impossible: compare the
+#   clients of one group with each other.
+
+# %%
+behind = [
+    (c["ended_ms"] or 0) - 90_000 < place[c["msg_id"]]["stored_ms"] for c in audit
+]
+part = sum(behind) / len(behind)
+Bars(
+    {"before storing": sum(behind), "after it": len(behind) - sum(behind)}, unit="calls"
+)
+
+# %%
+reveal("lab11.skew", "none" if part == 0 else "most" if part > 0.7 else "half")
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## What this does not prove
+#
+# - **That two messages of one minute waited for the same reason.** A minute is a place to look, not a cause.
+# - **That `late` was a person.** A group that begins at the first offset, or a broker whose offsets were lost, reads again as well.
+# - **That retries were useless work.** Most of them succeeded. What they cost is in the log; what they saved is not.
+
+# %% [markdown] minutes=2 tags=["reading"]
+# ## RocketMQ does it so
+#
+# | what you saw | where it is |
+# |---|---|
+# | two copies for each failure | `SendMessageProcessor.consumerSendMsgBack`, `ScheduleMessageService` |
+# | waits of retries | `MessageStoreConfig.messageDelayLevel`; retry n has level n + 2 |
+# | offsets set back | `mqadmin resetOffsetByTime`, `AdminBrokerProcessor.resetOffset` |
+# | a sender that sends again | `DefaultMQProducerImpl.sendDefaultImpl`, `retryTimesWhenSendFailed` |
+# | times of client and broker | `bornTimestamp`, `storeTimestamp` of `MessageExt` |
+
+# %% [markdown] minutes=4 tags=["reading"]
+# ## Reflect
+#
+# Say your answer aloud or write it down, then open the model answer.
+
+# %% [reflection] lab11.green_board
+# **4.** The board showed a p99 of 310 ms all morning, and mail had lost sixty orders. How?
+#
+# answer: It showed the times of the orders that were done. Those that nobody got have no time at all. The share that is not done must stand
+#   beside every percentile.
+
+# %% [reflection] lab11.idempotent
+# **5.** Which of the causes can you abolish, and which must a listener live with?
+#
+# answer: A resend can be made rare, and a reset can be announced. But a process may die after its work and before its commit, and then
+#   the message comes again: a listener must know what it has done, by the key of the order (lab 04b).
+
+# %% [markdown] minutes=1 tags=["reading"]
+# ## Next
+#
+# [Lab 12a](12a-every-number-twice.ipynb) asks while the brokers are at work. All labs: [index](index.ipynb).
