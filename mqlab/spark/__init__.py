@@ -11,6 +11,7 @@ Mirrors: rocketmq-spark's source by name; it asks brokers for messages, this one
 
     messages(path, where=, columns=)     a frame of rocketmq that reads little     mqlab.spark.selected_messages
     progress_of(query, path)             how far a stream is, per broker           mqlab.spark.progress
+    state_of(query)                      what a stream keeps, batch by batch       mqlab.spark.query_state
     stages_of(action)                    what each stage of a query did            mqlab.spark.stages
 
 Left out: pyspark is imported when a session is asked for, not by this package.
@@ -18,9 +19,10 @@ Left out: pyspark is imported when a session is asked for, not by this package.
 
 from mqlab.spark.plans import plan_of
 from mqlab.spark.progress import progress_of
+from mqlab.spark.query_state import state_of
 from mqlab.spark.rows import rows_of
 from mqlab.spark.selected_messages import messages
 from mqlab.spark.session import register, session
 from mqlab.spark.stages import stages_of
 
-__all__ = ["messages", "plan_of", "progress_of", "register", "rows_of", "session", "stages_of"]
+__all__ = ["messages", "plan_of", "progress_of", "register", "rows_of", "session", "stages_of", "state_of"]

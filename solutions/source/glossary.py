@@ -176,6 +176,8 @@
 # | hot queue | 热点队列 | a queue that gets far more messages than the others of its topic, often because of one key | | [10](10a-spark-reads-the-broker.ipynb) |
 # | lost | 丢失 | passed by the offset of a group that wanted it, without a call | | [11](11a-what-happened-to-each-message.ipynb) |
 # | outcome | 结局 | what became of a message in a group: consumed, dead, pending, filtered or lost | | [11](11a-what-happened-to-each-message.ipynb) |
+# | outer join | 外连接 | gives rows without a partner as well; of two streams only when none can come any more | | [12](12b-what-comes-late.ipynb) |
+# | output mode | 输出模式 | when a stream gives a row to its sink: once when it is final (`append`), whenever it has changed (`update`), always (`complete`) | | [12](12b-what-comes-late.ipynb) |
 # | Parquet | 列式存储 | a file format that keeps each column together, so that a query reads only the columns it needs | | [10](10b-what-a-query-costs.ipynb) |
 # | percentile | 百分位数 | the value that so many per cent of all values do not exceed, such as p99; it cannot be made from percentiles of parts | | [11](11b-slow-and-again.ipynb) |
 # | plan | 执行计划 | what Spark is going to do for a query: which columns and partitions it reads, and where rows move | | [10](10a-spark-reads-the-broker.ipynb) |
@@ -188,9 +190,11 @@
 # | sink | 输出端 | where the rows of a stream go: a table, a file, another topic | | [12](12a-every-number-twice.ipynb) |
 # | skew | 数据倾斜 | one task has most of the rows, and all others wait until it is done | | [10](10b-what-a-query-costs.ipynb) |
 # | stage | 阶段 | the tasks between two shuffles; the next stage begins when the last of them has ended | | [10](10b-what-a-query-costs.ipynb) |
+# | state of a stream | 状态 | the rows that a stream keeps from batch to batch: open counts, rows that wait for a partner, what has come | | [12](12b-what-comes-late.ipynb) |
 # | stream | 流 | a query that is asked again and again, each time about what is new | | [12](12a-every-number-twice.ipynb) |
 # | task | 任务 | one part of the work of a query: a piece of the data that one core reads | | [10](10b-what-a-query-costs.ipynb) |
 # | trigger | 触发器 | says when a stream begins its next batch, and whether it ends | | [12](12a-every-number-twice.ipynb) |
+# | watermark | 水位线 | the newest time that a stream has seen, less a delay; what is older is finished, and dropped when it comes | | [12](12b-what-comes-late.ipynb) |
 # | Zipf's law | 齐普夫定律 | the second most frequent key is half as frequent as the first, the tenth a tenth; a straight line on logarithmic axes | | [10](10a-spark-reads-the-broker.ipynb) |
 
 # %% [markdown]

@@ -34,6 +34,7 @@
 # | [11a What happened to each message](11a-what-happened-to-each-message.ipynb) | three tickets; the trace of clients, calls that never came back, what was lost although the lag is 0 | labs 10a, 06a and 07a | {minutes:11a} |
 # | [11b Slow, and again](11b-slow-and-again.ipynb) | when orders were slow, by the minute of storing; one cause for each repeated call; storms of retries | lab 11a | {minutes:11b} |
 # | [12a Every number twice](12a-every-number-twice.ipynb) | a stream over stores that grow; checkpoints, a sink that is killed before every line, lag in messages and in seconds | labs 10a and 04a | {minutes:12a} |
+# | [12b What comes late](12b-what-comes-late.ipynb) | counts of a broker that was cut off; watermarks, what a stream keeps, messages stored twice, calls that never answer | lab 12a | {minutes:12b} |
 # | [13a What went wrong](13a-what-went-wrong.ipynb) | a bad day from its disks alone: whom it harmed, from when to when, which process did it, what only looks like trouble | labs 04b and 07a, some pandas | {minutes:13a} |
 # | [13b What now](13b-what-now.ipynb) | a repair that is counted, carried out and judged by deliveries; an alarm that rings in time and is quiet on good days | lab 13a | {minutes:13b} |
 # | [14 Find the bug](14-find-the-bug.ipynb) | three clusters with one defect each: seeds, a schedule made short, rules that hold at every step, a cause and its consequences | labs 01, 04 and 07 | {minutes:14} |

@@ -28,6 +28,9 @@ from mqlab.teach.cases.lab10 import days as lab10_days
 from mqlab.teach.cases.lab11 import days as lab11_days
 from mqlab.teach.cases.lab12 import begin as lab12_begin
 from mqlab.teach.cases.lab12 import lag as lab12_lag
+from mqlab.teach.cases.lab12 import no_answer as lab12_no_answer
+from mqlab.teach.cases.lab12 import per_minute as lab12_per_minute
+from mqlab.teach.cases.lab12 import repeats as lab12_repeats
 from mqlab.teach.exercises import Case, Exercise, manifest
 from tests.grading.test_known_wrong import COURSE, KNOWN_WRONG, Wrong, wrong_module
 
@@ -51,7 +54,9 @@ def days_folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -
     folder, before = tmp_path_factory.mktemp("days"), tempfile.tempdir
     folder.chmod(0o755)
     of_lab10 = lab10_days.day, lab10_days.odd_day, lab10_days.mixed_keys
-    for made in (*of_lab10, lab11_days.day, lab12_begin.stores, lab12_lag.board):
+    of_lab12 = lab12_begin.stores, lab12_lag.board
+    films = lab12_per_minute.counted, lab12_repeats.copied, lab12_no_answer.traced
+    for made in (*of_lab10, lab11_days.day, *of_lab12, *films):
         made.cache_clear()
     tempfile.tempdir = str(folder)
     yield folder
@@ -79,10 +84,11 @@ def names_of(wrong: Wrong) -> dict[str, Any]:
     from mqlab.spark import rows_of
     from mqlab.teach import trace_tables
     from mqlab.teach.lag_board import rows_of_board
+    from mqlab.teach.streams import run_of_film
 
     names: dict[str, Any] = {
-        "rows_of": rows_of, "rows_of_board": rows_of_board, "Window": Window, "functions": functions,
-        **{name: getattr(trace_tables, name) for name in OF_LAB_11},
+        "rows_of": rows_of, "rows_of_board": rows_of_board, "run_of_film": run_of_film, "Window": Window,
+        "functions": functions, **{name: getattr(trace_tables, name) for name in OF_LAB_11},
     }  # fmt: skip
     exec(compile(wrong.source(), wrong.id, "exec"), names)
     return names

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mqlab import play
+from mqlab.errors import UsageError
+from mqlab.scales import MINUTE
 from mqlab.teach import answer
 from mqlab.teach.batch_job import BatchJob, job_story, sold
 from mqlab.teach.cases.lab12.lag import LAG_NOW, board_of
+from mqlab.teach.cases.lab12.moments import NINE
+from mqlab.teach.cases.lab12.no_answer import NO_ANSWER
 from mqlab.teach.cases.lab12.once import ONCE, log_rows
-from mqlab.teach.exercises import Finding, manifest
+from mqlab.teach.cases.lab12.per_minute import PER_MINUTE
+from mqlab.teach.cases.lab12.repeats import WITHOUT_REPEATS
+from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.teach.lag_board import offsets_in
+from mqlab.teach.streams import run_of_film
 from mqlab.teach.words import refutation
 from tests.labs.notebooks import ROOT, read, texts
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 QUESTIONS = {question.id: question for question in manifest("lab12").predictions}
-SOLUTION = ROOT / "solutions" / "12a-every-number-twice.ipynb"
+SOLUTIONS = [ROOT / "solutions" / f"{name}.ipynb" for name in ("12a-every-number-twice", "12b-what-comes-late")]
 ROW = "(:broker_name, :physical_offset, :keys, :cents)"
 KEYED = "broker_name, physical_offset, keys, cents, PRIMARY KEY (broker_name, physical_offset)"
 
 
 def happened(question_id: str) -> str:
     """What the solution's page says that happened."""
-    shown = [texts(cell) for cell in read(SOLUTION).cells if cell.cell_type == "code" and "reveal(" in cell.source]
+    cells = [cell for solution in SOLUTIONS for cell in read(solution).cells if cell.cell_type == "code"]
+    shown = [texts(cell) for cell in cells if "reveal(" in cell.source]
     told = next(text for text in shown if "✓" in text and QUESTIONS[question_id].question.partition("`")[0] in text)
     line = next(line for line in told.splitlines() if "it happened" in line)
     return line.removeprefix("  it happened").partition(":")[0].strip()
@@ -35,7 +46,9 @@ def happened(question_id: str) -> str:
 def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
     beliefs = {
         "lab12.first_batch": "moment", "lab12.killed": "once", "lab12.no_memory": "same", "lab12.deleted_files": "goes",
-        "lab12.lag_is_trouble": "analytics",
+        "lab12.lag_is_trouble": "analytics", "lab12.late_rows": "all", "lab12.kept_groups": "same",
+        "lab12.name_of_a_message": "keys", "lab12.hung_is_told": "next", "lab12.changed_count": "bytes",
+        "lab12.two_sinks": "both",
     }  # fmt: skip
     assert beliefs.keys() == QUESTIONS.keys()
     for question_id, belief in beliefs.items():
@@ -171,7 +184,101 @@ def test_a_board_needs_all_of_its_situations() -> None:
     assert newer and all(row["lag"] == 0 for row in newer)
 
 
+# streams over films ------------------------------------------------------------------------------------------------
+
+
+def told_of_film(exercise: Exercise, body: str) -> Finding | None:
+    """The finding about a stream with this body, whose arguments are called frame and late."""
+    from pyspark.sql import functions
+
+    source = "def asked(frame, late):\n" + "\n".join(f"    {line}" for line in body.splitlines())
+    names: dict[str, Any] = {"functions": functions}
+    exec(compile(source, "stream.py", "exec"), names)
+    found = exercise.case(1).run({exercise.form.name: names["asked"], "run_of_film": run_of_film})
+    assert found is None or isinstance(found, Finding)
+    return found
+
+
+ROUNDED = """
+minute = functions.date_trunc("minute", "store_timestamp")
+timely = frame.withColumn("minute", minute).withWatermark("minute", late)
+counted = timely.groupBy("minute", "broker_name").agg(functions.count("*").alias("messages"))
+return counted, "update"
+"""
+TWO_WATERMARKS = """
+one, other = frame.where("broker_name = 'broker-a'"), frame.where("broker_name = 'broker-b'")
+parts = [part.withWatermark("store_timestamp", late) for part in (one, other)]
+window = functions.window("store_timestamp", "1 minute")
+counted = parts[0].union(parts[1]).groupBy(window, "broker_name").agg(functions.count("*").alias("messages"))
+return counted.select(functions.col("window.start").alias("minute"), "broker_name", "messages"), "update"
+"""
+SESSIONS = """
+call = functions.session_window("time", "2 minutes"), "request_id", "msg_id", "group_name"
+is_answer = functions.expr("type = 'SubAfter'")
+calls = frame.withWatermark("time", late).groupBy(*call).agg(
+    functions.min("time").alias("called"), functions.bool_or(is_answer).alias("answered")
+)
+return calls.where("NOT answered").select("request_id", "msg_id", "group_name", "called"), "append"
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("exercise", "body"),
+    [(PER_MINUTE, ROUNDED), (PER_MINUTE, TWO_WATERMARKS), (NO_ANSWER, SESSIONS)],
+    ids=["a rounded time with the watermark", "a watermark for each broker", "session windows"],
+)
+def test_other_streams_that_are_right_pass(spark: SparkSession, exercise: Exercise, body: str) -> None:
+    assert told_of_film(exercise, body) is None
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("exercise", "body", "words"),
+    [
+        (PER_MINUTE, TWO_WATERMARKS.replace(".col(\"window.start\").alias(", ".col(\"window\").alias("), "a timestamp"),
+        (PER_MINUTE, ROUNDED.replace(', late', ', "3 days"'), "can come any more"),
+        (PER_MINUTE, 'return frame.groupBy("broker_name").count(), "update"', "with the columns minute"),
+        (WITHOUT_REPEATS, 'return frame.withWatermark("store_timestamp", "3 days")'
+                          '.dropDuplicatesWithinWatermark(["msg_id"]), "append"', "no copy comes any more"),
+        (WITHOUT_REPEATS, 'return frame.where("tags = \'created\'"), "append"', "Each message has a row"),
+        (NO_ANSWER, 'timely = frame.withWatermark("time", late)\n'
+                    'return timely.join(frame, "request_id", "leftAnti"), "append"', "no left anti join"),
+    ],
+    ids=["a window for a time", "three days", "no minute", "three days of copies", "some of them", "anti join"],
+)  # fmt: skip
+def test_a_stream_that_is_not_right_is_told_why(spark: SparkSession, exercise: Exercise, body: str, words: str) -> None:
+    found = told_of_film(exercise, body)
+    assert found is not None and words in found.rule
+
+
+@pytest.mark.spark
+def test_what_is_no_stream_with_a_mode_is_refused(spark: SparkSession) -> None:
+    (call,) = PER_MINUTE.form.make(1)
+    film = str(call["film"])
+    for function, words in [
+        (lambda frame, late: frame, "a DataFrame: expected a DataFrame and an output mode"),
+        (lambda frame, late: (frame, "sometimes"), "the output mode 'sometimes'"),
+        (lambda frame, late: (frame.sparkSession.range(1), "append"), "no stream"),
+        (lambda frame, late: None, "nothing"),
+    ]:
+        with pytest.raises(UsageError, match=words):
+            run_of_film(function, film, "1 hour")
+
+
 # your turn ----------------------------------------------------------------------------------------------------------
+
+LOOKS = [
+    [{"store_timestamp": NINE + minute * MINUTE} for minute in minutes]
+    for minutes in ([0, 20], [30, 52], [59], [21, 41, 70])
+]  # the last one has what came late
+COMPLETE = {
+    "mode": "complete",
+    "rows": [{"batch": 0}, {"batch": 1}, {"batch": 1}],
+    "batches": [{"batch": 0}, {"batch": 1}],
+}
+OUT_AGAIN = {"rows": [{"msg_id": "M1", "store_timestamp": f"2024-11-11 09:{at}"} for at in ("01:00", "42:40")]}
+TOLD = {"rows": [{}, {}], "batches": [{}]}
 
 ROWS = [("broker-a", place) for place in (0, 281, 562, 0, 281)]
 BOARD = [
@@ -194,6 +301,22 @@ BOARD = [
         ("waited", 5_100, (BOARD, 20), "bad", "Look at billing only"),
         ("waited", 4_200, (BOARD, 0), "open", "change MORE_MINUTES first"),
         ("waited", 4_200, ([], 20), "open", "exercise 3 comes first"),
+        ("smallest_delay", 30, (LOOKS, 30), "good", "Do not rely on such luck"),
+        ("smallest_delay", 40, (LOOKS, 40), "bad", "A smaller one does it"),
+        ("smallest_delay", 20, (LOOKS, 20), "bad", "something is dropped"),
+        ("smallest_delay", 10, (LOOKS, 10), "open", "change DELAY_MINUTES first"),
+        ("rows_given", 3, (COMPLETE,), "good", "the sink writes it"),
+        ("rows_given", 2, (COMPLETE,), "bad", "rows of the last batch"),
+        ("rows_given", 3, ({**COMPLETE, "mode": "update"},), "open", "change MODE to complete first"),
+        ("too_far", 2_500, ([3, 2_500], OUT_AGAIN), "good", "state is cleaned after a batch"),
+        ("too_far", 3, ([3, 2_500], OUT_AGAIN), "bad", "the copy that has a bar"),
+        ("too_far", 3, ([3, 400], OUT_AGAIN), "open", "change GAPS first"),
+        ("too_far", 3, ([3, 900], OUT_AGAIN), "open", "not exactly one copy"),
+        ("too_far", 3, ([3], None), "open", "exercise 2 comes first"),
+        ("alarms", 2, (TOLD, 90, [1, 2, 3]), "good", "With sixty minutes all of them"),
+        ("alarms", 3, (TOLD, 90, [1, 2, 3]), "bad", "That is how many hang"),
+        ("alarms", 2, (TOLD, 20, [1, 2, 3]), "open", "change LATE_MINUTES first"),
+        ("alarms", 2, ({"rows": [], "batches": []}, 90, []), "open", "exercise 3 comes first"),
     ],
 )
 def test_your_turn_is_judged_by_what_the_learner_has_run(

@@ -1,4 +1,4 @@
-"""Lab 12: manifest, exercises (begin, once, lag), the tasks, and the moments at which they take place."""
+"""Lab 12: manifest, exercises (begin, once, lag; over films: per_minute, repeats, no_answer), tasks, moments."""
 
 from mqlab.teach.cases.lab12.manifest import MANIFEST
 
