@@ -241,7 +241,8 @@ def test_other_streams_that_are_right_pass(spark: SparkSession, exercise: Exerci
         (PER_MINUTE, 'return frame.groupBy("broker_name").count(), "update"', "with the columns minute"),
         (WITHOUT_REPEATS, 'return frame.withWatermark("store_timestamp", "3 days")'
                           '.dropDuplicatesWithinWatermark(["msg_id"]), "append"', "no copy comes any more"),
-        (WITHOUT_REPEATS, 'return frame.where("tags = \'created\'"), "append"', "Each message has a row"),
+        (WITHOUT_REPEATS, 'timely = frame.where("keys LIKE \'O%\'").withWatermark("store_timestamp", late)\n'
+                          'return timely.dropDuplicatesWithinWatermark(["msg_id"]), "append"', "Each message has"),
         (NO_ANSWER, 'timely = frame.withWatermark("time", late)\n'
                     'return timely.join(frame, "request_id", "leftAnti"), "append"', "no left anti join"),
     ],

@@ -56,6 +56,10 @@ class Run:
         """Whether Spark ever knew what is too late."""
         return any(batch["watermark"] for batch in self.batches)
 
+    def waits_longer(self, bound_ms: int) -> bool:
+        """Whether the watermark is before a moment in the end: the delay is longer than it has to be."""
+        return bool(self.batches[-1]["watermark"] < shown(bound_ms // 1000 * 1000))
+
     def of(self, batch: int) -> list[Row]:
         """The rows of one batch."""
         return [row for row in self.rows if row["batch"] == batch]

@@ -79,14 +79,15 @@ def counts(film: Film, batch: int) -> Counter[Key]:
 def _board_is_right(call: Call, run: Run) -> Finding | None:
     board: dict[Key, int] = {}
     for batch in [one["batch"] for one in run.batches]:
-        new = {(row["minute"], row["broker_name"]): row["messages"] for row in run.of(batch)}
-        if odd := next((key for key in new if not isinstance(key[0], str)), None):
-            found = type(odd[0]).__name__ if odd[0] is None else odd[0]
-            return Finding(MINUTE_IS_A_TIME, place(call, batch), "2024-11-11 09:05:00", found, call=call)
-        board |= new
-        found = _first_wrong(call, run, batch, board)
-        if found is not None:
-            return found
+        rows = run.of(batch)
+        for row in rows:
+            if not isinstance(row["minute"], str):
+                found = row["minute"]
+                return Finding(MINUTE_IS_A_TIME, place(call, batch), "2024-11-11 09:05:00", found, call=call)
+        board |= {(row["minute"], row["broker_name"]): row["messages"] for row in rows}
+        wrong = _first_wrong(call, run, batch, board)
+        if wrong is not None:
+            return wrong
     return None
 
 
@@ -124,7 +125,7 @@ def _state_is_bounded(call: Call, run: Run) -> Finding | None:
         return told_by(call, "lab12.complete_is_small", batch, expected, found)
     if not run.has_watermark:
         return told_by(call, "lab12.state_forgets", batch, expected, found)
-    if run.batches[-1]["watermark"] < shown(bound - bound % SECOND):
+    if run.waits_longer(bound):
         return Finding(LONG_DELAY, place(call, batch), expected, found, call=call)
     return told_by(call, "lab12.start_is_the_window", batch, expected, found)
 

@@ -120,8 +120,7 @@ def _state_is_bounded(call: Call, run: Run) -> Finding | None:
     expected, found = f"at most {most} rows in state", f"{kept} rows in state"
     if not run.has_watermark:
         return told_by(call, "lab12.duplicates_end", batch, expected, found)
-    # The delay that Spark was told is how far its watermark is behind.
-    if kept < len({row["msg_id"] for row in film.until(len(film.slices))}):
+    if run.waits_longer(bound):
         return Finding(LONG_DELAY, place(call, batch), expected, found, call=call)
     return told_by(call, "lab12.watermark_ends_all", batch, expected, found)
 
