@@ -131,11 +131,13 @@ def test_behind_the_wall_the_reference_passes_and_a_wrong_answer_does_not(
     lab, sources = open_lab(COURSE, number), wrong_module.references(number)
     wrong = next(wrong for wrong in ALL_WRONG if wrong.id == one_wrong)
     sources[wrong.exercise] = wrong.source()
-    names = {answer.exercise.id: answer.names for answer in lab.answers}
-    sandbox = Sandbox("bwrap", (str(days_folder),), limits=SPARK)
+    cells, taken = {answer.exercise.id: answer for answer in lab.answers}, transplant(lab, lab.notebook)
+    answers = {
+        one: Answer(source, cells[one].names, SPARK, cells[one].cell.part) for one, source in sources.items()
+    }  # fmt: skip
     job = Job(
-        lab.id, "autumn", sandbox, {one: Answer(source, names[one], SPARK) for one, source in sources.items()},
-        transplant(lab, lab.notebook).set_up, str(lab.hidden_file), fresh_workers=False,
+        lab.id, "autumn", Sandbox("bwrap", (str(days_folder),), limits=SPARK), answers, taken.set_up,
+        str(lab.hidden_file), fresh_workers=False, later_set_up=taken.later_set_up,
     )  # fmt: skip
     court = Judge(job)
     for exercise in lab.exercises:
