@@ -11,7 +11,7 @@ from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and
 
 pytestmark = pytest.mark.browser
 
-FIRST = "labs/13a-what-went-wrong.ipynb"
+FIRST, SECOND = "labs/13a-what-went-wrong.ipynb", "labs/13b-what-now.ipynb"
 
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
@@ -27,4 +27,15 @@ def test_lab13_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     head = "def when(facts, harmed):\n    life = only(facts.life, harmed)\n"
     check = write_and_check(page, "lab13.when", f'{head}    return min(life["stored_ms"]), max(life["stored_ms"])')
     check.locator(RED, has_text="and not when the cause is gone").wait_for()
+    page.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
+def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
+    page = open_and_run_all(chromium, jupyterlab, SECOND)
+    ran_to_its_end(page, exercises=2)
+    rings = '    return any(row["lag"] > 100 for row in so_far[-1])'
+    check = write_and_check(page, "lab13.alarm", f"def alarm(so_far):\n{rings}")
+    check.locator(RED, has_text="analytics lets its messages lie").wait_for()
     page.close()
