@@ -128,6 +128,11 @@ def test_a_finding_is_told_what_is_wrong_with_it(claim: tuple[int, int, str], wo
     assert (found.rule if found else "") == "" if not words else found is not None and words in found.rule
 
 
+def test_a_belief_is_counted_by_its_id() -> None:
+    found = judged(FINDING, "finding", lambda: {**RIGHT, "Tunis": (0, 279, "dispatched")})
+    assert found is not None and found.belief == "lab14.any_breach"
+
+
 def test_a_finding_without_a_cluster_is_told_its_name() -> None:
     found = judged(FINDING, "finding", lambda: {"Tunis": RIGHT["Tunis"]}, seed=3)
     assert found is not None and "Warsaw" in found.first_wrong and "a key for each" in found.rule
@@ -153,7 +158,8 @@ def test_no_message_to_a_finding_gives_the_step_or_the_rule_away() -> None:
     [
         (lambda events, fails: events[::-1], "in their order"),
         (lambda events, fails: [], "must still go wrong"),
-        (lambda events, fails: events, "event of each half"),
+        (lambda events, fails: events, "try each single event of it once more"),
+        (lambda events, fails: events[:32] if fails(events[:32]) else events[1:], "event of each half"),
         (lambda events, fails: [dict(events[0], at=1)], "leave out, add nothing"),
     ],
 )

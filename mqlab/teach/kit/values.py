@@ -34,7 +34,7 @@ from mqlab.teach.kit.shapes import (
     with_fractions,
 )
 from mqlab.teach.kit.slips import PartSlip, Slip
-from mqlab.teach.words import ExerciseWords, has_words, words_of
+from mqlab.teach.words import ExerciseWords, has_words, refutation, words_of
 
 Calls = Callable[[int], Iterable[Call]]
 Explain = Callable[[Call, Any, Difference], str]  # call, the whole value, the first difference -> a rule, or ""
@@ -103,7 +103,9 @@ class Values:
         if general.transposed(self.returns, call.right, value):
             parts = ", ".join(name for name, _ in self.returns.parts)
             return self._finding(general.TRANSPOSED.format(name=self.name, parts=parts), call, seen)
-        # 3. The rule of the part that differs.
+        # 3. The rule of the part that differs; a comparison of the exercise's own may name a belief in its place.
+        if seen.part.startswith(f"{self.id.partition('.')[0]}."):
+            return self._finding(refutation(seen.part), call, seen, seen.part)
         rule = self.explain(call, value, seen) if self.explain is not None else ""
         return self._finding(rule or self._rule(seen), call, seen)
 
@@ -255,9 +257,9 @@ def Pure(
 
     ``rules``: name of a part -> what it breaks when it is wrong ("number": how many there are; "": any other).
     ``weights``: name of a case -> what it counts for partial credit; "" for each seed's case.
-    ``compares`` finds the first difference, where it is not simply the first part that differs; ``shows`` says how a
-    value is shown. ``also`` looks at a call whose value was right: at what else the answer did, such as how often it
-    read.
+    ``compares`` finds the first difference, where it is not simply the first part that differs; its part may be a
+    belief's id, whose refutation is said then. ``shows`` says how a value is shown. ``also`` looks at a call whose
+    value was right: at what else the answer did, such as how often it read.
     """
     name = signature.partition("(")[0]
     by_part = {"": rules} if isinstance(rules, str) and rules else dict(rules or {})
