@@ -49,13 +49,17 @@ def course_option(command: Any) -> Any:
 @click.option("--sheet", type=click.Path(path_type=Path), help="Moodle's worksheet or Canvas's export to fill.")
 @click.option("--time-limit", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds each.")
 @click.option("--unsafe-no-sandbox", is_flag=True, help="No sandbox: answers can read and change your files.")
+@click.option("--secret", type=click.Path(path_type=Path), metavar="FILE",
+              help="Judge each student by the day that `mqlab incident` made, too (lab 13).")  # fmt: skip
+@click.option("--day", default="300_000/3", show_default=True, metavar="MESSAGES/BROKERS",
+              help="What `mqlab incident` was told: how large those days are.")  # fmt: skip
 @click.option("--only-predictions", is_flag=True, help="Count what the class predicted, and judge nothing.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per record.")
 @course_option
 def grade(
     submissions: Path, labs: tuple[str, ...], out: Path, seed: str | None, jobs: int | None, resume: bool,
     show_hidden: str, roster: Path | None, sheet: Path | None, time_limit: float, unsafe_no_sandbox: bool,
-    only_predictions: bool, as_json: bool, course: Path | None,
+    secret: Path | None, day: str, only_predictions: bool, as_json: bool, course: Path | None,
 ) -> None:  # fmt: skip
     """Grade a folder of notebooks or of student folders; every submission gets a record.
 
@@ -78,6 +82,7 @@ def grade(
     if sheet is not None:
         must_fit(sheet, [lab.id for lab in chosen])
     found = find_submissions(submissions, chosen, read_roster(roster) if roster else ())
+    own = _own_days(secret, day, chosen)
 
     # 2. Try the sandbox. What the class predicted needs none, and is there before anything is judged.
     sandbox = None if only_predictions else _sandbox(home, submissions, out, unsafe_no_sandbox)
@@ -89,7 +94,9 @@ def grade(
         return
 
     # 3. Judge one submission after another.
-    plan = Plan(home, out.absolute(), _seed(out, seed), sandbox, jobs or os.cpu_count() or 1, resume, True, time_limit)
+    plan = Plan(
+        home, out.absolute(), _seed(out, seed), sandbox, jobs or os.cpu_count() or 1, resume, True, time_limit, own
+    )
     grader = Grader(plan, chosen)
     try:
         records = _with_progress(grader, found)
@@ -130,6 +137,27 @@ def _labs(course: Path, wanted: tuple[str, ...]) -> list[Any]:
                 f"lab {lab.number} has no special hidden cases; only those made from the seed are used", err=True
             )
     return chosen
+
+
+def _own_days(secret: Path | None, day: str, labs: list[Any]) -> Any:
+    """Student -> the ticket of the student's own day; None without a secret. Raises UsageError where it has no use."""
+    from mqlab.traffic.trouble.capstone import capstone, read_secret
+
+    with_own = [lab.number for lab in labs if lab.has_own_days]
+    if secret is None:
+        for number in with_own:
+            click.echo(f"lab {number}: without --secret nobody is judged by a day of their own", err=True)
+        return None
+    if not with_own:
+        raise UsageError(
+            f"--secret: lab {', '.join(lab.number for lab in labs)} has no days of students", hint="lab 13 has them"
+        )
+    try:
+        messages, brokers = (int(number) for number in day.split("/"))
+    except ValueError:
+        raise UsageError(f"--day {day}: not MESSAGES/BROKERS", hint="such as 300_000/3") from None
+    key = read_secret(secret)
+    return lambda student: capstone(student, key, messages=messages, brokers=brokers).ticket
 
 
 def _efforts(submissions: Path, labs: list[Any]) -> list[Any]:

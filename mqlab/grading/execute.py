@@ -68,7 +68,7 @@ LEFT_BEHIND = re.compile(rf"{SCRATCH}(\d+)-\w+")
 class Order:
     """What is to be graded and how. Paths are absolute; ``file`` is the submission as the class knows it.
 
-    ``other_parts`` are the notebooks of a lab's further parts.
+    ``other_parts`` are the notebooks of a lab's further parts. ``own``: what this student's own cases are made from.
     """
 
     student: str
@@ -82,6 +82,7 @@ class Order:
     seconds: float
     fingerprint: str = ""
     other_parts: tuple[str, ...] = ()
+    own: str = ""
 
 
 def grade(order: Order) -> Record:
@@ -149,6 +150,7 @@ def _run(order: Order, lab: Lab, taken: Transplant, scratch: Path) -> tuple[list
         },
         set_up=taken.set_up,
         later_set_up=taken.later_set_up,
+        own=order.own,
         hidden_file=str(lab.hidden_file or "") if order.hidden else "",
         cases_folder=str(lab.cases_folder or ""),
         fresh_workers=widest.processes < SPARK.processes,

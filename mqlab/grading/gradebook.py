@@ -22,7 +22,7 @@ import signal
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -56,6 +56,7 @@ class Plan:
     resume: bool = False
     hidden: bool = True
     seconds: float = DEFAULT_SECONDS
+    own: Callable[[str], str] | None = None  # student -> what the student's own cases are made from
 
 
 def open_gradebook(out: Path) -> None:
@@ -146,7 +147,7 @@ class Grader:
         order = Order(
             student=submission.student, file=submission.name, submission=fit[0] if fit else "", course=str(plan.course),
             lab=lab.number, seed=plan.seed, sandbox=plan.sandbox, hidden=plan.hidden, seconds=plan.seconds,
-            fingerprint=mark, other_parts=tuple(fit[1:]),
+            fingerprint=mark, other_parts=tuple(fit[1:]), own=_own(plan, submission),
         )  # fmt: skip
         # 2. A process of its own grades it, and writes the record even if it runs out of time.
         if not fit:
@@ -237,12 +238,17 @@ def fingerprint(plan: Plan, lab: Lab, submission: Submission) -> str:
     sandbox = asdict(plan.sandbox) | {"user_id": 0}
     facts = [mqlab_version(), lab.id, plan.seed, plan.hidden, plan.seconds, submission.note, sandbox]
     digest.update(json.dumps(facts, sort_keys=True, default=str).encode())
+    digest.update(_own(plan, submission).encode())
     digest.update(lab.notebook.data)
     for path in (lab.hidden_file, *_cases_files(lab), *submission.files):
         digest.update(b"\0")
         for piece in _pieces(path) if path is not None else ():
             digest.update(piece)
     return digest.hexdigest()
+
+
+def _own(plan: Plan, submission: Submission) -> str:
+    return plan.own(submission.student) if plan.own is not None else ""
 
 
 def _cases_files(lab: Lab) -> list[Path]:

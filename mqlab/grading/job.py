@@ -2,10 +2,11 @@
 
 Written by mqlab.grading.execute, read by mqlab.grading.kernel.
 
-    lab  seed  sandbox  answers[exercise: source, names, limits]  set_up[source]  hidden_file  cases_folder
+    lab  seed  own  sandbox  answers[exercise: source, names, limits]  set_up[source]  hidden_file  cases_folder
     fresh_workers   a new worker for each exercise: not where a JVM would start in each
 
-It does not say who the student is: nothing in a kernel may depend on that.
+It does not say who the student is: nothing in a kernel may depend on that. What a lab makes for each student is made
+from ``own``, a text that names nobody.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Job:
     """A work order; paths are absolute. ``hidden_file`` is empty where only public cases run.
 
     The first text of ``set_up`` is the lab's own; the others are a submission's, and may fail. Where a lab has parts,
-    ``set_up`` is the first part's, and ``later_set_up`` has that of each later part.
+    ``set_up`` is the first part's, and ``later_set_up`` has that of each later part. ``own`` is empty where all
+    students are asked the same.
     """
 
     lab: str
@@ -44,6 +46,7 @@ class Job:
     cases_folder: str = ""
     fresh_workers: bool = True
     later_set_up: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    own: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

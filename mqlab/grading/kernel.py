@@ -134,7 +134,7 @@ class Judge:
         publish(asked.id, kind, results)
 
     def hidden_cases(self, asked: Exercise) -> list[Case]:
-        """The seeded cases of an exercise, and those of the lab's hidden file."""
+        """The seeded cases of an exercise, those of the lab's hidden file, and those of this student alone."""
         counts: Mapping[str, int] = getattr(self._hidden, "SEEDED", {})
         extra: Mapping[str, tuple[Case, ...]] = getattr(self._hidden, "HIDDEN", {})
         # The last seed is for cases that the hidden file makes itself.
@@ -142,7 +142,9 @@ class Judge:
         seeded = [unnamed_seed(asked.case(seed), seed, number) for number, seed in enumerate(seeds, 1)]
         makers: Mapping[str, Callable[[int], Iterable[Case]]] = getattr(self._hidden, "FROM_SEED", {})
         made = makers[asked.id](one_more) if asked.id in makers else ()
-        return [*seeded, *made, *extra.get(asked.id, ())]
+        owners: Mapping[str, Callable[[str], Iterable[Case]]] = getattr(self._hidden, "FROM_OWN", {})
+        own = owners[asked.id](self.job.own) if self.job.own and asked.id in owners else ()
+        return [*seeded, *made, *extra.get(asked.id, ()), *own]
 
 
 def unnamed_seed(case: Case, seed: int, number: int) -> Case:

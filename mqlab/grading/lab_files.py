@@ -4,7 +4,7 @@ Everything that needs an exercise's text or points asks here.
 
     course folder ─┬─ labs/00-a-messages-day.ipynb              untouched (or originals/, where labs/ was worked in)
                    ├─ labs/01a-….ipynb, labs/01b-….ipynb        a lab in parts: one manifest, one row per student
-                   ├─ solutions/grading/lab01.py                SEEDED, HIDDEN, FROM_SEED
+                   ├─ solutions/grading/lab01.py                SEEDED, HIDDEN, FROM_SEED, FROM_OWN
                    └─ cases/lab20.py, cases/lab20/              exercises of a course's own lab
 
 "01" names a whole lab, "01a" one part of it.
@@ -77,6 +77,11 @@ class Lab:
     def manifest_id(self) -> str:
         """The lab whose manifest holds its exercises: "lab01", also for part "01a"."""
         return f"lab{self.number[:2]}"
+
+    @property
+    def has_own_days(self) -> bool:
+        """Whether its hidden file makes cases for each student alone."""
+        return self.hidden_file is not None and "FROM_OWN" in top_level_names(self.hidden_file.read_text("utf-8"))
 
     @property
     def is_in_parts(self) -> bool:

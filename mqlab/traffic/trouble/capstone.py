@@ -9,6 +9,7 @@ Mirrors: the disks that somebody gets who is called after a bad day, and the cal
     DIR/incident.json     messages, brokers, and a mark by which an interrupted call finds its own directory again
 
     whoever has the secret makes the same day again, and its truth      everybody else has what is on the disks
+    a ticket makes one day, and tells neither the secret nor the student: a grading process gets no more than that
 
 A planned deploy may do harm all the same, and a campaign may come on the day of an incident.
 """
@@ -55,6 +56,11 @@ class SealedDay:
     def __init__(self, student: str, asked: Asked) -> None:
         self.student, self.asked = student, asked
 
+    @property
+    def ticket(self) -> str:
+        """A text from which ``day_of_ticket`` makes this day; to be kept as secret as its truth."""
+        return f"{self.asked.seal.hex()} {self.asked.messages} {self.asked.brokers}"
+
     @cached_property
     def calendar(self) -> list[dict[str, Any]]:
         """What had been planned: what, group, since and until (ms since the epoch, whole five minutes), keys."""
@@ -100,7 +106,25 @@ def capstone(student: str, secret: bytes, messages: int = 300_000, brokers: int 
     name = unicodedata.normalize("NFC", student).strip()
     if not name:
         raise UsageError("the student has no name", hint="give the name that is on the roster")
-    asked = _sealed(f"capstone {name}", secret, messages, brokers)
+    return _capstone(name, _sealed(f"capstone {name}", secret, messages, brokers))
+
+
+def day_of_ticket(ticket: str, name: str = "the student's own day") -> SealedDay:
+    """The day of a student's ticket. Raises UsageError for a text that is no ticket.
+
+    >>> made = capstone("anna", b"a secret of the course", messages=3_000, brokers=1)
+    >>> day_of_ticket(made.ticket).asked == made.asked, "anna" in made.ticket
+    (True, False)
+    """
+    try:
+        seal, messages, brokers = ticket.split()
+        asked = Asked(int(messages), int(brokers), 0, _MODEL, bytes.fromhex(seal))
+    except ValueError:
+        raise UsageError("this is not the ticket of a day", hint="a ticket has a seal and two numbers") from None
+    return _capstone(name, asked)
+
+
+def _capstone(name: str, asked: Asked) -> SealedDay:
     return SealedDay(name, _with(asked, _placing(asked).capstone()))
 
 

@@ -2,6 +2,7 @@
 
     days_of(seed)    a few days that have every kind of incident and a load test among them
     day(name)        one of them: its tables where an answer can read them, its calendar, its truth
+    own_day(ticket)  the day that a student was given by `mqlab incident`, made again
 
 The stores are deleted at once, unless they are to be repaired: an answer gets the tables. A day costs about two seconds
 and is made once per process.
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from mqlab.teach.kit import Store
 from mqlab.teach.kit.stores import shared_folder
 from mqlab.traffic.model import FIRST_DAY_MS
-from mqlab.traffic.trouble.capstone import SealedDay, capstone
+from mqlab.traffic.trouble.capstone import SealedDay, capstone, day_of_ticket
 from mqlab.traffic.trouble.placing import LOUD
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ MIDNIGHT = FIRST_DAY_MS + 24 * 3_600_000
 KINDS = (*LOUD, "deploy", "killed_listener")
 ONE_SLOW, ONLY_A_TEST = "one slow process", "a load test, and its group is not harmed"
 _WANTED = frozenset({*KINDS, ONE_SLOW, ONLY_A_TEST})
+OWN = "the day that you were given"
 _SECRET = b"lab 13: days to practise on"
 _TRIES = 240
 
@@ -103,6 +105,12 @@ def judged(made: SealedDay, name: str, keeps_stores: bool = False) -> tuple[Judg
 def day(name: str) -> JudgedDay:
     """The day of a name."""
     return judged(_sealed(name), name)[0]
+
+
+@functools.cache
+def own_day(ticket: str) -> JudgedDay:
+    """The day that a student was given, from its ticket."""
+    return judged(day_of_ticket(ticket), OWN)[0]
 
 
 @functools.cache

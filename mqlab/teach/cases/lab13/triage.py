@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mqlab.teach.cases.lab13.days import KINDS, JudgedDay, by_group, days_of
 from mqlab.teach.exercises import Call, Finding
@@ -40,7 +40,12 @@ SIGNS = {
 
 def calls(seed: int) -> Iterator[Call]:
     """The days of a seed."""
-    for day in days_of(seed):
+    return calls_of(days_of(seed))
+
+
+def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
+    """A call for each of some days."""
+    for day in days:
         harms = {(told["kind"], told["group"] or ""): len(told["harmed"]) for told in day.incidents}
         right = sorted(harms, key=lambda one: -harms[one])
         seen = by_group(day.harmed | day.meant)

@@ -8,11 +8,11 @@ until    the last one was consumed, given up, or called again; midnight, if one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mqlab.scales import HOUR, MINUTE, SECOND, time_text
-from mqlab.teach.cases.lab13.days import by_group, days_of, pairs_of
+from mqlab.teach.cases.lab13.days import JudgedDay, by_group, days_of, pairs_of
 from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import tuple_of
 from mqlab.teach.kit.scored import Scored
@@ -25,7 +25,12 @@ _MS_OF_A_DAY = 10**12  # a time in seconds is smaller
 
 def calls(seed: int) -> Iterator[Call]:
     """Each incident of the days of a seed."""
-    for day in days_of(seed):
+    return calls_of(days_of(seed))
+
+
+def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
+    """Each incident of some days."""
+    for day in days:
         for told in day.incidents:
             yield Call(
                 facts=day.store, harmed=by_group(pairs_of(told)), given=told,

@@ -7,7 +7,7 @@ Whatever is too much or missing is sorted by the reason, and the largest reason 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mqlab.teach.cases.lab13.days import JudgedDay, Pairs, by_group, days_of
@@ -38,7 +38,12 @@ BELIEVED_WELL: tuple[tuple[str, Callable[[Any], bool]], ...] = (
 
 def calls(seed: int) -> Iterator[Call]:
     """The days of a seed."""
-    for day in days_of(seed):
+    return calls_of(days_of(seed))
+
+
+def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
+    """A call for each of some days."""
+    for day in days:
         yield Call(facts=day.store, calendar=list(day.calendar), given=day, right=by_group(day.harmed), about=day.name)
 
 

@@ -5,7 +5,7 @@ a finding {kind, group, since, until} ─▶ [client]      addresses without a p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mqlab.teach.cases.lab13.days import JudgedDay, days_of
@@ -17,7 +17,12 @@ from mqlab.teach.words import refutation
 
 def calls(seed: int) -> Iterator[Call]:
     """Each incident of the days of a seed."""
-    for day in days_of(seed):
+    return calls_of(days_of(seed))
+
+
+def calls_of(days: Iterable[JudgedDay]) -> Iterator[Call]:
+    """Each incident of some days."""
+    for day in days:
         for told in day.incidents:
             finding = {
                 "kind": told["kind"], "group": told["group"] or "", "since": told["harm_since_ms"],
