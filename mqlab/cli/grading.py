@@ -94,12 +94,10 @@ def grade(
         return
 
     # 3. Judge one submission after another.
-    plan = Plan(
-        home, out.absolute(), _seed(out, seed), sandbox, jobs or os.cpu_count() or 1, resume, True, time_limit, own
-    )
-    grader = Grader(plan, chosen)
+    workers = jobs or os.cpu_count() or 1
+    plan = Plan(home, out.absolute(), _seed(out, seed), sandbox, workers, resume, True, time_limit, own)
     try:
-        records = _with_progress(grader, found)
+        records = _with_progress(Grader(plan, chosen), found)
     except KeyboardInterrupt:
         click.echo("stopped; repeat the command with --resume to go on", err=True)
         sys.exit(130)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mqlab.scales import MINUTE, time_text
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.day_answers import save_moments
 from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import Store
@@ -95,5 +96,5 @@ def _told(call: Call, expected: str, found: str, belief: str = "", rule: str = "
 
 ALARM = Scored(
     "lab13.alarm", "alarm(so_far)", points=6, about="good days and bad ones", opens="with_moments", calls=calls,
-    returns=[int], judges=(rings,), limits={"seconds": 120, "total_seconds": 600},
+    returns=[int], judges=(rings,), forbids=FORBIDS["lab13.alarm"], limits={"seconds": 120, "total_seconds": 600},
 )  # fmt: skip

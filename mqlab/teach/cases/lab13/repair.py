@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab13.days import JudgedDay, Pairs, judged
 from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import record, tuple_of
@@ -135,5 +136,5 @@ OFFSET = tuple_of("offset", group=str, broker=str, queue_id=int, offset=int)
 REPAIR = Scored(
     "lab13.repair", "repair(facts, findings, calendar)", points=6, about="two days", opens="with_day", calls=calls,
     returns=record(offsets=[OFFSET], again=[PAIR], skip=[PAIR]),
-    judges=(possible, delivers), limits={"seconds": 120, "total_seconds": 600},
+    judges=(possible, delivers), forbids=FORBIDS["lab13.repair"], limits={"seconds": 120, "total_seconds": 600},
 )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab13.days import KINDS, JudgedDay, by_group, days_of
 from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import tuple_of
@@ -105,5 +106,5 @@ def _told(call: Call, found: list[Named], rule: str, belief: str = "", share: fl
 TRIAGE = Scored(
     "lab13.triage", "triage(facts, seen, calendar)", points=7, about="whole days", opens="with_day", calls=calls,
     returns=[tuple_of("finding", kind=str, group=str)], judges=(known, complete),
-    limits={"seconds": 120, "total_seconds": 600},
+    forbids=FORBIDS["lab13.triage"], limits={"seconds": 120, "total_seconds": 600},
 )  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mqlab.scales import HOUR, MINUTE, SECOND, time_text
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab13.days import JudgedDay, by_group, days_of, pairs_of
 from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import tuple_of
@@ -84,5 +85,6 @@ def _shown(times: tuple[int, int]) -> str:
 
 WHEN = Scored(
     "lab13.when", "when(facts, harmed)", points=3, about="every kind of incident", opens="with_day", calls=calls,
-    returns=tuple_of(since=int, until=int), judges=(in_ms, overlaps), limits={"seconds": 120, "total_seconds": 600},
+    returns=tuple_of(since=int, until=int), judges=(in_ms, overlaps), forbids=FORBIDS["lab13.when"],
+    limits={"seconds": 120, "total_seconds": 600},
 )  # fmt: skip

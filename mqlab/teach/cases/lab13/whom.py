@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab13.days import JudgedDay, Pairs, by_group, days_of
 from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit.scored import Scored
@@ -105,5 +106,5 @@ def _rows(day: JudgedDay) -> dict[tuple[str, str], Any]:
 
 WHOM = Scored(
     "lab13.whom", "whom(facts, calendar)", points=5, about="whole days", opens="with_day", calls=calls,
-    returns={str: [str]}, judges=(exact,), limits={"seconds": 120, "total_seconds": 600},
+    returns={str: [str]}, judges=(exact,), forbids=FORBIDS["lab13.whom"], limits={"seconds": 120, "total_seconds": 600},
 )  # fmt: skip

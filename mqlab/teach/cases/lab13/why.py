@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mqlab.teach.cases.forbids import FORBIDS
 from mqlab.teach.cases.lab13.days import JudgedDay, days_of
 from mqlab.teach.cases.lab13.when import named
 from mqlab.teach.exercises import Call, Finding
@@ -76,5 +77,5 @@ def _members(day: JudgedDay, group: str, finding: Any) -> set[str]:
 
 WHY = Scored(
     "lab13.why", "why(facts, finding)", points=5, about="every kind of incident", opens="with_day", calls=calls,
-    returns=[str], judges=(guilty,), limits={"seconds": 120, "total_seconds": 600},
+    returns=[str], judges=(guilty,), forbids=FORBIDS["lab13.why"], limits={"seconds": 120, "total_seconds": 600},
 )  # fmt: skip
