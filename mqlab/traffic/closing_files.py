@@ -3,7 +3,8 @@
 Mirrors: ConfigManager.persist of each table, StoreCheckpoint.
 
     config/topics.json, subscriptionGroup.json, consumerOffset.json, delayOffset.json, consumerFilter.json,
-    consumerOrderInfo.json      checkpoint      lock      no abort: the store was closed
+    consumerOrderInfo.json, and transactionMetrics of a day with transactions
+    checkpoint      lock      no abort: the store was closed
 
 Left out: .bak files; a broker makes them when it saves for the second time.
 """
@@ -57,7 +58,9 @@ def finish_store(state: StoreState, outcomes: Outcomes) -> BrokerSummary:
         text = config_texts.encode(name, value)
         files.write(f"{state.directory}/config/{name}", text.encode(), sync=True)
     if outcomes.half_queue is not None:
-        files.write(f"{state.directory}/config/transactionMetrics", _open_transactions(outcomes).encode(), sync=True)
+        metrics = TransactionMetrics(lambda: outcomes.last_ms)
+        metrics.add(INVOICES, outcomes.half_queue.open_count)
+        files.write(f"{state.directory}/config/transactionMetrics", metrics.encode().encode(), sync=True)
     files.write(f"{state.directory}/lock", b"lock", sync=True)
     files.sync_directory(state.directory)
     return BrokerSummary(
@@ -91,12 +94,6 @@ def _configs(state: StoreState, outcomes: Outcomes) -> dict[str, dict[str, Any]]
         "consumerFilter.json": {"filterDataByTopic": {}},
         "consumerOrderInfo.json": {"table": {}},
     }
-
-
-def _open_transactions(outcomes: Outcomes) -> str:
-    metrics = TransactionMetrics(lambda: outcomes.last_ms)
-    metrics.add(INVOICES, outcomes.half_queue.open_count if outcomes.half_queue is not None else 0)
-    return metrics.encode()
 
 
 def _topics(state: StoreState) -> TopicTable:

@@ -41,6 +41,7 @@ class SliceLayout:
         self._traces = TraceUnits(state)
         self._reminders = Reminders(state, outcomes) if state.asked.model.reminders else None
         self._invoices = Invoices(state) if state.asked.model.invoices else None
+        outcomes.half_queue = self._invoices.queue if self._invoices is not None else None
         self._buffer = np.empty(1 << 20, np.uint8)
 
     def write(self, messages: Slice, copies: list[Array], entries: list[Array], room: int, *, is_last: bool) -> None:
@@ -59,7 +60,6 @@ class SliceLayout:
             kinds.append(self._reminders.messages(messages, until_ms))
         if self._invoices is not None:
             kinds += self._invoices.messages(messages, until_ms, is_last=is_last)
-            self._outcomes.half_queue = self._invoices.queue
         spare = room - sum(len(kind.stored_ms) for kind in kinds) - len(traces.stored_ms)
         if is_last and spare < 0:
             # The store must hold exactly what was asked for. Clients may still hold trace messages at the end of a day.

@@ -4,7 +4,7 @@
       .resolve(physical offsets of the slice's order messages)                ORIGIN_MESSAGE_ID, offsetMsgId
       .put(buffer, Laid)                                                      bytes, in the layout of MessageExtEncoder
 
-Kinds: order_units (sent and given back), trace_units, stock_units.
+Kinds: order_units (sent and given back), trace_units, stock_units, and those in beside_orders.
 """
 
 from __future__ import annotations

@@ -23,15 +23,15 @@ import numpy as np
 
 from mqlab.broker.transactions import REMOVE_TAG
 from mqlab.traffic.beside_orders.half_queue import HALF, ROW, HalfQueue, OpMessage
+from mqlab.traffic.beside_orders.order_columns import columns_of
 from mqlab.traffic.clients import INVOICE_SERVICE, Clients
 from mqlab.traffic.columns.byte_templates import Shape, Stretch, slot
-from mqlab.traffic.columns.text_columns import moments, table
 from mqlab.traffic.draws import Array, below
 from mqlab.traffic.message_shapes import HEAD, HEAD_SIZE, common, ending, head_bytes, order_keys
 from mqlab.traffic.model import INSTANCES, INVOICE_QUEUES, INVOICES, INVOICING, PAID
 from mqlab.traffic.slice_messages import Slice
 from mqlab.traffic.store_state import StoreState
-from mqlab.traffic.unit_kind import LENGTHS_SIZE, MARK_BYTE, Laid, UnitKind
+from mqlab.traffic.unit_kind import LENGTHS_SIZE, Laid, UnitKind
 from mqlab.wire import properties, sys_flag
 from mqlab.wire import property_names as p
 from mqlab.wire import record as units
@@ -155,20 +155,10 @@ class Invoices:
         is_half = rows["what"] == HALF
         # An invoice names the place of its half message, which may be in this slice.
         self._places = np.concatenate([self._places, laid.physical_offset[is_half]])
-        count, sender, made_ms = len(rows), rows["sender"].astype(np.int64), rows["made_ms"]
-        queue_id = rows["queue_id"].astype(np.int64)
-        columns = {
-            "total_size": kind.sizes, "body_crc": np.zeros(count, np.int64),
-            "queue_id": np.where(is_half, 0, queue_id), "queue_offset": laid.queue_offset,
-            "physical_offset": laid.physical_offset, "born_timestamp": made_ms,
-            "born_host": state.clients.hosts[sender], "store_timestamp": kind.stored_ms,
-            "reconsume_times": np.zeros(count, np.int64), "body_length": kind.body_sizes,
+        columns = columns_of(state, kind, laid, rows) | {
+            "queue_id": np.where(is_half, 0, rows["queue_id"].astype(np.int64)),
             "half_place": np.where(is_half, 0, self._places[rows["half"]]),
-            "unique": state.clients.ids(sender, made_ms, rows["counter"].astype(np.int64)),
-            "order": state.texts.order(rows["order"]),
-            "customer": state.texts.customer(state.orders.customers(rows["order"])),
-            "at": moments(made_ms), "real_queue": table(1)[queue_id], "byte3": np.repeat(MARK_BYTE, count),
-        }  # fmt: skip
+        }
         self._stretch.put(buffer, laid.at, self._classes(rows), columns)
 
     def __repr__(self) -> str:

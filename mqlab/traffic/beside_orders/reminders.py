@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mqlab.traffic.beside_orders.order_columns import columns_of
 from mqlab.traffic.columns.byte_templates import Shape, Stretch, slot
-from mqlab.traffic.columns.text_columns import moments, table
 from mqlab.traffic.deliveries import DELAYS_MS, POLL_MS
 from mqlab.traffic.draws import Array
 from mqlab.traffic.message_shapes import HEAD, HEAD_SIZE, common, ending, head_bytes, order_keys
@@ -27,7 +27,7 @@ from mqlab.traffic.offsets_and_truth import Outcomes
 from mqlab.traffic.pending_rows import Pool
 from mqlab.traffic.slice_messages import Slice
 from mqlab.traffic.store_state import StoreState
-from mqlab.traffic.unit_kind import LENGTHS_SIZE, MARK_BYTE, Laid, UnitKind
+from mqlab.traffic.unit_kind import LENGTHS_SIZE, Laid, UnitKind
 from mqlab.wire import property_names as p
 from mqlab.wire.java_hash import tags_code
 from mqlab.wire.names import SCHEDULE_TOPIC
@@ -105,19 +105,8 @@ class Reminders:
     def put(self, buffer: Array, laid: Laid, kind: ReminderMessages) -> None:
         """Write reminders into the buffer."""
         state, rows = self._state, kind.rows
-        count, sender, made_ms = len(rows), rows["sender"].astype(np.int64), rows["made_ms"]
         queue_id, what = rows["queue_id"].astype(np.int64), rows["what"].astype(np.int64)
-        columns = {
-            "total_size": kind.sizes, "body_crc": np.zeros(count, np.int64),
-            "queue_id": np.where(what == WAITING, LEVEL - 1, queue_id), "queue_offset": laid.queue_offset,
-            "physical_offset": laid.physical_offset, "born_timestamp": made_ms,
-            "born_host": state.clients.hosts[sender], "store_timestamp": kind.stored_ms,
-            "reconsume_times": np.zeros(count, np.int64), "body_length": kind.body_sizes,
-            "unique": state.clients.ids(sender, made_ms, rows["counter"].astype(np.int64)),
-            "order": state.texts.order(rows["order"]),
-            "customer": state.texts.customer(state.orders.customers(rows["order"])),
-            "at": moments(made_ms), "real_queue": table(1)[queue_id], "byte3": np.repeat(MARK_BYTE, count),
-        }  # fmt: skip
+        columns = columns_of(state, kind, laid, rows) | {"queue_id": np.where(what == WAITING, LEVEL - 1, queue_id)}
         self._stretch.put(buffer, laid.at, what, columns)
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mqlab.scales import MINUTE
 from mqlab.teach.cases.lab12.moments import shown
 from mqlab.teach.exercises import Answers, Call, Exercise, Finding
 from mqlab.teach.kit.calls import hearing, marked
@@ -67,6 +68,11 @@ class Run:
     def dropped_in(self, batch: int) -> int:
         """How many rows were too late for Spark's state, up to a batch."""
         return sum(one["dropped"] for one in self.batches if one["batch"] <= batch)
+
+
+def minutes_ms(call: Call, name: str) -> int:
+    """An argument such as "20 minutes", in ms."""
+    return int(call[name].partition(" ")[0]) * MINUTE
 
 
 Promise = Callable[[Call, Run], Finding | None]

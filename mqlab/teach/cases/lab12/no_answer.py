@@ -15,7 +15,17 @@ import random
 from collections.abc import Iterator
 
 from mqlab.scales import MINUTE, SECOND
-from mqlab.teach.cases.lab12.films import Film, OverFilm, Run, clock, film_folder, place, state_at_the_end, told_by
+from mqlab.teach.cases.lab12.films import (
+    Film,
+    OverFilm,
+    Run,
+    clock,
+    film_folder,
+    minutes_ms,
+    place,
+    state_at_the_end,
+    told_by,
+)
 from mqlab.teach.cases.lab12.moments import NINE
 from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import Store
@@ -124,7 +134,7 @@ def _told_once(call: Call, run: Run) -> Finding | None:
 
 def _told_in_time(call: Call, run: Run) -> Finding | None:
     film: Film = call.given
-    right, late_ms = unanswered(film), _late_ms(call)
+    right, late_ms = unanswered(film), minutes_ms(call, "late")
     told: dict[CallKey, int] = {}
     for batch in [one["batch"] for one in run.batches]:
         for row in run.of(batch):
@@ -177,13 +187,9 @@ def _kept(run: Run) -> int:
     return state_at_the_end(run)[1]
 
 
-def _late_ms(call: Call) -> int:
-    return int(call["late"].partition(" ")[0]) * MINUTE
-
-
 def _state_is_bounded(call: Call, run: Run) -> Finding | None:
     film: Film = call.given
-    bound = film.newest_ms() - 2 * (_late_ms(call) + PATIENCE_MS)
+    bound = film.newest_ms() - 2 * (minutes_ms(call, "late") + PATIENCE_MS)
     most = sum(row["time"] > bound for row in film.until(len(film.slices))) + SLACK_ROWS
     batch, kept = state_at_the_end(run)
     if kept <= most:

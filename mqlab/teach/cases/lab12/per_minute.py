@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from mqlab.scales import MINUTE, SECOND
-from mqlab.teach.cases.lab12.films import Film, OverFilm, Run, film_folder, place, state_at_the_end, told_by
+from mqlab.teach.cases.lab12.films import Film, OverFilm, Run, film_folder, minutes_ms, place, state_at_the_end, told_by
 from mqlab.teach.cases.lab12.moments import BROKERS, DAY, NINE, shown
 from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import Store
@@ -113,7 +113,7 @@ def _first_wrong(call: Call, run: Run, batch: int, board: Mapping[Key, int]) -> 
 
 def _state_is_bounded(call: Call, run: Run) -> Finding | None:
     film: Film = call.given
-    late_ms = int(call["late"].partition(" ")[0]) * MINUTE
+    late_ms = minutes_ms(call, "late")
     # Twice as long as anything can be late is enough for every way to say it.
     bound = film.newest_ms() - 2 * late_ms
     most = sum(minute > shown(bound - bound % SECOND) for minute, _ in counts(film, len(film.slices)))

@@ -15,7 +15,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mqlab.scales import MINUTE, SECOND
-from mqlab.teach.cases.lab12.films import Film, OverFilm, Row, Run, film_folder, place, state_at_the_end, told_by
+from mqlab.teach.cases.lab12.films import (
+    Film,
+    OverFilm,
+    Row,
+    Run,
+    film_folder,
+    minutes_ms,
+    place,
+    state_at_the_end,
+    told_by,
+)
 from mqlab.teach.cases.lab12.moments import BROKERS, NINE
 from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import Store
@@ -111,7 +121,7 @@ def _each_once(call: Call, run: Run) -> Finding | None:
 
 def _state_is_bounded(call: Call, run: Run) -> Finding | None:
     film: Film = call.given
-    within_ms = int(call["within"].partition(" ")[0]) * MINUTE
+    within_ms = minutes_ms(call, "within")
     bound = film.newest_ms() - 2 * within_ms
     most = sum(row["store_timestamp"] > bound for row in film.until(len(film.slices)))
     batch, kept = state_at_the_end(run)
