@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from mqlab.durations import rounded_text
 from mqlab.scales import bytes_text, count_text
+from mqlab.spark.report.row_conditions import both, equal, from_until, literal
 from mqlab.spark.report.section_parts import (
     HALF,
     NO_NAMES,
@@ -123,7 +124,11 @@ def listeners(facts: Facts) -> Section:
         "The slowest first, with the host that wrote the trace. A call that never returned was killed, or is still "
         "running."
     )
-    return Section("listeners", "Listeners", note, [], tables)
+    behind = [Rows("facts/calls")]
+    if len(sums):
+        group, client = sums["mean_ms"].idxmax()
+        behind.append(Rows("deliveries", equal(consumer_group=group, client=client)))
+    return Section("listeners", "Listeners", note, [], tables, rows=behind)
 
 
 def queues(facts: Facts) -> Section:
@@ -156,7 +161,12 @@ def queues(facts: Facts) -> Section:
         "The stronger the colour of a cell, the more messages the queue has. Times its share: 1 when all queues of the "
         "topic hold the same number. System topics are in the table only."
     )
-    return Section("queues", "Queues", note, pictures, [FactTable(columns, rows, "no queue")])
+    behind = [Rows("facts/queues")]
+    if len(mine):
+        most = mine.loc[mine["skew"].idxmax()]
+        place = equal(topic=most["topic"], broker_name=most["broker_name"], queue_id=most["queue_id"])
+        behind.append(Rows("messages", place))
+    return Section("queues", "Queues", note, pictures, [FactTable(columns, rows, "no queue")], rows=behind)
 
 
 def keys(facts: Facts) -> Section:
@@ -185,7 +195,14 @@ def keys(facts: Facts) -> Section:
     )
     chart = Stacked(bars, notes=notes, said="the hottest keys", width=WHOLE, label=260)
     pictures = [Figure(chart, "share of the messages in its hottest window")] if bars else []
-    return Section("keys", "Hot keys", note, pictures, [FactTable(columns, rows, "no key was used twice")])
+    behind = [Rows("facts/keys")]
+    for row in at_most.head(1).itertuples():
+        sent = both(equal(kind="normal", user_topic=row.topic, broker_name=row.broker_name), "NOT parked")
+        has_key = f"array_contains(split(keys, ' '), {literal(row.message_key)})"
+        span = from_until("store_timestamp", row.window_start, row.window_end)
+        behind.append(Rows("messages", both(sent, has_key, span)))
+    tables = [FactTable(columns, rows, "no key was used twice")]
+    return Section("keys", "Hot keys", note, pictures, tables, rows=behind)
 
 
 def producers(facts: Facts) -> Section:
@@ -198,7 +215,13 @@ def producers(facts: Facts) -> Section:
     columns = [("group", "text"), ("topic", "text"), ("sends", "number"), ("not SEND_OK", "number"), ("p50", "number"),
                ("p90", "number"), ("p99", "number")]  # fmt: skip
     note = "From the trace. A batch is one send; a send that failed leaves no entry."
-    return Section("producers", "Producers", note, [], [FactTable(columns, rows, "no producer writes a trace")])
+    behind = [Rows("facts/producers")]
+    if len(facts["producers"]):
+        most = facts["producers"].sort_values(["failures", "sends"], ascending=False).iloc[0]
+        sends = equal(type="Pub", group_name=most["producer_group"], topic=most["topic"])
+        behind.append(Rows("trace", both(sends, "reason IS NULL")))
+    tables = [FactTable(columns, rows, "no producer writes a trace")]
+    return Section("producers", "Producers", note, [], tables, rows=behind)
 
 
 def lag(facts: Facts) -> Section:

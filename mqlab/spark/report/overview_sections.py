@@ -14,6 +14,7 @@ from typing import Any
 
 from mqlab.durations import rounded_text
 from mqlab.scales import bytes_text, count_text
+from mqlab.spark.report.row_conditions import both, equal, from_until
 from mqlab.spark.report.section_parts import (
     HALF,
     MAX_ROWS,
@@ -106,14 +107,20 @@ def traffic(facts: Facts) -> Section:
         pictures.append(Figure(chart, f"{topic}, messages per minute"))
     # 2. The table has all topics, each with its busiest stretch.
     rows = []
+    behind = [Rows("facts/traffic")]
     for topic, sums in topics.iterrows():
         busiest = frame[frame["topic"] == topic].groupby("stretch")["messages"].sum()
         rows.append((topic, number(sums["messages"]), bytes_text(sums["bytes"]), moment(busiest.idxmax()),
                      number(busiest.max() / minutes)))  # fmt: skip
+        if len(behind) == 1:  # the busiest stretch of the largest topic
+            at = busiest.idxmax()
+            sent = both(equal(kind="normal", user_topic=topic), "NOT parked")
+            behind.append(Rows("messages", both(sent, from_until("store_timestamp", at, at + facts.stretch_ms))))
     columns = [("topic", "text"), ("messages", "number"), ("bytes in the log", "number"), ("busiest at", "text"),
                ("messages per minute then", "number")]  # fmt: skip
     note = "What producers sent, by topic, tag and the time at which the broker stored it."
-    return Section("traffic", "Traffic over the day", note, pictures, [FactTable(columns, rows, "no message was sent")])
+    tables = [FactTable(columns, rows, "no message was sent")]
+    return Section("traffic", "Traffic over the day", note, pictures, tables, rows=behind)
 
 
 def groups(facts: Facts) -> Section:
@@ -153,7 +160,12 @@ def groups(facts: Facts) -> Section:
     )
     pictures = [Figure(picture, colours=list(OUTCOMES.values()))] if bars else []
     tables = [FactTable(columns, rows, "no group is known")]
-    behind = [Rows("facts/groups"), Rows("life", "consumer_group = 'GROUP' AND outcome = 'pending'")]
+    behind = [Rows("facts/groups")]
+    for outcome in ("pending", "filtered", "untraced"):  # of lost and dead messages the next sections tell
+        if len(frame) and frame[outcome].max() > 0:
+            most = frame.loc[frame[outcome].idxmax()]
+            place = equal(topic=most["topic"], consumer_group=most["consumer_group"], outcome=outcome)
+            behind.append(Rows("life", place))
     return Section("groups", "Consumer groups", note, pictures, tables, rows=behind)
 
 
@@ -166,6 +178,7 @@ def behind(facts: Facts) -> Section:
     """Backlog over time, one small picture per group."""
     frame = facts["backlog"]
     pictures, rows = [], []
+    held: list[tuple[float, str]] = []
     for topic, group in by_group(frame):
         mine = frame[(frame["topic"] == topic) & (frame["consumer_group"] == group)].sort_values("stretch")
         points = [(int(t), float(v)) for t, v in zip(mine["stretch"], mine["behind"], strict=True)]
@@ -177,13 +190,19 @@ def behind(facts: Facts) -> Section:
         chart = Lines(line, span_ms=(facts.start_ms, end_ms), said=said, width=HALF, height=SMALL, right=NO_NAMES)
         pictures.append(Figure(chart, f"{group} ← {topic}", "half"))
         at = mine.loc[mine["behind"].idxmax()]
-        rows.append((group, topic, number(most), moment(at["stretch"] + facts.stretch_ms), number(points[-1][1])))
+        then = int(at["stretch"]) + facts.stretch_ms
+        rows.append((group, topic, number(most), moment(then), number(points[-1][1])))
+        stored = f"stored < timestamp_millis({then}) AND outcome IN ('consumed', 'dead', 'pending')"
+        unread = f"(first_ended IS NULL OR first_ended >= timestamp_millis({then}))"
+        held.append((most, both(equal(topic=topic, consumer_group=group), stored, unread)))
     columns = [("group", "text"), ("topic", "text"), ("most", "number"), ("at", "text"), ("at the end", "number")]
     note = (
         "Stored messages for which no call of the group's listener had returned yet. Only groups that write a trace "
         "are shown; filtered and lost messages are not counted."
     )
-    return Section("behind", "Behind, over time", note, pictures, [FactTable(columns, rows, "no group writes a trace")])
+    tables = [FactTable(columns, rows, "no group writes a trace")]
+    waited = [Rows("life", where) for most, where in sorted(held, reverse=True)[:1] if most]
+    return Section("behind", "Behind, over time", note, pictures, tables, rows=[Rows("facts/backlog"), *waited])
 
 
 def latency(facts: Facts) -> Section:
@@ -225,7 +244,13 @@ def latency(facts: Facts) -> Section:
         "100 were. The clocks of brokers and clients are not corrected."
     )
     tables = [FactTable(columns, rows, "no group writes a trace")]
-    behind = [Rows("facts/latency"), Rows("life", "consumer_group = 'GROUP' AND latency_ms > 60000")]
+    behind = [Rows("facts/latency")]
+    if frame["p50_latency_ms"].notna().any():  # the stretch in which half of the messages waited longest
+        at = frame.loc[frame["p50_latency_ms"].idxmax()]
+        place = equal(topic=at["topic"], consumer_group=at["consumer_group"])
+        slow = f"latency_ms >= {int(at['p50_latency_ms'])}"
+        span = from_until("stored", at["stretch"], at["stretch"] + facts.stretch_ms)
+        behind.append(Rows("life", both(place, slow, span)))
     return Section("latency", "Latency", note, pictures, tables, rows=behind)
 
 

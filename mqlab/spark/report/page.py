@@ -96,8 +96,9 @@ def report(facts: Facts, other: Facts | None = None, lags: pandas.DataFrame | No
 
 def _query(facts: Facts, rows: Rows) -> str:
     """What shows rows of a table of the run in a notebook."""
-    read = f'session().read.parquet("{facts.directory}/{rows.table}")'
-    return f'{read}.where("{rows.where}").show()' if rows.where else f"{read}.show()"
+    folder = f"{facts.directory}/{rows.table}"
+    read = f"session().read.parquet({folder!r})"
+    return f"{read}.where({rows.where!r}).show()" if rows.where else f"{read}.show()"
 
 
 def _day(facts: Facts) -> str:
