@@ -112,6 +112,8 @@ def run_notebook(path: Path, engine: Engine) -> str:
         str(path), "-p", "nbval.plugin", "--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider",
         "--capture=sys", "--assert=plain",
         f"--rootdir={path.parent}", "-c", os.devnull, "--disable-warnings", "--tb=no", "--no-header", "--no-summary",
+        f"--confcutdir={path.parent}",  # or pytest would look at everything beside the folder, as many as /tmp has
+        "-p", "no:unraisableexception", "-p", "no:threadexception",
     ]  # fmt: skip
     silence = io.StringIO()
     with contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence):

@@ -60,7 +60,7 @@ class Worker:
         self._world: dict[int, WorldObject] = {}
         self._given: dict[int, tuple[Any, int, Any]] = {}
         self._codec = Codec(self._refer, self._resolve)
-        self._namespaces = Namespaces()
+        self.namespaces = Namespaces()
         self._is_copy = False
 
     def serve(self) -> None:
@@ -70,15 +70,21 @@ class Worker:
             if message["op"] == "life":
                 self._next_life()
                 continue
-            number = message["call"]
-            # A coroutine runs until its call is over or asks the judge; either gives the line to send.
-            if message["op"] == "resume":
-                coroutine = self._waiting.pop(number)
-            else:
-                coroutine = Call(self._load if message["op"] == "load" else self._call)
-                coroutine.number = number
-            self._send.write(coroutine.switch(message))
+            self._send.write(self.reply(message))
             self._send.flush()
+
+    def reply(self, message: dict[str, Any]) -> bytes:
+        """The line that answers a load, a call or a resume."""
+        self._hub = greenlet.getcurrent()
+        number = message["call"]
+        # A coroutine runs until its call is over or asks the judge; either gives the line to send.
+        if message["op"] == "resume":
+            coroutine = self._waiting.pop(number)
+        else:
+            coroutine = Call(self._load if message["op"] == "load" else self._call)
+            coroutine.number = number
+        line: bytes = coroutine.switch(message)
+        return line
 
     def _next_life(self) -> None:
         """Returns in a copy of this process. The original waits: when a copy ends for the next life, it makes one."""
@@ -100,7 +106,7 @@ class Worker:
             if code != NEXT_LIFE:
                 os._exit(code)
         self._is_copy = True
-        self._namespaces.go_elsewhere(hash_in_process(number))
+        self.namespaces.go_elsewhere(hash_in_process(number))
         self._send.write(dump_line({"op": "ready"}))
         self._send.flush()
 
@@ -109,7 +115,7 @@ class Worker:
     def _load(self, message: dict[str, Any]) -> bytes:
         def run() -> Any:
             self._run_source(message["exercise"], message["source"], is_answer=bool(message["names"]))
-            return self._namespaces.find(message["exercise"], message["names"])
+            return self.namespaces.find(message["exercise"], message["names"])
 
         return self._outcome(message["call"], run)
 
@@ -156,11 +162,11 @@ class Worker:
         """Run a cell. A cell without names to return is a set-up cell: all others see what it defines."""
         file = ANSWER_FILE.format(exercise)
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        names = self._namespaces.begin(exercise, is_answer=is_answer)
+        names = self.namespaces.begin(exercise, is_answer=is_answer)
         try:
             exec(compile(source, file, "exec", dont_inherit=True), names)
         finally:
-            self._namespaces.end(exercise)
+            self.namespaces.end(exercise)
 
     # objects -----------------------------------------------------------------------------------------------------
 

@@ -103,10 +103,12 @@ class Database:
             return sqlite3.connect(self.path, timeout=LOCK_TIMEOUT_MS / 1000)
         connection = sqlite3.connect(self.path, timeout=0, factory=WaitingConnection)
         connection.world = self._world
-        # The database's own machine never loses its power in a Lab, so a commit need not wait for the disk; a process
-        # that is killed loses only what it had not committed. Without the lock this setting is left as it was.
+        # The database's own machine never loses its power in a Lab, so a commit need neither wait for the disk nor make
+        # a journal file; a process that is killed loses only what it had not committed. Without the lock these settings
+        # are left as they were.
         with contextlib.suppress(sqlite3.DatabaseError):
-            sqlite3.Connection.execute(connection, "PRAGMA synchronous = OFF")
+            for setting in ("synchronous = OFF", "journal_mode = MEMORY"):
+                sqlite3.Connection.execute(connection, f"PRAGMA {setting}")
         caller = sim_workers.current_listener()
         if caller is not None:
             caller.dies_with.append(connection.close)

@@ -27,6 +27,7 @@ _MASK = (1 << 64) - 1
 _ROWS = 1 << 16
 _SIP_INITIAL = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 _AT_ONCE = 1 << 15  # numbers that are hashed together, so that the columns stay in the processor's cache
+_FEW = 12  # up to so many numbers, Python's own arithmetic is faster than numpy's calls
 
 
 def mix(numbers: Array) -> Array:
@@ -103,10 +104,10 @@ def siphash(numbers: Array, first_key: int, second_key: int) -> Array:
     '93f5f5799a932462'
     """
     words = numbers.astype(np.uint64)
-    keys = (first_key, second_key) * 2
-    v0, v1, v2, v3 = (
-        np.full(len(words), key ^ start, np.uint64) for key, start in zip(keys, _SIP_INITIAL, strict=True)
-    )
+    begin = tuple(key ^ start for key, start in zip((first_key, second_key) * 2, _SIP_INITIAL, strict=True))
+    if len(words) <= _FEW:
+        return np.array([_siphash_one(word, *begin) for word in words.tolist()], np.uint64)
+    v0, v1, v2, v3 = (np.full(len(words), value, np.uint64) for value in begin)
     # The last block holds only the length, 8 bytes, in its highest byte.
     for block in (words, np.uint64(8 << 56)):
         v3 ^= block
@@ -141,6 +142,22 @@ def _turn(values: Array, by: int) -> None:
     values |= high
 
 
+def _siphash_one(word: int, v0: int, v1: int, v2: int, v3: int) -> int:
+    """``siphash`` of one number; ``v0`` to ``v3``: the state before it."""
+    for block, rounds, then in ((word, 2, 0), (8 << 56, 2, 0xFF), (0, 4, 0)):
+        v3 ^= block
+        for _ in range(rounds):
+            v0, v2 = (v0 + v1) & _MASK, (v2 + v3) & _MASK
+            v1, v3 = (v1 << 13 & _MASK | v1 >> 51) ^ v0, (v3 << 16 & _MASK | v3 >> 48) ^ v2
+            v0 = v0 << 32 & _MASK | v0 >> 32
+            v0, v2 = (v0 + v3) & _MASK, (v2 + v1) & _MASK
+            v3, v1 = (v3 << 21 & _MASK | v3 >> 43) ^ v0, (v1 << 17 & _MASK | v1 >> 47) ^ v2
+            v2 = v2 << 32 & _MASK | v2 >> 32
+        v0 ^= block
+        v2 ^= then
+    return v0 ^ v1 ^ v2 ^ v3
+
+
 def below(bits: Array, shift: int, width: int, limit: int) -> Array:
     """A number from 0 to ``limit - 1`` out of ``width`` of the bits, from ``shift`` on; int64."""
     taken = (bits >> np.uint64(shift)) & np.uint64((1 << width) - 1)
@@ -158,7 +175,9 @@ class Zipf:
     def __init__(self, count: int) -> None:
         edges = np.cumsum(10**12 // np.arange(1, count + 1, dtype=np.int64))
         total = int(edges[-1])
-        cuts = np.array([total * row // _ROWS for row in range(_ROWS + 1)], np.int64)
+        cuts = (
+            total * np.arange(_ROWS + 1, dtype=np.int64) // _ROWS
+        )  # below 2**63 for any count: total grows as log(count)
         first = np.searchsorted(edges, cuts, side="right")
         self._first = first[:-1].astype(np.int64)
         self._many = np.maximum(1, np.minimum(first[1:], count) - self._first).astype(np.int64)

@@ -164,6 +164,9 @@ def test_sealed_draws_depend_on_seal_broker_and_purpose() -> None:
     assert len({bits for each in drawn for bits in each}) == 8 * len(numbers)
     many = SealedDraws(b"s" * 32, 0).bits(1, np.arange(100_000))
     assert many[70_000] == SealedDraws(b"s" * 32, 0).bits(1, np.array([70_000]))[0]
+    for some in (numbers[:0], numbers, np.arange(-2, 11), np.array([8 << 56, -1])):  # few are hashed in another way
+        each = [int(SealedDraws(b"s" * 32, 0).bits(1, some[at : at + 1])[0]) for at in range(len(some))]
+        assert each == SealedDraws(b"s" * 32, 0).bits(1, np.tile(some, 10)).tolist()[: len(some)]
     assert abs(int(np.bitwise_count(many).sum()) - 32 * 100_000) < 6_000
 
 
