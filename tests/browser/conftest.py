@@ -1,4 +1,4 @@
-"""A JupyterLab for each theme over its own copy of the labs, and a Chromium to look at it."""
+"""One JupyterLab over its own copy of the labs, and one page of Chromium in which its notebooks are opened in turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,24 +22,74 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 START_SECONDS = 300
+PATIENCE_MS = 120_000
 SETTINGS = {
     "@jupyterlab/notebook-extension/tracker": {
         "windowingMode": "none"
     },  # every cell is in the page, also below its fold
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},  # no pop-ups
+    "@jupyterlab/docmanager-extension/plugin": {"autosave": False},  # the next test finds a notebook as it was
 }
+SERVER = {"LabApp": {"expose_app_in_browser": True}}  # for what a student does in the file browser and in the menus
+
+CLOSE_ALL = """() => {
+  for (const widget of [...jupyterapp.shell.widgets("main")]) {
+    if (widget.context?.model) widget.context.model.dirty = false;  // or it asked whether to save
+    widget.close();
+  }
+}"""
+OPEN = """async (path) => {
+  const widget = await jupyterapp.commands.execute("docmanager:open", { path });
+  await widget.context.sessionContext.ready;
+}"""
+CHANGE_THEME = """async (theme) => {
+  await jupyterapp.restored;
+  if (document.body.dataset.jpThemeName === theme) return;
+  await jupyterapp.commands.execute("apputils:change-theme", { theme });
+}"""
 
 
-@dataclass(frozen=True)
+@dataclass
 class JupyterLab:
-    """A running server: ``address`` with its token, and the folder it serves."""
+    """A running server, the folder it serves, and the page that shows it.
+
+    To load the page takes ten times as long as to open a notebook in it, so all tests have the same one.
+    """
 
     address: str
     token: str
     folder: Path
+    theme: str = ""
+    page: Any = None
 
-    def url(self, path: str) -> str:
-        return f"{self.address}/lab/tree/{path}?token={self.token}&reset"
+    def open(self, browser: Any, path: str) -> Any:
+        """The page, with this notebook open, its kernel started, and no other notebook."""
+        if self.page is None or self.page.is_closed():
+            self.page = browser.new_page(viewport={"width": 1280, "height": 900})
+            self.page.set_default_timeout(PATIENCE_MS)
+            self.load("")
+        self.page.evaluate(CHANGE_THEME, self.theme)
+        self.page.locator(f"body[data-jp-theme-name='{self.theme}']").wait_for(state="attached")
+        self.page.evaluate(CLOSE_ALL)
+        self.page.evaluate(OPEN, path)
+        self._is_idle()
+        return self.page
+
+    def load(self, path: str) -> None:
+        """The page loaded anew, as in a new window, with this notebook open."""
+        self.page.goto(f"{self.address}/lab{'/tree/' if path else ''}{path}?token={self.token}&reset")
+        self.page.wait_for_function("window.jupyterapp")
+        if path:
+            self._is_idle()
+
+    def leave(self) -> None:
+        """Close what is open, unsaved, and end all kernels: one in an endless loop would compute beside all tests."""
+        if self.page is not None and not self.page.is_closed():
+            self.page.evaluate(CLOSE_ALL)
+        end_kernels(self)
+
+    def _is_idle(self) -> None:
+        self.page.get_by_text("| Idle").wait_for()
 
 
 def answers(url: str) -> bool:
@@ -50,20 +100,23 @@ def answers(url: str) -> bool:
         return False
 
 
-def start(folder: Path, theme: str) -> tuple[JupyterLab, subprocess.Popen[bytes]]:
+def start(folder: Path) -> tuple[JupyterLab, subprocess.Popen[bytes]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     settings = folder.parent / "settings"
-    for name, values in (SETTINGS | {"@jupyterlab/apputils-extension/themes": {"theme": theme}}).items():
+    for name, values in SETTINGS.items():
         path = settings / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(values), "utf-8")
+    config = folder.parent / "config"
+    config.mkdir()
+    (config / "jupyter_server_config.json").write_text(json.dumps(SERVER), "utf-8")
     environment = os.environ | {
         "JUPYTER_TOKEN": "browser-test",
         "JUPYTERLAB_SETTINGS_DIR": str(settings),
         "JUPYTERLAB_WORKSPACES_DIR": str(folder.parent / "workspaces"),
-        "JUPYTER_CONFIG_DIR": str(folder.parent / "config"),
+        "JUPYTER_CONFIG_DIR": str(config),
     }
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.root_dir={folder}",
@@ -98,31 +151,22 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def jupyterlab_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], JupyterLab]]:
-    """``jupyterlab_in(theme)``: the theme's server, started when it is first asked for."""
-    started: dict[str, tuple[JupyterLab, subprocess.Popen[bytes]]] = {}
-
-    def of(theme: str) -> JupyterLab:
-        if theme not in started:
-            folder = tmp_path_factory.mktemp("jupyterlab") / "served"
-            shutil.copytree(ROOT / "labs", folder / "labs", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
-            shutil.copytree(ROOT / "datasets", folder / "datasets")
-            started[theme] = start(folder, theme)
-        return started[theme][0]
-
-    yield of
-    for _, server in started.values():
-        server.terminate()
-    for _, server in started.values():
-        server.wait(START_SECONDS)
+def jupyterlab_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
+    folder = tmp_path_factory.mktemp("jupyterlab") / "served"
+    shutil.copytree(ROOT / "labs", folder / "labs", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    shutil.copytree(ROOT / "datasets", folder / "datasets")
+    lab, server = start(folder)
+    yield lab
+    server.terminate()
+    server.wait(START_SECONDS)
 
 
-def end_kernels(lab: JupyterLab, path: str = "") -> None:
-    """Ends the kernel of a notebook, as after a night; without a path those of all notebooks."""
+def end_kernels(lab: JupyterLab) -> None:
+    """As after a night."""
     sessions = f"{lab.address}/api/sessions"
     with urllib.request.urlopen(f"{sessions}?token={lab.token}") as answer:
         found = json.loads(answer.read())
-    for session in (one for one in found if path in ("", one["path"])):
+    for session in found:
         ended = urllib.request.Request(f"{sessions}/{session['id']}?token={lab.token}", method="DELETE")
         urllib.request.urlopen(ended).close()
 
@@ -130,8 +174,28 @@ def end_kernels(lab: JupyterLab, path: str = "") -> None:
 @pytest.fixture(
     params=["JupyterLab Light", pytest.param("JupyterLab Dark", marks=pytest.mark.long)], ids=["light", "dark"]
 )
-def jupyterlab(request: pytest.FixtureRequest, jupyterlab_in: Callable[[str], JupyterLab]) -> Iterator[JupyterLab]:
-    """JupyterLab in one theme; no two tests open the same notebook of the same theme. Its kernels end with the test."""
-    lab = jupyterlab_in(request.param)
-    yield lab
-    end_kernels(lab)  # one that was left in an endless loop would compute on beside all other tests
+def jupyterlab(request: pytest.FixtureRequest, jupyterlab_server: JupyterLab) -> Iterator[JupyterLab]:
+    """JupyterLab in one theme; what a test opens is closed after it."""
+    jupyterlab_server.theme = request.param
+    yield jupyterlab_server
+    jupyterlab_server.leave()
+
+
+failed_call = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[failed_call] = item.stash.get(failed_call, False) or report.failed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def a_failure_leaves_pictures(request: pytest.FixtureRequest, chromium: Any, tmp_path: Path) -> Iterator[None]:
+    """Of every page that was open when a test failed; they lie with the test's other files."""
+    yield
+    if request.node.stash.get(failed_call, False):
+        for number, page in enumerate(page for context in chromium.contexts for page in context.pages):
+            page.screenshot(path=tmp_path / f"page-{number}.png")
+            page.close()  # what comes after it begins with a new one

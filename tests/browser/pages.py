@@ -6,23 +6,18 @@ import contextlib
 import re
 from typing import Any
 
-from tests.browser.conftest import JupyterLab
+from tests.browser.conftest import PATIENCE_MS, JupyterLab
 
-PATIENCE_MS = 120_000
 RED = "[data-mime-type='application/vnd.jupyter.stderr']"  # an error as well as what went to stderr
 
 
 def open_and_run_all(browser: Any, lab: JupyterLab, path: str) -> Any:
     """The page of a notebook after Run All Cells."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(lab.url(path))
-    idle = page.get_by_text(re.compile(r"\| Idle"))
-    idle.wait_for()
+    page = lab.open(browser, path)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for()
-    idle.wait_for()
+    page.get_by_text("| Idle").wait_for()
     return page
 
 
@@ -34,9 +29,7 @@ def ran_to_its_end(page: Any, exercises: int) -> None:
 
 def runs_to_its_end(browser: Any, lab: JupyterLab, path: str, exercises: int) -> None:
     """A notebook of which no more is asked."""
-    page = open_and_run_all(browser, lab, path)
-    ran_to_its_end(page, exercises)
-    page.close()
+    ran_to_its_end(open_and_run_all(browser, lab, path), exercises)
 
 
 def interrupt_until(page: Any, shown: Any) -> None:

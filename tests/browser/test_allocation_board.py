@@ -90,7 +90,6 @@ def test_members_come_and_go_by_mouse_and_by_keyboard(chromium: Any, tmp_path: P
     page.keyboard.press("ArrowDown")
     page.get_by_text("orders 4 has hash").wait_for()
     assert unnamed_controls(page) == [] and page.problems == []
-    page.screenshot(path=tmp_path / "live.png", full_page=True)
     page.close()
 
 
@@ -118,7 +117,6 @@ def test_without_a_kernel_its_names_come_and_go_in_any_order(chromium: Any, tmp_
     assert fits(page) and unnamed_controls(page) == [] and page.problems == []
     paper = "getComputedStyle(document.querySelector('.mqlab-board')).backgroundColor"
     assert page.evaluate(paper) == "rgb(22, 25, 31)"
-    page.screenshot(path=tmp_path / "still.png", full_page=True)
     page.close()
 
 

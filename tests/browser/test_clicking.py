@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import JupyterLab, end_kernels
+from tests.browser.conftest import JupyterLab
 
 pytestmark = pytest.mark.browser
 
@@ -42,14 +42,6 @@ def notebook(folder: Path, name: str) -> Path:
     return path
 
 
-def opened(chromium: Any, jupyterlab: JupyterLab) -> Any:
-    page = chromium.new_page(viewport={"width": 1280, "height": 1100})
-    page.set_default_timeout(60_000)
-    page.goto(jupyterlab.url("click.ipynb"))
-    page.get_by_text("| Idle").wait_for()
-    return page
-
-
 def run(page: Any, cell: int) -> Any:
     """Runs one cell and waits for its end; the cell."""
     found = page.locator(".jp-CodeCell").nth(cell)
@@ -61,8 +53,10 @@ def run(page: Any, cell: int) -> Any:
 
 def saved(page: Any, path: Path) -> list[dict[str, Any]]:
     """What the file holds of each prediction, after a save."""
+    before = path.stat().st_mtime_ns
     page.keyboard.press("Control+S")
-    page.wait_for_timeout(1500)
+    while path.stat().st_mtime_ns == before or not path.stat().st_size:
+        page.wait_for_timeout(50)
     cells = json.loads(path.read_text("utf-8"))["cells"]
     return [
         {key: value for key, value in output["data"][MIME].items() if key != "version"}
@@ -72,9 +66,9 @@ def saved(page: Any, path: Path) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: JupyterLab, tmp_path: Path) -> None:
+def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: JupyterLab) -> None:
     path = notebook(jupyterlab.folder, "click.ipynb")
-    page = opened(chromium, jupyterlab)
+    page = jupyterlab.open(chromium, path.name)
     run(page, 0)
 
     # 1. With the mouse, and another choice after that.
@@ -104,7 +98,6 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     page.keyboard.press("Escape")
     assert second.evaluate(HAS_FOCUS)  # JupyterLab's own keys work again
     run(page, 3)
-    page.screenshot(path=tmp_path / "clicked.png")
     assert saved(page, path) == [
         {"prediction": "lab00.after_ack", "answer": "1", "before_reveal": True},
         {"prediction": "lab00.audit", "answer": "new ones", "before_reveal": True},
@@ -116,12 +109,10 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     last.get_by_text("Some groups do begin at the end").wait_for()
     second.get_by_text("● new ones").wait_for()
     assert second.get_by_role("radio").count() == 0
-    page.screenshot(path=tmp_path / "revealed.png")
     assert saved(page, path)[1] == {"prediction": "lab00.audit", "answer": "new ones", "before_reveal": True}
-    page.close()
 
     # 4. Opened again while its kernel runs: the buttons are there, and what a click cannot keep is said.
-    page = opened(chromium, jupyterlab)
+    jupyterlab.load(path.name)
     page.get_by_text("● new ones").wait_for()
     first = page.locator(".jp-CodeCell").nth(1)
     first.get_by_role("radio", name="0: none").check()
@@ -132,23 +123,20 @@ def test_a_click_is_kept_in_the_saved_notebook(chromium: Any, jupyterlab: Jupyte
     page.keyboard.press("Escape")
     assert board.evaluate(HAS_FOCUS)
     assert saved(page, path)[0] == {"prediction": "lab00.after_ack", "answer": "0", "before_reveal": True}
-    page.close()
 
     # 5. Without its kernel: what was answered is shown, the explorer moves, and nothing is broken.
-    end_kernels(jupyterlab, "click.ipynb")
-    page = opened(chromium, jupyterlab)
+    jupyterlab.leave()
+    jupyterlab.load(path.name)
     page.get_by_text("You predict 0: none; what is acknowledged is deleted").wait_for()
     page.get_by_role("slider", name="Step").wait_for()
     assert page.get_by_text("● new ones").count() == 1 and page.get_by_role("radio").count() == 0
     assert page.get_by_text("model not found").count() == 0
-    page.screenshot(path=tmp_path / "reopened.png")
 
     # 6. Run again with the new kernel: what was chosen before is still chosen.
     run(page, 0)
     again = run(page, 1)
     again.get_by_role("radio", name="0: none").wait_for()
     assert again.get_by_role("radio", name="0: none").is_checked()
-    page.close()
 
 
 def test_a_box_whose_widget_is_faster_than_its_script_stays_whole(chromium: Any, tmp_path: Path) -> None:

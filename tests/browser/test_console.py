@@ -26,7 +26,6 @@ def test_pages_are_opened_by_mouse_and_a_reset_is_confirmed_by_keyboard(chromium
     page.get_by_role("button", name="orders", exact=True).click()
     page.get_by_role("heading", name="Topic orders").wait_for()
     assert board.state["place"] == "topic orders"
-    page.screenshot(path=tmp_path / "topic.png", full_page=True)
     page.get_by_role("button", name="Messages").click()
     page.get_by_role("heading", name="Messages", exact=True).wait_for()
     page.get_by_label("Key", exact=True).fill("order-3")
@@ -50,7 +49,6 @@ def test_pages_are_opened_by_mouse_and_a_reset_is_confirmed_by_keyboard(chromium
         page.get_by_role("button", name="Preview reset").focus()
         page.keyboard.press("Enter")
         change.get_by_text("Messages read again: 6; skipped: 0.").wait_for()
-        page.screenshot(path=tmp_path / "preview.png", full_page=True)
         assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Change"
         if end == "Enter":
             page.keyboard.press("Tab")
@@ -77,7 +75,6 @@ def test_pages_are_opened_by_mouse_and_a_reset_is_confirmed_by_keyboard(chromium
     page.get_by_label("Let the Lab run for").fill("30s")
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_role("group", name="Dead letters").get_by_role("row", name="order-3").nth(1).wait_for()
-    page.screenshot(path=tmp_path / "group.png", full_page=True)
     board.open("topic", "payments")
     assert unnamed_controls(page) == [] and page.problems == []
     page.close()
@@ -93,7 +90,6 @@ def test_without_a_kernel_recorded_pages_are_switched(chromium: Any, tmp_path: P
     page.get_by_role("button", name="billing").press("Enter")
     page.get_by_role("heading", name="Group billing").wait_for()
     assert page.get_by_role("button", name="Preview").count() == 0
-    page.screenshot(path=tmp_path / "still.png", full_page=True)
     letters = page.get_by_role("group", name="Dead letters")
     letters.get_by_role("button", name="0A").click()
     page.get_by_role("heading", name="Message 0A").wait_for()
@@ -122,7 +118,6 @@ def test_mqlab_console_is_one_page_that_says_when_its_process_has_ended(chromium
         page.get_by_role("button", name="Do it").click()
         page.get_by_role("group", name="Lag").get_by_role("row", name="orders 6").wait_for()
         assert fits(page) and page.get_by_text("the files are not changed").is_visible()
-        page.screenshot(path=tmp_path / "served.png", full_page=True)
     page.get_by_role("button", name="Ask again").click()
     page.get_by_role("alert").filter(has_text="mqlab console has ended").wait_for()
     page.close()

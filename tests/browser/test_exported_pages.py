@@ -22,19 +22,26 @@ BRIGHTNESS = """(node, name) => {
 }"""
 
 
-def exported(name: str, folder: Path) -> Path:
-    """The page that ``jupyter nbconvert --to html`` writes."""
+@pytest.fixture(scope="module")
+def exporter() -> Any:
+    """What ``jupyter nbconvert --to html`` writes pages with; it reads its templates once."""
     from nbconvert import HTMLExporter
 
-    text, _ = HTMLExporter().from_filename(str(ROOT / "solutions" / name))
+    return HTMLExporter()
+
+
+def exported(exporter: Any, name: str, folder: Path) -> Path:
+    text, _ = exporter.from_filename(str(ROOT / "solutions" / name))
     page = folder / f"{name}.html"
     page.write_text(text, "utf-8")
     return page
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_an_exported_solution_is_alive_without_a_kernel(chromium: Any, tmp_path: Path, name: str) -> None:
-    path = exported(name, tmp_path)
+def test_an_exported_solution_is_alive_without_a_kernel(
+    chromium: Any, exporter: Any, tmp_path: Path, name: str
+) -> None:
+    path = exported(exporter, name, tmp_path)
     assert path.stat().st_size < MEGABYTES
     context = chromium.new_context(viewport={"width": 420, "height": 900}, offline=True, color_scheme="dark")
     page = context.new_page()
@@ -71,7 +78,6 @@ def test_an_exported_solution_is_alive_without_a_kernel(chromium: Any, tmp_path:
     assert page.locator("body").evaluate(BRIGHTNESS, "backgroundColor") < 60
     for each in (".jp-RenderedMarkdown p", ".jp-InputArea-editor pre"):
         assert page.locator(each).first.evaluate(BRIGHTNESS, "color") > 180
-    page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
     # MathJax and require.js are looked for in the network by nbconvert's own page: their absence is no problem of ours.
     assert [text for text in problems if "MathJax" not in text and "require" not in text] == []
     context.close()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.conftest import JupyterLab
-from tests.browser.pages import PATIENCE_MS, open_and_run_all, ran_to_its_end, runs_to_its_end, write_and_check
+from tests.browser.pages import open_and_run_all, ran_to_its_end, runs_to_its_end, write_and_check
 
 pytestmark = pytest.mark.browser
 
@@ -33,7 +32,6 @@ def test_lab01_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
         check = write_and_check(page, "lab01.tags", f"def tag_bytes(tags):\n    {body}")
         check.get_by_text(said).wait_for()
     assert check.get_by_text("have the same code: the broker lets both pass").count() == 1
-    page.close()
 
 
 @pytest.mark.long
@@ -44,12 +42,8 @@ def test_the_other_parts_are_run(chromium: Any, jupyterlab: JupyterLab, part: st
 
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
-def test_from_the_index_one_click_leads_to_the_glossary(chromium: Any, jupyterlab: JupyterLab, tmp_path: Path) -> None:
-    page = chromium.new_page(viewport={"width": 1280, "height": 900})
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(jupyterlab.url("labs/index.ipynb"))
+def test_from_the_index_one_click_leads_to_the_glossary(chromium: Any, jupyterlab: JupyterLab) -> None:
+    page = jupyterlab.open(chromium, "labs/index.ipynb")
     page.get_by_role("link", name="glossary").first.click()
     page.get_by_role("heading", name="Glossary (术语表)").wait_for()
     assert page.get_by_role("cell", name="重试, 消息重试").count() == 1
-    page.screenshot(path=tmp_path / "glossary.png")
-    page.close()

@@ -30,7 +30,6 @@ def test_lab03_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     ran_to_its_end(page, exercises=3)
     check = write_and_check(page, "lab03.average", DEALT)
     check.locator(RED, has_text="dealt one by one, which is AVG_BY_CIRCLE").wait_for()
-    page.close()
 
 
 @pytest.mark.long
@@ -41,4 +40,3 @@ def test_the_other_parts_are_run_and_answered(chromium: Any, jupyterlab: Jupyter
     ran_to_its_end(page, exercises=2)
     check = write_and_check(page, "lab03.two_owners", SHARED)
     check.locator(RED, has_text="The second member was given nothing").wait_for()
-    page.close()

@@ -28,7 +28,6 @@ def test_lab05_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     right = "    good = (charged + [False]).index(False)\n    return CONSUME_SUCCESS, good - 1"
     check = write_and_check(page, "lab05.partial", head + right)
     check.get_by_text("2 of 2 public checks pass; hidden checks run at grading").wait_for()
-    page.close()
 
 
 @pytest.mark.long
@@ -42,4 +41,3 @@ def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterL
     )
     check = write_and_check(page, "lab05.lanes", f"{head}        return SUCCESS\n    return listener")
     check.locator(RED, has_text="Both begin at once").wait_for()
-    page.close()

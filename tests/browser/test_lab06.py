@@ -26,7 +26,6 @@ def test_lab06_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
 
     check = write_and_check(page, "lab06.collide", "def collide(tag):\n    return tag[::-1]")
     check.locator(RED, has_text="The code is not a sum of letters").wait_for()
-    page.close()
 
 
 @pytest.mark.long
@@ -40,4 +39,3 @@ def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterL
     check.locator(RED, has_text="is filtered by the client with the tags of that time").wait_for()
     check = write_and_check(page, "lab06.migrate", at_once + "\n    lab.run_for('30s')")
     check.get_by_text("2 of 2 public checks pass; hidden checks run at grading").wait_for()
-    page.close()

@@ -38,8 +38,6 @@ def test_the_first_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterLa
         'hint("lab07.rewrite") helps.'
     )
 
-    page.close()
-
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Light"], indirect=True)
 def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
@@ -55,4 +53,3 @@ def test_lab07_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     right = "def pay(messages, context):\n    ask_bank(messages[0], context, 5000)\n    return CONSUME_SUCCESS"
     check = write_and_check(page, "lab07.stuck", right)
     check.get_by_text("2 of 2 public checks pass; hidden checks run at grading").wait_for()
-    page.close()

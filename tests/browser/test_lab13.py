@@ -27,7 +27,6 @@ def test_lab13_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> Non
     head = "def when(facts, harmed):\n    life = only(facts.life, harmed)\n"
     check = write_and_check(page, "lab13.when", f'{head}    return min(life["stored_ms"]), max(life["stored_ms"])')
     check.locator(RED, has_text="and not when the cause is gone").wait_for()
-    page.close()
 
 
 @pytest.mark.long
@@ -38,4 +37,3 @@ def test_the_second_part_is_run_and_answered(chromium: Any, jupyterlab: JupyterL
     rings = '    return any(row["lag"] > 100 for row in so_far[-1])'
     check = write_and_check(page, "lab13.alarm", f"def alarm(so_far):\n{rings}")
     check.locator(RED, has_text="analytics lets its messages lie").wait_for()
-    page.close()

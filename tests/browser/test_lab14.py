@@ -40,4 +40,3 @@ def test_lab14_is_run_searched_and_answered(chromium: Any, jupyterlab: JupyterLa
     told = check.locator(f"{RED} pre", has_text="✗ lab14.first_wrong_step: On this day no rule is broken")
     told.wait_for()
     assert re.search(r"first wrong +a short history.*: step \d+, message\.dead of broker-a", told.inner_text())
-    page.close()

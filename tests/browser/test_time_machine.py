@@ -69,7 +69,7 @@ def test_a_drag_is_work_for_less_than_a_frame(chromium: Any, jupyterlab: Jupyter
     before = main_thread_ms(session)
     frames = bar.evaluate(DRAG)
     assert (main_thread_ms(session) - before) / frames < FRAME_MS
-    page.close()
+    session.detach()
 
 
 def main_thread_ms(session: Any) -> float:
@@ -85,7 +85,7 @@ def names_of(session: Any, role: str) -> list[str]:
     return [node.get("name", {}).get("value", "") for node in nodes if not node["ignored"]]
 
 
-def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterlab: JupyterLab, tmp_path: Path) -> None:
+def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterlab: JupyterLab) -> None:
     page = open_and_run_all(chromium, jupyterlab, notebook(jupyterlab.folder))
     board = page.get_by_role("group", name="Time machine")
     status = board.get_by_role("status").first
@@ -134,7 +134,6 @@ def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterla
     fork.wait_for()
     assert fork.get_by_role("option", name=re.compile("broker-a: killed")).count() == 1
     assert board.get_by_text("≠ first difference").count() >= 1
-    board.screenshot(path=tmp_path / "fork.png")
     board.get_by_label("From this stop on:").select_option(label="slow the links of")
     board.get_by_role("button", name="Make this fault in the fork").click()
     both = board.get_by_role("region", name=re.compile("The fork: kill broker-a .*; then slow broker-a"))
@@ -156,4 +155,4 @@ def test_the_time_machine_is_dragged_clicked_and_forked(chromium: Any, jupyterla
     # 6. On a telephone nothing is cut off.
     board.get_by_role("button", name="Forget the fork").click()
     fork.wait_for(state="detached")
-    page.close()
+    session.detach()

@@ -54,5 +54,4 @@ def test_a_narrow_page_without_a_kernel_shows_it(chromium: Any, tmp_path: Path, 
     page.get_by_label("Group").select_option(label="notification")
     page.get_by_text("notification at 14:35 UTC").wait_for()
     assert fits(page) and page.problems == []
-    page.screenshot(path=str(tmp_path / "war-room.png"))
     page.close()
