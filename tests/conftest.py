@@ -12,12 +12,13 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from _pytest.doctest import DoctestModule
 
 from tests import parallel
 
@@ -98,7 +99,30 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return usable + 1
 
 
+class ShortCollection:
+    """Each worker collects all 9,000 tests by itself, so that should take seconds."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Nothing that is collected becomes garbage: Python's collector need not look for it, then or later."""
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            gc.freeze()
+            gc.enable()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        """A file without examples is not imported to look for them in the docstrings of all that it imports."""
+        collectors = yield
+        if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
+            return [one for one in collectors if not isinstance(one, DoctestModule)]
+        return collectors
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(ShortCollection(), "short-collection")
     # Begun in a shell's background, Ctrl-C is ignored, here and in all that tests start and then interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parallel.share_out(config)

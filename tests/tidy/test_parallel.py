@@ -87,6 +87,12 @@ def test_without_workers_nothing_changes(suite: Path) -> None:
     assert len(lines(suite / "made")) == 1
 
 
+def test_only_a_file_that_has_an_example_is_imported_for_it(suite: Path) -> None:
+    (suite / "with_one.py").write_text('def one():\n    """\n    >>> one()\n    1\n    """\n    return 1\n', "utf-8")
+    (suite / "without.py").write_text("raise ValueError\n", "utf-8")
+    assert "1 passed" in run(suite, "-n0", "--doctest-modules", "-k", "with_one")
+
+
 def test_every_long_group_is_there() -> None:
     names = [name for name in parallel.LONGEST_FIRST if name not in ("spark", "spark-labs", "browser")]
     assert [name for name in [*names, *parallel.SPLIT] if not (ROOT / name).exists()] == []
