@@ -200,6 +200,19 @@ def rows_with_calls(function: Callable[..., Any], path: str | Path, trace: str |
     return rows_of_life(answer, path, trace)
 
 
+def rows_with_trace(function: Callable[..., Any], path: str | Path) -> list[Row]:
+    """The rows of ``function(messages, calls)``, with the tables of rows_of_life, and the trace among the messages."""
+    from mqlab.spark import rows_of, session
+
+    calls = session().createDataFrame(calls_in(path), CALLS)
+
+    @functools.wraps(function)
+    def answer(messages: Any) -> Any:
+        return function(_keys_as_in_a_trace(messages), calls)
+
+    return rows_of(answer, path)
+
+
 def rows_of_group(function: Callable[..., Any], path: str | Path, group: str, tags: Sequence[str]) -> list[Row]:
     """The rows of ``function(messages, calls, tags)``, with the tables of rows_of_life and the calls of one group."""
 
@@ -211,7 +224,10 @@ def rows_of_group(function: Callable[..., Any], path: str | Path, group: str, ta
 
 
 def _without_trace(messages: Any) -> Any:
+    return _keys_as_in_a_trace(messages.where(f"topic != '{names.TRACE_TOPIC}'"))
+
+
+def _keys_as_in_a_trace(messages: Any) -> Any:
     from pyspark.sql import functions
 
-    keys = functions.coalesce("keys", functions.lit(""))
-    return messages.where(f"topic != '{names.TRACE_TOPIC}'").withColumn("keys", keys)
+    return messages.withColumn("keys", functions.coalesce("keys", functions.lit("")))

@@ -13,6 +13,10 @@ Mirrors: the moving parts of RocketMQ Dashboard's pages. Lab 00 has the first on
     tag_trap_board()            two members with different tags: each order's way through both filters
     knows_board()               what name servers, a shop and billing believe about a broker that dies, changes or joins
     lanes_board()               events in threads, in order, or in lanes of one order each; who overtakes whom
+    biography_board(units, …)   what happened to a message, in the log and in each group, event by event
+    percentile_board(samples)   two samples whose sizes are moved: the percentile of both, and the mean of the two
+    echo_chart(calls)           when messages were stored, and when a group was called with them
+    watermark_board(looks)      what a stream that counts by time keeps, gives and drops, batch by batch
     allocation_board()          who reads which queue, over joins and leaves; the hash ring; a queue with two owners
 
 Each is a Board (mqlab.widgets.frame): data made once, and a module of mqlab/widgets/modules that shows it with and
@@ -23,6 +27,17 @@ from mqlab.widgets.allocation import AllocationBoard, allocation_board
 from mqlab.widgets.backlog.tank import BacklogTank, backlog_tank
 from mqlab.widgets.console import Console, console
 from mqlab.widgets.crash_matrix import CrashMatrix, crash_matrix
+from mqlab.widgets.days import (
+    BiographyBoard,
+    EchoChart,
+    PercentileBoard,
+    WatermarkBoard,
+    biography_board,
+    biography_of_run,
+    echo_chart,
+    percentile_board,
+    watermark_board,
+)
 from mqlab.widgets.explorer import Explorer, explore
 from mqlab.widgets.knows.board import KnowsBoard, knows_board
 from mqlab.widgets.lanes.board import LanesBoard, lanes_board
@@ -36,27 +51,36 @@ from mqlab.widgets.tag_trap.board import TagTrapBoard, tag_trap_board
 __all__ = [
     "AllocationBoard",
     "BacklogTank",
+    "BiographyBoard",
     "Console",
     "CrashMatrix",
+    "EchoChart",
     "Explorer",
     "KnowsBoard",
     "LanesBoard",
     "LogXray",
     "LongPollScope",
     "OffsetStripBoard",
+    "PercentileBoard",
     "RetryClock",
     "Stepper",
     "TagTrapBoard",
+    "WatermarkBoard",
     "allocation_board",
     "backlog_tank",
+    "biography_board",
+    "biography_of_run",
     "console",
     "crash_matrix",
+    "echo_chart",
     "explore",
     "knows_board",
     "lanes_board",
     "log_xray",
     "offset_strip",
     "long_poll_scope",
+    "percentile_board",
     "retry_clock",
     "tag_trap_board",
+    "watermark_board",
 ]

@@ -24,12 +24,12 @@
 
 # %%
 from collections import Counter
-from itertools import pairwise
 
 from pyspark.sql import functions
 
 from mqlab.spark import session
-from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.spark.pipeline import message_kinds
+from mqlab.teach import answer, check, hint, pipeline_rows, predict, reveal, show_me
 from mqlab.teach.datasets import played_day, small_day
 from mqlab.teach.lag_board import offsets_in
 
@@ -45,7 +45,7 @@ from mqlab.teach.trace_tables import (
     trace_bodies,
 )
 from mqlab.views import Bars, Table
-from mqlab.views.waits import Call, Wait, Waits
+from mqlab.widgets import biography_board
 
 # %% [markdown] minutes=8
 # ## A day with everything in it
@@ -449,30 +449,23 @@ answer("lab11.again", sum(of_message.values()) - len(of_message), told, GROUP)
 # ## A life for each message
 #
 # A message that fails is stored again and again: a copy waits in `SCHEDULE_TOPIC_XXXX`, another one is delivered from the
-# group's retry topic, and the last one is a dead letter (死信). All of them have the `msg_id` of the first. This is the life
-# of one order in one group, from the log and the trace:
-
+# group's retry topic, and the last one is a dead letter (死信). All of them have the `msg_id` of the first. `units` says of each unit
+# what it is (`kind`), whether it waits (`parked`), and for which group it was stored again.
 
 # %%
-def biography(keys, group):
-    """Calls of a group with a message, and where it waited in between."""
-    mine = [c for c in told if (c["keys"], c["group_name"]) == (keys, group)]
-    ms = functions.unix_millis("store_timestamp").alias("ms")
-    copies = messages.where(functions.col("keys") == keys).orderBy("physical_offset")
-    copies = copies.where("topic NOT LIKE 'RMQ_SYS%'").select("topic", ms).collect()
-    copies.sort(key=lambda copy: copy["ms"])
-    waits = [Wait(a["ms"], b["ms"], a["topic"]) for a, b in pairwise(copies)]
-    waits = [wait for wait in waits if wait.where.startswith("SCHEDULE")]
-    dead = [copy["ms"] for copy in copies if copy["topic"] == f"%DLQ%{group}"]
-    columns = ("started_ms", "ended_ms", "status", "retry_times")
-    seen = [Call(*[call[name] for name in columns]) for call in mine]
-    title, dead_ms = f"{keys} in {group}", dead[0] if dead else None
-    return Waits(seen, waits, dead_ms=dead_ms, title=title)
+units = message_kinds.messages(messages).where("kind != 'trace'")
+units = units.toArrow().to_pylist()
+calls_told = pipeline_rows.deliveries(told)
+committed = pipeline_rows.offsets(offsets_in(day.stores))
+kinds = Counter(f"{u['kind']}{', parked' if u['parked'] else ''}" for u in units)
+Bars(kinds, title="Units that are not trace", unit="units")
 
+# %% [markdown]
+# This is the life of one order, from the log and the trace. Type another key: `яд-1`, `k-4`, `k-never`, `k-killed` or `k-twice`. Each
+# event can be looked at, and the time between two of them is written above.
 
 # %% tags=["parameter", "picture"]
-KEYS = "k-3"  # also: яд-1, k-4, k-never, and with audit k-killed
-biography(KEYS, "billing")
+biography_board(units, calls_told, offsets=committed, key="k-3")
 
 # %% [markdown]
 # What is to be said of a message in a group? Five outcomes are possible, and the first that is true counts:
@@ -607,6 +600,13 @@ except Exception:
     your_lives = []  # exercise 3 is open
 outcomes = Counter(f"{row['group_name']}: {row['outcome']}" for row in your_lives)
 Bars(sorted(outcomes.items()), title="What became of the orders", unit="orders")
+
+# %% [markdown]
+# With your lives each biography has an end in every group. Look for an order that mail has lost: does anything in it say so?
+
+# %% tags=["parameter", "picture"]
+ends = pipeline_rows.lives(your_lives, units)
+biography_board(units, calls_told, ends, committed, key="k-never")
 
 # %% [markdown]
 # Is it true? For once we can know: the day was played in a Lab, and the Lab saw every call, trace or not. `day.lives` is

@@ -25,19 +25,25 @@ from collections import Counter
 
 from pyspark.sql import Window, functions
 
-from mqlab.spark import rows_of, session
+from mqlab.spark import session
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.teach.datasets import played_day, small_day
-from mqlab.teach.trace_tables import calls_in, rows_of_group, rows_with_calls
+from mqlab.teach.trace_tables import (
+    calls_in,
+    rows_of_group,
+    rows_with_calls,
+    rows_with_trace,
+)
 from mqlab.views import Bars, Curve, Table
-from mqlab.views.day_charts import Ecdf, Heat, Stacked
+from mqlab.views.day_charts import Ecdf, Stacked
+from mqlab.widgets import echo_chart, percentile_board
 
 # %% [markdown] minutes=9
 # ## The same day once more
 #
 # This is the day of part a: a shop, and the groups `billing`, `audit` and `mail`. How long does an order wait for mail?
 # From the moment at which it is stored (`store_timestamp`, by the broker's clock) to the end of mail's first call that
-# succeeds. Here are two of mail's queues, each as a curve: which share of its orders were done within so many ms?
+# succeeds. `late` has these times for each of mail's queues.
 
 # %%
 day = played_day()
@@ -60,27 +66,14 @@ for call in told:
 
 
 # %%
-def p99(values):
-    """The value below which 99 per cent of the values are."""
-    values = sorted(values)
-    return values[int(0.99 * (len(values) - 1))]
-
-
-# %%
 def in_minutes(rows, name):
     """A column of a table by the minute, with the minutes counted from the first one."""
     rows = sorted(rows, key=lambda row: row["minute_ms"])
-    number = {
-        row["minute_ms"]: (row["minute_ms"] - rows[0]["minute_ms"]) for row in rows
-    }
+    numbers = [(row["minute_ms"] - rows[0]["minute_ms"]) // 60_000 for row in rows]
     return {
-        f"minute {number[row['minute_ms']] // 60_000}": row[name] or 0 for row in rows
+        f"minute {at}": row[name] or 0 for at, row in zip(numbers, rows, strict=True)
     }
 
-
-# %% tags=["picture"]
-first, second = sorted(late)[:2]
-Ecdf({name: late[name] for name in (first, second)}, title="Orders of mail", unit="ms")
 
 # %% [prediction] lab11.two_queues
 # One queue has a p99 of 60 ms, another one of 600 ms: 99 of 100 of its messages are done in that time. What is the p99 of both
@@ -97,20 +90,26 @@ Ecdf({name: late[name] for name in (first, second)}, title="Orders of mail", uni
 #   cannot.
 
 # %% [markdown]
-# Try it. The fast queue has 1,000 messages. How many has the slow one?
+# Try it. Each curve says which share of a queue's messages was done within so long, and the thick one is that of all messages. The fast
+# queue has 1,000 messages. How many has the slow one? Move the sliders; mail's own queues can be chosen as well.
 
 # %% tags=["parameter"]
-SLOW = 20  # messages of the slow queue: try 5, 50, 1_000
-fast = [60 * n / 990 for n in range(1, 1_001)]
+queues = {
+    "fast": [60 * n / 990 for n in range(1, 1_001)],
+    "slow": [600 * n / 990 for n in range(1, 1_001)],
+    **late,
+}
+percentile_board(queues, first_size=1_000, second_size=20, percent=99)
 
 
+# %%
 def together(count):
     """p99 of the fast queue and a slow one with so many messages."""
-    return round(p99(fast + [600 * n / count for n in range(1, count + 1)]))
+    return percentile_board(queues, second_size=count).together
 
 
 p99_of_both = {
-    f"{count:,} slow ones": together(count) for count in (5, 20, 1_000, SLOW)
+    f"{count:,} slow ones": round(together(count)) for count in (5, 20, 1_000)
 }
 Bars(p99_of_both, title="p99 of both queues", unit="ms")
 
@@ -240,29 +239,13 @@ answer("lab11.slow_minute", minute, yours, GROUP)
 # %% [markdown] minutes=24
 # ## Why again?
 #
-# Here are audit's calls. The row says in which minute the order was stored, the column in which minute audit was called with it. A
-# call that comes at once is in the cell of its own minute; what stands to the right of it came late, or again:
+# Here are the calls of a group. The row says when the order was stored, the column when the group was called with it. A call that comes
+# at once is on the diagonal; what stands to the right of it came late, or again. Click a cell to see its calls, and choose shorter
+# stretches, or another group:
 
-# %% tags=["picture"]
-start = min(row["stored_ms"] for row in place.values())
-
-
-def echo(group):
-    """Minute of storing -> minute of the call -> how many calls."""
-    cells = Counter()
-    for call in told:
-        if call["group_name"] == group:
-            stored_ms = place[call["msg_id"]]["stored_ms"]
-            at = (stored_ms - start) // 60_000, (call["started_ms"] - start) // 60_000
-            cells[at] += 1
-    numbers = range(max(max(cells)) + 1)
-    return {
-        f"stored in minute {a}": {str(b): cells.get((a, b)) for b in numbers}
-        for a in numbers
-    }
-
-
-Heat(echo("audit"), title="Calls of audit, by the minute in which they came")
+# %% tags=["parameter", "picture"]
+echoes = [{**call, "stored_ms": place[call["msg_id"]]["stored_ms"]} for call in told]
+echo_chart(echoes, group="audit", stretch_s=60)
 
 # %% [prediction] lab11.again_why
 # After some minutes somebody set audit's offsets back to the beginning. How many of these repeated calls have a `retry_times`
@@ -378,6 +361,16 @@ for row in causes:
 Stacked(parts, title="Calls after the first, by cause")
 
 # %% [markdown]
+# With your causes the echoes can be looked at one by one: choose `retry` and billing, or `soon` and mail.
+
+# %% tags=["parameter", "picture"]
+names = ("request_id", "msg_id", "keys")
+cause_of = {tuple(row[name] for name in names): row["cause"] for row in causes}
+for call in echoes:
+    call["cause"] = cause_of.get(tuple(call[name] for name in names))
+echo_chart(echoes, group="billing", stretch_s=30)
+
+# %% [markdown]
 # Is it true? The Lab saw every call, and knows which unit it was with:
 
 # %%
@@ -389,7 +382,7 @@ Table(
 )
 
 # %% [markdown]
-# Your table cannot be the Lab's in two places, and it is good to know why. A member of mail was killed after it had consumed and
+# A right table differs from the Lab's in two places, and it is good to know why. A member of mail was killed after it had consumed and
 # before its trace was sent: for the trace these calls have no result. And the order that was stored twice was read twice again after
 # audit's offsets were set back: the Lab knows which unit each call was with, the trace does not.
 
@@ -437,32 +430,101 @@ last_min = max(every) / 60
 at_twenty = "soon" if FAILS_MIN <= last_min < FAILS_MIN + 10 else "night"
 reveal("lab11.last_echo", at_twenty)
 
+# %% [markdown]
+# The failing group is not alone. Here is an order of the played day that failed once in billing, and went well in the two other
+# groups that read it.
+
+# %% [prediction] lab11.once_failed
+# Three groups read an order. It fails once, in billing, and then succeeds. With how many calls does this order keep the listeners
+# busy?
+#
+# - two: two, the call and its retry {lab11.one_group}
+#   > These are billing's. Audit and mail were called with it as well: each group reads every message for itself. Count calls with
+#   > their group_name.
+# - four: four
+#   = Three first calls, one for each group, and one retry.
+# - six: six, all three groups are called again
+#   > The copy lies in %RETRY%billing, and only billing reads that. The other groups never hear of the failure.
+# note: What a message costs is the number of groups that read it, and for each group that fails its retries: in the middle of a
+#   storm, three groups that call one bank fail together.
+
+# %%
+once = next(
+    call for call in told if call["retry_times"] and call["keys"].startswith("order-")
+)
+its_calls = [call for call in told if call["msg_id"] == once["msg_id"]]
+columns = ["group_name", "retry_times", "started_ms", "status"]
+Table([{name: call[name] for name in columns} for call in its_calls])
+
+# %%
+in_words = {2: "two", 4: "four", 6: "six"}
+reveal("lab11.once_failed", in_words[len(its_calls)])
+
+# %% [markdown]
+# So many calls come for each message that is stored: the number of groups, and retries on top of it (重试放大). Try it: how many
+# groups read the messages?
+
+# %% tags=["parameter"]
+GROUPS = 3  # groups that read each message: try 1, 10
+retries_each = len(every) / (60 * FAILS_MIN)
+calls_each = {
+    f"{failing} of {GROUPS} groups fail": round(GROUPS + failing * retries_each, 1)
+    for failing in range(GROUPS + 1)
+}
+Bars(calls_each, title="Calls with each message of the storm", unit="calls")
+
 # %% [exercise] lab11.storm
 # ### Exercise 6: the storm by the minute
 #
-# Write `storm`. It gets all messages of some stores as a DataFrame, trace included. It returns a row for each minute in which
-# something other than trace was stored: `minute_ms`, `stored` (units of all topics but `RMQ_SYS_TRACE_TOPIC`), `retries` (those of
-# them in topics whose names begin with `%RETRY%`) and `share` (`retries / stored`). A unit belongs to the minute of its
-# `store_timestamp`.
+# Write `storm`. It gets `messages`, everything in the logs, trace included, and `calls` of all groups, as in part a. It returns a row
+# for each minute in which something other than trace was stored. A unit belongs to the minute of its `store_timestamp`.
+#
+# | column | is |
+# |---|---|
+# | `minute_ms` | the beginning of the minute, in ms since 1970 |
+# | `stored` | how many units were stored in it, in all topics but `RMQ_SYS_TRACE_TOPIC` |
+# | `retries` | how many of them in topics whose names begin with `%RETRY%` |
+# | `share` | `retries / stored` |
+# | `sent` | how many messages (`msg_id` and `keys`) were sent in it: their first unit in a topic of an application was stored then |
+# | `calls_each` | all calls with these messages, of every group and at any time, divided by `sent`; NULL if nothing was sent |
+#
+# The name of an application's topic begins neither with `%` nor with `RMQ_SYS_`, and is not `SCHEDULE_TOPIC_XXXX`.
+# `rows_with_trace(storm, day.stores)` tries it.
 #
 # hint: `functions.expr("unix_millis(store_timestamp) div 60000 * 60000").alias("minute_ms")` is the minute, for `groupBy`.
-# hint: `functions.col("topic").startswith("%RETRY%")` is true or false; cast to "int", its sum is the number of retries.
-# hint: Leave the trace out with `where` before the `groupBy`; everything else stays in. Then `retries / stored` in a `select`.
-# note: An alarm on this share rings in the first minute of a storm. The mean of the day would ring in the afternoon.
+#   `functions.col("topic").startswith("%RETRY%")` is true or false; cast to "int", its sum is the number of retries. Leave the trace
+#   out with `where` before that; everything else stays in.
+# hint: A second table has a row per message: `groupBy("msg_id", "keys")` of the units in applications' topics, with the smallest minute.
+#   A third one has the number of calls by `msg_id` and `keys`. A left join of these two keeps messages that nobody was called with: 0 calls.
+# hint: By minute, `functions.count("*")` of the second table is `sent`, and the sum of calls divided by it is `calls_each`. Join this to
+#   the first table by `minute_ms`, left again, and give `sent` a 0 with `functions.coalesce` where there is nothing.
+# note: An alarm on the share rings in the first minute of a storm, the mean of the day would ring in the afternoon. The share says when
+#   the broker had the work, calls_each which messages made it.
 
 
 # %%
 # exercise: lab11.storm
-def storm(messages):
-    """The share of retries in what was stored, by the minute, as a DataFrame."""
+def storm(messages, calls):
+    """Retries in what was stored, and the calls of what was sent, by the minute."""
     ### BEGIN SOLUTION
-    minute = functions.expr("unix_millis(store_timestamp) div 60000 * 60000")
+    col, same = functions.col, ["msg_id", "keys"]
+    at = functions.expr("unix_millis(store_timestamp) div 60000 * 60000")
     units = messages.where("topic != 'RMQ_SYS_TRACE_TOPIC'")
-    again = functions.col("topic").startswith("%RETRY%").cast("int")
-    rows = units.groupBy(minute.alias("minute_ms")).agg(
+    units = units.withColumn("minute_ms", at)
+    again = col("topic").startswith("%RETRY%").cast("int")
+    rows = units.groupBy("minute_ms").agg(
         functions.count("*").alias("stored"), functions.sum(again).alias("retries")
     )
-    return rows.withColumn("share", functions.col("retries") / functions.col("stored"))
+    rows = rows.withColumn("share", col("retries") / col("stored"))
+    of_broker = col("topic").rlike("^(%|RMQ_SYS_|SCHEDULE_TOPIC_XXXX)")
+    first = functions.min("minute_ms").alias("minute_ms")
+    sent = units.where(~of_broker).groupBy(*same).agg(first)
+    called = calls.groupBy(*same).agg(functions.count("*").alias("called"))
+    sent = sent.join(called, same, "left").groupBy("minute_ms")
+    count = functions.count("*")
+    each = functions.coalesce(functions.sum("called"), functions.lit(0)) / count
+    sent = sent.agg(count.alias("sent"), each.alias("calls_each"))
+    return rows.join(sent, "minute_ms", "left").fillna({"sent": 0})
     ### END SOLUTION
 
 
@@ -492,6 +554,18 @@ check("lab11.storm")
 # refutation: A copy keeps the born_timestamp of the first message, hours ago perhaps. The broker had the work when it stored the copy:
 #   store_timestamp.
 
+# %% [belief] lab11.cost_when_called
+# question: In which minute does a call count for what its message cost?
+# claim: In the minute of the call.
+# refutation: A retry comes minutes later, when other messages are sent, or none: then these look costly, and those that made the work
+#   look cheap. A call belongs to the minute in which its message was stored first, whenever it came.
+
+# %% [belief] lab11.uncalled_left_out
+# question: A message was stored, and nobody was called with it. Does it count in the calls of a message?
+# claim: No, without a call there is nothing to count.
+# refutation: It was sent, and it had no call: it is in sent, with 0 calls. An inner join with the calls loses it, and the messages that are
+#   left look as if each had more.
+
 # %% [belief] lab11.mean_is_enough
 # question: Is the share of retries of a whole day a good alarm?
 # claim: Yes, it is more stable.
@@ -499,21 +573,29 @@ check("lab11.storm")
 
 # %% tags=["picture"]
 try:
-    minutes = rows_of(storm, day.stores)
+    minutes = rows_with_trace(storm, day.stores)
 except Exception:
     minutes = []  # exercise 6 is open
 shares = {name: 100 * share for name, share in in_minutes(minutes, "share").items()}
 Bars(shares, title="Share of retries in what was stored", unit="%")
 
+# %% tags=["picture"]
+each = in_minutes(minutes, "calls_each")
+Bars(each, title="Calls with each message, by the minute of storing", unit="calls")
+
 # %% [markdown]
-# And on the day of a platform, with 3,000 messages: the twelve minutes with most retries.
+# With a right `storm` the two pictures do not have their peaks in the same minutes. What was sent in the first minutes cost most, and
+# hardly for its retries: audit has read it twice since somebody set its offsets back.
+#
+# And on the day of a platform, with 3,000 messages: the twelve minutes with most retries. Where so little is stored, one retry is a large
+# share, so look at the numbers beside it.
 
 # %%
 try:
-    platform = rows_of(storm, small_day())
+    platform = rows_with_trace(storm, small_day())
 except Exception:
     platform = []
-platform.sort(key=lambda row: (-row["share"], row["minute_ms"]))
+platform.sort(key=lambda row: (-row["retries"], row["minute_ms"]))
 Table(platform[:12])
 
 # %% [answer] lab11.longer

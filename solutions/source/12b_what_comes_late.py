@@ -42,6 +42,7 @@ from mqlab.traffic import Incident, live
 from mqlab.views import Bars, Histogram, Table
 from mqlab.views.streams.ledger import Ledger
 from mqlab.views.streams.state_board import StateBoard
+from mqlab.widgets import watermark_board
 
 # %% [markdown] minutes=11
 # ## A minute that is never over
@@ -180,10 +181,19 @@ Bars({start: shown.get(start, 0) for start in away}, title="broker-b on the boar
 found = sum(shown.get(start, 0) > 0 for start in away)
 reveal("lab12.late_rows", {0: "none", 4: "all"}.get(found, "some"))
 
+# %% [markdown]
+# What would another delay have done? Spark is not needed for that: the rules of a watermark are few, and the board below follows them
+# with the orders of the looks. Move the delay, the window and the batch. What is below is what the counts of one batch know: which
+# groups are kept, which are forgotten, and what was dropped.
+
+# %% tags=["parameter", "picture"]
+watermark_board(orders, delay_min=10, window_min=10, mode="update")
+
 # %% [answer] lab12.smallest_delay
 # ### Your turn: how long to wait
 #
-# Change `DELAY_MINUTES` until no order is dropped. Which is the smallest delay in steps of ten minutes?
+# Which is the smallest delay in steps of ten minutes with which no order is dropped? The board has an opinion; change `DELAY_MINUTES`
+# to see whether Spark has the same.
 #
 # wrong late: With this delay nothing is dropped. A smaller one does it as well.
 # wrong: With this delay something is dropped, or a smaller one does it as well.

@@ -26,6 +26,7 @@ from mqlab.grading.sandbox import Sandbox
 from mqlab.grading.verdict import HIDDEN, PUBLIC
 from mqlab.teach.cases.lab10 import days as lab10_days
 from mqlab.teach.cases.lab11 import days as lab11_days
+from mqlab.teach.cases.lab11 import storm as lab11_storm
 from mqlab.teach.cases.lab12 import begin as lab12_begin
 from mqlab.teach.cases.lab12 import lag as lab12_lag
 from mqlab.teach.cases.lab12 import no_answer as lab12_no_answer
@@ -45,6 +46,7 @@ ALL_WRONG = [wrong for wrong in KNOWN_WRONG if wrong.exercise in EXERCISES]
 CLASS_SEED = 77
 OF_LAB_11 = (
     "FIELDS", "FEWEST", "NUMBERS", "rows_of_calls", "rows_of_life", "rows_of_group", "rows_with_calls",
+    "rows_with_trace",
 )  # fmt: skip
 
 
@@ -56,7 +58,7 @@ def days_folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -
     of_lab10 = lab10_days.day, lab10_days.odd_day, lab10_days.mixed_keys
     of_lab12 = lab12_begin.stores, lab12_lag.board
     films = lab12_per_minute.counted, lab12_repeats.copied, lab12_no_answer.traced
-    for made in (*of_lab10, lab11_days.day, *of_lab12, *films):
+    for made in (*of_lab10, lab11_days.day, lab11_storm.stormy, *of_lab12, *films):
         made.cache_clear()
     tempfile.tempdir = str(folder)
     yield folder

@@ -16,7 +16,7 @@ from mqlab.teach.cases.lab11.calls import CALLS, joined
 from mqlab.teach.cases.lab11.days import day
 from mqlab.teach.cases.lab11.latency import percentile, slow_when
 from mqlab.teach.cases.lab11.life import LIFE, facts, life
-from mqlab.teach.cases.lab11.storm import storm, units_in
+from mqlab.teach.cases.lab11.storm import STORM, storm, units_in
 from mqlab.teach.datasets import played_day
 from mqlab.teach.exercises import manifest
 from mqlab.teach.played_day import QUIET
@@ -87,13 +87,33 @@ def test_causes_of_calls_are_those_that_the_lab_saw(seed: int) -> None:
 
 def test_retries_and_slow_orders_of_the_day_are_in_their_minutes() -> None:
     played = played_day(11)
-    minutes = storm(units_in(str(played.stores)))
+    minutes = storm(units_in(str(played.stores)), trace.calls_in(played.stores))
     retried = [call for call in played.calls if call.place[1].startswith("%RETRY%")]
     assert sum(row["retries"] for row in minutes) == len(retried) == 23
     rows = slow_when(facts(str(played.stores)), "mail", ["paid", "shipped"])
     lost = sum(row.outcome == "lost" and row.consumer_group == "mail" for row in played.lives)
     assert round(sum(row["orders"] * row["waiting"] for row in rows)) == lost
     assert sum(row["orders"] for row in rows) == 280
+
+
+def test_each_call_with_an_order_is_counted_in_the_minute_in_which_the_order_was_sent() -> None:
+    played = played_day(11)
+    minutes = storm(units_in(str(played.stores)), trace.calls_in(played.stores))
+    told = [call for call in played.calls if call.consumer_group != QUIET]
+    sent = {(row.msg_id, row.keys) for row in played.lives if row.outcome != "waiting"}
+    assert sum(row["sent"] for row in minutes) == len(sent)
+    assert round(sum(row["sent"] * row["calls_each"] for row in minutes)) == len(told)
+
+
+def test_a_message_that_was_stored_twice_and_one_without_calls_are_told_apart() -> None:
+    (call,) = STORM.form.calls(1)
+    units, calls = units_in(call["messages"]), trace.calls_in(call["messages"])
+    (asleep,) = (row for row in call.right if not row["sent"])
+    assert (asleep["share"], asleep["calls_each"]) == (1, None)
+    rows = storm(units, [each for each in calls if not each["retry_times"]])
+    assert judged(STORM, call, rows).rule.startswith("calls_each is the number of all calls")
+    rows = storm(units, calls, sent=lambda topic: topic != "RMQ_SYS_TRACE_TOPIC")
+    assert judged(STORM, call, rows).rule.startswith("sent counts messages in topics of applications")
 
 
 def test_a_percentile_lies_between_two_values_as_in_spark() -> None:
@@ -193,6 +213,7 @@ def test_beliefs_that_do_not_come_true_can_be_predicted() -> None:
         "lab11.trace_gap": "same",
         "lab11.two_queues": "mean",
         "lab11.again_why": "all",
+        "lab11.once_failed": "two",
         "lab11.last_echo": "night",
         "lab11.skew": "none",
     }.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,13 @@ from mqlab.teach.cases.lab12.lag import LAG_NOW, board_of
 from mqlab.teach.cases.lab12.moments import NINE
 from mqlab.teach.cases.lab12.no_answer import NO_ANSWER
 from mqlab.teach.cases.lab12.once import ONCE, log_rows
-from mqlab.teach.cases.lab12.per_minute import PER_MINUTE
+from mqlab.teach.cases.lab12.per_minute import PER_MINUTE, counted
 from mqlab.teach.cases.lab12.repeats import WITHOUT_REPEATS
 from mqlab.teach.exercises import Exercise, Finding, manifest
 from mqlab.teach.lag_board import offsets_in
 from mqlab.teach.streams import run_of_film
 from mqlab.teach.words import refutation
+from mqlab.widgets import watermark_board
 from tests.labs.notebooks import ROOT, read, texts
 
 if TYPE_CHECKING:
@@ -265,6 +267,26 @@ def test_what_is_no_stream_with_a_mode_is_refused(spark: SparkSession) -> None:
     ]:
         with pytest.raises(UsageError, match=words):
             run_of_film(function, film, "1 hour")
+
+
+@pytest.mark.parametrize(("mode", "delay"), [("update", 10), ("append", 20)])
+def test_a_watermark_board_reckons_what_spark_does(spark: SparkSession, mode: str, delay: int) -> None:
+    from pyspark.sql import functions
+
+    def by_ten_minutes(frame: Any, late: str) -> Any:
+        window = functions.window("store_timestamp", "10 minutes")
+        return frame.withWatermark("store_timestamp", late).groupBy(window, "broker_name").count(), mode
+
+    film, folder = counted(3, 40)
+    run = run_of_film(by_ten_minutes, folder, f"{delay} minutes")
+    board = watermark_board(film.slices, delay_min=delay, mode=mode)
+    told = [(one["rows_in_state"], one["dropped"], (one["watermark"] or "")[:19]) for one in map(dict, run["batches"])]
+    mine = [
+        (one.kept, one.dropped_groups, row.watermark) for one, row in zip(board.batches(), board.table(), strict=True)
+    ]
+    assert told == mine
+    given = Counter(row["batch"] for row in run["rows"])
+    assert [given[one.batch] for one in board.batches()] == [one.given for one in board.batches()]
 
 
 # your turn ----------------------------------------------------------------------------------------------------------
