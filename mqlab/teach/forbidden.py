@@ -17,7 +17,7 @@ import dis
 import importlib
 import sys
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -39,6 +39,8 @@ class Forbidden:
         self._objects: list[tuple[object, str]] = []
         self._places: dict[str, str] = {}
         self._known_files: dict[str, str] = {}
+        self.harmless_files: set[str] = set()
+        """Files with nothing forbidden in them, as far as they have been asked for by ``name_of_code``."""
         for name in forbids:
             place = PACKAGE.joinpath(*name.split(".")[1:])
             if place.is_dir() or place.with_suffix(".py").is_file():
@@ -77,9 +79,10 @@ class Forbidden:
             return self._codes[code]
         file = code.co_filename
         if file not in self._known_files:
-            self._known_files[file] = next(
-                (name for name, place in self._places.items() if Path(file).is_relative_to(place)), ""
-            )
+            inside = next((name for name, place in self._places.items() if Path(file).is_relative_to(place)), "")
+            self._known_files[file] = inside
+            if not inside and all(one.co_filename != file for one in self._codes):
+                self.harmless_files.add(file)
         return self._known_files[file]
 
 
@@ -183,9 +186,9 @@ class Watch:
         self._outside = sys._getframe(1)
         if self._globals and not self._forbidden.is_empty:
             if self._beside_a_profiler_in_c:
-                sys.settrace(self._called)
+                sys.settrace(self._watcher())
             else:
-                sys.setprofile(self._called)
+                sys.setprofile(self._watcher())
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -200,11 +203,21 @@ class Watch:
         """True under ``%prun`` before Python 3.12: that profiler can be called, and put back, from C alone."""
         return self._before is not None and not callable(self._before)
 
-    def _called(self, frame: FrameType, event: str, argument: Any) -> None:
-        if callable(self._before):
-            self._before(frame, event, argument)
-        if event != "call":
-            return
+    def _watcher(self) -> Callable[[FrameType, str, Any], None]:
+        """What Python calls at every call and return. A day has a million of them, so most end at the first line."""
+        harmless, before = self._forbidden.harmless_files, self._before
+
+        def called(frame: FrameType, event: str, argument: Any) -> None:
+            if event == "call" and frame.f_code.co_filename not in harmless:
+                self._look_at(frame)
+
+        def called_beside(frame: FrameType, event: str, argument: Any) -> None:
+            before(frame, event, argument)
+            called(frame, event, argument)
+
+        return called_beside if callable(before) else called
+
+    def _look_at(self, frame: FrameType) -> None:
         name = self._forbidden.name_of_code(frame.f_code)
         if name and self._is_for_an_answer(frame.f_back):
             self.used = self.used or name
