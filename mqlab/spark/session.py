@@ -47,6 +47,12 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+# Java's second compiler would take a third of a short session's time: it waits ten times as long as it would by itself,
+# until a loop has run for half a million times, which those that a large log needs do in the first second.
+LATE_SECOND_COMPILER = (
+    "-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000", "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)  # fmt: skip
 QUERY_LOGGERS = "DataFrameQueryContextLogger", "SQLQueryContextLogger"
 REMOTE_SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # the rest belongs to the server
 LOCAL_SETTINGS = {  # a master on this machine: nothing needs to reach it from elsewhere
@@ -257,7 +263,7 @@ def _launch_jvm(settings: dict[str, str], java: Java) -> None:
     jars = Path(pyspark.__file__).parent / "jars"
     shared = shared_classes.options(java.java, jars, cache_directory() / "spark-classes")
     conf = SparkConf(loadDefaults=False)
-    own = [_quoted(option) for option in shared]
+    own = [*LATE_SECOND_COMPILER, *map(_quoted, shared)]
     for name, value in {**settings, JVM_OPTIONS: " ".join([*own, settings.get(JVM_OPTIONS, "")]).strip()}.items():
         conf.set(name, value)
     # 2. Start it; if it fails, the last lines of its output are the reason.

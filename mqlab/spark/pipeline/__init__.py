@@ -22,11 +22,12 @@ Left out: writing anywhere but to paths that the driver sees.
 from mqlab.spark.pipeline.biographies import biography
 from mqlab.spark.pipeline.compacting import compact
 from mqlab.spark.pipeline.following import Follow
-from mqlab.spark.pipeline.job import STEPS, run, step_named
+from mqlab.spark.pipeline.job import run, step_named
 from mqlab.spark.pipeline.listener_calls import deliveries
 from mqlab.spark.pipeline.log_units import offsets, raw, snapshot, trace_raw
 from mqlab.spark.pipeline.message_kinds import messages
 from mqlab.spark.pipeline.message_life import life, readers
+from mqlab.spark.pipeline.steps import STEPS
 from mqlab.spark.pipeline.trace_entries import trace
 from mqlab.spark.thresholds import Thresholds
 

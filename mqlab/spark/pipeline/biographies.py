@@ -25,7 +25,8 @@ import pyarrow.dataset
 
 from mqlab.arrow.stores import StorePath
 from mqlab.errors import UsageError
-from mqlab.spark.pipeline.job import MANIFEST, STEPS, saved
+from mqlab.spark.pipeline.job import MANIFEST, saved
+from mqlab.spark.pipeline.steps import STEPS
 from mqlab.views import Table
 
 COLUMNS = ("time_ms", "what", "group", "topic", "broker", "queue", "offset", "told", "msg_id")

@@ -25,7 +25,8 @@ from pyspark.sql import SparkSession
 
 from mqlab.arrow.stores import StorePath
 from mqlab.errors import StoreError, UsageError
-from mqlab.spark.pipeline.job import BEFORE, STEPS, STREAMED, UNFINISHED, held, rows_in, saved
+from mqlab.spark.pipeline.job import BEFORE, STREAMED, UNFINISHED, held, rows_in, saved
+from mqlab.spark.pipeline.steps import STEPS
 
 FILE_LOG, COMPACT = "_spark_metadata", ".compact"
 VERSION = "v1"

@@ -23,9 +23,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from mqlab.arrow.stores import StorePath, find_stores
 from mqlab.errors import StoreError, UsageError
-from mqlab.spark.pipeline.job import Work, check_stores, held, save, saved
+from mqlab.spark.pipeline.job import check_stores, held, save, saved
 from mqlab.spark.pipeline.log_units import PLAIN, TRACE_COLUMNS, snapshot
 from mqlab.spark.pipeline.message_kinds import messages
+from mqlab.spark.pipeline.steps import Work
 from mqlab.spark.pipeline.trace_entries import trace
 from mqlab.wire import names
 

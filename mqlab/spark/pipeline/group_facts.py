@@ -12,6 +12,15 @@ Mirrors: mqadmin consumerProgress, consumerStatus and the numbers of the dashboa
     slowest      the calls that took longest, those that never returned first
     producers    one row per producer group and topic: sends, failures, how long they took
 
+Spark passes over LIFE once for its cells (counts by group, tag and stretch) and once for the percentiles; what is
+counted in cells is summed up in the driver.
+
+    LIFE ──────── cells ────────▶ groups, group_tags, backlog, latency, duplicates; rules of suspicions
+    LIFE ──────── percentiles ──▶ groups, latency
+    DELIVERIES ─────────────────▶ calls, slowest
+    TRACE ─────── entries ──────▶ producers; the rule of damaged entries
+    MESSAGES ──── next_stored ──▶ lag, of queues and offsets
+
 Percentiles are approximate on many rows (1 in 10,000) and exact on few. Those of waiting and latency are of all
 messages that the group should consume: consumed, dead and pending ones. A message that was not consumed took longer
 than any that was, so a percentile that falls on such a message is null: it is not known yet, and not small.
@@ -20,17 +29,23 @@ Left out: broadcasting groups in ``lag``: their offsets are on their own disks.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from mqlab.spark.pipeline.schemas import checked, table
 from mqlab.spark.pipeline.stored_facts import stretch
+
+if TYPE_CHECKING:
+    import pandas
 
 ACCURACY = 10_000
 SLOWEST = 50
 OUTCOMES = ("consumed", "dead", "pending", "filtered", "lost", "untraced", "waiting")
 TO_CONSUME = "outcome IN ('consumed', 'dead', 'pending')"
 NOT_YET = (1 << 63) - 1
+PLACE = ["topic", "consumer_group"]
 CAUSES = ("resend", "retry", "no_result", "soon", "late")
 
 _P3 = "p50_{0}, p90_{0}, p99_{0}"
@@ -119,144 +134,179 @@ PRODUCERS = table(
 )
 
 
-def percentiles(value: str) -> list[Column]:
-    """The columns p50, p90 and p99 of a column of whole numbers; null without any."""
-    values = F.percentile_approx(value, F.array(F.lit(0.5), F.lit(0.9), F.lit(0.99)), ACCURACY)
-    names = ("p50", "p90", "p99")
-    return [F.get(values, F.lit(at)).cast("bigint").alias(f"{name}_{value}") for at, name in enumerate(names)]
+def cells(life: DataFrame, stretch_ms: int) -> DataFrame:
+    """LIFE -> sums by group, topic and tag, by the stretch of storing and by that of the first end of a call.
 
-
-def percentiles_of_all(value: str) -> list[Column]:
-    """The same of all messages that should have been consumed; null where one falls on a message without the value."""
-    # A message that was not consumed counts as the slowest.
-    ranked = F.when(F.expr(TO_CONSUME), F.coalesce(F.col(value), F.lit(NOT_YET)))
-    values = F.percentile_approx(ranked, F.array(F.lit(0.5), F.lit(0.9), F.lit(0.99)), ACCURACY)
-    known = [F.nullif(F.get(values, F.lit(at)), F.lit(NOT_YET)) for at in range(3)]
-    return [one.cast("bigint").alias(f"{name}_{value}") for name, one in zip(("p50", "p90", "p99"), known, strict=True)]
-
-
-def groups(life: DataFrame) -> DataFrame:
-    """LIFE -> GROUPS, without topics that no group reads."""
-    # A row may be a batch under one id: outcomes count its members.
-    outcome_counts = [
-        F.coalesce(F.sum(F.when(F.col("outcome") == outcome, F.col("members"))), F.lit(0)).alias(outcome)
-        for outcome in OUTCOMES
-    ]
-    delivered = F.when(F.col("attempts") > 0, F.col("members"))
-    counts = life.where("consumer_group IS NOT NULL").groupBy("topic", "consumer_group").agg(
-        F.sum("members").alias("messages"), *outcome_counts,
-        *[F.sum(name).alias(name) for name in ("attempts", "failures", "no_results")],
-        (F.sum("attempts") / F.sum(delivered)).alias("amplification"),
-        (F.sum("units_stored") / F.sum("members")).alias("storage_amplification"),
-        *percentiles_of_all("wait_ms"), *percentiles_of_all("latency_ms"), F.max("latency_ms").alias("max_latency_ms"),
-        F.sum("calls_implied").alias("calls_implied"),
+    A row may be a batch under one id: outcomes count its members. Messages that no group reads have no group there.
+    """
+    members, back = F.col("members"), F.expr(f"traced AND {TO_CONSUME}")
+    outcomes = [_sum_where(F.col("outcome") == outcome, members).alias(outcome) for outcome in OUTCOMES]
+    causes = [
+        column for cause in CAUSES for again in [F.col(f"again_{cause}")]
+        for column in (F.sum(again).alias(f"again_{cause}"), F.count_if(again > 0).alias(f"messages_{cause}"))
+    ]  # fmt: skip
+    # Of whom the rules speak: consumed a second time later, given up, stored twice.
+    late, dead, twice = F.col("again_late") > 0, F.col("outcome") == "dead", F.col("copies") > 1
+    return life.groupBy(
+        "topic", "consumer_group", "tags", "traced", stretch("stored", stretch_ms).alias("stretch"),
+        F.when(back, stretch("first_ended", stretch_ms)).alias("ended_in"),
+    ).agg(
+        F.sum(members).alias("messages"), *outcomes,
+        *[F.sum(name).alias(name) for name in ("attempts", "failures", "no_results", "units_stored", "calls_implied")],
         # More calls with one message do not make up for a missing call with another.
         F.sum(F.least("attempts", "calls_implied")).alias("calls_told"),
+        _sum_where(F.col("attempts") > 0, members).alias("delivered"),
+        F.count_if(F.col("attempts") > 0).alias("lives_delivered"), F.max("latency_ms").alias("max_latency_ms"),
+        *causes,
+        *_from_to(late, "late", stored="stored", again="last_started"),
+        *_from_to(dead, "dead", stored="stored", again="last_started"),
+        F.max(F.when(dead, F.col("attempts"))).alias("dead_attempts"),
+        *_from_to(twice, "twice", stored="stored"), _sum_where(twice, members).alias("twice"),
     )  # fmt: skip
-    share = F.col("calls_told") / F.nullif("calls_implied", F.lit(0))
-    return checked(counts.withColumn("coverage", share), GROUPS, "groups")
 
 
-def group_tags(life: DataFrame) -> DataFrame:
-    """LIFE -> GROUP_TAGS, of groups that write a trace."""
-    members = F.col("members")
-    counted = {
-        "delivered": F.when(F.col("attempts") > 0, members).otherwise(0),
-        **{
-            name: F.when(F.col("outcome") == name, members).otherwise(0)
-            for name in ("filtered", "lost", "dead", "pending")
-        },
-    }
-    counts = (
-        life.where("traced")
-        .withColumns(counted)
-        .groupBy("topic", "consumer_group", "tags")
-        .agg(F.sum("members").alias("messages"), *[F.sum(name).alias(name) for name in counted])
-        .withColumn("delivered_share", F.col("delivered") / F.col("messages"))
+def _sum_where(condition: Column, value: Column) -> Column:
+    return F.sum(F.when(condition, value).otherwise(0))
+
+
+def _from_to(condition: Column, name: str, **times: str) -> list[Column]:
+    """First and last time of the rows for which a condition holds, of each of these columns."""
+    return [
+        least_or_most(F.when(condition, F.col(time))).alias(f"{name}_{end}_{what}")
+        for what, time in times.items()
+        for end, least_or_most in (("first", F.min), ("last", F.max))
+    ]
+
+
+def percentiles_of_life(life: DataFrame, stretch_ms: int) -> DataFrame:
+    """LIFE -> percentiles of waiting and latency, by group and topic (without a stretch), and by stretch as well."""
+    by = ["topic", "consumer_group", "stretch"]
+    rows = life.where(f"consumer_group IS NOT NULL AND {TO_CONSUME}").select(
+        *by[:2], stretch("stored", stretch_ms).alias("stretch"), "wait_ms", "latency_ms"
     )
-    return checked(counts, GROUP_TAGS, "group_tags")
+    sets = [[F.col(name) for name in names] for names in (by[:2], by)]
+    return rows.groupingSets(sets, *by).agg(*percentiles("wait_ms", NOT_YET), *percentiles("latency_ms", NOT_YET))
 
 
-def lag(queues: DataFrame, offsets: DataFrame, messages: DataFrame) -> DataFrame:
-    """QUEUES, OFFSETS, MESSAGES -> LAG, as mqadmin consumerProgress counts it: broker offset less consumer offset.
+def percentiles(value: str, for_null: int | None = None) -> list[Column]:
+    """The columns p50, p90 and p99 of a column of whole numbers; null without any.
+
+    ``for_null`` stands for a null in the order; a percentile that falls on it is null. Otherwise nulls do not count.
+    """
+    ranked = F.col(value) if for_null is None else F.coalesce(F.col(value), F.lit(for_null))
+    values = F.percentile_approx(ranked, F.array(F.lit(0.5), F.lit(0.9), F.lit(0.99)), ACCURACY)
+    each = [F.get(values, F.lit(at)).cast("bigint") for at in range(3)]
+    known = each if for_null is None else [F.nullif(one, F.lit(for_null)) for one in each]
+    return [one.alias(f"{name}_{value}") for name, one in zip(("p50", "p90", "p99"), known, strict=True)]
+
+
+def groups(cells: pandas.DataFrame, percentiles: pandas.DataFrame) -> pandas.DataFrame:
+    """Cells and percentiles of LIFE -> GROUPS, without topics that no group reads."""
+    sums = [
+        "messages", *OUTCOMES, "attempts", "failures", "no_results", "calls_implied", "calls_told", "delivered",
+        "units_stored",
+    ]  # fmt: skip
+    by_group = cells.groupby(PLACE, as_index=False)
+    rows = by_group[sums].sum().merge(by_group[["max_latency_ms"]].max(), on=PLACE)
+    rows["amplification"] = rows["attempts"] / rows["delivered"].where(rows["delivered"] > 0)
+    rows["storage_amplification"] = rows["units_stored"] / rows["messages"]
+    rows["coverage"] = rows["calls_told"] / rows["calls_implied"].where(rows["calls_implied"] > 0)
+    of_all = percentiles[percentiles["stretch"].isna()].drop(columns="stretch")
+    return rows.merge(of_all, on=PLACE, how="left")
+
+
+def group_tags(cells: pandas.DataFrame) -> pandas.DataFrame:
+    """Cells -> GROUP_TAGS, of groups that write a trace."""
+    sums = ["messages", "delivered", "filtered", "lost", "dead", "pending"]
+    rows = cells[cells["traced"]].groupby([*PLACE, "tags"], dropna=False, as_index=False)[sums].sum()
+    rows["delivered_share"] = rows["delivered"] / rows["messages"]
+    return rows
+
+
+def next_stored(messages: DataFrame, nexts: pandas.DataFrame) -> DataFrame:
+    """MESSAGES, offsets with a lag -> when the message at each of these offsets was stored, if it is in the log."""
+    place = ["broker_name", "topic", "queue_id", "consumer_offset"]
+    wanted = messages.sparkSession.createDataFrame(
+        [tuple(row) for row in nexts[place].drop_duplicates().astype(object).to_numpy()],
+        "broker_name string, topic string, queue_id int, consumer_offset bigint",
+    )
+    stored = messages.select(
+        *place[:3], F.col("queue_offset").alias("consumer_offset"), F.col("store_timestamp").alias("next_stored")
+    )
+    return stored.join(F.broadcast(wanted), place)
+
+
+def ends_of(queues: pandas.DataFrame, offsets: pandas.DataFrame) -> pandas.DataFrame:
+    """QUEUES, OFFSETS -> the offsets with ``broker_offset`` and ``lag``, in messages."""
+    place = ["broker_name", "topic", "queue_id"]
+    ends = queues[[*place, "max_offset"]].rename(columns={"max_offset": "broker_offset"})
+    rows = offsets.merge(ends, on=place, how="left")
+    # A queue whose messages were all deleted has no unit that shows its end.
+    rows["broker_offset"] = rows[["broker_offset", "consumer_offset"]].max(axis=1).astype("int64")
+    rows["lag"] = rows["broker_offset"] - rows["consumer_offset"]
+    return rows.sort_values([*place, "consumer_group"])
+
+
+def lag(ends: pandas.DataFrame, nexts: pandas.DataFrame, queues: pandas.DataFrame) -> pandas.DataFrame:
+    """Ends, the messages to be read next, QUEUES -> LAG, as mqadmin consumerProgress counts it.
 
     The time behind is that of the log: a broker that was off for a night did not let its groups fall behind.
     """
-    place = ["broker_name", "topic", "queue_id"]
-    # 1. Behind in messages.
-    ends = queues.select(*place, F.col("max_offset").alias("broker_offset"))
-    rows = offsets.join(ends, place, "left").withColumn(
-        "broker_offset", F.greatest(F.coalesce("broker_offset", "consumer_offset"), "consumer_offset")
-    )  # a queue whose messages were all deleted has no unit that shows its end
-    rows = rows.withColumn("lag", F.col("broker_offset") - F.col("consumer_offset"))
-    # 2. Behind in time: the message to be read next, if it is still in the log, and the end of the log.
-    nexts = rows.where("lag > 0").select(*place, F.col("consumer_offset").alias("queue_offset")).distinct()
-    stored = messages.select(*place, "queue_offset", F.col("store_timestamp").alias("next_stored"))
-    found = stored.join(F.broadcast(nexts), [*place, "queue_offset"])
-    found = found.withColumnRenamed("queue_offset", "consumer_offset")
-    ends_at = queues.groupBy("broker_name").agg(F.max("last_stored").alias("log_end"))
-    behind = F.when(F.col("lag") <= 0, 0).otherwise(F.unix_millis("log_end") - F.unix_millis("next_stored"))
-    timed = rows.join(found, [*place, "consumer_offset"], "left").join(F.broadcast(ends_at), "broker_name", "left")
-    return checked(timed.withColumn("behind_ms", behind), LAG, "lag")
+    place = ["broker_name", "topic", "queue_id", "consumer_offset"]
+    rows = ends.merge(nexts[[*place, "next_stored"]], on=place, how="left")
+    rows["next_stored"] = rows["next_stored"].where(rows["lag"] > 0)
+    log_end = rows["broker_name"].map(queues.groupby("broker_name")["last_stored"].max())
+    rows["behind_ms"] = (log_end - rows["next_stored"]).where(rows["lag"] > 0, 0)
+    return rows
 
 
-def backlog(life: DataFrame, stretch_ms: int) -> DataFrame:
-    """LIFE -> BACKLOG: the messages that a traced group had still to consume, per stretch from its first to its last.
+def backlog(cells: pandas.DataFrame, stretch_ms: int) -> pandas.DataFrame:
+    """Cells -> BACKLOG: the messages that a traced group had still to consume, per stretch from its first to its last.
 
     Messages that the group skipped are not counted, because the time at which it did so is unknown.
     """
-    read = life.where(f"traced AND {TO_CONSUME}")
-    place = ["topic", "consumer_group"]
+    import pandas
 
-    def events(time: str, came: int) -> DataFrame:
-        return read.where(f"{time} IS NOT NULL").select(
-            *place, stretch(time, stretch_ms).alias("stretch"), (F.col("members") * came).alias("stored"),
-            (F.col("members") * (1 - came)).alias("done"),
-        )  # fmt: skip
-
+    read = _to_consume(cells)
+    read = read[read["messages"] > 0]
     # 1. What was stored and what was finished in each stretch that has either.
-    counted = events("stored", 1).unionByName(events("first_ended", 0)).groupBy(*place, "stretch").agg(
-        F.sum("stored").alias("stored"), F.sum("done").alias("done")
-    )  # fmt: skip
-    # 2. Every stretch between the first and the last, also those without any event.
-    step = F.make_dt_interval(secs=F.lit(stretch_ms / 1000))
-    every = counted.groupBy(*place).agg(
-        F.explode(F.sequence(F.min("stretch"), F.max("stretch"), step)).alias("stretch")
-    )
-    # 3. The running difference is the backlog.
-    so_far = Window.partitionBy(*place).orderBy("stretch")
-    rows = (
-        every.join(counted, [*place, "stretch"], "left")
-        .fillna(0, ["stored", "done"])
-        .withColumn("behind", F.sum(F.col("stored") - F.col("done")).over(so_far))
-    )
-    return checked(rows, BACKLOG, "backlog")
+    stored = read.groupby([*PLACE, "stretch"])["messages"].sum()
+    done = read[read["ended_in"].notna()].astype({"ended_in": "int64"}).groupby([*PLACE, "ended_in"])["messages"].sum()
+    done.index.names = stored.index.names
+    counted = pandas.concat({"stored": stored, "done": done}, axis=1).sort_index()
+    # 2. Every stretch between the first and the last, also those without any event; the running difference is behind.
+    tables = [pandas.DataFrame(columns=[*PLACE, "stretch", "stored", "done", "behind"])]
+    for topic, group in counted.index.droplevel("stretch").unique():
+        its = counted.loc[topic, group]
+        every = pandas.RangeIndex(its.index.min(), its.index.max() + 1, stretch_ms)
+        rows = its.reindex(every).fillna(0).rename_axis("stretch").reset_index()
+        rows = rows.assign(topic=topic, consumer_group=group)
+        tables.append(rows.assign(behind=(rows["stored"] - rows["done"]).cumsum()))
+    return pandas.concat(tables[1:] or tables, ignore_index=True)
 
 
-def latency(life: DataFrame, stretch_ms: int) -> DataFrame:
-    """LIFE -> LATENCY, of traced groups; a stretch whose messages all wait has a row without percentiles."""
-    done = F.when(F.col("outcome") == "consumed", F.col("members")).otherwise(0)
-    rows = life.where(f"traced AND {TO_CONSUME}").groupBy(
-        stretch("stored", stretch_ms).alias("stretch"), "topic", "consumer_group"
-    ).agg(
-        F.sum("members").alias("messages"), F.sum(done).alias("consumed"), *percentiles_of_all("latency_ms")
-    )  # fmt: skip
-    return checked(rows, LATENCY, "latency")
+def _to_consume(cells: pandas.DataFrame) -> pandas.DataFrame:
+    """The cells of traced groups, whose messages are those that the group should consume."""
+    return cells[cells["traced"]].assign(messages=cells["consumed"] + cells["dead"] + cells["pending"])
 
 
-def duplicates(life: DataFrame) -> DataFrame:
-    """LIFE -> DUPLICATES: one row for each cause that occurred."""
-    causes = F.explode(
-        F.array(*[F.struct(F.lit(cause).alias("cause"), F.col(f"again_{cause}").alias("times")) for cause in CAUSES])
-    )
-    rows = (
-        life.where("attempts > members")
-        .select("topic", "consumer_group", causes.alias("c"))
-        .where("c.times > 0")
-        .groupBy("topic", "consumer_group", F.col("c.cause").alias("cause"))
-        .agg(F.count("*").alias("messages"), F.sum("c.times").alias("deliveries"))
-    )
-    return checked(rows, DUPLICATES, "duplicates")
+def latency(cells: pandas.DataFrame, percentiles: pandas.DataFrame) -> pandas.DataFrame:
+    """Cells, percentiles -> LATENCY, of traced groups; where all messages of a stretch wait, percentiles are null."""
+    by = [*PLACE, "stretch"]
+    counts = _to_consume(cells).groupby(by, as_index=False)[["messages", "consumed"]].sum()
+    return counts[counts["messages"] > 0].merge(percentiles, on=by, how="left")
+
+
+def duplicates(cells: pandas.DataFrame) -> pandas.DataFrame:
+    """Cells -> DUPLICATES: one row for each cause that occurred."""
+    import pandas
+
+    tables = []
+    for cause in CAUSES:
+        names = {f"messages_{cause}": "messages", f"again_{cause}": "deliveries"}
+        sums = cells.groupby(PLACE, as_index=False)[list(names)].sum().rename(columns=names)
+        tables.append(sums[sums["messages"] > 0].assign(cause=cause))
+    return pandas.concat(tables, ignore_index=True)
 
 
 def calls(deliveries: DataFrame, stretch_ms: int) -> DataFrame:
@@ -277,10 +327,17 @@ def slowest(deliveries: DataFrame) -> DataFrame:
     return checked(deliveries.orderBy(*order).limit(SLOWEST), SLOWEST_CALLS, "slowest")
 
 
-def producers(trace: DataFrame) -> DataFrame:
-    """TRACE -> PRODUCERS."""
-    sends = trace.where("type = 'Pub' AND reason IS NULL").withColumnRenamed("group_name", "producer_group")
-    rows = sends.groupBy("producer_group", "topic").agg(
+def entries(trace: DataFrame) -> DataFrame:
+    """TRACE -> sends by producer group and topic, and the number of damaged entries by reason."""
+    sends = F.expr("type = 'Pub' AND reason IS NULL")
+    return trace.where(sends | F.col("reason").isNotNull()).groupBy(
+        "reason", *[F.when(sends, F.col(name)).alias(name) for name in ("group_name", "topic")]
+    ).agg(
         F.count("*").alias("sends"), F.count_if(~F.col("success")).alias("failures"), *percentiles("cost_ms")
-    )
-    return checked(rows, PRODUCERS, "producers")
+    )  # fmt: skip
+
+
+def producers(entries: pandas.DataFrame) -> pandas.DataFrame:
+    """Entries -> PRODUCERS."""
+    sends = entries[entries["reason"].isna()].rename(columns={"group_name": "producer_group"})
+    return sends.sort_values(["producer_group", "topic"])

@@ -4,16 +4,23 @@ Mirrors: the DLQ page of RocketMQ's dashboard. No page of it shows lost messages
 
     lost           one row per lost message and group, the oldest LISTED of each topic and group; see LIFE's outcomes
     dead_letters   one row per message in a %DLQ% topic, the oldest LISTED of each group, and what its group did with it
+    held           the messages whose call never returned and at which a group's offset stays       for the rules
+    given_up       the keys of the first message that each group gave up on                         of suspicions
 
 Each row says how many there are in all. Left out: the rest of a long list; LIFE and MESSAGES have it.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqlab.spark.pipeline.schemas import checked, table
+
+if TYPE_CHECKING:
+    import pandas
 
 LISTED = 200  # enough to act on; whoever lost more looks for the one cause
 
@@ -58,10 +65,10 @@ def lost(life: DataFrame) -> DataFrame:
     return checked(rows, LOST, "lost")
 
 
-def dead_letters(messages: DataFrame, life: DataFrame) -> DataFrame:
-    """MESSAGES, LIFE -> DEAD_LETTERS."""
+def letters(messages: DataFrame) -> DataFrame:
+    """MESSAGES -> what they say of DEAD_LETTERS."""
     theirs = Window.partitionBy("consumer_group")
-    letters = (
+    return (
         messages.where("kind = 'dead' AND NOT parked")
         .withColumn("of", F.count("*").over(theirs))
         .withColumn("row", F.row_number().over(theirs.orderBy("store_timestamp", "broker_name", "queue_offset")))
@@ -71,9 +78,40 @@ def dead_letters(messages: DataFrame, life: DataFrame) -> DataFrame:
             "queue_offset", F.col("store_timestamp").alias("died"), "of",
         )
     )  # fmt: skip
-    # The list is short, so the lives are not shuffled.
+
+
+def lives_of(life: DataFrame, letters: pandas.DataFrame) -> DataFrame:
+    """LIFE, letters -> what became of their messages in the group that gave up on them."""
     same = ["msg_id", "keys", "consumer_group"]
-    lives = life.select(*same, "stored", "attempts", "outcome")
-    became = lives.join(F.broadcast(letters.select(*same).distinct()), same)
-    rows = letters.join(became, same, "left")
-    return checked(rows, DEAD_LETTERS, "dead_letters")
+    known = life.sparkSession.createDataFrame(
+        [tuple(row) for row in letters[same].drop_duplicates().to_numpy()],
+        "msg_id string, keys string, consumer_group string",
+    )
+    # The list is short, so the lives are not shuffled.
+    return life.select(*same, "stored", "attempts", "outcome").join(F.broadcast(known), same)
+
+
+def dead_letters(letters: pandas.DataFrame, lives: pandas.DataFrame) -> pandas.DataFrame:
+    """Letters, their lives -> DEAD_LETTERS."""
+    rows = letters.merge(lives, on=["msg_id", "keys", "consumer_group"], how="left")
+    return rows.sort_values(["consumer_group", "died", "broker_name", "queue_offset"])
+
+
+def held(life: DataFrame, ends: pandas.DataFrame) -> DataFrame:
+    """LIFE, offsets with their ends -> the messages at an offset that has more than one message behind it, whose call
+    has no result."""
+    place = ["topic", "consumer_group", "broker_name", "queue_id"]
+    behind = ends[ends["lag"] > 1]
+    at = life.sparkSession.createDataFrame(
+        [tuple(row) for row in behind[[*place, "consumer_offset", "lag"]].astype(object).to_numpy()],
+        "topic string, consumer_group string, broker_name string, queue_id int, consumer_offset bigint, lag bigint",
+    )
+    waiting = life.where("no_results > 0 AND successes = 0 AND outcome = 'pending'")
+    found = waiting.join(F.broadcast(at), place).where("queue_offset = consumer_offset")
+    return found.select(*place, "msg_id", "first_started", "consumer_offset", "lag")
+
+
+def given_up(life: DataFrame) -> DataFrame:
+    """LIFE -> the keys of the message stored first of those that a group gave up on."""
+    dead = life.where("outcome = 'dead'").groupBy("topic", "consumer_group")
+    return dead.agg(F.min_by("keys", "stored").alias("keys"))

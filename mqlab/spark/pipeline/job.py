@@ -17,27 +17,19 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from mqlab.arrow.stores import Store, StorePath
 from mqlab.errors import StoreError, UsageError
-from mqlab.spark.pipeline import group_facts as g
-from mqlab.spark.pipeline import harmed_messages as h
-from mqlab.spark.pipeline import schemas as s
-from mqlab.spark.pipeline import stored_facts as t
-from mqlab.spark.pipeline.listener_calls import deliveries
-from mqlab.spark.pipeline.log_units import Extent, offsets, raw, snapshot, trace_raw
-from mqlab.spark.pipeline.message_kinds import messages
-from mqlab.spark.pipeline.message_life import life, readers
-from mqlab.spark.pipeline.suspicions import ISLANDS, SUSPICIONS, islands, suspicions
-from mqlab.spark.pipeline.trace_entries import trace
+from mqlab.spark.pipeline.log_units import Extent, snapshot
+from mqlab.spark.pipeline.steps import FACTS, STEPS, Step, Work
+from mqlab.spark.small_tables import collected, written
 from mqlab.spark.thresholds import Thresholds
 from mqlab.whole_files import whole_file
 
@@ -45,107 +37,10 @@ MANIFEST, LOCK, UNFINISHED, BEFORE = "pipeline.json", ".lock", ".unfinished", ".
 FORMAT = 2
 STREAMED = ("messages", "trace")  # the first steps
 RULES = ("islands", "suspicions")  # the last steps
-MAX_STRETCHES, MAX_KEY_WINDOWS = 300, 24
-STRETCHES_MS = [1_000 * seconds for seconds in (1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400)]
 PARTITIONS = "spark.sql.shuffle.partitions"
 SHUFFLE_BYTES = 96 << 20  # of the log, to one partition of a shuffle
 
 
-@dataclass(slots=True)
-class Work:
-    """The common state of the steps of one run. ``span_ms``: first and last store time of messages by producers."""
-
-    spark: SparkSession
-    out: Path
-    extents: list[Extent]
-    span_ms: tuple[int, int] = (0, 0)
-    done: dict[str, dict[str, float]] = field(default_factory=dict)
-    streamed: bool = False
-    limits: Thresholds = field(default_factory=Thresholds)
-    without: tuple[str, ...] = ()
-
-    @property
-    def stretch_ms(self) -> int:
-        """Length of the stretches of time by which facts are counted: five minutes for a day."""
-        return self._round_ms(MAX_STRETCHES)
-
-    @property
-    def key_window_ms(self) -> int:
-        """Length of the windows in which hot keys are looked for: an hour for a day."""
-        return self._round_ms(MAX_KEY_WINDOWS)
-
-    def _round_ms(self, limit: int) -> int:
-        """The shortest round stretch of time that divides the day into ``limit`` parts or fewer."""
-        day_ms = self.span_ms[1] - self.span_ms[0]
-        fitting = [ms for ms in STRETCHES_MS if day_ms <= ms * limit]
-        return fitting[0] if fitting else -(-day_ms // limit)
-
-    def read(self, name: str) -> DataFrame:
-        """The table that a step has written."""
-        step = STEPS[name]
-        return self.spark.read.schema(step.schema).parquet(str(self.out / step.folder))
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One table: its schema, the folder it goes to, and how it is made of the tables before it."""
-
-    name: str
-    schema: StructType
-    make: Callable[[Work], DataFrame]
-    folder: str = ""
-
-
-def _steps() -> dict[str, Step]:
-    # 1. The big tables, in the order in which they need each other.
-    steps = [
-        Step("messages", s.MESSAGES, lambda w: messages(raw(w.spark, w.extents)), "messages"),
-        Step("trace", s.TRACE, lambda w: trace(trace_raw(w.spark, w.extents)), "trace"),
-        Step("deliveries", s.DELIVERIES, lambda w: deliveries(w.read("trace")), "deliveries"),
-        Step("offsets", s.OFFSETS, lambda w: offsets(w.spark, [e.store for e in w.extents]), "offsets"),
-        Step("readers", s.READERS, lambda w: readers(*_of(w, "messages", "deliveries", "offsets")), "readers"),
-        Step("life", s.LIFE, lambda w: life(*_of(w, "messages", "deliveries", "readers", "offsets")), "life"),
-    ]
-    # 2. The facts, each from big tables or from facts before it.
-    facts: list[tuple[str, StructType, Callable[[Work], DataFrame]]] = [
-        ("traffic", t.TRAFFIC, lambda w: t.traffic(w.read("messages"), w.stretch_ms)),
-        ("queues", t.QUEUES, lambda w: t.queues(w.read("messages"))),
-        ("keys", t.KEYS, lambda w: t.keys(w.read("messages"), w.key_window_ms)),
-        ("groups", g.GROUPS, lambda w: g.groups(w.read("life"))),
-        ("group_tags", g.GROUP_TAGS, lambda w: g.group_tags(w.read("life"))),
-        ("lost", h.LOST, lambda w: h.lost(w.read("life"))),
-        ("dead_letters", h.DEAD_LETTERS, lambda w: h.dead_letters(*_of(w, "messages", "life"))),
-        ("lag", g.LAG, lambda w: g.lag(*_of(w, "queues", "offsets", "messages"))),
-        ("backlog", g.BACKLOG, lambda w: g.backlog(w.read("life"), w.stretch_ms)),
-        ("latency", g.LATENCY, lambda w: g.latency(w.read("life"), w.stretch_ms)),
-        ("duplicates", g.DUPLICATES, lambda w: g.duplicates(w.read("life"))),
-        ("calls", g.CALLS, lambda w: g.calls(w.read("deliveries"), w.stretch_ms)),
-        ("slowest", g.SLOWEST_CALLS, lambda w: g.slowest(w.read("deliveries"))),
-        ("producers", g.PRODUCERS, lambda w: g.producers(w.read("trace"))),
-        ("islands", ISLANDS, lambda w: islands(w.read("life"), w.stretch_ms, w.limits)),
-        ("suspicions", SUSPICIONS, lambda w: suspicions(_Tables(w), w.stretch_ms, w.extents, w.limits)),
-    ]
-    steps += [Step(name, schema, make, f"facts/{name}") for name, schema, make in facts]
-    return {step.name: step for step in steps}
-
-
-def _of(work: Work, *names: str) -> list[DataFrame]:
-    return [work.read(name) for name in names]
-
-
-class _Tables(dict[str, DataFrame]):
-    """Tables of a run, read when they are asked for."""
-
-    def __init__(self, work: Work) -> None:
-        super().__init__()
-        self._work = work
-
-    def __missing__(self, name: str) -> DataFrame:
-        return self._work.read(name)
-
-
-STEPS = _steps()
-FACTS = [name for name, step in STEPS.items() if step.folder.startswith("facts/")]
 Told = Callable[[str, dict[str, float]], None]
 
 
@@ -210,13 +105,14 @@ def _left_out(without: Sequence[str]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _settings_for(work: Work) -> Iterator[None]:
-    """Changes the session's settings while the steps run: partitions by the log's size, and joins as ``life`` needs."""
+    """Changes the session's settings while the steps run: partitions by the log's size, and plans made once."""
     conf = work.spark.conf
     size = sum(extent.end - extent.start for extent in work.extents)
     # The caller's number of partitions is a minimum: a large log gets more, so that each fits in memory.
     least = int(conf.get(PARTITIONS) or 1)
     settings = {
         PARTITIONS: str(max(least, -(-size // SHUFFLE_BYTES))),
+        "spark.sql.adaptive.enabled": "false",  # it plans again after each shuffle, and the partitions fit already
         "spark.sql.requireAllClusterKeysForCoPartition": "false",  # a join by group may use partitions by id and keys
     }
     before = {name: conf.get(name, None) for name in settings}
@@ -369,7 +265,11 @@ def _make(work: Work, step: Step) -> None:
     began = time.monotonic()
     unfinished, final = work.out / UNFINISHED / step.name, work.out / step.folder
     try:
-        step.make(work).write.mode("overwrite").parquet(str(unfinished))
+        made = step.make(work)
+        if step.is_small:
+            written(collected(made) if isinstance(made, DataFrame) else made, step.schema, unfinished)
+        elif isinstance(made, DataFrame):
+            made.write.mode("overwrite").parquet(str(unfinished))
     except BaseException:  # Ctrl-C too
         shutil.rmtree(unfinished, ignore_errors=True)
         raise

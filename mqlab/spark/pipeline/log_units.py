@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,7 +25,11 @@ from mqlab.arrow.losses import Loss, find_losses, report
 from mqlab.arrow.stores import Store, StorePath, find_stores
 from mqlab.inspector.inspector import StoreInspector
 from mqlab.spark.pipeline.schemas import OFFSETS, checked
+from mqlab.spark.small_tables import as_table
 from mqlab.wire import names
+
+if TYPE_CHECKING:
+    import pandas
 
 PLAIN = (
     "broker_name", "topic", "queue_id", "queue_offset", "physical_offset", "msg_id", "tags", "keys",
@@ -88,7 +92,15 @@ def trace_raw(spark: SparkSession, extents: Sequence[Extent], topic: str = names
 
 
 def offsets(spark: SparkSession, stores: Iterable[Store]) -> DataFrame:
-    """How far each group had come when its broker last wrote consumerOffset.json. Raises CorruptionError."""
+    """OFFSETS: how far each group had come when its broker last wrote consumerOffset.json. Raises CorruptionError."""
+    rows = offset_rows(stores)
+    return checked(spark.createDataFrame(as_table(rows, OFFSETS), OFFSETS), OFFSETS, "offsets")
+
+
+def offset_rows(stores: Iterable[Store]) -> pandas.DataFrame:
+    """The same as a frame in the driver."""
+    import pandas
+
     rows = []
     for store in stores:
         inspector = StoreInspector(store.directory)
@@ -98,7 +110,7 @@ def offsets(spark: SparkSession, stores: Iterable[Store]) -> DataFrame:
             topic, _, group = key.rpartition("@")
             if topic:
                 rows += [(store.broker_name, topic, group, int(queue), int(at)) for queue, at in queues.items()]
-    return checked(spark.createDataFrame(rows, OFFSETS), OFFSETS, "offsets")
+    return pandas.DataFrame(rows, columns=OFFSETS.fieldNames())
 
 
 def _read(

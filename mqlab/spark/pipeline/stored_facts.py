@@ -5,18 +5,29 @@ Mirrors: mqadmin topicStatus, statsAll and the dashboard's topic page. Lab 10 co
     traffic   one row per stretch of time, topic and tag        queues    one row per queue of a broker
     keys      one row per window of the day, broker, topic and key, of the keys that are most frequent there
 
+Spark passes over MESSAGES once for their cells, and twice for the keys; the tables are made of these in the driver.
+
+    MESSAGES ── cells ──▶ counts by queue, tag and stretch ──▶ traffic, queues ──┐
+    MESSAGES ── hot ────▶ candidates of each window ── counted ──▶ ──────────────┴▶ keys
+
 Left out: bodies.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from mqlab.spark.pipeline.schemas import checked, table
+from mqlab.spark.pipeline.schemas import table
+
+if TYPE_CHECKING:
+    import pandas
 
 HOT_KEYS = 5  # of a window
 TRACKED_KEYS = 10_000  # size of the sketch that finds them
+SENT = "kind = 'normal' AND NOT parked"  # what producers sent and consumers can read
 
 TRAFFIC = table(
     """
@@ -54,59 +65,79 @@ def stretch(time: str, long_ms: int) -> Column:
     return F.timestamp_millis(F.floor(F.unix_millis(time) / long_ms) * long_ms)
 
 
-def traffic(messages: DataFrame, stretch_ms: int) -> DataFrame:
-    """MESSAGES -> TRAFFIC: the messages that producers sent."""
-    sent = messages.where("kind = 'normal' AND NOT parked")
-    counts = sent.groupBy(stretch("store_timestamp", stretch_ms).alias("stretch"), F.col("user_topic").alias("topic"),
-                         "tags").agg(F.count("*").alias("messages"), F.sum("size").alias("bytes"))  # fmt: skip
-    return checked(counts, TRAFFIC, "traffic")
-
-
-def queues(messages: DataFrame) -> DataFrame:
-    """MESSAGES -> QUEUES, system topics too."""
-    counts = messages.groupBy("broker_name", "topic", "queue_id").agg(
-        F.min("kind").alias("kind"), F.count("*").alias("messages"), F.sum("size").alias("bytes"),
+def cells(messages: DataFrame, stretch_ms: int, window_ms: int) -> DataFrame:
+    """MESSAGES -> counts by queue and kind; of what producers sent also by topic, tag, stretch and window of keys."""
+    sent = F.expr(SENT)
+    of_sent = {
+        "sent_to": F.col("user_topic"), "tags": F.col("tags"), "stretch": stretch("store_timestamp", stretch_ms),
+        "window_start": stretch("store_timestamp", window_ms),
+    }  # fmt: skip
+    by = [F.when(sent, value).alias(name) for name, value in of_sent.items()]
+    return messages.groupBy("broker_name", "topic", "queue_id", "kind", *by).agg(
+        F.count("*").alias("messages"), F.sum("size").alias("bytes"),
         F.min("queue_offset").alias("min_offset"), (F.max("queue_offset") + 1).alias("max_offset"),
         F.min("store_timestamp").alias("first_stored"), F.max("store_timestamp").alias("last_stored"),
     )  # fmt: skip
-    topic = Window.partitionBy("topic")
-    share = F.col("messages") / F.sum("messages").over(topic)
-    rows = counts.withColumns({"share": share, "skew": share * F.count("*").over(topic)})
-    return checked(rows, QUEUES, "queues")
 
 
-def keys(messages: DataFrame, window_ms: int) -> DataFrame:
-    """MESSAGES -> KEYS: the HOT_KEYS most frequent keys of each window of ``window_ms``.
+def traffic(cells: pandas.DataFrame) -> pandas.DataFrame:
+    """Cells -> TRAFFIC: the messages that producers sent."""
+    sent = cells[cells["stretch"].notna()].drop(columns="topic").rename(columns={"sent_to": "topic"})
+    by = ["stretch", "topic", "tags"]
+    return sent.groupby(by, dropna=False, as_index=False)[["messages", "bytes"]].sum()
 
-    A sketch finds the candidates, a second pass counts them exactly. A message with three keys counts for each of them.
-    """
-    # 1. One row per key of a message.
-    seen = messages.where("kind = 'normal' AND NOT parked").select(
+
+def queues(cells: pandas.DataFrame) -> pandas.DataFrame:
+    """Cells -> QUEUES, system topics too."""
+    rows = cells.groupby(["broker_name", "topic", "queue_id"], as_index=False).agg(
+        kind=("kind", "min"), messages=("messages", "sum"), bytes=("bytes", "sum"),
+        min_offset=("min_offset", "min"), max_offset=("max_offset", "max"),
+        first_stored=("first_stored", "min"), last_stored=("last_stored", "max"),
+    )  # fmt: skip
+    of_topic = rows.groupby("topic")["messages"]
+    rows["share"] = rows["messages"] / of_topic.transform("sum")
+    rows["skew"] = rows["share"] * of_topic.transform("count")
+    return rows
+
+
+def hot(messages: DataFrame, window_ms: int) -> DataFrame:
+    """MESSAGES -> the HOT_KEYS keys of each window, broker and topic that a sketch finds most frequent."""
+    place = ["window_start", "broker_name", "topic"]
+    sketch = F.expr(f"approx_top_k(message_key, {HOT_KEYS}, {TRACKED_KEYS})")
+    found = _keys_of(messages, window_ms).groupBy(*place).agg(sketch.alias("hot"))
+    return found.select(*place, F.explode("hot.item").alias("message_key"))
+
+
+def counted(messages: DataFrame, hot: pandas.DataFrame, window_ms: int) -> DataFrame:
+    """MESSAGES, hot keys -> exact counts of these keys, in every window: the day's share needs all of them."""
+    of_day = ["broker_name", "topic", "message_key"]
+    candidates = hot[of_day].drop_duplicates()
+    known = messages.sparkSession.createDataFrame(
+        [tuple(row) for row in candidates.to_numpy()], "broker_name string, topic string, message_key string"
+    )
+    seen = _keys_of(messages, window_ms).join(F.broadcast(known), of_day)
+    return seen.groupBy("window_start", *of_day).agg(F.count("*").alias("messages"))
+
+
+def _keys_of(messages: DataFrame, window_ms: int) -> DataFrame:
+    """One row per key of a message: a message with three keys counts for each of them."""
+    return messages.where(SENT).select(
         stretch("store_timestamp", window_ms).alias("window_start"), "broker_name",
         F.col("user_topic").alias("topic"), F.explode(F.split("keys", " ")).alias("message_key"),
     ).where("message_key != ''")  # fmt: skip
+
+
+def keys(window_ms: int, hot: pandas.DataFrame, counted: pandas.DataFrame, cells: pandas.DataFrame) -> pandas.DataFrame:
+    """Hot keys of each window, their counts, cells -> KEYS: shares of the window's messages and of the day's."""
     place = ["window_start", "broker_name", "topic"]
-    # 2. The sketch names candidates of each window.
-    sketch = F.expr(f"approx_top_k(message_key, {HOT_KEYS}, {TRACKED_KEYS})")
-    hot = seen.groupBy(*place).agg(sketch.alias("hot")).select(*place, F.explode("hot.item").alias("message_key"))
-    # 3. Candidates are counted exactly, in every window: the day's share needs all of them.
     of_day = ["broker_name", "topic", "message_key"]
-    candidates = F.broadcast(hot.select(*of_day).distinct())
-    counted = seen.join(candidates, of_day).groupBy(*place, "message_key").agg(F.count("*").alias("messages"))
-    sent = messages.where("kind = 'normal' AND NOT parked").groupBy(
-        stretch("store_timestamp", window_ms).alias("window_start"), "broker_name",
-        F.col("user_topic").alias("topic"),
-    ).agg(F.count("*").alias("sent"))  # fmt: skip
-    # 4. Shares of the window and of the day.
-    all_day = Window.partitionBy(*of_day)
-    everywhere = sent.groupBy("broker_name", "topic").agg(F.sum("sent").alias("sent_in_day"))
-    rows = (
-        counted.withColumn("in_day", F.sum("messages").over(all_day))
-        .join(F.broadcast(hot), [*place, "message_key"])
-        .join(F.broadcast(sent), place)
-        .join(F.broadcast(everywhere), ["broker_name", "topic"])
-        .withColumn("window_end", F.col("window_start") + F.make_dt_interval(secs=F.lit(window_ms / 1000)))
-        .withColumn("share", F.col("messages") / F.col("sent"))
-        .withColumn("share_of_day", F.col("in_day") / F.col("sent_in_day"))
-    )
-    return checked(rows, KEYS, "keys")
+    in_day = counted.groupby(of_day, as_index=False).agg(in_day=("messages", "sum"))
+    sent = cells[cells["window_start"].notna()].drop(columns="topic").rename(columns={"sent_to": "topic"})
+    in_window = sent.groupby(place, as_index=False).agg(sent=("messages", "sum"))
+    everywhere = sent.groupby(place[1:], as_index=False).agg(sent_in_day=("messages", "sum"))
+    rows = hot.merge(counted, on=[*place, "message_key"]).merge(in_day, on=of_day)
+    rows = rows.merge(in_window, on=place).merge(everywhere, on=place[1:])
+    rows["window_end"] = rows["window_start"] + window_ms
+    rows["share"] = rows["messages"] / rows["sent"]
+    rows["share_of_day"] = rows["in_day"] / rows["sent_in_day"]
+    return rows.sort_values([*place, "message_key"])

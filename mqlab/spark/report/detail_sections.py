@@ -85,7 +85,7 @@ def again(facts: Facts) -> Section:
         sums = mine.groupby("cause")["deliveries"].sum()
         bars[group] = {meaning: float(sums.get(cause, 0)) for cause, (meaning, _) in CAUSES.items()}
         rows += [(group, row.topic, CAUSES[row.cause][0], number(row.messages), number(row.deliveries))
-                 for row in mine.sort_values("deliveries", ascending=False).itertuples()]  # fmt: skip
+                 for row in mine.sort_values("deliveries", ascending=False, kind="stable").itertuples()]  # fmt: skip
     columns = [("group", "text"), ("topic", "text"), ("cause", "text"), ("messages", "number"),
                ("deliveries", "number")]  # fmt: skip
     note = "Every delivery after the first, by its cause. Only the first cause, a retry after a failure, is intended."
@@ -226,7 +226,7 @@ def producers(facts: Facts) -> Section:
 
 def lag(facts: Facts) -> Section:
     """How far the groups' offsets were behind the queues at the end."""
-    frame = facts["lag"].sort_values("lag", ascending=False)
+    frame = facts["lag"].sort_values("lag", ascending=False, kind="stable")
     rows = [
         (row.consumer_group, row.topic, row.broker_name, str(row.queue_id), number(row.broker_offset),
          number(row.consumer_offset), number(row.lag), moment(row.next_stored), duration(row.behind_ms))

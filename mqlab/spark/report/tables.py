@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.dataset
-
 from mqlab.errors import UsageError
+from mqlab.spark.small_tables import read_small
 
 if TYPE_CHECKING:
     import pandas
@@ -75,17 +74,4 @@ def read_facts(directory: Path) -> Facts:
             f"the run in {directory} is not finished: {', '.join(missing)} are missing",
             hint="run the same 'mqlab spark run' again; it continues where it stopped",
         )
-    return Facts(manifest, {name: _read(directory / "facts" / name) for name in wanted}, str(directory))
-
-
-def _read(folder: Path) -> pandas.DataFrame:
-    """A table; its times as ms since the epoch, null as NaN."""
-
-    files = sorted(str(path) for path in folder.glob("*.parquet"))
-    table = pyarrow.dataset.dataset(files, format="parquet").to_table()
-    for at, field in enumerate(table.schema):
-        if pyarrow.types.is_timestamp(field.type):
-            in_ms = table.column(at).cast(pyarrow.timestamp("ms", tz="UTC"), safe=False).cast(pyarrow.int64())
-            table = table.set_column(at, field.name, in_ms)
-    frame: pandas.DataFrame = table.to_pandas()
-    return frame
+    return Facts(manifest, {name: read_small(directory / "facts" / name) for name in wanted}, str(directory))

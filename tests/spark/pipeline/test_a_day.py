@@ -11,6 +11,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from mqlab.spark import pipeline
 from mqlab.spark.pipeline import group_facts, harmed_messages
+from mqlab.spark.small_tables import collected
 from mqlab.store import StoreInspector
 from tests.spark.pipeline.day import Day
 from tests.spark.pipeline.world import (
@@ -30,6 +31,8 @@ from tests.spark.pipeline.world import (
 )  # fmt: skip
 
 pytestmark = pytest.mark.spark
+
+A_MINUTE_MS = 60_000
 
 
 def ms(time: datetime | None) -> int | None:
@@ -209,7 +212,9 @@ def test_a_call_that_is_not_in_the_trace_shows_in_the_coverage(day: Day) -> None
     life = pipeline.life(day.table("messages"), left, day.table("readers"), day.table("offsets")).cache()
     became = {row["keys"]: row["outcome"] for row in life.where("consumer_group = 'billing'").collect()}
     assert (became["k-1"], became[FAILS_TWICE], became["k-2"]) == ("lost", "consumed", "filtered")
-    groups = {row["consumer_group"]: row for row in group_facts.groups(life).collect()}
+    of_life = (group_facts.cells(life, A_MINUTE_MS), group_facts.percentiles_of_life(life, A_MINUTE_MS))
+    made = group_facts.groups(*map(collected, of_life)).to_dict("records")
+    groups = {row["consumer_group"]: row for row in made}
     whole = {row["consumer_group"]: row for row in day.rows("groups")}
     assert groups[BILLING]["lost"] == 1 and groups[BILLING]["calls_implied"] == whole[BILLING]["calls_implied"]
     assert groups[BILLING]["calls_told"] == whole[BILLING]["calls_told"] - 2 and groups[AUDIT]["coverage"] == 1
