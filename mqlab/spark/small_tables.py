@@ -52,10 +52,8 @@ def as_table(frame: pandas.DataFrame, schema: StructType) -> pyarrow.Table:
 
     Raises KeyError for a missing column, and pyarrow.ArrowInvalid for a value that does not fit its type.
     """
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     columns = []
-    for field in to_arrow_schema(schema, timezone="UTC"):
+    for field in arrow_schema(schema):
         values = pyarrow.array(frame[field.name], from_pandas=True)
         if pyarrow.types.is_timestamp(field.type):
             values = values.cast(pyarrow.int64()).cast(pyarrow.timestamp("ms", tz="UTC"))
@@ -65,9 +63,14 @@ def as_table(frame: pandas.DataFrame, schema: StructType) -> pyarrow.Table:
 
 def none_of(rows: DataFrame) -> pandas.DataFrame:
     """What ``collected`` gives for a query without rows; Spark is not asked to run it."""
+    return in_ms(arrow_schema(rows.schema).empty_table())
+
+
+def arrow_schema(schema: StructType) -> pyarrow.Schema:
+    """A schema of Spark as Arrow has it, times in UTC."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return in_ms(to_arrow_schema(rows.schema, timezone="UTC").empty_table())
+    return to_arrow_schema(schema, timezone="UTC")
 
 
 def written(frame: pandas.DataFrame, schema: StructType, folder: Path) -> None:

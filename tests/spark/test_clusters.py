@@ -23,6 +23,7 @@ from mqlab.errors import UsageError
 from mqlab.spark.session import SparkFailed, settings_for
 from mqlab.spark.shipping import packed
 from mqlab.spark.standalone import ConnectServer, StandaloneCluster
+from tests.labs.notebooks import SHORT_LIVED_JAVA
 from tests.tidy.sources import ROOT
 
 pytestmark = pytest.mark.spark
@@ -50,7 +51,7 @@ def check(kind: str, real_store: Callable[[str], Path], expected: Callable[[str]
     answer = subprocess.run(
         [sys.executable, "-m", "tests.spark.cluster_job", kind, str(stores), str(work)],
         cwd=ROOT, capture_output=True, text=True, check=False,
-        env={**os.environ, "MQLAB_SPARK_SHARED_CLASSES": "0", "TMPDIR": str(work / "tmp")},
+        env={**os.environ, **SHORT_LIVED_JAVA, "TMPDIR": str(work / "tmp")},
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)

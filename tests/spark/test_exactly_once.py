@@ -42,7 +42,7 @@ class Lines(StreamingQueryListener):
     def onQueryProgress(self, event): print("batch", event.progress.batchId, flush=True)
 
 stores, out, checkpoint, tmp = sys.argv[1:]
-java = f"-XX:TieredStopAtLevel=1 -Djava.io.tmpdir={tmp}"
+java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={tmp}"
 spark = session("local[2]", **{"spark.driver.extraJavaOptions": java, "spark.local.dir": tmp})
 spark.streams.addListener(Lines())
 log = spark.readStream.format("rocketmq").option("maxBytesPerTrigger", "24k").option("splitMB", 1).load(stores)

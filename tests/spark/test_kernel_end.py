@@ -8,6 +8,8 @@ from pathlib import Path
 import psutil
 from jupyter_client.manager import start_new_kernel
 
+from tests.labs.notebooks import SHORT_LIVED_JAVA
+
 CELL = """
 import tempfile
 from mqlab.spark import session
@@ -17,7 +19,8 @@ assert session().range(10).count() == 10
 
 
 def test_a_kernel_with_spark_leaves_nothing(tmp_path: Path) -> None:
-    manager, client = start_new_kernel(kernel_name="python3", env={**os.environ, "TMPDIR": str(tmp_path)})
+    environment = {**os.environ, **SHORT_LIVED_JAVA, "TMPDIR": str(tmp_path)}
+    manager, client = start_new_kernel(kernel_name="python3", env=environment)
     manager.shutdown_wait_time = 20  # half of it until the kernel gets a signal: a busy machine is no failure
     try:
         reply = client.execute_interactive(CELL, timeout=200)

@@ -323,7 +323,8 @@ def calls(deliveries: DataFrame, stretch_ms: int) -> DataFrame:
 
 def slowest(deliveries: DataFrame) -> DataFrame:
     """DELIVERIES -> SLOWEST_CALLS: the SLOWEST calls that took longest."""
-    order = [F.col("ended").isNotNull(), F.desc("cost_ms"), F.col("started"), F.col("msg_id")]
+    same = ("started", "msg_id", "keys", "consumer_group", "retry_times")  # a fixed order of calls that took as long
+    order = [F.col("ended").isNotNull(), F.desc("cost_ms"), *map(F.col, same)]
     return checked(deliveries.orderBy(*order).limit(SLOWEST), SLOWEST_CALLS, "slowest")
 
 

@@ -20,10 +20,17 @@ Left out: half messages; the later fate of a dead letter; filters by properties 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from mqlab.spark.pipeline.schemas import DELIVERIES, LIFE, MESSAGES, OFFSETS, READERS, checked, needs
+from mqlab.spark.small_tables import as_table, collected
+from mqlab.wire import names
+
+if TYPE_CHECKING:
+    import pandas
 
 SOON_MS = 60_000  # a rebalance and a commit take less, a person who sets an offset back takes more
 SAME = ["msg_id", "keys"]  # how a trace identifies a message
@@ -31,27 +38,33 @@ HIGHEST_LEVEL = 62  # bits of a bigint
 
 
 def readers(messages: DataFrame, deliveries: DataFrame, offsets: DataFrame) -> DataFrame:
-    """MESSAGES, DELIVERIES, OFFSETS -> READERS: which groups read which topics.
+    """MESSAGES, DELIVERIES, OFFSETS -> READERS: which groups read which topics. Runs a small job or two."""
+    needs(offsets, OFFSETS.fieldNames(), "readers")
+    rows = as_table(reader_rows(messages, deliveries, collected(offsets)), READERS)
+    return checked(messages.sparkSession.createDataFrame(rows, READERS), READERS, "readers")
+
+
+def reader_rows(messages: DataFrame, deliveries: DataFrame, offsets: pandas.DataFrame) -> pandas.DataFrame:
+    """The same in the driver.
 
     Brokers do not keep offsets of broadcasting groups; those, and all without a consumerOffset.json, are found by the
-    messages that were delivered to them. Runs one small job to see whether there are such groups.
+    messages that were delivered to them.
     """
-    needs(offsets, OFFSETS.fieldNames(), "readers")
+    import pandas
+
     # 1. Groups with offsets in a topic read it; retry and dead letter topics are their own.
-    ordinary = offsets.where("topic NOT LIKE '\\%RETRY\\%%' AND topic NOT LIKE '\\%DLQ\\%%'")
-    traced = [row[0] for row in deliveries.select("consumer_group").distinct().orderBy("consumer_group").collect()]
-    by_offsets = ordinary.select("topic", "consumer_group").distinct()
-    by_offsets = by_offsets.withColumns({"known_by": F.lit("offsets"), "traced": F.col("consumer_group").isin(traced)})
-    named = {row[0] for row in by_offsets.select("consumer_group").distinct().collect()}
-    strangers = [group for group in traced if group is not None and group not in named]
+    own = offsets["topic"].astype(str).str.startswith((names.RETRY_PREFIX, names.DLQ_PREFIX))
+    traced = {row[0] for row in deliveries.select("consumer_group").distinct().collect()} - {None}
+    by_offsets = offsets.loc[~own, ["topic", "consumer_group"]].drop_duplicates().assign(known_by="offsets")
+    by_offsets["traced"] = by_offsets["consumer_group"].isin(traced)
+    strangers = sorted(traced - set(by_offsets["consumer_group"]))
     if not strangers:
-        return checked(by_offsets, READERS, "readers")
+        return by_offsets
     # 2. A traced group without offsets (see above) reads the topics of the messages that it was given.
     theirs = deliveries.where(F.col("consumer_group").isin(strangers)).select("msg_id", "consumer_group").distinct()
     normal = messages.where("kind = 'normal' AND NOT parked").select("msg_id", F.col("user_topic").alias("topic"))
-    by_trace = theirs.join(normal, "msg_id").select("topic", "consumer_group").distinct()
-    by_trace = by_trace.withColumns({"known_by": F.lit("trace"), "traced": F.lit(True)})
-    return checked(by_offsets.unionByName(by_trace), READERS, "readers")
+    by_trace = collected(theirs.join(normal, "msg_id").select("topic", "consumer_group").distinct())
+    return pandas.concat([by_offsets, by_trace.assign(known_by="trace", traced=True)])
 
 
 def life(messages: DataFrame, deliveries: DataFrame, readers: DataFrame, offsets: DataFrame) -> DataFrame:

@@ -25,7 +25,7 @@ from mqlab.spark.pipeline import stored_facts as t
 from mqlab.spark.pipeline.listener_calls import deliveries
 from mqlab.spark.pipeline.log_units import Extent, offset_rows, raw, trace_raw
 from mqlab.spark.pipeline.message_kinds import messages
-from mqlab.spark.pipeline.message_life import life, readers
+from mqlab.spark.pipeline.message_life import life, reader_rows
 from mqlab.spark.pipeline.suspicions import SUSPICIONS, suspicions
 from mqlab.spark.pipeline.trace_entries import trace
 from mqlab.spark.small_tables import as_table, collected, none_of, read_small
@@ -177,7 +177,13 @@ def _steps() -> dict[str, Step]:
         Step("trace", s.TRACE, lambda w: trace(trace_raw(w.spark, w.extents)), "trace"),
         Step("deliveries", s.DELIVERIES, lambda w: deliveries(w.read("trace")), "deliveries"),
         Step("offsets", s.OFFSETS, lambda w: offset_rows([e.store for e in w.extents]), "offsets", is_small=True),
-        Step("readers", s.READERS, lambda w: readers(*_of(w, "messages", "deliveries", "offsets")), "readers", True),
+        Step(
+            "readers",
+            s.READERS,
+            lambda w: reader_rows(w.read("messages"), w.read("deliveries"), w.frame("offsets")),
+            "readers",
+            True,
+        ),
         Step("life", s.LIFE, lambda w: life(*_of(w, "messages", "deliveries", "readers", "offsets")), "life"),
     ]
     # 2. The facts, each from big tables or from facts before it.

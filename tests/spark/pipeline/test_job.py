@@ -177,14 +177,14 @@ def test_lives_in_a_store_of_a_real_broker(spark: SparkSession, real_store: Call
     messages = pipeline.messages(pipeline.raw(spark, extents)).cache()
     deliveries = pipeline.deliveries(pipeline.trace(pipeline.trace_raw(spark, extents)).cache()).cache()
     offsets = pipeline.offsets(spark, [extent.store for extent in extents])
-    readers = pipeline.readers(messages, deliveries, offsets).cache()
+    readers = pipeline.readers(messages, deliveries, offsets)
     life = pipeline.life(messages, deliveries, readers, offsets).cache()
     assert life.selectExpr("sum(attempts)").first()[0] == deliveries.count() > 0  # type: ignore[index]
     dead = messages.where("kind = 'dead'").select("msg_id", "consumer_group").distinct().count()
     assert life.where("outcome = 'dead'").count() <= dead
     again = "again_resend + again_retry + again_no_result + again_soon + again_late"
     assert life.where(f"attempts > members AND attempts - members != {again}").count() == 0
-    for frame in (messages, deliveries, readers, life):
+    for frame in (messages, deliveries, life):
         frame.unpersist()
 
 
@@ -195,11 +195,11 @@ def test_an_empty_store_and_one_without_a_trace(spark: SparkSession, tmp_path: P
         for number in range(9):
             store.put(Message("订单", f"{number} 🚚".encode(), keys=f"k-{number}", tags="paid"))
     extents = pipeline.snapshot([tmp_path / "empty", tmp_path / "silent"])
-    messages = pipeline.messages(pipeline.raw(spark, extents))
+    messages = pipeline.messages(pipeline.raw(spark, extents)).cache()
     assert {(r["broker_name"], r["user_topic"], r["kind"]) for r in messages.collect()} == {
         ("silent", "订单", "normal")
     }
-    deliveries = pipeline.deliveries(pipeline.trace(pipeline.trace_raw(spark, extents)).cache())
+    deliveries = pipeline.deliveries(pipeline.trace(pipeline.trace_raw(spark, extents)).cache()).cache()
     offsets = pipeline.offsets(spark, [extent.store for extent in extents])
     readers = pipeline.readers(messages, deliveries, offsets)
     life = pipeline.life(messages, deliveries, readers, offsets)

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow
 import pytest
 
 from mqlab.admin.message_traces import decode_trace
 from mqlab.spark import pipeline
+from mqlab.spark.pipeline.log_units import TRACE_COLUMNS
+from mqlab.spark.pipeline.trace_entries import taken_apart
 from mqlab.store import StoreInspector
 
 if TYPE_CHECKING:
@@ -29,19 +32,23 @@ def body(*entries: str, end: str = "\x02") -> bytes:
     return ("\x02".join(entry.replace("|", "\x01") for entry in entries) + end).encode()
 
 
-def read(spark: SparkSession, bodies: Sequence[bytes]) -> list[dict[str, Any]]:
-    frame = pipeline.trace(units(spark, bodies)).orderBy("trace_physical_offset", "position")
-    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-    return rows
+def rows_of(bodies: Sequence[bytes], ids: Sequence[str] = (), host: str = "10.0.0.9") -> list[tuple[Any, ...]]:
+    return [("b", 100 * at, ids[at] if ids else f"T{at}", f"{host}:50001", "t", one) for at, one in enumerate(bodies)]
+
+
+def read(bodies: Sequence[bytes]) -> list[dict[str, Any]]:
+    """The entries as a task of Spark takes them apart, without Spark around it."""
+    batch = pyarrow.RecordBatch.from_pylist([dict(zip(TRACE_COLUMNS, row, strict=True)) for row in rows_of(bodies)])
+    (entries,) = taken_apart(iter([batch]))
+    return entries.to_pylist()
 
 
 def units(spark: SparkSession, bodies: Sequence[bytes], ids: Sequence[str] = (), host: str = "10.0.0.9") -> DataFrame:
-    rows = [("b", 100 * at, ids[at] if ids else f"T{at}", f"{host}:50001", "t", one) for at, one in enumerate(bodies)]
-    return spark.createDataFrame(rows, SCHEMA)
+    return spark.createDataFrame(rows_of(bodies, ids, host), SCHEMA)
 
 
-def test_all_types_read(spark: SparkSession) -> None:
-    pub, before, after, end = read(spark, [body(PUB, BEFORE, AFTER, END)])
+def test_all_types_read() -> None:
+    pub, before, after, end = read([body(PUB, BEFORE, AFTER, END)])
     assert (pub["type"], pub["group_name"], pub["topic"], pub["msg_id"]) == ("Pub", "shop", "orders", "ID1")
     assert (pub["keys"], pub["cost_ms"], pub["success"]) == ("order-1 заказ", 3, True)
     assert (before["request_id"], before["retry_times"], before["time"].timestamp()) == ("REQ1", 0, 2)
@@ -51,12 +58,12 @@ def test_all_types_read(spark: SparkSession) -> None:
     assert [row["position"] for row in (pub, before, after, end)] == [0, 1, 2, 3]
 
 
-def test_entries_of_older_clients_read(spark: SparkSession) -> None:
+def test_entries_of_older_clients_read() -> None:
     old = [
         "SubAfter|REQ1|ID1|7|false|null", "SubAfter|REQ1|ID1|7|true|k|0",
         PUB.rpartition("|OFF1|true")[0] + "|false", PUB.rpartition("|OFF1|true")[0],
     ]  # fmt: skip
-    failed, good, pub13, pub12 = read(spark, [body(*old)])
+    failed, good, pub13, pub12 = read([body(*old)])
     assert (failed["status"], failed["time"], failed["keys"], failed["group_name"]) == ("FAILED", None, "", None)
     assert (good["status"], good["success"]) == ("SUCCESS", True)
     assert (pub13["success"], pub12["success"]) == (False, None)
@@ -73,19 +80,17 @@ def test_entries_of_older_clients_read(spark: SparkSession) -> None:
         (body(BEFORE, ""), "unknown type", ""),
     ],
 )
-def test_what_does_not_read_is_kept_with_its_reason(
-    spark: SparkSession, torn: bytes, reason: str, raw: str | None
-) -> None:
-    good, bad = read(spark, [torn])
+def test_what_does_not_read_is_kept_with_its_reason(torn: bytes, reason: str, raw: str | None) -> None:
+    good, bad = read([torn])
     assert (good["reason"], good["raw"]) == (None, None)
     assert (bad["reason"], bad["position"], bad["trace_msg_id"]) == (reason, 1, "T0")
     assert raw is None or bad["raw"] == raw
 
 
-def test_a_body_cut_at_any_byte_loses_nothing_silently(spark: SparkSession) -> None:
+def test_a_body_cut_at_any_byte_loses_nothing_silently() -> None:
     """Whatever the cut, what is left is either entries that read or one row that says why not."""
     whole = body(PUB, BEFORE, AFTER)
-    rows = read(spark, [whole[:length] for length in range(len(whole) + 1)])
+    rows = read([whole[:length] for length in range(len(whole) + 1)])
     ends = [at for at, byte in enumerate(whole) if byte == 2]
     for length in range(len(whole) + 1):
         mine = [row for row in rows if row["trace_physical_offset"] == 100 * length]
@@ -95,8 +100,8 @@ def test_a_body_cut_at_any_byte_loses_nothing_silently(spark: SparkSession) -> N
         assert [row["reason"] for row in mine[entire:]] == (["no end mark"] if left else [])
 
 
-def test_an_empty_body_has_no_entries(spark: SparkSession) -> None:
-    assert read(spark, [b"", body(BEFORE)])[0]["trace_msg_id"] == "T1"
+def test_an_empty_body_has_no_entries() -> None:
+    assert read([b"", body(BEFORE)])[0]["trace_msg_id"] == "T1"
 
 
 def test_a_call_is_before_and_after_and_one_that_never_came_back(spark: SparkSession) -> None:
