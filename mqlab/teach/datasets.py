@@ -114,9 +114,15 @@ def _temporary_folder() -> str:
     return _unpacked[-1].name
 
 
-def _unpack(archive_name: str, name: str, folder: str | Path | None) -> Path:
-    archive = (Path(folder) if folder is not None else _datasets()) / archive_name
+def checked_archive(name: str, folder: str | Path | None = None) -> Path:
+    """The path of an archive, whose bytes are those that were published. ``folder`` and errors as for real_store."""
+    archive = (Path(folder) if folder is not None else _datasets()) / name
     _must_be_whole(archive)
+    return archive
+
+
+def _unpack(archive_name: str, name: str, folder: str | Path | None) -> Path:
+    archive = checked_archive(archive_name, folder)
     target = Path(_temporary_folder())
     with tarfile.open(archive) as packed:
         members = [member for member in packed if member.name.split("/")[0] == name]

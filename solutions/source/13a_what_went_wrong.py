@@ -32,6 +32,7 @@ import pandas
 from mqlab.scales import SECOND, time_text
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
 from mqlab.teach.day_answers import with_day
+from mqlab.teach.signs import table_of_signs
 from mqlab.traffic import capstone
 from mqlab.traffic.day_facts import facts_of
 from mqlab.traffic.day_watch import again_of
@@ -634,6 +635,12 @@ vanished = life[(life["group"] == "notification") & (life["calls"] == 0)]
 of_tag = vanished.groupby("tags").size().to_dict()
 Bars(of_tag, title="Letters that notification was never called with", unit="messages")
 
+# %% [markdown]
+# Ten kinds of incidents can happen on such a day, and each leaves a sign in the tables:
+
+# %%
+table_of_signs()
+
 # %% [exercise] lab13.triage
 # ### Exercise 4: triage
 #
@@ -641,20 +648,7 @@ Bars(of_tag, title="Letters that notification was never called with", unit="mess
 # look sees is whom the incidents harmed, and beside them the dead letters of a load test, if there was one. Return a list of
 # findings `(kind, group)`, the one that harmed most messages first. The group of `lost_answer` is `""`.
 #
-# Each day has three incidents, and no group has two. So the question is: which kind is it? Each kind leaves its sign:
-#
-# | kind | sign |
-# |---|---|
-# | `lost_answer` | one id at two places in `orders`; the groups that read it handle it twice |
-# | `stuck_message` | a call without an end, of a message that was never consumed |
-# | `skipped` | never called, all tags of the group, for some minutes |
-# | `inconsistent_tags` | never called, some tags of the group only; the others were called meanwhile |
-# | `wrong_reset` | called again, some of them an hour or more after they were stored |
-# | `deploy` | called again, within minutes, by processes on all machines |
-# | `killed_listener` | called again, within minutes; all calls without an end are those of one process |
-# | `poison_message` | one message, which failed at each call |
-# | `failing_consumer` | most of the harmed messages failed at least once |
-# | `slow_consumer` | late, and most of them never failed |
+# Each day has three incidents, and no group has two. So the question is: which kind is it? Each kind leaves its sign, as the table above says.
 #
 # A wrong finding takes away what a right one gives. A wrong order costs a quarter.
 #

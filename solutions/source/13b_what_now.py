@@ -27,6 +27,7 @@ import pandas
 # %%
 from mqlab.scales import time_text
 from mqlab.teach import answer, check, hint, predict, reveal, show_me
+from mqlab.teach.alarm_league import league
 from mqlab.teach.day_answers import rung, with_day, with_moments
 from mqlab.traffic import alarm_day, capstone
 from mqlab.traffic.day_facts import facts_of
@@ -372,6 +373,22 @@ Bars(
     {f"{hour:02}:00": by_hour.count(f"{hour:02}") for hour in range(24)},
     title="Your alarm on the bad day",
 )
+
+# %% [markdown]
+# One day says little. Thirty-two days were watched and recorded: twenty good ones, and two of each kind. A bad day is heard if it
+# rings within ten minutes of the beginning of the harm. What rings before that, or on a good day, is a false alarm. Here is your alarm
+# beside rules from other people's runbooks, one with a number of yours, and what the model answer reaches:
+
+# %% tags=["parameter", "picture"]
+WAITS_S = 600  # ring if somebody waits for longer: try 30, 200
+
+
+def waits(so_far):
+    """Ring if a message has waited for more than WAITS_S seconds."""
+    return any(row["oldest_s"] > WAITS_S for row in so_far[-1])
+
+
+league({"yours": alarm, f"one waits for {WAITS_S} s": waits})
 
 # %% [markdown] minutes=2 tags=["reading"]
 # ## What this does not prove

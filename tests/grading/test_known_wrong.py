@@ -75,7 +75,7 @@ def walls_with_files(walls: Sandbox, tmp_path_factory: pytest.TempPathFactory) -
     """Walls behind which an answer sees the files that a case hands over, as in grading."""
     folder, before = tmp_path_factory.mktemp("handing"), tempfile.tempdir
     folder.chmod(0o755)
-    for made in (lab13_days.day, lab13_days.days_of, lab13_repair.repairs, lab13_alarm.watched_day):
+    for made in (lab13_days.day, lab13_days.days_of, lab13_repair.repairs, lab13_alarm.days_of):
         made.cache_clear()
     tempfile.tempdir = str(folder)
     with pytest.MonkeyPatch.context() as patch:

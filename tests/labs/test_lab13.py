@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mqlab.teach import answer
+from mqlab.teach.alarm_league import MODEL, SIMPLE, false_alarms, heard_after_ms, league, place_of
+from mqlab.teach.cases.lab13 import alarm as lab13_alarm
 from mqlab.teach.cases.lab13 import days
 from mqlab.teach.cases.lab13.alarm import ALARM, IN_TIME_MS
 from mqlab.teach.cases.lab13.repair import REPAIR
-from mqlab.teach.cases.lab13.triage import SIGNS, TRIAGE
+from mqlab.teach.cases.lab13.triage import TRIAGE
 from mqlab.teach.cases.lab13.when import WHEN
 from mqlab.teach.cases.lab13.whom import WHOM
 from mqlab.teach.cases.lab13.why import WHY
 from mqlab.teach.day_answers import rung
 from mqlab.teach.exercises import Call, Finding, manifest
+from mqlab.teach.kit.scored import above
+from mqlab.teach.signs import SIGNS
+from mqlab.teach.watched_days import BAD_DAYS, FIRST, GOOD_DAYS, SECRET, RecordedDay, packed, recorded, watched_days
 from mqlab.teach.words import refutation
 from mqlab.traffic import capstone
+from mqlab.traffic.trouble.capstone import alarm_day
+from mqlab.traffic.trouble.placing import ALARMING
+from solutions.wrong import references
 from tests.labs.notebooks import ROOT, read, texts
 
 QUESTIONS = {question.id: question for question in manifest("lab13").predictions}
@@ -193,6 +202,78 @@ def test_an_alarm_must_ring_in_time_and_not_before() -> None:
     assert never is not None and never.belief == "lab13.failures_only"
     assert early is not None and "nobody is harmed" in early.rule
     assert evening is not None and evening.belief == "lab13.lag_alarm"
+
+
+# the recorded days and the league ----------------------------------------------------------------------------------
+
+
+def test_the_recorded_days_are_twenty_good_ones_and_two_of_each_kind() -> None:
+    recorded_days = watched_days()
+    assert Counter(day.kind for day in recorded_days) == {"": GOOD_DAYS} | dict.fromkeys(ALARMING, 2)
+    assert len(recorded_days) == GOOD_DAYS + BAD_DAYS
+    assert {len(day.moments) for day in recorded_days} == {288}
+    assert all(day.since_ms < day.until_ms for day in recorded_days if day.kind)
+
+
+@pytest.mark.parametrize(("number", "quiet"), [(3, True), (5, False)])
+def test_a_recorded_day_can_be_made_again(number: int, quiet: bool) -> None:
+    published = watched_days()[number if quiet else GOOD_DAYS + number]
+    again = recorded(FIRST + number, quiet=quiet)
+    assert again == published and packed([again]) == packed([published])
+
+
+def test_the_model_answer_reaches_what_the_league_says() -> None:
+    names: dict[str, Any] = {}
+    exec(references("13")["lab13.alarm"], names)
+    assert place_of(MODEL.alarm, names["alarm"], watched_days()) == MODEL
+
+
+def test_the_league_puts_the_model_answer_first_and_a_silent_alarm_above_one_that_always_rings() -> None:
+    rows = league({"silent": lambda so_far: False, "always": lambda so_far: True})
+    names = [row.alarm for row in rows]
+    assert names[0] == MODEL.alarm and set(names) == {MODEL.alarm, "silent", "always", *SIMPLE}
+    assert names.index("silent") < names.index("always")
+    always = next(row for row in rows if row.alarm == "always")
+    assert always.as_dict()["false alarms"] == "on 32 of 32 days"
+
+
+def test_an_alarm_before_the_harm_is_false_and_one_after_it_too_late() -> None:
+    day = RecordedDay("day 1", "skipped", "billing", 10 * HOUR, 11 * HOUR, ())
+    good = RecordedDay("day 2", "", "", 0, 0, ())
+    fired = [9 * HOUR, 10 * HOUR + 5 * MINUTE]
+    assert false_alarms(day, fired) == [9 * HOUR] and false_alarms(good, fired) == fired
+    assert heard_after_ms(day, fired) == 5 * MINUTE and heard_after_ms(good, fired) is None
+    assert heard_after_ms(day, [12 * HOUR]) is None
+    assert place_of("late", lambda so_far: False, [day, good]).heard == 0
+
+
+def test_hidden_days_of_an_alarm_are_others_than_the_recorded_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab13_alarm, "watch", lambda made: made)  # a day is not written until it is watched
+    made = lab13_alarm.hidden_days(7)
+    kinds = [{one.kind for one in day.asked.model.incidents if not one.decoy} for day in made]
+    assert kinds[:6] == [set()] * 6 and set.union(*kinds[6:]) == set(ALARMING)
+    assert len({day.asked.seal for day in made}) == 6, "a bad day is the good one of its number, and an incident"
+    assert all(alarm_day(FIRST, SECRET).asked.seal != day.asked.seal for day in made)
+
+
+# nobody and everybody ------------------------------------------------------------------------------------------------
+
+
+def test_who_names_nobody_or_everybody_each_time_earns_nothing() -> None:
+    made = WHY.form.make(1)
+    floor = WHY.form.floor(made)
+    assert 0.2 < floor < 0.8
+
+    def share(value: Any) -> float:
+        answers = {WHY.form.name: None, "with_day": lambda *given: value()}
+        found = WHY.form.judge(answers, made)
+        assert found is not None
+        return float(found.share)
+
+    assert share(list) == 0
+    rights = iter(call.right for call in made[:-1])
+    nearly = share(lambda: next(rights, ["10.0.0.1"]))
+    assert nearly == pytest.approx(above(1 - 1 / len(made), floor)) and nearly > 0.5
 
 
 # your turn ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ They are for questions whose answer has no exact value, but where a wrong idea m
 
 ``judges`` are functions (call, value in the right form) -> Finding or None; of each call's value the first finding
 counts, with the ``share`` that it leaves. A case with several calls keeps the mean of their shares, and shows the first
-finding. ``opens`` names the lab's function that reads what is on disk and calls the answer with it.
+finding. Where one and the same value is right for many calls, ``floor`` says which share somebody earns who gives it
+every time: it is worth nothing, and what is above it is worth more. ``opens`` names the lab's function that reads what
+is on disk and calls the answer with it.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from mqlab.teach.kit.values import told
 from mqlab.teach.words import ExerciseWords
 
 Judge = Callable[[Call, Any], Finding | None]
+Floor = Callable[[Sequence[Call]], float]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Scores:
     judges: Sequence[Judge]
     opens: str
     weights: Mapping[str, float]
+    floor: Floor | None = None
 
     def make(self, seed: int) -> list[Call]:
         """The calls of a seed."""
@@ -50,12 +54,14 @@ class Scores:
 
     def judge(self, answers: Answers, made: Iterable[Call]) -> Finding | None:
         """All calls; the first finding, with the mean of what the calls leave."""
-        findings = [self._judged(answers, call) for call in made]
+        every = list(made)
+        findings = [self._judged(answers, call) for call in every]
         wrong = first(findings)
         if wrong is None:
             return None
         shares = [1.0 if finding is None else finding.share for finding in findings]
-        return replace(wrong, share=sum(shares) / len(shares))
+        floor = self.floor(every) if self.floor is not None else 0.0
+        return replace(wrong, share=above(sum(shares) / len(shares), floor))
 
     def _judged(self, answers: Answers, call: Call) -> Finding | None:
         given = [str(value) if isinstance(value, Store) else value for value in call.arguments.values()]
@@ -78,6 +84,15 @@ class Scores:
         return Finding(rule, ": ".join([call.about, *misfit.path]), described(misfit.shape), wrong, call=call)
 
 
+def above(share: float, floor: float) -> float:
+    """How much of what lies above a floor was reached.
+
+    >>> above(0.75, 0.5), above(0.4, 0.5), above(0.9, 1)
+    (0.5, 0.0, 0.0)
+    """
+    return max(0.0, (share - floor) / (1 - floor)) if floor < 1 else 0.0
+
+
 def Scored(
     id: str,
     signature: str,
@@ -89,6 +104,7 @@ def Scored(
     judges: Sequence[Judge],
     opens: str = "",
     seeds: Sequence[int] = (1,),
+    floor: Floor | None = None,
     weights: Mapping[str, float] | None = None,
     words: ExerciseWords | None = None,
     limits: Mapping[str, float] | None = None,
@@ -98,7 +114,7 @@ def Scored(
     name = signature.partition("(")[0]
     said = told(id, words)
     form = Scores(
-        id, name, signature, about, calls, returns, tuple(judges), opens, weights or {"": 1.0}
+        id, name, signature, about, calls, returns, tuple(judges), opens, weights or {"": 1.0}, floor
     )  # fmt: skip
     defines = (name, opens) if opens else (name,)
     return Exercise(

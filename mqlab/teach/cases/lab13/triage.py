@@ -15,6 +15,7 @@ from mqlab.teach.exercises import Call, Finding
 from mqlab.teach.kit import tuple_of
 from mqlab.teach.kit.scored import Scored
 from mqlab.teach.kit.scores import in_order, recalled
+from mqlab.teach.signs import SIGNS
 from mqlab.teach.words import refutation
 from mqlab.traffic.model import GROUPS
 
@@ -25,18 +26,6 @@ NOT_THERE = (
     "On every day some calls fail, and retries heal them: a finding needs somebody who was harmed, and each day has "
     "three"
 )
-SIGNS = {
-    "slow_consumer": "late, though their calls succeeded: they waited, and nearly none of them failed",
-    "failing_consumer": "calls of several messages failed, and these are late or dead",
-    "poison_message": "one message, of which every call failed",
-    "stuck_message": "a call began and never ended, and its message was not consumed by midnight",
-    "inconsistent_tags": "never called, and all of some tags only; other tags of the group were called meanwhile",
-    "wrong_reset": "called again long after they were consumed, by processes that had never gone",
-    "skipped": "never called, whatever their tag, for some minutes",
-    "lost_answer": "stored twice: one id at two places",
-    "deploy": "called again soon after they were consumed, at processes that go one after the other",
-    "killed_listener": "calls of one process never ended, and another process was called with the same messages",
-}
 
 
 def calls(seed: int) -> Iterator[Call]:

@@ -5,7 +5,7 @@ a finding {kind, group, since, until} ─▶ [client]      addresses without a p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mqlab.teach.cases.forbids import FORBIDS
@@ -57,6 +57,18 @@ def guilty(call: Call, value: list[str]) -> Finding | None:
     return _told(call, found, refutation("lab13.busiest"), "lab13.busiest")
 
 
+def constant(made: Sequence[Call]) -> float:
+    """What somebody earns who always names nobody, or always everybody."""
+    nobody = sum(not call.right for call in made)
+    everybody = sum(bool(call.right) and set(call.right) >= _members_of(call) for call in made)
+    return max(nobody, everybody) / len(made) if made else 0.0
+
+
+def _members_of(call: Call) -> set[str]:
+    finding = call["finding"]
+    return _members(call.given, finding["group"], finding) if finding["group"] else _senders(call.given)
+
+
 def _told(call: Call, found: set[str], rule: str, belief: str = "") -> Finding:
     return Finding(rule, call.about, call.right, sorted(found), call=call, belief=belief)
 
@@ -77,5 +89,6 @@ def _members(day: JudgedDay, group: str, finding: Any) -> set[str]:
 
 WHY = Scored(
     "lab13.why", "why(facts, finding)", points=5, about="every kind of incident", opens="with_day", calls=calls,
-    returns=[str], judges=(guilty,), forbids=FORBIDS["lab13.why"], limits={"seconds": 120, "total_seconds": 600},
+    returns=[str], judges=(guilty,), floor=constant, forbids=FORBIDS["lab13.why"],
+    limits={"seconds": 120, "total_seconds": 600},
 )  # fmt: skip
