@@ -22,9 +22,9 @@ def test_lab11b_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> No
     # 1. The boards are there: the slow queue grows, and an echo of the reset is listed.
     percentiles, echoes, _ = page.locator(".mqlab-board").all()
     percentiles.get_by_role("slider", name="Messages of the second").fill("0")
-    percentiles.get_by_text("Of all 1,001 messages together: 60 ms.").wait_for()
+    percentiles.get_by_text("Of all 1,001 messages together: 60.1 ms.").wait_for()
     echoes.get_by_label("Stretch", exact=True).select_option(label="30 s")
-    echoes.get_by_role("list", name="Calls of the cell").get_by_text("first").first.wait_for()
+    echoes.get_by_role("list", name="Calls of the cell").get_by_text("k-0, stored 00:00:00").wait_for()
 
     # 2. The answer of somebody who takes every repeated call for a retry.
     retried = '    cause = functions.when(functions.col("retry_times") > 0, "retry").otherwise("first")\n'
