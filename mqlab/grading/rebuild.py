@@ -204,9 +204,10 @@ def rebuilt(lab: Lab, begun: Collection[str], job_file: str, *, hidden: bool) ->
     # 2. Leave out what comes after the last cell of a begun exercise.
     last = max((n for n, cell in enumerate(cells) if cell["metadata"][ROLE]["exercise"] in begun), default=0)
     del cells[last + 1 :]
-    # 3. Hidden cases run last, so that no cell of the lab sees their effects.
+    # 3. Hidden cases run last, so that no cell of the lab sees their effects. The exercise that was checked last comes
+    #    first: its worker is still there.
     if hidden:
-        for one in lab.exercises:
+        for one in reversed(lab.exercises):
             if one.id not in begun:
                 continue
             source = f"{KERNEL}.judge_hidden({one.id!r})"

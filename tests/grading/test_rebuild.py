@@ -100,7 +100,7 @@ def test_the_rebuilt_notebook_is_the_pristine_one_with_calls_for_answers(lab: La
     roles = [(cell["metadata"][ROLE]["role"], cell["metadata"][ROLE]["exercise"]) for cell in made["cells"]]
     assert roles == [
         ("desk", ""), ("demo", ""), ("answer", "lab99.total"), ("check", "lab99.total"), ("answer", "lab99.box"),
-        ("check", "lab99.box"), ("hidden", "lab99.total"), ("hidden", "lab99.box"),
+        ("check", "lab99.box"), ("hidden", "lab99.box"), ("hidden", "lab99.total"),
     ]  # fmt: skip
     sources = [cell["source"] for cell in made["cells"]]
     assert "give_answer('lab99.total'" in sources[2] and sources[3] == 'check("lab99.total")'

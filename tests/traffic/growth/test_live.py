@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def test_what_has_no_meaning_is_refused(live: LiveBroker, tmp_path: Path) -> Non
 def test_a_day_that_goes_on_by_itself_is_paused_and_resumed(tmp_path: Path) -> None:
     with traffic.live(tmp_path / "live", seed=7, speed=10_000, **SMALL) as live:
         while sum(readable(live).values()) < 100:
-            pass
+            time.sleep(0.05)
         live.pause()
         paused = stored(live)
         assert stored(live) == paused == readable(live)
@@ -90,7 +91,7 @@ def test_a_day_that_goes_on_by_itself_is_paused_and_resumed(tmp_path: Path) -> N
         live.resume()
         assert "grows" in repr(live)
         while sum(readable(live).values()) < SMALL["messages"]:
-            pass
+            time.sleep(0.05)
         processes = list(live._processes.values())
     assert [process.returncode for process in processes] == [0, 0]
     assert not any((store / "abort").exists() for store in live.stores.values())
