@@ -29,6 +29,7 @@ from mqlab.teach.exercises import Answers, Case, Finding
 
 PACKAGE = Path(mqlab.__file__).resolve().parent
 THE_SIMULATION = str(PACKAGE / "runtime")
+THE_IMPORT_SYSTEM = "<frozen importlib"
 
 
 class Forbidden:
@@ -225,8 +226,9 @@ class Watch:
 
     def _is_for_an_answer(self, frame: FrameType | None) -> bool:
         while frame is not None and frame is not self._outside:
-            # Beyond a step of a simulated world are those who play it, not those who act in the step.
-            if frame.f_code.co_filename.startswith(THE_SIMULATION):
+            # Beyond a step of a simulated world are those who play it, not those who act in the step. A module that is
+            # imported for the first time runs its own text, whoever needs it.
+            if frame.f_code.co_filename.startswith((THE_SIMULATION, THE_IMPORT_SYSTEM)):
                 return False
             if id(frame.f_globals) in self._globals or frame.f_code.co_filename in self._files:
                 return True

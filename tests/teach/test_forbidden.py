@@ -112,6 +112,17 @@ def test_other_answers_are_left_in_peace(source: str) -> None:
     assert run_watched(case(), answers, FORBIDS) is None
 
 
+def test_what_mqlab_imports_when_an_answer_calls_it_is_not_the_answers_doing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ``lab.admin`` does, in a kernel that has not used it yet: the forbidden module runs its own text."""
+    (forbidden,) = RESETS
+    monkeypatch.setattr(importlib.import_module("mqlab.admin"), "offset_resets", importlib.import_module(forbidden))
+    monkeypatch.delitem(sys.modules, forbidden)
+    answers = answer_of("def answer(unit):\n    return admin(unit)\n")
+    answers["answer"].__globals__["admin"] = lambda unit: importlib.import_module(forbidden) and "orders"
+    assert run_watched(case(), answers, RESETS) is None
+    assert forbidden in sys.modules
+
+
 def test_names_stand_for_functions_methods_and_whole_packages() -> None:
     forbidden = Forbidden(FORBIDS)
     assert forbidden.name_of(record.decode) == "mqlab.wire.record.decode"
