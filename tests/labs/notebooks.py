@@ -64,18 +64,31 @@ class WarmProcess:
 
     def execute(self, notebook: Any, folder: str = "labs") -> Any:
         """The notebook with the outputs of a fresh run; errors stay in the cells that raised them."""
+        return self.execute_in_turn((notebook, folder))[0]
+
+    def execute_in_turn(self, *notebooks: tuple[Any, str]) -> list[Any]:
+        """Notebooks with their folders, run in one copy: what mqlab has computed for one it need not for the next."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with tempfile.TemporaryDirectory() as scratch:
-            path = Path(scratch) / "notebook.ipynb"
-            write(notebook, path)
-            self._process.stdin.write(json.dumps({"notebook": str(path), "folder": str(ROOT / folder)}) + "\n")
+            paths = [Path(scratch) / f"{number}.ipynb" for number in range(len(notebooks))]
+            for path, (notebook, _) in zip(paths, notebooks, strict=True):
+                write(notebook, path)
+            folders = [str(ROOT / folder) for _, folder in notebooks]
+            self._process.stdin.write(json.dumps(list(zip(map(str, paths), folders, strict=True))) + "\n")
             self._process.stdin.flush()
             code = self._process.stdout.readline().strip()
             assert code == "0", f"the copy that ran the notebook ended with {code or 'nothing'}: see stderr"
-            return read(path)
+            return [read(path) for path in paths]
 
     def close(self) -> None:
         self._process.communicate()
+
+
+def forget_the_learner() -> None:
+    """What mqlab.teach keeps of a notebook, as it is in a new kernel."""
+    from mqlab.teach import failed_cells, predictions, showing
+
+    failed_cells._watched, predictions._noted, showing._failed = None, {}, {}
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
-"""A process that has imported what notebooks import, and runs each of them in a copy of itself.
+"""A process that has imported what notebooks import, and runs them in copies of itself.
 
 A kernel of its own costs a notebook two seconds of imports, a copy nothing. Its cells run in IPython's shell, as in a
-kernel, but no messages are sent. tests.labs.notebooks starts it and gives it a line of JSON for each notebook:
+kernel, but no messages are sent. tests.labs.notebooks starts it and gives it a line of JSON for each copy:
 
-    test    {"notebook": its file, "folder": where it runs}  ─▶  this process  ─▶ a copy: runs it, writes the file anew
+    test    [[a notebook's file, where it runs], …]  ─▶  this process  ─▶ a copy: runs them, writes the files anew
     test    ◀─  the copy's exit code
 """
 
@@ -27,11 +27,12 @@ IMPORTED = (
 )  # fmt: skip
 
 
-def run(job: dict[str, str]) -> None:
-    from tests.labs.notebooks import execute_in, read, shell_of_this_process, write
+def run(notebook: str, folder: str) -> None:
+    from tests.labs.notebooks import execute_in, forget_the_learner, read, shell_of_this_process, write
 
-    os.chdir(job["folder"])
-    path = Path(job["notebook"])
+    os.chdir(folder)
+    path = Path(notebook)
+    forget_the_learner()
     with shell_of_this_process() as shell:
         write(execute_in(shell, read(path)), path)
 
@@ -57,7 +58,8 @@ def main() -> None:
             code = 1
             try:
                 os.dup2(2, 1)  # what a notebook writes past Python's streams is no answer to the test
-                run(json.loads(line))
+                for notebook, folder in json.loads(line):
+                    run(notebook, folder)
                 code = 0
             except BaseException:
                 traceback.print_exc()
