@@ -47,11 +47,11 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# Java's second compiler would take a third of a short session's time: it waits ten times as long as it would by itself,
-# until a loop has run for half a million times, which those that a large log needs do in the first second.
+# Java's second compiler would take a third of a short session's time. It waits a hundred times as long as by itself: a
+# method that is called for every row of a million is compiled by it, and the planning of a query is not.
 LATE_SECOND_COMPILER = (
-    "-XX:Tier4InvocationThreshold=50000", "-XX:Tier4MinInvocationThreshold=6000", "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
+    "-XX:Tier4InvocationThreshold=500000", "-XX:Tier4MinInvocationThreshold=60000", "-XX:Tier4CompileThreshold=1500000",
+    "-XX:Tier4BackEdgeThreshold=4000000",
 )  # fmt: skip
 QUERY_LOGGERS = "DataFrameQueryContextLogger", "SQLQueryContextLogger"
 REMOTE_SETTINGS = {"spark.sql.session.timeZone": "UTC"}  # the rest belongs to the server

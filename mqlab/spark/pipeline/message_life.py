@@ -88,8 +88,12 @@ def tags_read(messages: DataFrame, deliveries: DataFrame) -> DataFrame:
     sent = messages.where("kind = 'normal' AND NOT parked").select(
         "msg_id", F.col("user_topic").alias("topic"), F.coalesce("tags", F.lit("")).alias("tag")
     )
-    called = deliveries.select("msg_id", "consumer_group").distinct()
-    read = called.join(sent, "msg_id").select("topic", "consumer_group", "tag").distinct()
+    read = (
+        deliveries.select("msg_id", "consumer_group")
+        .join(sent, "msg_id")
+        .select("topic", "consumer_group", "tag")
+        .distinct()
+    )
     return read.withColumn("reads_tag", F.lit(True))
 
 
