@@ -10,19 +10,23 @@
 
 # %%
 from mqlab import CONSUME_SUCCESS, RECONSUME_LATER, Message, play
+from mqlab.teach.datasets import played_day
 from mqlab.widgets import (
     allocation_board,
     backlog_tank,
     console,
     crash_matrix,
+    echo_chart,
     explore,
     knows_board,
     lanes_board,
     log_xray,
     long_poll_scope,
     offset_strip,
+    percentile_board,
     retry_clock,
     tag_trap_board,
+    watermark_board,
 )
 
 # %% [markdown]
@@ -261,6 +265,62 @@ matrix = crash_matrix(
     node="billing-1", outcome=paid, only=lambda point: point.kind == "line",
 )  # fmt: skip
 matrix
+
+# %% [markdown]
+# ## Echo chart
+#
+# A day on which much goes wrong, played in a Lab. Each call is counted twice: when its message was stored, and when the group
+# was called with it.
+#
+# **Try:** what comes to audit long after it was stored? Choose `late` and audit, then `retry` and billing: which of the two is a
+# column, and why? Click a cell and read its calls.
+
+# %% tags=["explorer"]
+busy = played_day()
+stored = {(life.msg_id, life.keys): life for life in busy.lives}
+calls = [
+    {"group_name": call.consumer_group, "keys": call.keys, "cause": call.cause or "first", "started_ms": call.started_ms,
+     "stored_ms": stored[call.msg_id, call.keys].stored_ms, "broker_name": call.place[0]}
+    for call in busy.calls if (call.msg_id, call.keys) in stored
+]  # fmt: skip
+echoes = echo_chart(calls, group="audit", stretch_s=30)
+echoes
+
+# %% [markdown]
+# ## Percentile board
+#
+# How long billing's and mail's messages waited for their calls. A group keeps the shape of its curve, whatever its size.
+#
+# **Try:** move the sizes. Between which two values does the p99 of all messages move? When is it the mean of the two?
+
+# %% tags=["explorer"]
+waited = {
+    group: [c["started_ms"] - c["stored_ms"] for c in calls if c["group_name"] == group]
+    for group in ("billing", "mail", "audit")
+}
+percentiles = percentile_board(waited, first="billing", second="mail", percent=99)
+percentiles
+
+# %% [markdown]
+# ## Watermark board
+#
+# A job looks at the same day every two minutes and counts by minute and broker. Broker-b is not seen before the fourth look.
+#
+# **Try:** which delay counts every message? What does it keep for that? What does the mode `complete` keep?
+
+# %% tags=["explorer"]
+begin = min(call["stored_ms"] for call in calls)
+looks = [[], [], [], [], []]
+messages = {(call["keys"], call["stored_ms"]): call for call in calls}
+for call in messages.values():
+    at = min(4, (call["stored_ms"] - begin) // 120_000)
+    if call["broker_name"] == "broker-b":
+        at = max(at, 3)
+    looks[at].append(
+        {"store_timestamp": call["stored_ms"], "broker_name": call["broker_name"]}
+    )
+watermark = watermark_board(looks, delay_min=0, window_min=1)
+watermark
 
 # %% [markdown]
 # ## Console

@@ -11,12 +11,14 @@ from tests.browser.conftest import PATIENCE_MS, JupyterLab
 RED = "[data-mime-type='application/vnd.jupyter.stderr']"  # an error as well as what went to stderr
 
 
-def open_and_run_all(browser: Any, lab: JupyterLab, path: str) -> Any:
-    """The page of a notebook after Run All Cells."""
+def open_and_run_all(browser: Any, lab: JupyterLab, path: str, patience_ms: int = PATIENCE_MS) -> Any:
+    """The page of a notebook after Run All Cells. A notebook that starts Spark may need more patience."""
     page = lab.open(browser, path)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for()
+    page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for(
+        timeout=patience_ms
+    )
     page.get_by_text("| Idle").wait_for()
     return page
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import JupyterLab
+from tests.browser.conftest import PATIENCE_MS, JupyterLab
 from tests.browser.pages import RED, open_and_run_all, ran_to_its_end, write_and_check
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -16,7 +16,7 @@ NOTEBOOK = "labs/11b-slow-and-again.ipynb"
 
 @pytest.mark.parametrize("jupyterlab", ["JupyterLab Dark"], indirect=True)
 def test_lab11b_is_run_and_answered(chromium: Any, jupyterlab: JupyterLab) -> None:
-    page = open_and_run_all(chromium, jupyterlab, NOTEBOOK)
+    page = open_and_run_all(chromium, jupyterlab, NOTEBOOK, patience_ms=4 * PATIENCE_MS)
     ran_to_its_end(page, exercises=3)
 
     # 1. The boards are there: the slow queue grows, and an echo of the reset is listed.

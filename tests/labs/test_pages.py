@@ -114,7 +114,7 @@ def test_the_tour_of_the_explorers_runs_and_shows_each_of_them() -> None:
     pages = ["".join(output.data.get("text/html", "") for output in cell.outputs) for cell in shown]
     modules = (
         "time_machine", "log_xray", "retry_clock", "allocation_board", "offset_strip", "tag_trap", "long_poll",
-        "backlog", "lanes", "knows", "crash_matrix", "console",
+        "backlog", "lanes", "knows", "crash_matrix", "echoes", "percentiles", "watermark", "console",
     )  # fmt: skip
     for module, page in zip(modules, pages, strict=True):
         assert f'data-mqlab="{module}-' in page
