@@ -3,7 +3,7 @@
 
 const STYLE = `
 .bi-scroll { overflow-x: auto; }
-.bi-life { display: block; }
+.bi-scroll .bi-life { display: block; max-width: none; }
 .bi-life text { font-size: 12px; fill: var(--mq-ink); }
 .bi-life .bi-small { fill: var(--mq-muted); font-size: 11px; }
 .bi-life .bi-event { cursor: pointer; }
