@@ -464,7 +464,7 @@ Bars(kinds, title="Units that are not trace", unit="units")
 # This is the life of one order, from the log and the trace. Type another key: `яд-1`, `k-4`, `k-never`, `k-killed` or `k-twice`. Each
 # event can be looked at, and the time between two of them is written above.
 
-# %% tags=["parameter", "picture"]
+# %% tags=["explorer"]
 biography_board(units, calls_told, offsets=committed, key="k-3")
 
 # %% [markdown]
@@ -604,7 +604,7 @@ Bars(sorted(outcomes.items()), title="What became of the orders", unit="orders")
 # %% [markdown]
 # With your lives each biography has an end in every group. Look for an order that mail has lost: does anything in it say so?
 
-# %% tags=["parameter", "picture"]
+# %% tags=["explorer"]
 ends = pipeline_rows.lives(your_lives, units)
 biography_board(units, calls_told, ends, committed, key="k-never")
 

@@ -93,7 +93,7 @@ def in_minutes(rows, name):
 # Try it. Each curve says which share of a queue's messages was done within so long, and the thick one is that of all messages. The fast
 # queue has 1,000 messages. How many has the slow one? Move the sliders; mail's own queues can be chosen as well.
 
-# %% tags=["parameter"]
+# %% tags=["explorer"]
 queues = {
     "fast": [60 * n / 990 for n in range(1, 1_001)],
     "slow": [600 * n / 990 for n in range(1, 1_001)],
@@ -243,7 +243,7 @@ answer("lab11.slow_minute", minute, yours, GROUP)
 # at once is on the diagonal; what stands to the right of it came late, or again. Click a cell to see its calls, and choose shorter
 # stretches, or another group:
 
-# %% tags=["parameter", "picture"]
+# %% tags=["explorer"]
 echoes = [{**call, "stored_ms": place[call["msg_id"]]["stored_ms"]} for call in told]
 echo_chart(echoes, group="audit", stretch_s=60)
 
@@ -363,7 +363,7 @@ Stacked(parts, title="Calls after the first, by cause")
 # %% [markdown]
 # With your causes the echoes can be looked at one by one: choose `retry` and billing, or `soon` and mail.
 
-# %% tags=["parameter", "picture"]
+# %% tags=["explorer"]
 names = ("request_id", "msg_id", "keys")
 cause_of = {tuple(row[name] for name in names): row["cause"] for row in causes}
 for call in echoes:

@@ -186,7 +186,7 @@ reveal("lab12.late_rows", {0: "none", 4: "all"}.get(found, "some"))
 # with the orders of the looks. Move the delay, the window and the batch. What is below is what the counts of one batch know: which
 # groups are kept, which are forgotten, and what was dropped.
 
-# %% tags=["parameter", "picture"]
+# %% tags=["explorer"]
 watermark_board(orders, delay_min=10, window_min=10, mode="update")
 
 # %% [answer] lab12.smallest_delay
