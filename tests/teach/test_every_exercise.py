@@ -91,11 +91,11 @@ def test_an_untouched_answer_is_not_started(asked: Exercise) -> None:
 
 @pytest.mark.parametrize("asked", [one for one in OF_THE_KIT if one not in ASKS_SPARK], ids=lambda asked: asked.id)
 def test_a_public_check_passes_in_its_time(asked: Exercise) -> None:
-    """Of one that takes half as long here the work is counted, because a busy machine would make a clock lie."""
+    """Of one that takes longer here the work is counted, because a busy machine would make a clock lie."""
     names = reference(asked.id)
     began = os.times().user  # the system's time is that of the disk, and no call's
     assert check(asked.id, names).state == "good"
-    if os.times().user - began > SECONDS / 2:
+    if os.times().user - began > SECONDS:
         assert calls_in(lambda: check(asked.id, names)) < SECONDS * CALLS_A_SECOND
 
 
