@@ -120,7 +120,11 @@ def test_the_reference_passes_hidden_cases_behind_the_wall(
 ) -> None:
     """One hidden day, and all that the lab's hidden file makes. Public days: tests/teach, and all if long."""
     seeds = kernel.hidden_seeds
-    monkeypatch.setattr(kernel, "hidden_seeds", lambda *given: seeds(*given)[:: len(seeds(*given)) - 1])
+
+    def one_and_the_last(exercise: Exercise, class_seed: str, count: int) -> list[int]:
+        return [*seeds(exercise, class_seed, count)[:-1][:1], seeds(exercise, class_seed, count)[-1]]
+
+    monkeypatch.setattr(kernel, "hidden_seeds", one_and_the_last)
     the_reference_passes(number, walls_with_files, (HIDDEN,))
 
 
