@@ -184,8 +184,9 @@ def with_outputs(made: dict[str, Any]) -> dict[str, Any]:
 
     node = nbformat.reads(json.dumps(made), as_version=4)
     client = NotebookClient(
-        node, timeout=300, record_timing=False, resources={"metadata": {"path": str(ROOT / "solutions")}}
-    )
+        node, timeout=300, record_timing=False, resources={"metadata": {"path": str(ROOT / "solutions")}},
+        coalesce_streams=True,  # on a busy machine what a cell prints comes in several pieces
+    )  # fmt: skip
     # Progress bars are for those who wait: in a saved page they would be lines of noise.
     # Their boards have all runs, for readers without a kernel.
     client.execute(env={**os.environ, "TQDM_DISABLE": "1", WHOLE_PAGES: "1"})
