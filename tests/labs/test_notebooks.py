@@ -228,7 +228,7 @@ def test_a_run_without_a_kernel_has_what_a_kernel_puts_out_and_what_differs_is_f
         "display(1)\nprint(2)\n3",
         "1 / 0",
     ]
-    notebook = new_notebook(cells=[new_code_cell(one) for one in cells])
+    notebook = new_notebook(cells=[new_code_cell(one, id=f"cell-{at}") for at, one in enumerate(cells)])
     ran, of_a_kernel = warm.execute(copy.deepcopy(notebook)), execute(copy.deepcopy(notebook))
     assert differences(ran, of_a_kernel) == [] and len(errors(ran)) == 1
     for number, old, new in [(0, "in labs", "in tests"), (1, "2", "4"), (1, "3", "4"), (2, "division", "what")]:
