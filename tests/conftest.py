@@ -94,9 +94,9 @@ def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Of `-n logical`: two more than there are processors, for the Spark and browser groups wait half of their time."""
+    """Of `-n logical`: one more than there are processors, for the Spark and browser groups wait half of their time."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return usable + 2
+    return usable + 1
 
 
 class ShortCollection:

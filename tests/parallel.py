@@ -2,8 +2,7 @@
 
     group         its tests                                     why they stay in one worker
     spark         all that use the shared Spark session         one JVM for them
-    spark-labs    those of the labs' notebooks                  a second JVM: a group alone would take too long
-    spark-answers those of exercises and grading                a third one
+    spark-labs    those of labs, exercises and grading          a second JVM, so that two processors have work
     browser       all that open pages in Chromium               one Chromium, and one JupyterLab at a time
     <a file>      those of every other file                     what a file prepares is prepared once
     none          those of the files in SPLIT                   each is long and prepares what it needs itself
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 LONGEST_FIRST = (
-    "spark-labs", "spark-answers", "spark", "browser", "tests/labs/test_notebooks.py", "tests/grading/test_hostile.py",
-    "tests/grading/test_known_wrong.py", "tests/grading/test_spark_answers.py", "tests/grading/test_whole_labs.py",
+    "spark", "spark-labs", "browser", "tests/labs/test_notebooks.py",
+    "tests/grading/test_spark_answers.py", "tests/grading/test_hostile.py", "tests/grading/test_whole_labs.py",
     "tests/grading/test_commands.py", "tests/spark", "tests/grading", "tests/scenarios", "tests/conformance",
     "tests/cli", "tests/benchmarks", "tests/traffic", "tests/store", "tests/front_door", "tests/tidy", "tests/arrow",
     "tests",
@@ -40,14 +39,14 @@ LONGEST_FIRST = (
 """Groups and folders, by the time they take; all others come last."""
 
 SPLIT = ("tests/labs/test_notebooks.py",)
-SPARK_GROUPS = {"tests/labs/": "spark-labs", "tests/teach/": "spark-answers", "tests/grading/": "spark-answers"}
+OF_LABS = ("tests/labs/", "tests/teach/", "tests/grading/")
 
 
 def group_of(file: str, item: pytest.Item) -> str:
     """The name of a test's group; empty for a test that may run anywhere."""
     fixtures = getattr(item, "fixturenames", ())
     if "spark" in fixtures or ("one_session" in fixtures and item.get_closest_marker("spark")):
-        return next((group for folder, group in SPARK_GROUPS.items() if file.startswith(folder)), "spark")
+        return "spark-labs" if file.startswith(OF_LABS) else "spark"
     if item.get_closest_marker("browser"):
         return "browser"
     return "" if file in SPLIT else file
